@@ -13,6 +13,7 @@ from kgwb.errors import (
     GraphError,
     GraphTimeoutError,
     GraphUnreachableError,
+    InputError,
     InvalidReplyError,
     NotRecordedError,
     QueryError,
@@ -51,7 +52,7 @@ from kgwb.records import (
 )
 from kgwb.run import Run, remember_turn
 from kgwb.run.agent_spec import Agent, AgentKind, AgentSpec
-from kgwb.run.agents import System, View, agent
+from kgwb.run.agents import Command, CommandResult, System, View, agent
 from kgwb.run.ask import (
     JSON_CHECK_NAME,
     SCHEMA_CHECK_NAME,
@@ -99,6 +100,8 @@ __all__ = [
     "ChatRequest",
     "Check",
     "CitedText",
+    "Command",
+    "CommandResult",
     "Context",
     "Count",
     "Dialogue",
@@ -111,6 +114,7 @@ __all__ = [
     "GraphTimeoutError",
     "GraphUnreachableError",
     "Hidden",
+    "InputError",
     "InvalidReplyError",
     "Iri",
     "JsonObject",

@@ -37,7 +37,7 @@ def apply_annotations(annotations: Iterable[Annotation], connection: sqlite3.Con
     columns_first = sorted(annotations, key=lambda annotation: not annotation.column)
     for annotation in columns_first:
         annotator.apply(annotation)
-    annotator.finish()
+    annotator.finish(len(columns_first))
 
 
 class Annotator:
@@ -70,15 +70,14 @@ class Annotator:
         elif annotation.name:
             self._rename_table(annotation)
 
-    def finish(self) -> None:
-        """Store the changed schema."""
+    def finish(self, count: int) -> None:
+        """Store the changed schema, with the number of annotations."""
         rows = self._connection.execute(
             "SELECT place, count(*) FROM _triples WHERE instr(place, '.') = 0 GROUP BY place"
         ).fetchall()
         tables = tuple(self._tables.values())
-        write_schema(
-            self._connection, replace(self._schema, tables=tables, only_passages=tuple(rows))
-        )
+        schema = replace(self._schema, tables=tables, only_passages=tuple(rows), annotations=count)
+        write_schema(self._connection, schema)
 
     # Columns
 

@@ -32,6 +32,7 @@ from kgwb.systems.ragonite.citations import Citation
 from kgwb.systems.ragonite.extensions import record_extension
 from kgwb.systems.ragonite.gold import GOLD
 from kgwb.systems.ragonite.records import CitedAnswer, CitedValue, Schema, Source
+from kgwb.systems.ragonite.schema_form import COMMANDS
 from kgwb.systems.ragonite.settings import RagoniteSettings
 from kgwb.systems.ragonite.tools import (
     Finish,
@@ -266,4 +267,5 @@ SYSTEM = System(
     settings=RagoniteSettings,
     views=VIEWS,
     gold=GOLD,
+    commands=COMMANDS,
 )

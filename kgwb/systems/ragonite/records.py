@@ -112,6 +112,9 @@ class Schema(Record):
     document_passages: int = 0
     """The passages of documents beside the graph, which come on top of ``passages``."""
 
+    annotations: Hidden[int] = 0
+    """The tables and columns that a person changed."""
+
     def __str__(self) -> str:
         """Return the numbers in one line: "4 tables and 13 passages of 31 triples"."""
         tables = pluralize(len(self.tables), "table")

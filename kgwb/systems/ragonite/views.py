@@ -29,6 +29,11 @@ from kgwb.build.views import (
     tag,
 )
 from kgwb.systems.ragonite import records
+from kgwb.systems.ragonite.schema_form import (
+    render_annotation_tools,
+    render_configurations,
+    render_table_form,
+)
 
 MAX_DRAWN_TABLES = 12
 """Tables in the diagram of a schema. More of them are a list, since their links would cross."""
@@ -40,14 +45,17 @@ def render_schema(value: records.Schema, context: RenderContext) -> Html:
     """Render a schema as numbers, its links, the triples in no table, and each table's SQL.
 
     The links between the tables of classes are a diagram, or a list if there are more than
-    MAX_DRAWN_TABLES of them. The SQL is collapsed.
+    MAX_DRAWN_TABLES of them. The SQL is collapsed. In an interactive context a person can improve a
+    table, and switch the tools.
     """
     links = _find_links(value)
     tables = [each for each in value.tables if not each.columns[0].references]
     shown_links = _list_links(links)
     if len(tables) <= MAX_DRAWN_TABLES:
         shown_links = render_svg(_draw_tables(tables, links))
-    parts = [div("b", str(value)), shown_links]
+    parts = [div("b", str(value)), shown_links, render_annotation_tools(value)]
+    if context.is_interactive:
+        parts.insert(1, render_configurations())
     for reason, number in value.only_passages:
         triples = pluralize(number, "triple")
         parts.append(div("soft", f"{triples} only in passages: {reason}"))
@@ -55,7 +63,8 @@ def render_schema(value: records.Schema, context: RenderContext) -> Html:
         row_count = muted_text(pluralize(sql_table.rows, "row"))
         head = join(tag("b", sql_table.name), row_count)
         statement = tag("pre", str(sql_table), class_="src")
-        parts.append(collapsible(head, statement, key=sql_table.name))
+        form = render_table_form(sql_table) if context.is_interactive else Html()
+        parts.append(collapsible(head, statement, form, key=sql_table.name))
     return div("body stack", *parts)
 
 

@@ -26,6 +26,7 @@ import kgwb
 from kgwb.errors import SettingError
 from kgwb.llm import ChatRequest, Scripted
 from kgwb.run import Run
+from kgwb.ui.cell import AgentCell
 
 CHANGES = [
     {"table": "film", "column": "runtime", "name": "minutes", "comment": "how long it is"},
@@ -221,3 +222,142 @@ def test_a_question_without_annotations_is_asked_as_before(file: Path) -> None:
     run, model = answered()
     assert "minutes" not in model.requests[0].variables["schema"]
     assert run.question == QUESTION
+
+
+# In the cell
+
+
+@pytest.fixture
+def cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AgentCell:
+    """The cell of the schema of a finished run, in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    bench = kgwb.Workbench(films(), Scripted(script()), system="ragonite")
+    bench.ask(QUESTION)
+    return bench.cell("ragonite")
+
+
+def send(cell: AgentCell, command: str, **form: str) -> str:
+    """Send a command with a form, wait for the run, and return the message."""
+    message = cell.do_command({"do": "command", "arg": command, "form": form})
+    wait_until_idle(cell)
+    return message
+
+
+def wait_until_idle(cell: AgentCell) -> None:
+    cell.session.submit("waiting", lambda: None).result(60)
+
+
+FORM = {
+    "table": "film",
+    "table_name": "movie",
+    "name runtime": "minutes",
+    "comment runtime": "how long it is",
+    "name director": "director",
+}
+
+
+def schema_of(cell: AgentCell) -> str:
+    return cell.session.run.output("ragonite").format_tables(10_000)
+
+
+def test_the_form_of_a_table_changes_the_schema_and_the_file_and_undo_takes_it_back(
+    cell: AgentCell, tmp_path: Path
+) -> None:
+    before = schema_of(cell)
+    assert 'name="comment runtime"' in cell.view()
+    assert "annotations.jsonl" in send(cell, "annotate", **FORM)
+    improved = schema_of(cell)
+    assert "CREATE TABLE movie" in improved
+    assert 'minutes INTEGER  -- "how long it is"' in improved
+    assert cell.session.run.settings.annotations == "annotations.jsonl"
+    lines = (tmp_path / "annotations.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in lines] == [{"kgwb_annotations": 1}, *CHANGES]
+    assert 'value="how long it is"' in cell.view()
+
+    assert "film" in send(cell, "undo_annotation")
+    assert "CREATE TABLE film" in schema_of(cell)
+    assert "minutes INTEGER" in schema_of(cell)
+    send(cell, "undo_annotation")
+    assert schema_of(cell) == before
+    with pytest.raises(SettingError, match="no change to undo"):
+        send(cell, "undo_annotation")
+
+
+def test_a_name_that_is_typed_back_takes_the_change_back(cell: AgentCell) -> None:
+    before = schema_of(cell)
+    send(cell, "annotate", **FORM)
+    back = {"table": "film", "table_name": "film", "name runtime": "runtime", "comment runtime": ""}
+    send(cell, "annotate", **back)
+    assert schema_of(cell) == before
+
+
+def test_a_new_workbench_uses_the_file_after_a_restart(cell: AgentCell) -> None:
+    send(cell, "annotate", **FORM)
+    run, _ = with_annotations(Path("annotations.jsonl"))
+    assert run.output("ragonite") == cell.session.run.output("ragonite")
+
+
+@pytest.mark.parametrize(
+    ("form", "problem"),
+    [
+        ({"table": "film"}, "nothing was changed"),
+        ({"table": "house", "table_name": "home"}, "no table house"),
+        ({"table": "film", "table_name": "story"}, "taken"),
+        ({"table": "film", "name runtime": "a b"}, "cannot be named"),
+    ],
+)
+def test_a_wrong_change_is_refused_and_nothing_is_written(
+    cell: AgentCell, form: dict[str, str], problem: str, tmp_path: Path
+) -> None:
+    before = schema_of(cell)
+    with pytest.raises(SettingError, match=problem):
+        send(cell, "annotate", **form)
+    assert schema_of(cell) == before
+    assert not (tmp_path / "annotations.jsonl").exists()
+    assert cell.session.run.settings.annotations == ""
+
+
+def test_a_file_that_cannot_be_written_is_named(cell: AgentCell) -> None:
+    with pytest.raises(SettingError, match="cannot be written"):
+        send(cell, "annotate", **FORM, file="/dev/null/a.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("ablation", "tools"),
+    [
+        ("sql_only", ["sql", "finish"]),
+        ("passages_only", ["passages", "finish"]),
+        ("none", ["sql", "passages", "finish"]),
+    ],
+)
+def test_a_configuration_is_switched_in_the_cell(
+    cell: AgentCell, ablation: str, tools: list[str]
+) -> None:
+    send(cell, "configure", ablation=ablation)
+    run = cell.session.run
+    only = passages() if ablation == "passages_only" else sql()
+    uses = [sql(), passages(), FINISH] if ablation == "none" else [only, FINISH]
+    model = Scripted(script(*uses))
+    run.models[""] = model
+    run.go()
+    assert run.settings.ablation == ablation
+    if model.requests:
+        assert model.requests[0].variables["tools"] == tools
+    assert (ablation != "none") == bool(model.requests)
+
+
+def test_an_unknown_command_or_configuration_is_refused(cell: AgentCell) -> None:
+    with pytest.raises(SettingError, match="no command"):
+        send(cell, "delete")
+    with pytest.raises(SettingError, match="ablation"):
+        send(cell, "configure", ablation="magic")
+
+
+def test_changed_settings_are_in_the_file_of_the_run(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    bench = kgwb.Workbench(films(), Scripted(script()), system="ragonite")
+    run = bench.ask(QUESTION, path=path)
+    run.edit_settings(ablation="sql_only")
+    run.models[""] = Scripted(script(sql(), FINISH))
+    run.go()
+    assert kgwb.load_run(path).settings.ablation == "sql_only"
