@@ -39,7 +39,7 @@ ROOMS = (
     "bench",
     "ui",
     "kgwb labs workbench",
-    "__main__ arguments bench_commands check_arguments cli doctor"
+    "__main__ arguments bench_commands chats_command check_arguments cli doctor"
     " experiment_command export_command keep_command labs_command new_command rate_command"
     " score_command terminal",
 )

@@ -121,7 +121,7 @@ class Schema(Record):
         passages = pluralize(self.passages, "passage")
         text = f"{tables} and {passages} of {self.triples:,} triples"
         if self.document_passages:
-            text += f", {pluralize(self.document_passages, 'passage')} of documents"
+            text += f", and {pluralize(self.document_passages, 'passage')} of documents"
         return text
 
     def format_tables(self, max_tokens: int, *, for_sparql: bool = False) -> str:

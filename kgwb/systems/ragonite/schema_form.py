@@ -62,9 +62,19 @@ def render_table_form(shown: Table) -> Html:
     file = _text_input(shown, "file", "file of the changes", "", placeholder=DEFAULT_FILE)
     parts = (
         tag("input", type="hidden", name="table", value=induced),
-        div("row", muted_text("table"), name, _tick(shown, "table_dropped", "drop the table")),
+        div(
+            "row",
+            muted_text("table"),
+            div("grow", name),
+            _tick(shown, "table_dropped", "drop the table"),
+        ),
         table(HEADINGS, rows),
-        div("row", muted_text("save to"), file, muted_text("(empty for the file in use)")),
+        div(
+            "row",
+            muted_text("save to"),
+            div("grow", file),
+            muted_text("empty for the file in use"),
+        ),
         button("Save and run again", "command", "hand", "primary", arg="annotate"),
     )
     form = tag(
@@ -79,16 +89,25 @@ def render_table_form(shown: Table) -> Html:
 
 
 def _render_column(shown: Table, column: Column) -> tuple[object, ...]:
-    """Return the cells of a column in the form: what it is, and the fields to change it."""
+    """Return the cells of a column in the form: what it is, and the fields to change it.
+
+    A key cannot be renamed, neither keys nor names dropped, and only texts have a unit in them.
+    """
     induced = induced_name_of(column)
     kind = muted_text(column.references or column.type)
     label = join(tag("b", induced), " ", kind)
+    is_key = column is shown.columns[0]
+    is_name = column is shown.columns[1] and not shown.columns[0].references
+    is_text = column.type.startswith("TEXT") and not column.references
+    name = _text_input(shown, f"name {induced}", f"name of {induced}", column.name)
+    drop = _tick(shown, f"dropped {induced}", "", f"drop {induced}")
+    strip = _tick(shown, f"unit {induced}", "", f"strip the unit of {induced}")
     return (
         label,
-        _text_input(shown, f"name {induced}", f"name of {induced}", column.name),
+        column.name if is_key else name,
         _text_input(shown, f"comment {induced}", f"comment for {induced}", column.remark),
-        _tick(shown, f"dropped {induced}", "", f"drop {induced}"),
-        _tick(shown, f"unit {induced}", "", f"strip the unit of {induced}"),
+        "" if is_key or is_name else drop,
+        strip if is_text and not is_key and not is_name else "",
     )
 
 
