@@ -35,6 +35,7 @@ from kgwb.bench_commands import (
     RetryCommand,
     ServeCommand,
 )
+from kgwb.chats_command import ChatsCommand
 from kgwb.errors import InputError, KgwbError, RunFileError
 from kgwb.errors_command import ErrorsCommand
 from kgwb.experiment_command import ExperimentCommand
@@ -176,6 +177,12 @@ def _make_parser() -> argparse.ArgumentParser:
 class AskCommand(QuestionArguments):
     """answer one question, and with --steps show how the answer was found"""
 
+    chats: Path | None = option(
+        "FILE", "keep the conversation in this file, and go on with the last one in it"
+    )
+    chat: str = option(
+        "ID or new", "with --chats: go on with this conversation, or begin a new one", ""
+    )
     history: Path | None = option("FILE", HISTORY_HELP)
     json: bool = option("", "print answer, steps and totals as JSON", False)
     save: Path | None = option("FILE", "write the run to this file, call by call")
@@ -202,6 +209,7 @@ class AskCommand(QuestionArguments):
                 hint="to use them, ask one system: --system NAME",
             )
         workbench = self.for_systems(names).make_workbench()
+        self._open_conversation(workbench)
         if self.save:
             _check_save_file(self.save, workbench, self.question)
         if self.history:
@@ -226,12 +234,37 @@ class AskCommand(QuestionArguments):
                 print(_to_json(run))
             sys.stdout.flush()
             warn_about_rules(workbench)
+            workbench.runs[-1] = run
+            workbench.keep_turns()
         finally:
             # A run that failed is saved too, as far as it came.
             is_saved = self._save(run)
         if not is_saved:
             return EXIT_FAILED
         return 0
+
+    def _open_conversation(self, workbench: Workbench) -> None:
+        """Go on with a conversation of the file ``chats``, if one is given: the last by default.
+
+        Raises InputError for ``chat`` without ``chats``, with a history or with several systems; and
+        if there is no such conversation, or it was held over another graph.
+        """
+        if not self.chats:
+            if self.chat:
+                raise InputError("--chat needs the file of the conversation", hint="--chats FILE")
+            return
+        if self.history or self.systems:
+            raise InputError(
+                "--chats cannot be used with --history or --systems",
+                hint="a conversation has its own history, and one system",
+            )
+        from kgwb.run.conversations import ConversationFile
+
+        workbench.conversation_file = ConversationFile(self.chats)
+        conversations = workbench.conversations
+        if self.chat == "new" or not (self.chat or conversations):
+            return
+        workbench.open_conversation(self.chat or conversations[-1].id)
 
     def _warn_about_missing_settings(self, names: Sequence[str]) -> None:
         """Print on the error output which of the systems are asked without a given setting that they lack."""
@@ -347,6 +380,10 @@ def _run_to_data(run: Run) -> dict[str, Any]:
             "labels": list(answer.labels),
             "text": answer.text or ", ".join(answer.labels),
             "support": [list(map(str, triple)) for triple in answer.support],
+            "texts": [
+                {"file": cited.file, "place": cited.place, "text": cited.text}
+                for cited in answer.texts
+            ],
             "reason": answer.reason,
             "ungrounded": answer.ungrounded,
             "state": state.name,
@@ -536,6 +573,7 @@ COMMANDS: dict[str, type[Any]] = {
     "pack": PackCommand,
     "report": ReportCommand,
     "serve": ServeCommand,
+    "chats": ChatsCommand,
     "export": ExportCommand,
     "doctor": DoctorCommand,
     "lab": JupyterLabCommand,

@@ -282,6 +282,21 @@ class CandidateQuery(Record):
 
 
 @dataclass(frozen=True, slots=True)
+class CitedText(Record):
+    """A text beside the graph that supports a value. It is no triple of the graph."""
+
+    file: str
+    """The path of the file in its folder."""
+    place: str
+    """Where in the file the text begins: "line 12"."""
+    text: str
+
+    def __str__(self) -> str:
+        """Return the file and the place: "reviews/arrival.md, line 12"."""
+        return f"{self.file}, {self.place}"
+
+
+@dataclass(frozen=True, slots=True)
 class Value(Record):
     """One value of an answer with the triples that support it."""
 
@@ -292,6 +307,8 @@ class Value(Record):
     support: tuple[Triple, ...] = ()
     row: tuple[Term | None, ...] = ()
     """For an answer that is a table, the cells of one row; the first of them is ``term``."""
+    texts: Hidden[tuple[CitedText, ...]] = ()
+    """The texts beside the graph that support it."""
 
     def __str__(self) -> str:
         return self.label
@@ -349,6 +366,14 @@ class Answer(Record):
         return tuple(dict.fromkeys(triples))
 
     @property
+    def texts(self) -> tuple[CitedText, ...]:
+        """The texts beside the graph that support any of the values, each once."""
+        texts: list[CitedText] = []
+        for value in self.values:
+            texts += value.texts
+        return tuple(dict.fromkeys(texts))
+
+    @property
     def vertices(self) -> tuple[URIRef, ...]:
         """The IRIs at the ends of the support, then those among the values, each once."""
         terms: list[Term] = []
@@ -398,7 +423,7 @@ class Answer(Record):
         value_limit = MAX_SUMMARY_VALUES
         if limit is None:
             value_limit = len(self.values)
-            limit = len(self.support)
+            limit = len(self.support) + len(self.texts)
         known_names = {str(iri): name for iri, name in self.names}
         known_names.update(names)
         format_value = partial(_value_with_support, names=known_names, limit=limit)
@@ -414,15 +439,21 @@ class Answer(Record):
 
 
 def _value_with_support(value: Value, names: DisplayNames, limit: int) -> str:
-    """Return one line with the label of a value and its first triples.
+    """Return one line with the label of a value, its first triples, and its first texts.
 
-    "Villeneuve: Arrival — director → Villeneuve; and 2 more"
+    "Villeneuve: Arrival — director → Villeneuve; and 2 more; text arrival.md, line 12: “...”"
     """
     format_support = partial(format_triple, names=names)
-    triples = first_items(value.support, limit, format_support)
-    support = "; ".join(triples) or NO_SUPPORT
+    parts = first_items(value.support, limit, format_support)
+    parts += first_items(value.texts, limit, _format_cited_text)
+    support = "; ".join(parts) or NO_SUPPORT
     label = shorten(value.label)
     return single_line(f"{label}: {support}")
+
+
+def _format_cited_text(cited: CitedText) -> str:
+    """Return the place of a text, marked as a text, and how the text begins."""
+    return f"text {cited}: “{shorten(cited.text)}”"
 
 
 if not TYPE_CHECKING:  # a type checker would take every name for known

@@ -17,6 +17,7 @@ from kgwb.kg import Graph, GraphSource, cache_dir, open_kg
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatModel
 from kgwb.run import Run, Setup, System
+from kgwb.run.conversations import ConversationFile, KeptConversation, new_conversation_id
 from kgwb.run.gold import RightAnswer
 from kgwb.run.models import open_model
 from kgwb.run.prompts import Prompts
@@ -48,12 +49,13 @@ class Workbench:
     "openai:gpt-4o", "ollama:phi4". ``models`` gives single agents another one, or all agents of a
     role, by name. ``settings`` are those of ``kgwb.profile``, the name of a profile, or a mapping of
     the settings that differ from the profile "fast". ``prompts`` is a folder whose files replace
-    kgwb's own of the same name.
+    kgwb's own of the same name. ``conversations`` is a file in which the dialogue is kept, turn by
+    turn; by default nothing is kept.
 
     Raises what opening the graph, the models and the system raises, all of them KgwbErrors.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # all that a question is asked of, by keywords
         self,
         kg: GraphSource,
         model: ChatModel | str = "rules",
@@ -63,6 +65,7 @@ class Workbench:
         settings: Settings | Mapping[str, Any] | str | None = None,
         prompts: Prompts | str | Path | None = None,
         embeddings: Embeddings | None = None,
+        conversations: str | Path | None = None,
     ) -> None:
         """Open the graph and the models, and begin an empty dialogue.
 
@@ -90,6 +93,14 @@ class Workbench:
         self.runs: list[Run] = []
         """The turns of the dialogue, oldest first."""
         self._earlier_turns: tuple[Turn, ...] = ()
+        self.conversation_file: ConversationFile | None = None
+        """The file in which the dialogue is kept; None if it is not."""
+        if conversations is not None:
+            self.conversation_file = ConversationFile(conversations)
+        self.conversation_id = new_conversation_id()
+        """The id of the dialogue in the file."""
+        self._kept_turns: tuple[Turn, ...] = ()
+        """The turns of the dialogue as they are in the file."""
 
     @property
     def dialogue(self) -> Dialogue:
@@ -120,7 +131,9 @@ class Workbench:
         to, call by call.
         """
         run = self.begin(question, path=path)
-        return run.go()
+        run.go()
+        self.keep_turns()
+        return run
 
     def ask_all(
         self,
@@ -147,13 +160,66 @@ class Workbench:
 
     def new_dialogue(self) -> None:
         """Begin a new dialogue: forget all turns."""
-        self.runs = []
-        self._earlier_turns = ()
+        self.continue_dialogue(Dialogue())
 
     def continue_dialogue(self, dialogue: Dialogue) -> None:
-        """Continue an earlier dialogue: its turns replace those of this workbench."""
+        """Continue an earlier dialogue: its turns replace those of this workbench.
+
+        In the file of conversations it is another one from now on.
+        """
         self.runs = []
         self._earlier_turns = dialogue.turns
+        self.conversation_id = new_conversation_id()
+        self._kept_turns = ()
+
+    # Conversations in a file
+
+    @property
+    def conversations(self) -> tuple[KeptConversation, ...]:
+        """The conversations in the file, the one that was written last at the end.
+
+        None without a file. Raises InputError for a file with another content.
+        """
+        if self.conversation_file is None:
+            return ()
+        return self.conversation_file.read()
+
+    def open_conversation(self, id_: str) -> None:
+        """Go on with a conversation of the file: its turns replace those of this workbench.
+
+        Raises SettingError without a file, or if it was held over another graph, and InputError if
+        the file does not have it.
+        """
+        if self.conversation_file is None:
+            raise SettingError(
+                "this workbench keeps no conversations",
+                hint="name a file: Workbench(..., conversations='chats.jsonl')",
+            )
+        kept = self.conversation_file.find(id_)
+        if kept.graph != self.kg.identity and kept.source != self.kg.source:
+            raise SettingError(
+                f"the conversation {kept.id} was held over another graph: {kept.source}",
+                hint="open it in a workbench of that graph",
+            )
+        self.continue_dialogue(Dialogue(kept.turns))
+        self.conversation_id = kept.id
+        self._kept_turns = kept.turns
+
+    def keep_turns(self) -> None:
+        """Write the turns of the dialogue that are new, or were asked again, to the file.
+
+        Nothing happens without a file. Raises InputError if it cannot be written.
+        """
+        if self.conversation_file is None:
+            return
+        dialogue = self.dialogue
+        changed = []
+        for number, turn in enumerate(dialogue.turns):
+            if self._kept_turns[number : number + 1] != (turn,):
+                changed.append(number)
+        system = self.system.name
+        self.conversation_file.keep(self.conversation_id, dialogue, changed, system, self.kg)
+        self._kept_turns = dialogue.turns
 
     def cell(self, agent: str) -> AgentCell:
         """Return the widget of an agent of the latest run, or of the step with this key.

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar, overload
+from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 
 from kgwb.errors import SettingError
 from kgwb.flow import Answer, Link, Turn
@@ -24,6 +24,22 @@ T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 View = Callable[[Any, Any], str]
 """Renders a record as HTML, given the record and a ``kgwb.show.terms.RenderContext``."""
+
+
+class CommandResult(NamedTuple):
+    """What came of a command of a system."""
+
+    settings: Mapping[str, Any]
+    """The settings of the run that change, by name."""
+    message: str = ""
+    """What the person is told."""
+
+
+Command = Callable[[Any, Mapping[str, str]], CommandResult]
+"""Does what a person asks for in a view, given the run and the values of the form.
+
+The run is executed again up to the step of the view, with the changed settings.
+"""
 
 
 @overload
@@ -177,6 +193,8 @@ class System:
     ``rules`` has a function for each prompt that the model ``rules`` can answer.
     ``gold`` says what a gold query means to the agents, for the oracle ladder.
     ``handover`` is the name of the system that can answer what this one cannot express.
+    ``commands`` has a function for each command that a form or button of the views sends as the
+    event "command"; see ``Command``.
     ``prompts`` is the folder of the system's prompts, or their texts by name. By default it is the
     folder ``prompts`` beside the module of ``answer``, if there is one.
 
@@ -199,6 +217,7 @@ class System:
         rules: Mapping[str, Rule] | None = None,
         gold: GoldDecisions | None = None,
         handover: str = "",
+        commands: Mapping[str, Command] | None = None,
         prompts: Mapping[str, str] | str | Path | None = None,
     ) -> None:
         self.name = name
@@ -213,6 +232,7 @@ class System:
         self.rules = rules or {}
         self.gold = gold
         self.handover = handover
+        self.commands = commands or {}
         if prompts is None:
             prompts = _prompts_folder_beside(answer)
         self.prompts = Prompts.of(prompts)

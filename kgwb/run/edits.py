@@ -222,6 +222,18 @@ class EditableRun(Engine):
         self._return_to(edited_keys)
         return self
 
+    def edit_settings(self, **changes: Any) -> Self:
+        """Change some settings of this run. The next execution begins anew with them.
+
+        Recorded calls are used where their content is the same. The settings are written to the
+        run's file. Returns the run. Raises SettingError for an unknown or impossible setting.
+        """
+        self._refuse_if_read_only()
+        self.settings = self.settings.with_changes(**changes)
+        self._append_to_file(settings=self.settings.to_data())
+        self._return_to([step.key for step in self.steps[:1]])
+        return self
+
     def edit_messages(
         self, step: str, messages: str | Sequence[Message] | None, number: int = 0
     ) -> Self:

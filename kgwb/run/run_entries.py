@@ -194,7 +194,7 @@ def read_header(run: Engine, header: JsonObject) -> None:
 
 
 def read_entries(run: Engine, entries: Iterable[JsonObject]) -> None:
-    """Add what a file's entries hold to a run: calls, prompts, values and messages put in.
+    """Add what a file's entries hold to a run: calls, prompts, settings, values and messages put in.
 
     Of several entries for the same prompt or step the last one counts. ``recorded_status`` and
     ``recorded_position`` are set to those of the last "end" entry. If calls come after it, the
@@ -210,6 +210,10 @@ def read_entries(run: Engine, entries: Iterable[JsonObject]) -> None:
             prompt = entry["prompt"]
             name = old_names.current_prompt(prompt["name"])
             run.prompts = run.prompts.with_text(name, prompt["text"])
+        elif "settings" in entry:
+            saved_settings = old_names.current_settings(entry["settings"], run.system.name)
+            settings = run.system.settings.select_known(saved_settings)
+            run.settings = run.system.settings.of(settings)
         elif "override" in entry:
             _read_override(run, entry["override"])
         elif "messages" in entry:

@@ -38,6 +38,7 @@ from kgwb.show.terms import (
     render_term,
     render_triples,
 )
+from kgwb.show.texts import render_texts
 from kgwb.terms import Term, describe_term, format_term, name_from_iri
 from kgwb.text import MAX_LABEL_CHARS, look_of, pluralize, shorten, tell_apart
 
@@ -126,12 +127,15 @@ def _render_answer_table(answer: Answer, context: RenderContext) -> Html:
 def _render_numbered_value(number: int, value: Value, context: RenderContext) -> Html:
     """Render a value of an answer with its number and the triples that support it.
 
-    The value itself is only written if no triple has it as subject or object, and shows it. A value
-    without support says "no triple".
+    The value itself is only written if no triple has it as subject or object, and shows it. Texts
+    beside the graph are marked as such. A value without support says "no triple".
     """
     support = muted_text("no triple")
     if value.support:
         support = render_triples(value.support, context, [value.term])
+    if value.texts:
+        triples = support if value.support else Html()
+        support = join(triples, render_texts(value.texts))
     label = Html()
     if not _is_end_of_triple(value):
         label = _render_value_label(value, context)

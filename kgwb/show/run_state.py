@@ -267,6 +267,9 @@ def _origins_of(answer: Answer) -> list[str]:
     if is_text_alone(answer):
         return []
     support = pluralize(len(answer.support), "triple")
+    if answer.texts:
+        texts = f"{pluralize(len(answer.texts), 'text')} beside the graph"
+        support = f"{support} and {texts}" if answer.support else texts
     origins = [f"stands on {support}"]
     if answer.text:
         origins.append("in the words of a model")

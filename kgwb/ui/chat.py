@@ -9,12 +9,15 @@ from typing import NamedTuple
 from IPython import get_ipython
 
 from kgwb.bench.gold_set import DEFAULT_FILE, keep_as_gold
+from kgwb.flow import Turn
 from kgwb.run import Run
+from kgwb.run.conversations import KeptConversation
 from kgwb.show import html as h
 from kgwb.show.explain import render_reasons
 from kgwb.show.html import Html
 from kgwb.show.run_state import answer_view
 from kgwb.show.terms import context_of, render_omitted_triples, render_triples
+from kgwb.show.texts import render_texts
 from kgwb.show.thing_predicates import render_questions, things_of_refusal
 from kgwb.text import display_name, pluralize, shorten, single_line, source_name
 from kgwb.ui.choosers import Glance, overview_of
@@ -36,6 +39,8 @@ from kgwb.ui.session import session_of
 MAX_TRIPLES = 8
 """Supporting triples shown of an open turn; the debugger shows all."""
 MAX_SOURCE_CHARS = 40
+MAX_CONVERSATIONS = 30
+"""Conversations of a file that are listed."""
 
 
 class AgentDot(NamedTuple):
@@ -75,6 +80,8 @@ class TurnView:
     support: Html
     omitted_support: Html
     """How many more supporting triples there are."""
+    texts: Html
+    """The texts beside the graph that support the answer."""
     reasons: Html
     """Why there is no answer."""
     things: Html
@@ -105,6 +112,8 @@ class Chat(Live):
         """The text in the field for the next question."""
         self.revision = 0
         """Increased whenever the field must take over ``draft``."""
+        self.shows_conversations = False
+        """Whether the conversations in the workbench's file are listed."""
         self.overview: Glance | None = None
         """Of the graph; None if it is a remote one."""
         super().__init__(self.conversation)
@@ -176,6 +185,8 @@ class Chat(Live):
             draft=self.draft,
             revision=self.revision,
             examples=self._unasked_examples(),
+            conversations=self._other_conversations(),
+            shows_conversations=self.shows_conversations,
             can_recall=bool(conversation.ended) and not conversation.runs and not self.is_busy,
             debugger=debugger,
         )
@@ -194,6 +205,7 @@ class Chat(Live):
         setup = workbench.setup
         model_names = dict.fromkeys(model.name for model in setup.models.values())
         models = single_line(", ".join(model_names))
+        earlier = self.conversation.dialogue_before(0)
         turns = []
         for number, run in enumerate(self.conversation.runs):
             turns.append(self._view_turn(number, run))
@@ -202,6 +214,7 @@ class Chat(Live):
             setup=f"about {source} · {setup.system.name} · {models}",
             source_in_full=single_line(workbench.kg.source),
             is_busy=self.is_busy,
+            earlier_turns=[_view_earlier_turn(turn) for turn in earlier.turns],
             turns=turns,
             debugger_is_open=self.debugger_is_open,
             is_interactive=is_interactive,
@@ -235,10 +248,12 @@ class Chat(Live):
         is_open = number == self.open_turn
         support = Html()
         omitted_support = Html()
+        texts = Html()
         reasons = Html()
         if is_open:
             support = _render_support(run)
             if run.answer is not None:
+                texts = render_texts(run.answer.texts) if run.answer.texts else Html()
                 omitted_support = render_omitted_triples(len(run.answer.support) - MAX_TRIPLES)
             reasons = render_reasons(run.answer, run.steps, run.unrecorded_graph)
         things = Html()
@@ -265,6 +280,7 @@ class Chat(Live):
             wording_input=wording_input,
             support=support,
             omitted_support=omitted_support,
+            texts=texts,
             reasons=reasons,
             things=things,
         )
@@ -293,7 +309,32 @@ class Chat(Live):
         asked = {run.question for run in self.conversation.runs}
         return [question for question in examples if question not in asked]
 
+    def _other_conversations(self) -> list[KeptConversation]:
+        """Return the conversations in the workbench's file but the present one, newest first.
+
+        At most MAX_CONVERSATIONS are returned.
+        """
+        workbench = self.conversation.workbench
+        others = [kept for kept in workbench.conversations if kept.id != workbench.conversation_id]
+        return others[-MAX_CONVERSATIONS:][::-1]
+
     # Events
+
+    def do_conversations(self, event: Event) -> None:
+        """List the conversations in the file, or hide the list."""
+        self.shows_conversations = not self.shows_conversations
+
+    def do_open_conversation(self, event: Event) -> None:
+        """Go on with a conversation of the file. The event's ``arg`` is its id.
+
+        Raises SettingError while a turn is executed or for one over another graph, and InputError
+        if the file does not have it.
+        """
+        self.conversation.open_kept(argument_of(event))
+        self.shows_conversations = False
+        self.open_turn = None
+        self.reworded_turn = None
+        self.debugger_is_open = False
 
     def do_ask(self, event: Event) -> None:
         """Ask the typed question, and close the open turn. The text stays if it cannot be asked.
@@ -394,6 +435,19 @@ class Chat(Live):
         Raises SettingError if there is none, if the new dialogue has turns, or while one is executed.
         """
         self.conversation.recall_ended()
+
+
+class EarlierTurn(NamedTuple):
+    """A turn that came before the runs of the chat: only its question and answer are known."""
+
+    question: str
+    answer: str
+
+
+def _view_earlier_turn(turn: Turn) -> EarlierTurn:
+    """Return the texts of a turn that was continued from."""
+    answer = ", ".join(turn.answers) or "no answer"
+    return EarlierTurn(shorten(single_line(turn.question)), shorten(single_line(answer)))
 
 
 def _toggle(selected: int | None, number: int) -> int | None:

@@ -10,6 +10,7 @@ from kgwb.errors import SettingError
 from kgwb.flow import Dialogue
 from kgwb.kg import Graph
 from kgwb.run import Run, Setup
+from kgwb.run.conversations import KeptConversation
 from kgwb.run.run import check_question
 from kgwb.text import shorten, single_line
 from kgwb.ui.handover import hand_over
@@ -25,12 +26,17 @@ class DialogueWorkbench(Protocol):
     kg: Graph
     setup: Setup
     runs: list[Run]
+    conversation_id: str
 
+    @property
+    def conversations(self) -> tuple[KeptConversation, ...]: ...
     @property
     def dialogue(self) -> Dialogue: ...
     def begin(self, question: str) -> Run: ...
     def new_dialogue(self) -> None: ...
     def continue_dialogue(self, dialogue: Dialogue) -> None: ...
+    def open_conversation(self, id_: str) -> None: ...
+    def keep_turns(self) -> None: ...
 
 
 class Conversation(Worker):
@@ -48,6 +54,8 @@ class Conversation(Worker):
         """The run that was in a turn before, by the id of the run that replaced it."""
         self.ended: list[tuple[Run, ...]] = []
         """The runs of earlier dialogues, oldest dialogue first."""
+        self._ended_ids: list[str] = []
+        """The id of each of these dialogues in a file of conversations."""
         self._continued: list[Dialogue] = []
         """The turns that came before these runs, for each of these dialogues."""
         self._current_session: Session | None = None
@@ -163,6 +171,7 @@ class Conversation(Worker):
         Raises SettingError if a turn is being executed.
         """
         self.require_idle()
+        self._ended_ids.append(self.workbench.conversation_id)
         self._continued.append(self.dialogue_before(0))
         self.ended.append(self.runs)
         self.workbench.new_dialogue()
@@ -180,7 +189,25 @@ class Conversation(Worker):
                 hint="ask a question, or begin a new dialogue",
             )
         self.workbench.continue_dialogue(self._continued.pop())
+        self.workbench.conversation_id = self._ended_ids.pop()
         self.workbench.runs.extend(self.ended.pop())
+        self.notify()
+
+    def open_kept(self, id_: str) -> None:
+        """Go on with a conversation of the workbench's file; the present one can be recalled.
+
+        Raises SettingError if a turn is being executed, or the conversation was held over another
+        graph, and InputError if the file does not have it.
+        """
+        self.require_idle()
+        runs = self.runs
+        continued = self.dialogue_before(0)
+        present_id = self.workbench.conversation_id
+        self.workbench.open_conversation(id_)
+        if runs:
+            self._ended_ids.append(present_id)
+            self._continued.append(continued)
+            self.ended.append(runs)
         self.notify()
 
     def subscribe_to_runs(self) -> None:
@@ -219,5 +246,6 @@ class Conversation(Worker):
             if not self.cancelled:
                 execution = session.go()
                 execution.result()
+                self.workbench.keep_turns()
         finally:
             self._current_session = None

@@ -269,6 +269,16 @@ class Session(Worker):
             self.run.edit_prompt(name, text)
         self.notify()
 
+    def edit_settings(self, **changes: Any) -> None:
+        """Change settings of this run. All steps become stale.
+
+        Raises SettingError if the run is busy, or for an unknown or impossible setting.
+        """
+        first_keys = [step.key for step in self.all_steps[:1]]
+        with self._edit(*first_keys):
+            self.run.edit_settings(**changes)
+        self.notify()
+
     def edit_messages(self, key: str, text: str) -> None:
         """Send other messages in the first model call of a step, which becomes stale.
 

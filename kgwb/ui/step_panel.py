@@ -79,6 +79,25 @@ class StepPanel(StepView):
         self.run.system.agent_spec(key)
         return key
 
+    def do_command(self, event: Event) -> str:
+        """Do what a form or a button of the system's views asks for, and run the step again.
+
+        The event's ``arg`` is the name of one of the system's commands. Returns what came of it.
+        Raises SettingError for an unknown command, for a run that can only be read, and while
+        something is executed, and what the command raises.
+        """
+        name = argument_of(event)
+        command = self.run.system.commands.get(name)
+        if command is None or self.run.read_only:
+            raise SettingError(
+                f"this run has no command {name!r}", hint="use a button of this cell"
+            )
+        self.session.require_idle()
+        result = command(self.run, form_of(event))
+        self.session.edit_settings(**result.settings)
+        self.session.go(self.key)
+        return result.message
+
     # The prompt
 
     def do_draft(self, event: Event) -> None:

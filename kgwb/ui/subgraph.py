@@ -153,6 +153,7 @@ class SubgraphPanel(Live):
             subgraph=self._render_subgraph(view),
             legend=picture.render_legend(self.subgraph, answer),
             unsupported_answer=unsupported_answer,
+            has_texts=answer is not None and bool(answer.texts),
             selected_node=self._render_selected_node(),
         )
 

@@ -17,6 +17,7 @@ from kgwb.build import from_data
 from kgwb.build.graph import EmbeddingIndex, Embeddings
 from kgwb.build.text import normalized_words
 from kgwb.systems.ragonite.cells import CellReader, term_from_json
+from kgwb.systems.ragonite.documents import read_places
 from kgwb.systems.ragonite.identifiers import FORBIDDEN_TABLE_PREFIXES
 from kgwb.systems.ragonite.records import MAX_CELL_CHARS, Schema, Source, Table
 from kgwb.systems.ragonite.settings import RagoniteSettings
@@ -93,9 +94,16 @@ class Database:
         """Titles and texts, by the number of the passage."""
         self._windows: dict[str, list[tuple[int, str]]] = {}
         """What is embedded of the passages, by the name of the embeddings."""
+        self._places = read_places(connection)
+        """File and place of the passages of documents, by the number of the passage."""
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE_CHARS)
         connection.setlimit(sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, MAX_CELL_CHARS)
         connection.text_factory = lambda text: text.decode("utf-8", "replace")
+
+    def copy_to(self, connection: sqlite3.Connection) -> None:
+        """Copy everything into another, empty database."""
+        with self._lock:
+            self._connection.backup(connection)
 
     def _fetch_all(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
         return self._connection.execute(sql, parameters).fetchall()
@@ -166,7 +174,9 @@ class Database:
             sources = []
             for number in best[: settings.passages]:
                 title, text = self.passages[number]
-                source = Source("passages", title, text, score=round(scores[number], 4))
+                file, place = self._places.get(number, ("", ""))
+                score = round(scores[number], 4)
+                source = Source("passages", title, text, score=score, file=file, place=place)
                 sources.append(self._add_support(source, SUPPORT_OF_PASSAGE_SQL, (number,)))
         return tuple(sources)
 

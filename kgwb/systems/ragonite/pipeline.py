@@ -14,6 +14,7 @@ from kgwb.build import (
     Answer,
     AnswerKind,
     Check,
+    CitedText,
     Dialogue,
     Question,
     Reply,
@@ -30,6 +31,7 @@ from kgwb.build.graph import with_display_names
 from kgwb.build.linking import CandidateNumber
 from kgwb.systems.ragonite.citations import Citation
 from kgwb.systems.ragonite.earlier_turns import list_earlier_turns, remember_with_text
+from kgwb.systems.ragonite.extensions import record_extension
 from kgwb.systems.ragonite.gold import GOLD
 from kgwb.systems.ragonite.records import (
     CitedAnswer,
@@ -38,6 +40,7 @@ from kgwb.systems.ragonite.records import (
     Source,
     numbers_in_brackets,
 )
+from kgwb.systems.ragonite.schema_form import COMMANDS
 from kgwb.systems.ragonite.settings import RagoniteSettings
 from kgwb.systems.ragonite.tools import (
     Finish,
@@ -45,6 +48,7 @@ from kgwb.systems.ragonite.tools import (
     Sparql,
     Sql,
     call_database,
+    find_extensions,
     gather_sources,
 )
 from kgwb.systems.ragonite.views import VIEWS
@@ -77,8 +81,11 @@ def induce_schema(run: Run) -> Schema:
     """Return the schema of the database that is induced from the graph.
 
     The database is made for the first question, and kept with the graph. Raises GraphError for a
-    graph without triples or with too many.
+    graph without triples or with too many, and SettingError if a folder or file of the settings
+    cannot be read.
     """
+    for extension in find_extensions(run):
+        record_extension(extension, run)
     schema: Schema = call_database("schema", {}, lambda database: database.schema, Schema, run)
     return schema
 
@@ -276,7 +283,8 @@ def _make_value(term: Term, cited_value: CitedValue, cited: CitedAnswer, questio
     question_and_answer = f"{question} {cited.text}".casefold()
     support = _choose_support(term, triples, names, question_and_answer)
     label = names.get(term, cited_value.value)
-    return Value(term, label, tuple(support[:MAX_TRIPLES_PER_VALUE]))
+    texts = [CitedText(source.file, source.place, source.text) for source in sources if source.file]
+    return Value(term, label, tuple(support[:MAX_TRIPLES_PER_VALUE]), texts=tuple(texts))
 
 
 def _choose_support(
@@ -312,4 +320,5 @@ SYSTEM = System(
     remember=remember_with_text,
     views=VIEWS,
     gold=GOLD,
+    commands=COMMANDS,
 )

@@ -48,6 +48,10 @@ class Column(Record):
     """The unit, the range or examples of the values. Text from the graph is in quotes."""
     predicate: Iri | None = None
     """The predicate whose values the column holds; None for ``id``, ``name`` and keys."""
+    induced_name: Hidden[str] = ""
+    """The name that induction gave it, if a person gave it another one."""
+    remark: Hidden[str] = ""
+    """What a person said of it. It is a part of the comment."""
 
     def __str__(self) -> str:
         """Return the definition of the column as in CREATE TABLE."""
@@ -70,6 +74,8 @@ class Table(Record):
     columns: tuple[Column, ...]
     of: Iri | None = None
     """The class, if the table has one."""
+    induced_name: Hidden[str] = ""
+    """The name that induction gave it, if a person gave it another one."""
 
     def __str__(self) -> str:
         """Return the CREATE TABLE statement, with the row count and the columns' comments."""
@@ -110,12 +116,20 @@ class Schema(Record):
     passages: int
     only_passages: tuple[tuple[str, int], ...] = ()
     """For triples that are in passages but in no table: the reason and the number of triples."""
+    document_passages: int = 0
+    """The passages of documents beside the graph, which come on top of ``passages``."""
+
+    annotations: Hidden[int] = 0
+    """The tables and columns that a person changed."""
 
     def __str__(self) -> str:
         """Return the numbers in one line: "4 tables and 13 passages of 31 triples"."""
         tables = pluralize(len(self.tables), "table")
         passages = pluralize(self.passages, "passage")
-        return f"{tables} and {passages} of {self.triples:,} triples"
+        text = f"{tables} and {passages} of {self.triples:,} triples"
+        if self.document_passages:
+            text += f", and {pluralize(self.document_passages, 'passage')} of documents"
+        return text
 
     def format_tables(self, max_tokens: int, *, for_sparql: bool = False) -> str:
         """Return the tables as a model is shown them, the largest first.
@@ -136,6 +150,25 @@ class Schema(Record):
         if omitted:
             shown.append(f"-- and the tables {', '.join(omitted)}")
         return "\n".join(shown)
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation(Record):
+    """What a person says of a table or a column, which is named as induction named it."""
+
+    table: str
+    column: str = ""
+    """Empty for the table itself."""
+    name: str = ""
+    """The new name; empty for the induced one."""
+    comment: str = ""
+    """What a model is told of the column."""
+    dropped: bool = False
+    strip_unit: bool = False
+    """Whether texts such as "125 kW" become numbers."""
+
+    def __str__(self) -> str:
+        return f"{self.table}.{self.column}" if self.column else self.table
 
 
 MeaningKind = Literal["id", "name", "value"]
@@ -186,6 +219,10 @@ class Source(Record):
     """What the texts in the cells stand for. Runs that were saved before have none."""
     tables: Hidden[tuple[Table, ...]] = ()
     """The tables that the SQL read. Runs that were saved before have none."""
+    file: str = ""
+    """For a passage of a document, its path in the folder; empty for anything of the graph."""
+    place: str = ""
+    """Where in the file the passage begins: "line 12"."""
 
     def __str__(self) -> str:
         """Return the result in one line: the error, the passage's title, or the number of rows."""
@@ -218,9 +255,14 @@ class Source(Record):
 
     @property
     def text_with_query(self) -> str:
-        """The name of the tool, for a query its text on the same line, then ``prompt_text``."""
+        """The name of the tool, for a query its text on the same line, then ``prompt_text``.
+
+        Of a document it is said that it is a text beside the graph.
+        """
         head: str = self.tool
-        if self.tool != "passages":
+        if self.file:
+            head += ", a text beside the graph"
+        elif self.tool != "passages":
             head += f": {' '.join(self.title.split())}"
         return f"{head}\n{self.prompt_text}"
 

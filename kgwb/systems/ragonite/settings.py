@@ -69,6 +69,16 @@ class RagoniteSettings(Settings):
     - "facts": each subject has one passage, and each fact is a sentence with the subject's name,
       followed by its reverse (section 2.2).
     """
+    annotations: str = ""
+    """A file in which a person renames, drops and comments tables and columns (section 2.1).
+
+    RAGonite's cell writes it.
+    """
+    documents: str = ""
+    """A folder of texts that are searched beside the graph: text, Markdown, HTML, JSON lines, PDF.
+
+    Its paragraphs become passages, which are cited by file and line (section 2.6).
+    """
     reverse_facts: bool = True
     """Whether links are also written in reverse: "Denis Villeneuve is director of Dune"
     (section 2.2)."""

@@ -23,10 +23,13 @@ from kgwb.build import (
 )
 from kgwb.build.graph import find_support_by_row, get_names_in_rows, validate_query
 from kgwb.build.text import KNOWN_PREFIXES, format_exactly, format_typed_literal, tell_apart
+from kgwb.systems.ragonite.annotations import open_annotations
 from kgwb.systems.ragonite.cells import meanings_of_rows
 from kgwb.systems.ragonite.database import Database
 from kgwb.systems.ragonite.database_file import open_database
+from kgwb.systems.ragonite.documents import open_documents
 from kgwb.systems.ragonite.earlier_turns import list_earlier_turns
+from kgwb.systems.ragonite.extensions import Extension, resolve_extension
 from kgwb.systems.ragonite.records import MAX_CELL_CHARS, Schema, Source
 from kgwb.systems.ragonite.settings import RagoniteSettings
 
@@ -53,13 +56,31 @@ def call_database(
     }
     if run.kg.muted:
         content["muted"] = to_data(run.kg.muted)
+    extensions = find_extensions(run)
+    for extension in extensions:
+        content[extension.kind] = extension.identity
     if graph is None:
         return run.call(f"ragonite.{kind}", content, None, result_type)
 
     def make() -> T:
-        return read(open_database(graph, settings, run.embeddings))
+        return read(open_database(graph, settings, run.embeddings, extensions))
 
     return run.call(f"ragonite.{kind}", content, make, result_type)
+
+
+def find_extensions(run: Run) -> tuple[Extension, ...]:
+    """Return what the settings of a run add to the database of its graph.
+
+    Raises SettingError if a folder or a file of them cannot be read.
+    """
+    settings = RagoniteSettings.of_run(run)
+    extensions = []
+    if settings.annotations:
+        source = settings.annotations
+        extensions.append(resolve_extension("annotations", source, open_annotations, run))
+    if settings.documents:
+        extensions.append(resolve_extension("documents", settings.documents, open_documents, run))
+    return tuple(extensions)
 
 
 @tool("sql", kind="sql")
