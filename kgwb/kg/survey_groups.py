@@ -175,8 +175,9 @@ def _merge_property(same: Sequence[PropertySurvey]) -> PropertySurvey:
 def merge_values(values: Sequence[ValueSurvey]) -> tuple[ValueSurvey, ...]:
     """Merge values of one sort and one class or datatype into one entry, the most frequent first.
 
-    Frequency is the number of triples; equals keep their order. ``_merge_sort`` says how the
-    numbers are merged.
+    Frequency is the number of triples, which are added; equals keep their order. How many distinct
+    values a merged entry has is not known: it is the largest number of its parts, or that of their
+    different examples if it is larger.
     """
     by_sort: dict[tuple[str, URIRef | None], list[ValueSurvey]] = defaultdict(list)
     for of_sort in values:
