@@ -98,10 +98,10 @@ class RecordedChatModel(BaseChatModel):
         run_manager: Any = None,
         **options: Any,
     ) -> ChatResult:
-        """Do what ``_generate`` does, by the plain model's own coroutine.
+        """Return the reply to the messages that the run recorded or makes now.
 
-        Inside a run it is waited for, so that steps of several branches have the same order each
-        time.
+        The plain model is asked by its own coroutine. Inside a run it is waited for, so that steps
+        of several branches have the same order each time. Outside of a run it is awaited.
         """
 
         async def generate(sent: list[BaseMessage]) -> ChatResult:

@@ -164,7 +164,7 @@ class SparqlClient:
         return reply
 
     def _timeout_error(self) -> GraphTimeoutError:
-        """Return the error for a partial result that cannot be used."""
+        """Return the error for a partial result that cannot be used; it names the endpoint."""
         return GraphTimeoutError(
             f"{self.source} reached its time limit and sent only a part of the result",
             hint=_TIMEOUT_HINT,

@@ -135,7 +135,8 @@ def _are_similar(classes: Sequence[ClassSurvey]) -> bool:
 def _merge_properties(classes: Sequence[ClassSurvey]) -> tuple[PropertySurvey, ...]:
     """Return the predicates of classes, each once, those that the most instances have first.
 
-    How the numbers and values of a predicate are merged is described in ``_merge_property``.
+    The numbers of a predicate at several classes are added, and its values are merged. Its inner
+    predicates are those at the class with the most instances that have any.
     """
     if len(classes) == 1:
         return classes[0].properties

@@ -177,7 +177,7 @@ class Session(Worker):
         return self._submit_command("running one step", step)
 
     def _paused_after_supervisor(self) -> bool:
-        """Return whether the run has paused at the end of a supervisor."""
+        """Return whether the run has paused, and the step that ended last supervises others."""
         if self.run.status != "paused":
             return False
         last_finished = self._finished_steps()[-1]

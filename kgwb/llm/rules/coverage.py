@@ -443,7 +443,7 @@ class _Coverage:
         """Return whether a word for a time or place says what kind of value is asked for.
 
         In a question about one predicate, only a word for a time does, and only if a time is asked
-        for.
+        for. In any other question it always does: the word is not looked at.
         """
         kind = asked_kind(self.words)
         if not self.is_lookup:
