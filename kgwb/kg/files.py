@@ -259,7 +259,8 @@ def _remove_stale_folders(cache: Path) -> None:
 def _build_cache(folder: Path, path: Path, files: Sequence[Path], vocabulary: Vocabulary) -> None:
     """Write the store of the files, its label index, and the checksums of both to a new folder.
 
-    Raises GraphFileError as ``_load_into_store`` does. The label index is closed at the end.
+    Raises GraphFileError for a file that does not parse, and if there is no triple. Both are closed
+    at the end.
     """
     folder.mkdir()
     store = Store(folder / "store")

@@ -44,7 +44,10 @@ class Chunk:
 
     @property
     def phrase(self) -> str:
-        """The words as a relation: known ones are replaced by RELATION_PHRASES, none stands twice."""
+        """The words as a relation: the phrase of all of them in RELATION_PHRASES, if there is one.
+
+        Otherwise the last word is replaced by its phrase. No word stands twice.
+        """
         phrase = RELATION_PHRASES.get("_".join(self.words))
         if phrase is None:
             *others, last = self.words

@@ -237,7 +237,10 @@ class _Coverage:
         return [f"the graph does not say of {first.text} what is asked with “{relation}”"]
 
     def _chosen_predicates(self) -> Predicates:
-        """Return the predicates of the names that are like the first relation of the reading."""
+        """Return the predicates of the names that are like the first relation of the reading.
+
+        A " by" at the end of the relation does not count. Empty for a reading without facts.
+        """
         if not self.reading.facts:
             return []
         _, relation, _ = self.reading.facts[0]
@@ -261,7 +264,10 @@ class _Coverage:
         return list(dict.fromkeys(names))
 
     def _names_of_types(self) -> list[str]:
-        """Return the names of the classes and datatypes that the chosen predicates lead to."""
+        """Return the names of the classes and datatypes that predicates lead to, sorted, each once.
+
+        The predicates are the chosen ones in a question about one predicate, else all of the names.
+        """
         names: set[str] = set()
         predicates = self.chosen if self.is_lookup else self.predicates
         for predicate in predicates:
@@ -271,7 +277,7 @@ class _Coverage:
     # Words
 
     def _unread_words(self) -> list[str]:
-        """Return the content words that nothing accounts for, in their order."""
+        """Return the content words that nothing accounts for (``_is_accounted_for``), in order."""
         unread = []
         for position, word in enumerate(self.words):
             if self._is_content(position) and not self._is_accounted_for(position):
@@ -336,7 +342,8 @@ class _Coverage:
     def _is_like_predicate(self, position: int, threshold: float) -> bool:
         """Return whether a word, alone or with a neighbour, is like a predicate's name.
 
-        ``_is_like`` says when it is.
+        It is if they have a stem in common, or if their similarity reaches ``threshold`` and no two
+        words of them are rivals.
         """
         for phrase in self._phrases_at(position):
             for name in self.predicate_names:
@@ -436,7 +443,7 @@ class _Coverage:
         """Return whether a word for a time or place says what kind of value is asked for.
 
         In a question about one predicate, only a word for a time does, and only if a time is asked
-        for.
+        for. In any other question it always does: the word is not looked at.
         """
         kind = asked_kind(self.words)
         if not self.is_lookup:
@@ -449,7 +456,10 @@ class _Coverage:
         return any(phrase in relation or word in relation for _, relation, _ in self.reading.facts)
 
     def _is_label(self, word: str) -> bool:
-        """Return whether a word is a label of the graph, or like the name of a class."""
+        """Return whether a word is a label of the graph, or like the name of a class.
+
+        The word counts as it is and in the singular. The graph is asked for the label.
+        """
         forms = [word, singularize(word)]
         if self.kg.exact(forms):
             return True
@@ -459,7 +469,11 @@ class _Coverage:
     # Support and values
 
     def _is_supported(self) -> bool:
-        """Return whether a content word, or the kind of value asked for, speaks for the predicate."""
+        """Return whether the question has a word for the chosen predicate, or for its values.
+
+        A content word must be like the predicate (SURE_SIMILARITY), or like a class or datatype
+        that it leads to. A question for a time, a place or a number needs no such word.
+        """
         for position, word in enumerate(self.words):
             if not self._is_content(position) and not self._names_relation(position):
                 continue

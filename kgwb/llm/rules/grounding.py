@@ -215,9 +215,13 @@ class _PredicateReader:
     def _read_by(
         self, predicates: Predicates, words: Words, last_question: Words
     ) -> ParsedQuestion:
-        """Choose the reading among the grammar's and one by a predicate, as ``read`` describes.
+        """Return the reading that the predicates of the name allow, else the grammar's.
 
-        The class that is asked for is not added here.
+        If predicates are like the relation at the name, the grammar's reading is kept, if the graph
+        has its other relations, too. Otherwise the predicate that is most like the words of
+        ``last_question``, or of all ``words``, becomes the only relation. A question for a count of
+        other things, or for an agent where only numbers are like the relation, gets a relation that
+        no predicate is like.
         """
         numeric: list[VertexPredicate] = []
         if self._asks_for_agent(words):
@@ -514,7 +518,7 @@ class QuestionWords:
         return fitting[0].predicate
 
     def _is_type_named(self, predicate: VertexPredicate) -> bool:
-        """Return whether any content word names a value type of a predicate."""
+        """Return whether any content word names a class or datatype that a predicate leads to."""
         for position in self.content_positions:
             word = self.words[position]
             if _is_type_of(predicate, word, self.embeddings):

@@ -134,7 +134,7 @@ class _MentionFinder:
         return found
 
     def _with_signs_after(self, part: Mention) -> list[Mention]:
-        """Return a part with all signs that follow it directly, then with fewer, then with none."""
+        """Return versions of a part with the signs that follow it directly: all, fewer, none."""
         end = self.tokens[part.end - 1].end
         found = SIGNS.match(self.question, end)
         assert found is not None, "the pattern matches an empty text too"

@@ -61,7 +61,10 @@ def max_similarity(phrase: str, names: Names, embeddings: Embeddings) -> float:
 
 
 def _without_other_numbers(phrase: str, names: Names) -> list[str]:
-    """Return the names that have no numbers, or those of the phrase; all if it has none."""
+    """Return the names that have no numbers, or the same numbers in the same order as the phrase.
+
+    All names are returned if the phrase has no numbers.
+    """
     numbers = NUMBER.findall(phrase)
     if not numbers:
         return list(names)

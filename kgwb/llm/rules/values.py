@@ -64,7 +64,11 @@ def asked_kind(words: Words) -> str:
 
 
 def is_time(value: Literal) -> bool:
-    """Return whether a literal is a time, by its datatype or its text: a date or a year."""
+    """Return whether a literal is a time, by its datatype or its text.
+
+    By datatype, it is one of date, time or a part of a date such as gYear. By text, it is a year or
+    a date, or, in a literal of text, has a word that is a year.
+    """
     datatype_iri = str(value.datatype or "").casefold()
     _, _, datatype = datatype_iri.rpartition("#")
     if datatype.startswith(("date", "time", "g")):
