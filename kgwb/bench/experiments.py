@@ -142,7 +142,10 @@ class Paper(_Part):
 
     @model_validator(mode="after")
     def _check_names(self) -> Self:
-        """Raise ValueError if a graph, set or measure is named that there is not."""
+        """Return the paper itself, or raise ValueError if it names a graph, set or measure that there is not.
+
+        Each row of figures must also fit its experiment (``_check_figures``).
+        """
         for question_set in self.sets.values():
             if question_set.graph not in self.graphs:
                 raise ValueError(f"no graph {question_set.graph}")
@@ -175,9 +178,9 @@ def load_papers() -> dict[str, Paper]:
 
 
 def find_experiment(name: str) -> tuple[Paper, Experiment]:
-    """Return an experiment and its paper by name, such as "dog.table1_metaqa".
+    """Return the paper and the experiment that a name such as "dog.table1_metaqa" stands for.
 
-    Raises InputError for an unknown name, which lists the known ones of that paper, or the papers.
+    Raises InputError for an unknown name; it lists the experiments of that paper, or the papers.
     """
     paper_name, _, experiment_id = name.partition(".")
     paper = load_papers().get(paper_name)
@@ -206,9 +209,9 @@ class QuestionFile:
 
 
 def find_question_file(question_set: QuestionSet, folder: Path) -> QuestionFile | None:
-    """Return the file of a set in a data folder; if it is missing, that of its stand-in, or None.
+    """Return the file of a question set in a data folder, else that of its stand-in, else None.
 
-    Both may also lie in a folder of the data folder.
+    Both may also lie in a direct subfolder of the data folder.
     """
     path = find_file_below(folder, [question_set.file])
     if path:
@@ -239,8 +242,9 @@ def select_questions(
 ) -> list[BenchQuestion]:
     """Return the questions of a file that are asked in a configuration, in the order of the file.
 
-    If the set is a sample, and there are more questions, as many are drawn, with a fixed seed.
-    ``limit`` keeps the first of them. Raises InputError if none is left.
+    A stand-in may keep only those of some hops. If the set is a sample and there are more
+    questions, as many are drawn, with the seed SAMPLE_SEED. ``standalone`` takes the questions out
+    of their dialogues. At last ``limit`` keeps the first ones. Raises InputError if none is left.
     """
     selected = list(questions)
     if stand_in and stand_in.hops is not None:
@@ -273,10 +277,9 @@ class Measurement:
     stand_in: StandIn | None = None
 
     def estimate(self, measure: str) -> Estimate | None:
-        """Return the mean of a measure, with its 95 % interval; None if no row has it.
+        """Return the mean of a measure over questions, with its 95 % bootstrap interval; None if no row has it.
 
-        Costs are the means of a question, scores are from 0 to 1. Both intervals are bootstrap
-        intervals over questions.
+        Scores are from 0 to 1. Costs are the mean of a question, in the unit of the row's field.
         """
         if measure in MEASURES:
             return QuestionGroup("all", self.rows).estimate(measure)
@@ -292,10 +295,10 @@ class Measurement:
 def make_experiment_table(
     paper: Paper, experiment: Experiment, measurements: Sequence[Measurement]
 ) -> ReportTable:
-    """Return the paper's table with our column beside it.
+    """Return the paper's table with our measurements in a column beside its own.
 
     There is a row for each question set, measure and configuration, with the published figure and
-    ours. A figure that is not known is "–". Ours has its interval.
+    ours, which has its interval. A figure that is not known is "–".
     """
     measured = {}
     for measurement in measurements:
@@ -355,7 +358,11 @@ def _format_measured(measurement: Measurement | None, measure: str, scale: float
 def list_differences(
     paper: Paper, experiment: Experiment, measurements: Sequence[Measurement]
 ) -> Iterator[str]:
-    """Yield what differs from the paper's set-up, a sentence each: the model, the questions, and more."""
+    """Yield a sentence for everything that differs from the paper's set-up: the model, the questions, and more.
+
+    First comes each model, then each set with other questions than the paper's, then what the
+    experiment itself lists.
+    """
     models = dict.fromkeys(measurement.model for measurement in measurements)
     for model in models:
         yield f"The model here is {model}; the paper's is {paper.model}."
@@ -382,7 +389,10 @@ def list_differences(
 def render_experiment(
     paper: Paper, experiment: Experiment, measurements: Sequence[Measurement]
 ) -> str:
-    """Render the page of an experiment: the paper's table with our columns, and what differs."""
+    """Render the page of an experiment as a complete HTML document.
+
+    It has the paper's table with our column, the paper's other rows, and all that differs.
+    """
     return render_template(
         "bench/templates/experiment.html",
         title=f"{paper.paper}, {experiment.where}",

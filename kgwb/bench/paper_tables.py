@@ -69,7 +69,10 @@ class PaperTable:
     rows: Sequence[Sequence[Cell]]
 
     def to_latex(self) -> str:
-        """Return the table as a LaTeX table with the rules of booktabs."""
+        """Return the table as the source of a LaTeX table with caption and the rules of booktabs.
+
+        The best value of a column is bold; all text is escaped.
+        """
         columns = "l" + "r" * (len(self.headers) - 1)
         lines = [
             r"\begin{table}",
@@ -86,7 +89,7 @@ class PaperTable:
         return "\n".join(lines) + "\n"
 
     def to_markdown(self) -> str:
-        """Return the table as a Markdown table, with its caption below."""
+        """Return the table as a Markdown table, with its caption below; the best value of a column is bold."""
         rules = ["---"] + ["---:"] * (len(self.headers) - 1)
         lines = [_markdown_row(map(_escape_markdown, self.headers)), _markdown_row(rules)]
         for row in self.rows:
@@ -95,7 +98,7 @@ class PaperTable:
         return "\n".join(lines) + "\n"
 
     def to_csv(self) -> str:
-        """Return the table as CSV with a line of headers. The caption and what is best are left out."""
+        """Return the table as CSV text with a line of headers. The caption and what is best are left out."""
         file = io.StringIO()
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(self.headers)
@@ -168,10 +171,10 @@ def make_table(
     measures: Sequence[str] = DEFAULT_MEASURES,
     baseline: str | None = None,
 ) -> PaperTable:
-    """Return one of TABLES: "quality", "cost" or "losses".
+    """Return one of TABLES, "quality", "cost" or "losses", for a paper, with a caption that says what was measured.
 
-    ``measures`` and ``baseline`` are for "quality". Raises InputError for an unknown table, measure
-    or baseline, and if the results do not have the same questions and gold.
+    ``measures`` and ``baseline`` are for "quality" only. Raises InputError for an unknown table,
+    measure or baseline, and if the results do not have the same questions and gold.
     """
     if name == "quality":
         return make_quality_table(all_results, measures, baseline)
@@ -204,12 +207,10 @@ def make_quality_table(
     """Return a table with a row for each results folder and a column for each measure.
 
     Each value has its 95 % bootstrap interval over questions, and the highest of a column is the
-    best. With a ``baseline``, the name of a folder, values that differ from the baseline's are marked
-    with SIGNIFICANT: by the paired permutation test of ``compare_results``, with p-values adjusted by
-    Holm's method over all comparisons of the table.
-
-    Raises InputError for an unknown measure or baseline, and if results are compared that do not have
-    the same questions and gold.
+    best. With a ``baseline``, the name of a folder, values that differ from the baseline's are
+    marked with SIGNIFICANT: by the paired permutation test of ``compare_results``, with p-values
+    adjusted by Holm's method over all comparisons of the table. Raises InputError for an unknown
+    measure or baseline, and if results are compared that do not have the same questions and gold.
     """
     for measure in measures:
         if measure not in MEASURE_LABELS:
@@ -241,7 +242,10 @@ def make_quality_table(
 
 
 def _is_best(estimate: Estimate | None, measure: str, all_results: AllResults) -> bool:
-    """Return whether a value is the highest of several results. With one result none is the best."""
+    """Return whether a value is the highest of several results, also one of equals.
+
+    False for None, and if there is one result only.
+    """
     if estimate is None or len(all_results) < 2:
         return False
     for results in all_results:
@@ -254,7 +258,11 @@ def _is_best(estimate: Estimate | None, measure: str, all_results: AllResults) -
 def _find_significant(
     all_results: AllResults, measures: Sequence[str], baseline: str | None
 ) -> set[tuple[int, str]]:
-    """Return the values that differ from the baseline's: the positions of results with the measures."""
+    """Return the position of results and the measure of each value that differs from the baseline's.
+
+    It differs if its p-value, adjusted over all these comparisons by Holm's method, is below
+    SIGNIFICANCE_LEVEL. Empty without a baseline. Raises InputError for an unknown one.
+    """
     if baseline is None:
         return set()
     base = _find_results(all_results, baseline)
@@ -285,7 +293,7 @@ def _find_results(all_results: AllResults, name: str) -> LoadedResults:
 
 
 def describe_setups(all_results: AllResults) -> str:
-    """Return what was measured, a sentence for each folder: a part of a caption.
+    """Return a sentence for each folder that says what was measured, joined: a part of a caption.
 
     It has questions, graph, system, profile, models, the day of the last result, and the version of
     kgwb with a fingerprint of the whole set-up.
@@ -294,7 +302,10 @@ def describe_setups(all_results: AllResults) -> str:
 
 
 def _describe_setup(results: LoadedResults) -> str:
-    """Return what was measured in one folder."""
+    """Return the sentence of ``describe_setups`` for one folder.
+
+    The day, in UTC, is that of the results file's last change.
+    """
     config = results.config
     settings = config.get("settings") or {}
     graph = source_name(str(config.get("source")))
