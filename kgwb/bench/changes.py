@@ -182,7 +182,10 @@ def _outcome_of_repeats(new_row: BenchRow) -> str:
 
 
 def _add_rate(answers: Html, row: BenchRow, name: str) -> Html:
-    """Render answers with the pass rate of the row's asks of this name; without any, as they are."""
+    """Render answers, followed by how often the question was right in the row's asks under ``name``.
+
+    Without several asks the answers are returned as they are.
+    """
     rate = PassRate.of_row(row, name)
     if rate is None:
         return answers
@@ -190,7 +193,7 @@ def _add_rate(answers: Html, row: BenchRow, name: str) -> Html:
 
 
 def _add_loss(answers: Html, results: LoadedResults, change: QuestionChange) -> Html:
-    """Render answers with the agent that lost them; without one that is known, as they are."""
+    """Render answers, followed by the agent that lost them by the ladder; without a known one, as they are."""
     loss = results.losses_by_id.get(change.before["id"], {})
     if not loss.get("agent"):
         return answers
@@ -344,7 +347,7 @@ class ResultsComparison:
         return {agent: (before, after) for agent, (before, after) in counts.items()}
 
     def render_losses(self) -> Html:
-        """Render a table of the answers that each agent lost before and after; nothing without any."""
+        """Render a table with a row for each agent: how many answers it lost before and after; empty without any."""
         rows = []
         for agent, (before, after) in self.losses_by_agent.items():
             rows.append((display_name(agent), before, after))
@@ -551,7 +554,10 @@ class ResultsComparison:
 
     @property
     def failed_questions(self) -> str:
-        """How many questions ended in an error, with the most frequent one; "" if none did."""
+        """A sentence with how many questions are left out because of an error, and the most frequent error.
+
+        "" if none ended in one, before or after the change.
+        """
         errors: Counter[str] = Counter()
         for change in self.changes:
             if change.outcome == FAILED:

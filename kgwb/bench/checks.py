@@ -179,7 +179,10 @@ def _make_case(row: BenchRow, state: str, outcome: str) -> Case:
 
 
 def find_met_conditions(suites: Sequence[Suite], conditions: Sequence[Condition]) -> list[str]:
-    """Return a sentence for each condition that a suite meets: "results: f1<0.8 (it is 0.75)"."""
+    """Return a sentence for each condition that a suite's figures meet: "results: f1<0.8 (it is 0.75)".
+
+    They are in the order of the suites, then of the conditions.
+    """
     sentences = []
     for suite in suites:
         for condition in conditions:
@@ -222,7 +225,11 @@ def write_junit(path: Path, suites: Sequence[Suite], conditions: Sequence[Condit
 
 
 def _add_case(parent: ElementTree.Element, suite: Suite, case: Case) -> None:
-    """Add the element of a case, with an element inside if it did not pass."""
+    """Add a "testcase" element of a case to a suite's element.
+
+    A case that did not pass has an element inside that is named by its state and has outcome and
+    text.
+    """
     element = ElementTree.SubElement(
         parent,
         "testcase",

@@ -253,7 +253,7 @@ def list_served_models(calls: Iterable[Call]) -> dict[str, list[str]]:
 def merge_versions(
     first: Mapping[str, Sequence[str]], second: Mapping[str, Sequence[str]]
 ) -> dict[str, list[str]]:
-    """Return the versions of both by the model's name, each once, those of the first first."""
+    """Return the versions in both mappings by the model's name, each once; those of ``first`` come first."""
     merged: dict[str, list[str]] = {}
     for name in {**first, **second}:
         versions = [*first.get(name, ()), *second.get(name, ())]

@@ -170,7 +170,10 @@ def _check_figures(experiment: Experiment, row: PublishedRow) -> None:
 
 @cache
 def load_papers() -> dict[str, Paper]:
-    """Return the papers by the name of their system, in the order of their names."""
+    """Read all files of EXPERIMENTS_FOLDER, and return the papers by the name of their file, in alphabetical order.
+
+    They are read once in a process.
+    """
     papers = {}
     for file in sorted(EXPERIMENTS_FOLDER.glob("*.toml")):
         papers[file.stem] = Paper.model_validate(tomllib.loads(file.read_text(encoding="utf-8")))
@@ -225,7 +228,11 @@ def find_question_file(question_set: QuestionSet, folder: Path) -> QuestionFile 
 
 
 def find_file_below(folder: Path, names: Sequence[str]) -> Path | None:
-    """Return the first file of these names in a folder, or in one of the folders in it; None without one."""
+    """Return the first file with one of these names in a folder or its direct subfolders; None without one.
+
+    The folder itself comes first, then the subfolders by name; in each, the names are tried in
+    their order.
+    """
     for place in (folder, *sorted(filter(Path.is_dir, folder.glob("*")))):
         for name in names:
             if (place / name).is_file():
@@ -321,7 +328,10 @@ def make_experiment_table(
 
 
 def make_others_table(paper: Paper, experiment: Experiment) -> ReportTable:
-    """Return the rows of the paper's table that kgwb does not measure, a column for each set and measure."""
+    """Return a table of the paper's other rows, which kgwb does not measure: other systems and models.
+
+    There is a column for each question set and measure; a figure that the paper lacks is "–".
+    """
     headers = ["system"]
     for set_name in experiment.sets:
         for measure in experiment.measures:
@@ -337,7 +347,7 @@ def make_others_table(paper: Paper, experiment: Experiment) -> ReportTable:
 
 
 def _format_published(row: PublishedRow, set_name: str, position: int) -> str:
-    """Return a printed figure as a text; "–" if the paper has none."""
+    """Return the figure at a position of a row that the paper prints for a set, as text; "–" if it has none."""
     figures = row.published.get(set_name)
     if not figures:
         return "–"
@@ -345,7 +355,10 @@ def _format_published(row: PublishedRow, set_name: str, position: int) -> str:
 
 
 def _format_measured(measurement: Measurement | None, measure: str, scale: float) -> str:
-    """Return our figure with its interval, a score in the scale of the paper; "–" without one."""
+    """Return the mean of a measure with its interval, as text: "85.1 [80.2, 89.0]"; "–" without one.
+
+    A score is multiplied by ``scale``, that of the paper's table.
+    """
     estimate = measurement.estimate(measure) if measurement else None
     if estimate is None:
         return "–"

@@ -148,7 +148,10 @@ class LoadedResults:
 
     @property
     def model_specs(self) -> dict[str, str]:
-        """The specification of each agent's model; "" is the default for all agents."""
+        """The specification of the model that each agent was measured with; "" is the default for all agents.
+
+        A configuration that has one text in place of a mapping has this model under "".
+        """
         models = self.config.get("models")
         if not isinstance(models, dict):
             models = {"": models}
@@ -171,7 +174,7 @@ class LoadedResults:
 
     @cached_property
     def served_models(self) -> dict[str, list[str]]:
-        """The versions that answered, by the model's name, in the order in which they were first met."""
+        """The versions of each model that answered, by its name, in the order in which the rows first have them."""
         versions: dict[str, list[str]] = {}
         for row in self.rows.values():
             versions = merge_versions(versions, row.get("served", {}))
@@ -213,7 +216,7 @@ class LoadedResults:
         return {cause: losses[cause] for cause in sorted(losses, key=flow_order)}
 
     def _agent_names(self) -> list[str]:
-        """Return the agents of the system that was measured, in flow order; none if it is unknown."""
+        """Return the names of the agents of the measured system, in flow order; empty if it is not installed."""
         system = self.config.get("system")
         if system not in systems.list_systems():
             return []

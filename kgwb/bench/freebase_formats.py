@@ -43,7 +43,10 @@ def _gold_fields(names: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _topic_field(topics: TopicNames, *others: str | None) -> dict[str, Any]:
-    """Return the field with the first topic entity, as an IRI; empty if none is known."""
+    """Return the field ``topic_entity`` with the first id that is given, as an IRI; no field without any.
+
+    The ids of ``topics`` go before ``others``.
+    """
     for machine_id in (*topics, *others):
         if machine_id:
             return {"topic_entity": to_freebase_iri(machine_id)}
@@ -272,7 +275,7 @@ ENTRY_CLASSES: tuple[tuple[frozenset[str], type[FreebaseEntry]], ...] = (
 
 
 def find_entry_class(entries: Iterable[object]) -> type[FreebaseEntry] | None:
-    """Return the class of the first entry that has the fields of one of the sets, else None."""
+    """Return the class for the first entry that has all fields by which a set is recognized; None if none has."""
     for entry in entries:
         for names, entry_class in ENTRY_CLASSES:
             if isinstance(entry, dict) and names.issubset(entry):

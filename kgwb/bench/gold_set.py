@@ -174,6 +174,7 @@ def _read_entries(path: Path) -> list[dict[str, Any]]:
 
 
 def _other_form(path: Path) -> InputError:
+    """Return, without raising it, the error for a file that is no question set in JSON lines."""
     return InputError(
         f"{path} is not a question set in JSON lines, and kgwb adds questions to no other form",
         hint="name a new file, such as my_questions.jsonl",
@@ -181,7 +182,7 @@ def _other_form(path: Path) -> InputError:
 
 
 def _next_id(entries: Sequence[Mapping[str, Any]]) -> str:
-    """Return the first number, as text, from the number of entries on, that is no id yet."""
+    """Return a number, as text, that is no id yet: the first free one above the number of entries."""
     ids = {str(entry.get("id")) for entry in entries}
     number = len(entries) + 1
     while str(number) in ids:

@@ -60,7 +60,10 @@ class KeptChange(BaseModel, frozen=True):
 
     @property
     def questions(self) -> str:
-        """The first questions that were fixed and broken: "fixed a, b; broken c"."""
+        """A text with the first ids of the questions that were fixed and broken: "fixed a, b; broken c".
+
+        "" without any.
+        """
         parts = []
         for word, ids in (("fixed", self.fixed), ("broken", self.broken)):
             if ids:
@@ -275,7 +278,7 @@ class PromptHistory:
         return prompts.text(name) if prompts.has_own(name) else None
 
     def _write(self, name: str, text: str | None) -> None:
-        """Write the file of a prompt, or delete it for None. Raises OSError."""
+        """Write the file FOLDER/NAME.md of a prompt, or delete it if the text is None. Raises OSError."""
         path = self.folder / f"{name}.md"
         if text is None:
             path.unlink(missing_ok=True)

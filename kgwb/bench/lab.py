@@ -411,7 +411,11 @@ class RetryExperiment:
         )
 
     def _find_finished_ids(self, setup: BenchSetup) -> set[str]:
-        """Return the ids of the questions that were asked with a setup already."""
+        """Return the ids of the questions that the results folder of a setup has rows of.
+
+        A question whose model or graph could not be reached is left out, as it is asked again.
+        Empty without results.
+        """
         folder = self.get_results_folder(setup, "")
         if not (folder / CONFIG_FILE).exists():
             return set()
@@ -560,7 +564,11 @@ class RetryExperiment:
                 )
 
     def _make_measured_setup(self) -> BenchSetup:
-        """Return the setup that was measured. Raises InputError if it cannot be made any more."""
+        """Return the setup that the earlier results were measured with, models included.
+
+        Raises InputError if something of it is different now, such as a prompt whose text is not
+        known.
+        """
         setup = self.make_setup(must_differ=False)
         measured_setup = replace(setup, models=self._measured_models())
         changes = self.describe_changes(measured_setup)
@@ -584,7 +592,10 @@ def _is_independent_of_outcome(selector: str) -> bool:
 
 
 def _silence(setup: BenchSetup) -> BenchSetup:
-    """Return a setup whose models have no replies, so that only recorded calls are used."""
+    """Return a copy of a setup whose models have no replies, so that only recorded calls can be used.
+
+    They keep their names.
+    """
     silent_models: dict[str, ChatModel] = {}
     for name, model in setup.models.items():
         silent_models[name] = Replay((), name=model.name)

@@ -57,7 +57,10 @@ class LossRowSchema(RowSchema):
 
 
 def gold_decisions_of(system: System) -> GoldDecisions:
-    """Return what gold means to the agents of a system. Raises InputError if it does not define that."""
+    """Return the system's gold decisions: its stages and the rungs of its ladder.
+
+    Raises InputError if the system has none.
+    """
     if system.gold is None:
         raise InputError(
             f"the system {system.name} has no gold decisions, and the ladder needs them",
@@ -251,10 +254,7 @@ def apply_rungs(
 
 
 def _reproduces_gold(question: BenchQuestion, kg: Graph) -> bool:
-    """Return whether the gold query, run on the graph, gives exactly the gold answers.
-
-    False if it cannot be run.
-    """
+    """Execute the gold query, and return whether it gives exactly the gold answers; False if it cannot run."""
     unanswered = question.model_copy(update={"answers": None})
     [answered] = add_gold_answers([unanswered], kg)
     if answered.answers is None:

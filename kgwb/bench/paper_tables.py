@@ -121,7 +121,7 @@ def format_table(table: PaperTable, format_name: str) -> str:
 
 
 def check_format(format_name: str) -> None:
-    """Raise InputError unless the format is one of FORMATS."""
+    """Raise InputError, which lists the formats, unless the name is one of FORMATS."""
     if format_name not in FORMATS:
         raise InputError(
             f"a table cannot be written as {format_name!r}",
@@ -192,7 +192,7 @@ TABLES = ("quality", "cost", "losses")
 
 
 def from_report_table(table: ReportTable, caption: str) -> PaperTable:
-    """Return a table of a report with a caption. No cell is marked as the best."""
+    """Return a report's table with a caption as a table for a paper: all cells as text, none marked as best."""
     rows = []
     for row in table.rows:
         rows.append([Cell(str(cell)) for cell in row])
@@ -284,7 +284,7 @@ def _find_significant(
 
 
 def _find_results(all_results: AllResults, name: str) -> LoadedResults:
-    """Return the results of this name. Raises InputError if there are none."""
+    """Return the results with this name. Raises InputError, which lists the names, if there are none."""
     for results in all_results:
         if results.name == name:
             return results

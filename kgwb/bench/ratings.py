@@ -164,7 +164,7 @@ def _write_new(path: Path, ratings: Iterable[Rating]) -> None:
 
 
 def _refuse_existing(path: Path) -> None:
-    """Raise InputError if the file of a rater exists already."""
+    """Raise InputError if the file of a rater exists: it must be filled in or deleted, not replaced."""
     if path.exists():
         raise InputError(
             f"{path} exists: this rater has rated these results",

@@ -70,7 +70,10 @@ class RowSchema(BaseModel):
 
     @classmethod
     def check_row(cls, row: object) -> BenchRow:
-        """Return the row as it is. Raises ValueError, with its problems, if it is not valid."""
+        """Validate a row by this schema, and return it unchanged, with fields that are not in the schema.
+
+        Raises ValueError, with what is wrong, if it is not valid.
+        """
         try:
             cls.model_validate(row)
         except ValidationError as exc:
@@ -312,7 +315,10 @@ class Results(RowFile):
         self._write({**self.rows, **{row["id"]: row for row in rows}})
 
     def _write(self, rows: dict[str, BenchRow]) -> None:
-        """Write the file anew with these rows. Raises InputError on a full disk."""
+        """Replace the rows by these, in memory and in the file, which is written anew.
+
+        Raises InputError if it cannot be written.
+        """
         with disk.os_errors_as_input_error(f"cannot write to {self.path}", _DISK_FULL_HINT):
             lines = map(_to_json_line, rows.values())
             disk.write_atomically(self.path, lines, disk.JSON_ENCODING_ERRORS)

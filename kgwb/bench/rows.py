@@ -223,7 +223,10 @@ def _collect_labels(
 
 
 def _labels_of_answer(answer: Answer | None) -> dict[str, str]:
-    """Return the labels in an answer by IRI: those of its values, else its display names."""
+    """Return the labels of the IRIs in an answer: those of its values, else its display names.
+
+    Empty without an answer.
+    """
     labels: dict[str, str] = {}
     if answer is None:
         return labels
@@ -289,7 +292,10 @@ def _count_linked(question: BenchQuestion, run: Run) -> dict[str, dict[str, int]
 
 
 def _count_overlap(gold: Set[str], linked: Set[str], candidates: Set[str]) -> dict[str, int]:
-    """Count the gold IRIs, those that were linked, and those that were linked or candidates."""
+    """Return the numbers of gold IRIs ("gold"), of linked ones ("linked"), and of linked or candidate ones.
+
+    The last is under "candidates"; both count gold IRIs only.
+    """
     return {
         "gold": len(gold),
         "linked": len(gold & linked),

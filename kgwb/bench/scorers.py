@@ -248,7 +248,7 @@ class ScoreRow(BaseModel, frozen=True):
     reason: str = ""
 
     def is_about(self, row: BenchRow | None) -> bool:
-        """Return whether it is about the present answers and gold of a row."""
+        """Return whether a row still has the answers and the gold that were scored, and no error."""
         if row is None or row["error"] is not None:
             return False
         gold = None if row["gold"] is None else tuple(row["gold"])

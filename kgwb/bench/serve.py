@@ -229,7 +229,7 @@ class Text2SparqlServer(ThreadingHTTPServer):
         super().process_request(request, client_address)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Answer a connection, then make room for the next one."""
+        """Answer a connection in its thread, and then release its slot, also after an error."""
         try:
             super().process_request_thread(request, client_address)
         finally:

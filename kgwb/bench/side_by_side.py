@@ -175,7 +175,10 @@ class SystemComparison:
 
 
 def _terms_of(answer: SystemAnswer) -> AnswerTerms:
-    """Return what an answer is: the terms of its values, and its text. Empty without an answer."""
+    """Return what identifies an answer: the set of its values' terms, and its text or its reason.
+
+    An answer that is missing has none, and "".
+    """
     found = answer.run.answer
     if found is None:
         return frozenset(), ""

@@ -93,7 +93,11 @@ def run_tasks(
     pending: dict[Future[Any], Task] = {}
 
     def submit_next_call(pool: Executor, task: Task, result: Any = None) -> None:
-        """Send a task the result of its last call, and submit the call that it yields next."""
+        """Send a task the result of its last call, and submit the call that it yields next to the pool.
+
+        Nothing is submitted if the task has ended or ``should_stop()`` is true. ``result`` is None
+        at first.
+        """
         try:
             call = task.send(result)
         except StopIteration:
@@ -120,7 +124,7 @@ def run_tasks(
             submit_waiting_tasks(pool)
 
     def run_or_cancel() -> None:
-        """Run the tasks on a pool. After any exception, cancel what is waiting or executed."""
+        """Run all tasks on a pool. After any exception, cancel waiting calls and running runs, and raise it."""
         with _pool_of(executor) as pool:
             try:
                 run_on(pool)

@@ -33,11 +33,10 @@ class CollectedWork:
 
     @property
     def when(self) -> str:
-        """When the work was handed in, as text in ISO 8601:
+        """When the work was handed in, as text in ISO 8601.
 
-        by the platform, else by the file itself, else by the disk.
-
-        The file's own time is what kgwb wrote in it, which a student can change.
+        It is the platform's time, else the one that kgwb wrote in the file, which a student can
+        change, else the file's on the disk.
         """
         if self.file.is_time_of_platform or not self.hand_in.written:
             return self.file.changed
@@ -329,7 +328,7 @@ def _key_of_name(work: CollectedWork) -> tuple[str, str]:
 def _group(
     works: Sequence[CollectedWork], key_of: Callable[[CollectedWork], tuple[str, str]]
 ) -> list[list[CollectedWork]]:
-    """Return the works in lists of equal keys, in the order in which the keys first occur."""
+    """Return the works in lists of those with equal keys, in the order in which the keys first occur."""
     groups: dict[tuple[str, str], list[CollectedWork]] = {}
     for work in works:
         groups.setdefault(key_of(work), []).append(work)

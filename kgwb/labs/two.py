@@ -331,7 +331,7 @@ def _answer_labels(run: Run) -> set[str]:
 
 
 def _is_accepted(question: str, reply: str) -> bool:
-    """Return whether the checks of the QIR agent accept a reply at the first attempt."""
+    """Return whether the QIR agent accepts a reply to a question at its first attempt; nothing later is executed."""
     try:
         run = _run_with_reply(question, reply, until="qir")
     except InvalidReplyError:

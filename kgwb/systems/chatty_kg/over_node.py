@@ -110,7 +110,7 @@ def _rank_pairs(pairs: Iterable[NodePair], relation: str, run: Run) -> list[Rank
 
 
 def _name_pairs(pairs: Iterable[NodePair], run: Run) -> Mapping[URIRef, str]:
-    """Return the names of all predicates of some pairs by IRI."""
+    """Return the name of each predicate in some pairs by its IRI, see ``name_predicates``."""
     iris: list[URIRef] = []
     for pair in pairs:
         iris += [iri for iri, _ in pair]

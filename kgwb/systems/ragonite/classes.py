@@ -19,6 +19,7 @@ class GraphClasses:
     """
 
     def __init__(self, triples: Iterable[Triple], vocabulary: Vocabulary) -> None:
+        """Read types, superclasses and schema terms from the triples, once."""
         self.types: dict[Term, set[URIRef]] = defaultdict(set)
         """The types of each term that has one."""
         self.used_classes: set[URIRef] = set()
@@ -47,14 +48,13 @@ class GraphClasses:
         self.schema_terms.update(self.used_classes)
 
     def group_subjects(self, triples: Iterable[Triple]) -> dict[Term, URIRef | None]:
-        """Return for each subject the IRI whose table it is in.
+        """Return, for each subject, the IRI of the class whose table it is in.
 
         That is the highest superclass of its types; if there are several, the one with the most
         instances, then the first by IRI. For a blank node without a type it is the predicate that
         leads to it. For any other subject without a type it is None. Schema terms are left out,
-        unless they are also instances of a class of the graph: a genre may be a class of films.
-
-        The paper has a table for each combination of types instead.
+        unless they are also instances of a class of the graph: a genre may be a class of films. The
+        paper has a table for each combination of types instead.
         """
         root_classes: dict[Term, set[URIRef]] = {}
         sizes = Counter[URIRef]()
@@ -74,7 +74,7 @@ class GraphClasses:
         return groups
 
     def _find_root_classes(self, term: Term) -> set[URIRef]:
-        """Return the highest superclass of each type of a term.
+        """Return the highest superclass of each type of a term; empty for a term without a type.
 
         Types that are generic classes, or those of RDF, RDFS, OWL or Wikibase, are left out.
         """
@@ -86,7 +86,8 @@ class GraphClasses:
 def find_root_class(class_iri: URIRef, superclasses: Mapping[Term, URIRef]) -> URIRef:
     """Return the highest superclass of a class, or the class itself if it has no superclass.
 
-    If the superclasses form a cycle, it is the first IRI, by order, of all that were visited.
+    ``superclasses`` has one superclass of each class. In a cycle, it is the first IRI, by order, of
+    all that were visited.
     """
     visited = {class_iri}
     while class_iri in superclasses:

@@ -98,11 +98,11 @@ class Database:
         return self._connection.execute(sql, parameters).fetchall()
 
     def execute_sql(self, query: str, settings: RagoniteSettings) -> Source:
-        """Return the rows of a SELECT with their support.
+        """Execute a SELECT on the induced tables, and return its rows with their support as a source.
 
-        At most ``settings.rows`` rows are returned. If the query cannot be run, does anything but
-        read the induced tables, or takes longer than ``settings.sql_timeout_s``, the Source has the
-        error. The Source says whether rows were cut.
+        At most ``settings.rows`` rows are returned; the source says whether rows were cut. If the
+        query cannot be run, does anything but read the induced tables, or takes longer than
+        ``settings.sql_timeout_s``, the source has the error instead. Other threads wait meanwhile.
         """
         authorizer = ReadAuthorizer()
         with self._lock:
@@ -143,11 +143,11 @@ class Database:
     def search_passages(
         self, sentence: str, embeddings: Embeddings, limit: int
     ) -> tuple[Source, ...]:
-        """Return the passages nearest to a sentence, the best first, at most ``limit``.
+        """Return the passages nearest to a sentence with their support, best first, at most ``limit``.
 
-        The ranking by embeddings and that by words (BM25) are combined by reciprocal rank fusion.
-        The paper has embeddings only. A passage that is the first of both has the score 1. Raises
-        EmbeddingError.
+        The ranking by embeddings and that by words (BM25), of MAX_RANKS passages each, are combined
+        by reciprocal rank fusion. The paper has embeddings only. A passage that is the first of
+        both has the score 1. Raises EmbeddingError.
         """
         nearest = self.find_nearest_passages(sentence, embeddings)
         with self._lock:
@@ -167,15 +167,16 @@ class Database:
     def find_nearest_passages(
         self, sentence: str, embeddings: Embeddings
     ) -> tuple[tuple[int, float], ...]:
-        """Return number and cosine of the MAX_RANKS passages nearest in meaning, the best first.
+        """Return number and cosine of the MAX_RANKS passages nearest in meaning to a sentence, best first.
 
-        The embeddings keep the vectors of the passages. Raises EmbeddingError.
+        The first MAX_EMBEDDED_CHARS characters of a passage are compared; the embeddings keep their
+        vectors. Raises EmbeddingError.
         """
         texts = [text[:MAX_EMBEDDED_CHARS] for _, text in self.passages]
         return EmbeddingIndex(texts, embeddings).nearest(sentence, MAX_RANKS)
 
     def _rank_by_words(self, sentence: str) -> list[int]:
-        """Return the MAX_RANKS passages with words of a sentence, the best by BM25 first.
+        """Return the numbers of up to MAX_RANKS passages that have a word of a sentence, best by BM25 first.
 
         A word in the title counts four times. Empty for a sentence without words.
         """
@@ -195,10 +196,11 @@ class Database:
         parameters: Sequence[Any],
         things: Iterable[tuple[str, str, str]] = (),
     ) -> Source:
-        """Return a source with the triples whose numbers a query selects, and the terms in them.
+        """Return a copy of a source with its support: triples of the graph, and the terms in them.
 
-        At most MAX_SOURCE_TRIPLES are added. The terms, and those of ``things`` (id, name and JSON
-        form), are given first by their ids, then by name.
+        ``numbers_sql`` selects the numbers of the triples. At most MAX_SOURCE_TRIPLES are added.
+        The terms, and those of ``things`` (id, name and JSON form), are given first by their ids,
+        then by their names.
         """
         rows = self._fetch_all(
             "SELECT s.id, s.name, s.term, predicate, o.id, o.name, value FROM _triples"

@@ -117,7 +117,11 @@ class DatabaseBuilder:
         vocabulary: Vocabulary,
         connection: Connection,
     ) -> None:
-        """Decide which table and which id each term has. ``names`` has all IRIs of the triples."""
+        """Decide which table and which id each term has; nothing is written yet.
+
+        ``names`` has the display names of all IRIs in the triples. ``connection`` is to an empty
+        database.
+        """
         self.triples = triples
         self.names = names
         self.vocabulary = vocabulary
@@ -131,10 +135,11 @@ class DatabaseBuilder:
         self.id_by_term = assign_ids(triples, names, self.table_by_term)
 
     def _assign_tables(self) -> None:
-        """Make a ClassTable for each group of subjects, the largest first, and assign these to it.
+        """Plan a class table for each group of subjects, the largest first, and set ``table_by_term``.
 
-        It is named after the display name of its class, or "thing" without one. Equally large
-        groups come by IRI. Every table begins with the columns ``id`` and ``name``.
+        A table is named after the display name of its class, or "thing" without one. Equally large
+        groups come by IRI. Every table begins with the columns ``id`` and ``name``. Nothing is
+        written to the database.
         """
         group_by_subject = self.classes.group_subjects(self.triples)
         sizes = Counter(group_by_subject.values())
@@ -219,7 +224,7 @@ class DatabaseBuilder:
             self.connection.execute(insert, row)
 
     def _find_single_class_tables(self) -> set[str]:
-        """Return the names of the tables whose rows all have one type only: the table's class."""
+        """Return the names of the tables in which each row has exactly one type: the table's class."""
         single_class_tables = set(self._class_tables)
         for subject, table in self.table_by_term.items():
             class_iri = self._class_tables[table].class_iri
@@ -255,17 +260,18 @@ class DatabaseBuilder:
         return str(object_).strip() == self.names.get(subject)
 
     def _set_place(self, group: PredicateGroup, place: str) -> None:
-        """Write to ``_triples`` where the triples of a group are stored, or why they are not."""
+        """Write to ``_triples`` the place of all triples of a group: "table.column", or why they are in no table."""
         self.connection.execute(
             "UPDATE _triples SET place = ? WHERE home = ? AND predicate = ? AND tag = ?",
             (place, group.table, group.predicate, group.language),
         )
 
     def _create_value_table(self, group: PredicateGroup, column_name: str) -> Table:
-        """Create a table with a row for each triple of a group: the subject's id and the value.
+        """Create and fill a table with a row for each triple of a group: the subject's id and the value.
 
         Its name is that of the class table with the column's name. The key column is named after
-        the class table, with "_" behind it if the value column has that name. All are NOT NULL.
+        the class table, with "_" behind it if the value column has that name. All columns are NOT
+        NULL. Returns the table's schema.
         """
         name = make_table_name(f"{group.table} {column_name}", self._used_table_names)
         place = f"{name}.{column_name}"
@@ -284,9 +290,9 @@ class DatabaseBuilder:
         return Table(name, group.triples, columns)
 
     def _add_columns(self, table: ClassTable, group: PredicateGroup, column_name: str) -> None:
-        """Add the columns of a group to the table of its subjects, and fill them.
+        """Add the columns of a group to the class table of its subjects, in SQLite and in its schema, and fill them.
 
-        In the returned schema they are NOT NULL if every row has a value, but not in SQLite.
+        In the schema they are NOT NULL if every row has a value, but not in SQLite.
         """
         place = f"{table.name}.{column_name}"
         self._set_place(group, place)
@@ -337,10 +343,10 @@ class DatabaseBuilder:
         return columns
 
     def _list_values(self, place: str) -> str:
-        """Return a comment with the values of a column in quotes, the most frequent first.
+        """Return a comment with values of a column in quotes, the most frequent first, equals by the alphabet.
 
         It is "one of" with all values if these are at most MAX_LISTED_VALUES, else "such as" with
-        two. Values that equally many triples have are in alphabetical order.
+        two.
         """
         rows = self.connection.execute(
             "SELECT cell FROM _triples WHERE place = ?"
