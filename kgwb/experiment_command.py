@@ -98,11 +98,11 @@ class ExperimentCommand:
         for experiment in paper.experiments:
             name = f"{paper_name}.{experiment.id}"
             print(
-                f"  {name:<28} {experiment.where}: {experiment.title}; {self._state_of(paper, experiment)}"
+                f"  {name:<28} {experiment.where}: {experiment.title}; {self._describe_availability(paper, experiment)}"
             )
         print()
 
-    def _state_of(self, paper: Paper, experiment: Experiment) -> str:
+    def _describe_availability(self, paper: Paper, experiment: Experiment) -> str:
         """Return how many of an experiment's question sets are at hand: "2 of 3 question sets at hand".
 
         They are looked for in the data folder. Of an experiment that cannot be repeated, return

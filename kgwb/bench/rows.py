@@ -192,9 +192,9 @@ def _describe_question(question: BenchQuestion) -> BenchRow:
 
 
 def count_gold_predicates(question: BenchQuestion) -> int:
-    """Return how many predicates the gold query has; 0 without one, or if it cannot be read.
+    """Return how many triple patterns of the gold query have a predicate that is no variable.
 
-    Each triple pattern with a predicate counts (Chatty-KG, Table 8, "Preds").
+    This is "Preds" in Chatty-KG, Table 8. It is 0 without a gold query, or if it cannot be read.
     """
     if not question.sparql:
         return 0

@@ -280,19 +280,21 @@ def _remark_on_names(works: Sequence[CollectedWork]) -> list[str]:
     for same_name in _group(works, _key_of_name):
         if len(same_name) > 1:
             student = same_name[0].hand_in.student
-            remarks.append(f"{len(same_name)} hand-ins have the name {student}: {_list(same_name)}")
+            remarks.append(
+                f"{len(same_name)} hand-ins have the name {student}: {_places(same_name)}"
+            )
     for same_work in _group(works, lambda work: (work.hand_in.work_id, "")):
         if same_work[0].hand_in.work_id and len(same_work) > 1:
             shown = ", ".join(f"{work.hand_in.student!r} ({work.file.place})" for work in same_work)
             remarks.append(f"one work was handed in under {len(same_work)} names: {shown}")
     for same_file in _group(works, lambda work: (work.file.name, "")):
         if len(same_file) > 1:
-            remarks.append(f"{len(same_file)} files have one name: {_list(same_file)}")
+            remarks.append(f"{len(same_file)} files have one name: {_places(same_file)}")
     return remarks
 
 
-def _list(works: Sequence[CollectedWork]) -> str:
-    """Return the places of the files of works."""
+def _places(works: Sequence[CollectedWork]) -> str:
+    """Return the places of the works' files as one text with commas."""
     return ", ".join(work.file.place for work in works)
 
 

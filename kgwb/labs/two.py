@@ -104,12 +104,12 @@ def _judge_lack(lack: Message) -> Problem:
         lack=lack,
         question=recorded.question,
         reply=reply,
-        problem=_as_message(problem),
+        problem=_to_message(problem),
     )
 
 
-def _as_message(problem: Problem) -> Message:
-    """Return a problem as a message, so that it can stand in another one."""
+def _to_message(problem: Problem) -> Message:
+    """Return a problem as a message, which can be a value in another message."""
     return problem if isinstance(problem, Message) else Message(problem, {})
 
 

@@ -249,7 +249,7 @@ def select_vertex(
     candidates = retrieved.candidates
     if not candidates:
         return Link(entity, None, (), "no label in the graph holds these words")
-    unasked = _choose_unasked(retrieved, question, context, run.settings)
+    unasked = _choose_without_model(retrieved, question, context, run.settings)
     if unasked is not None:
         return unasked
     if run.settings.vertex_choice == "label":
@@ -263,7 +263,7 @@ LINKING_AGENTS = (link_entity, retrieve_candidates, select_vertex)
 """The agents that a system lists if it calls ``link_entity``."""
 
 
-def _choose_unasked(
+def _choose_without_model(
     retrieved: RetrievedCandidates, question: str, context: Context, settings: Settings
 ) -> Link | None:
     """Return the link that needs no model, with the reason; None if a model must choose.

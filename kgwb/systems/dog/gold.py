@@ -363,7 +363,7 @@ def _is_gold_end(number: int, run: Run, gold: GoldQuery) -> bool | None:
 
 
 def _gold_tail_names(number: int, run: Run, gold: GoldQuery) -> tuple[str, ...]:
-    """Return the names of the tails that the last gold hops of all heads of a hop have in common.
+    """Return the names of the vertices that the last gold hops of all heads lead to in common.
 
     Heads without a gold hop left do not count. Empty if the run has no such hop, or they have none
     in common.
@@ -383,7 +383,7 @@ def _gold_tail_names(number: int, run: Run, gold: GoldQuery) -> tuple[str, ...]:
 
 
 def _gold_tails(last_step: GoldStep, result: FilledTriples, gold: GoldQuery) -> dict[Term, str]:
-    """Return the tails of a head's result as a mapping from term to name.
+    """Return what a head's result leads to (its tails) as a mapping from term to name.
 
     Of a triple that leads through a node without a name, the tail counts only if its last relation
     is that of the last gold hop.

@@ -312,13 +312,13 @@ class DatabaseBuilder:
     def _describe_columns(
         self, group: PredicateGroup, name: str, place: str, used_names: set[str], *, not_null: str
     ) -> dict[str, Column]:
-        """Return the columns for the values of a group, by their source: a column of ``_triples``.
+        """Return the columns for the values of a group, each by the column of ``_triples`` that fills it.
 
         Numbers without ranges are one column ("low"), with their range and unit as the comment.
         Links to one table are a column ("cell") that references it. Any other values are a column
-        of texts ("cell"), with examples as the comment; ranges have two number columns more, with
-        "_low" and "_high" behind the name, and a number if ``used_names`` has that already. They
-        are added there. ``not_null`` is " NOT NULL" or "".
+        of texts ("cell"), with examples as the comment; ranges have two number columns more, named
+        with "_low" and "_high" at the end, made unique and added to ``used_names``. ``not_null`` is
+        " NOT NULL" or "". Nothing is written.
         """
         text_type = f"TEXT{not_null}"
         number_type = f"INTEGER{not_null}" if group.is_whole else f"REAL{not_null}"

@@ -188,10 +188,10 @@ def format_mentions(mentions: Mentions, prefixes: Prefixes) -> str:
 
 
 def _format_values(values: Iterable[Term], prefix_of: Mapping[str, str]) -> dict[Term, str]:
-    """Return a text for each value: the CURIE of an IRI, or a literal in quotes.
+    """Return a text for each value: the CURIE of an IRI, or a literal in quotes; no two are the same.
 
-    Literals of one text have their language or datatype behind it. ``prefix_of`` has the prefix of
-    each namespace.
+    Literals that would read the same have their language or datatype behind them. ``prefix_of`` has
+    the prefix of each namespace.
     """
 
     def format_shortly(value: Term) -> str:
@@ -210,8 +210,8 @@ def _format_values(values: Iterable[Term], prefix_of: Mapping[str, str]) -> dict
 def _format_candidate(candidate: Candidate, prefix_of: Mapping[str, str]) -> str:
     """Return a candidate as its CURIE, label, first types, description, and first predicates.
 
-    All but the CURIE is in quotes, and the predicates are in brackets. ``prefix_of`` has the prefix
-    of each namespace.
+    There are at most MAX_SHOWN_TYPES types and MAX_SHOWN_RELATIONS predicates. All but the CURIE is
+    in quotes, and the predicates are in brackets. ``prefix_of`` has the prefix of each namespace.
     """
     details = [candidate.label, *candidate.types[:MAX_SHOWN_TYPES], candidate.description]
     quoted = ", ".join(quote_text(detail) for detail in details if detail)

@@ -86,15 +86,15 @@ def _linking_steps(run: Run) -> list[Step]:
 # What the first attempt decided
 
 
-def _key(agent: str, subject: str = "") -> str:
-    """Return the key of a step of the first attempt."""
+def _step_key(agent: str, subject: str = "") -> str:
+    """Return the key of an agent's step in the first attempt, for a subject if one is given."""
     place = f"{FIRST_ATTEMPT}/{subject}" if subject else FIRST_ATTEMPT
     return f"{agent}[{place}]"
 
 
 def _get_output(run: Run, agent: str, subject: str = "") -> Any:
     """Return the output of a step of the first attempt; None if it is not done."""
-    return get_output(run, _key(agent, subject))
+    return get_output(run, _step_key(agent, subject))
 
 
 def _align_triplets(run: Run, gold: GoldQuery) -> Alignment[Triplet] | None:
@@ -123,7 +123,7 @@ def make_triplets_rung(run: Run, gold: GoldQuery) -> Rung | None:
         corrected = tuple(_name_patterns(gold))
     if corrected == triplets:
         return None
-    return Rung("triplets", {_key("triplets"): corrected})
+    return Rung("triplets", {_step_key("triplets"): corrected})
 
 
 def _reword_triplets(alignment: Alignment[Triplet], gold: GoldQuery, run: Run) -> Iterator[Triplet]:
@@ -177,8 +177,8 @@ def make_vertex_rung(run: Run, gold: GoldQuery) -> Rung | None:
             blamed = "entity_retriever"
             vertex = Candidate(iri, gold.names.get(term, term))
             found = RetrievedCandidates(mention, (vertex, *candidates), "gold")
-            values[_key("entity_retriever", mention)] = found
-        values[_key("entity_choice", mention)] = Choice(mention, (vertex,), "gold")
+            values[_step_key("entity_retriever", mention)] = found
+        values[_step_key("entity_choice", mention)] = Choice(mention, (vertex,), "gold")
     return Rung(blamed, values) if values else None
 
 
@@ -207,8 +207,8 @@ def make_relation_rung(run: Run, gold: GoldQuery) -> Rung | None:
             if found is not None:
                 blamed = "relations"
             relation = Relation(iri, gold.names.get(pattern[1], str(iri)), direction)
-            values[_key("relations", subject)] = (relation, *(found or ()))
-        values[_key("relation_choice", subject)] = Choice(subject, (relation,), "gold")
+            values[_step_key("relations", subject)] = (relation, *(found or ()))
+        values[_step_key("relation_choice", subject)] = Choice(subject, (relation,), "gold")
     return Rung(blamed, values) if values else None
 
 
@@ -245,7 +245,7 @@ def make_template_rung(run: Run, gold: GoldQuery) -> Rung | None:
     template = f"{head} {{ {triples} }}"
     if template == _get_output(run, "template"):
         return None
-    return Rung("template", {_key("template"): template})
+    return Rung("template", {_step_key("template"): template})
 
 
 def _to_template_triple(triplet: Triplet) -> str:
@@ -267,7 +267,7 @@ def make_choice_rung(run: Run, gold: GoldQuery) -> Rung | None:
             if choice and filled in choice.chosen:
                 return None
             chosen = Choice("query", (filled,), "gold")
-            return Rung("query_choice", {_key("query_choice"): chosen})
+            return Rung("query_choice", {_step_key("query_choice"): chosen})
     return None
 
 
@@ -299,7 +299,7 @@ def make_query_rung(run: Run, gold: GoldQuery) -> Rung | None:
     triplets = _get_output(run, "triplets") or ()
     query = CandidateQuery(gold.sparql, gold.patterns, (), 1.0)
     attempt = Attempt(triplets, (), query=query)
-    return Rung("template", {_key("attempt"): attempt})
+    return Rung("template", {_step_key("attempt"): attempt})
 
 
 LADDER = MappingProxyType(
