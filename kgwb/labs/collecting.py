@@ -33,11 +33,10 @@ class CollectedWork:
 
     @property
     def when(self) -> str:
-        """When the work was handed in, as text in ISO 8601:
+        """When the work was handed in, as text in ISO 8601.
 
-        by the platform, else by the file itself, else by the disk.
-
-        The file's own time is what kgwb wrote in it, which a student can change.
+        It is the platform's time, else the one that kgwb wrote in the file, which a student can
+        change, else the file's on the disk.
         """
         if self.file.is_time_of_platform or not self.hand_in.written:
             return self.file.changed
@@ -281,19 +280,21 @@ def _remark_on_names(works: Sequence[CollectedWork]) -> list[str]:
     for same_name in _group(works, _key_of_name):
         if len(same_name) > 1:
             student = same_name[0].hand_in.student
-            remarks.append(f"{len(same_name)} hand-ins have the name {student}: {_list(same_name)}")
+            remarks.append(
+                f"{len(same_name)} hand-ins have the name {student}: {_places(same_name)}"
+            )
     for same_work in _group(works, lambda work: (work.hand_in.work_id, "")):
         if same_work[0].hand_in.work_id and len(same_work) > 1:
             shown = ", ".join(f"{work.hand_in.student!r} ({work.file.place})" for work in same_work)
             remarks.append(f"one work was handed in under {len(same_work)} names: {shown}")
     for same_file in _group(works, lambda work: (work.file.name, "")):
         if len(same_file) > 1:
-            remarks.append(f"{len(same_file)} files have one name: {_list(same_file)}")
+            remarks.append(f"{len(same_file)} files have one name: {_places(same_file)}")
     return remarks
 
 
-def _list(works: Sequence[CollectedWork]) -> str:
-    """Return the places of the files of works."""
+def _places(works: Sequence[CollectedWork]) -> str:
+    """Return the places of the works' files as one text with commas."""
     return ", ".join(work.file.place for work in works)
 
 
@@ -329,7 +330,7 @@ def _key_of_name(work: CollectedWork) -> tuple[str, str]:
 def _group(
     works: Sequence[CollectedWork], key_of: Callable[[CollectedWork], tuple[str, str]]
 ) -> list[list[CollectedWork]]:
-    """Return the works in lists of equal keys, in the order in which the keys first occur."""
+    """Return the works in lists of those with equal keys, in the order in which the keys first occur."""
     groups: dict[tuple[str, str], list[CollectedWork]] = {}
     for work in works:
         groups.setdefault(key_of(work), []).append(work)

@@ -66,7 +66,7 @@ def try_muted_triples(triples: Sequence[Triple], model: ChatModel | str) -> list
     remaining = recording(MUTED_RUN_NAME, kg=open_sample("films"), model="rules")
     expected = remaining.mute(*triples).go().answer
     run = Workbench(open_sample("films"), open_model(model)).begin(question).mute(*triples)
-    return [_finish(run, set(expected.labels if expected else ()))]
+    return [_execute_and_judge(run, set(expected.labels if expected else ()))]
 
 
 LIVE: dict[str, Callable[[Any, ChatModel | str], list[TriedQuestion]]] = {
@@ -98,10 +98,10 @@ def _try_question(
     """
     workbench = Workbench(open_sample("films"), "rules", models={"qir": model})
     run = workbench.begin(question).edit_prompt(PROMPT_NAME, text)
-    return _finish(run, right_labels)
+    return _execute_and_judge(run, right_labels)
 
 
-def _finish(run: Run, right_labels: set[str]) -> TriedQuestion:
+def _execute_and_judge(run: Run, right_labels: set[str]) -> TriedQuestion:
     """Execute a run, and return its answer, the attempts of the QIR agent, and whether the labels are right.
 
     A run that fails with a KgwbError has the error's message as its answer, 0 attempts, and is

@@ -48,10 +48,10 @@ def assign_ids(
 
 
 def _blank_nodes_by_triples(triples: Iterable[Triple]) -> list[BNode]:
-    """Return the blank nodes, sorted by the predicates and neighbours in their triples.
+    """Return the blank nodes in the triples, sorted by the predicates and neighbours of each.
 
-    Blank nodes with equal triples are sorted by their labels, which a parser may choose at random.
-    A neighbour that is a blank node does not count.
+    So their order does not depend on their labels, which a parser may choose at random, unless they
+    have equal triples. A neighbour that is a blank node does not count.
     """
     descriptions: dict[BNode, list[str]] = defaultdict(list)
     for subject, predicate, object_ in triples:
@@ -78,11 +78,11 @@ def make_unique(text: str, used: set[str]) -> str:
 
 
 def make_identifier(text: str, used: set[str]) -> str:
-    """Return a name for a table or column that is not in ``used``, and add it there.
+    """Return a valid SQL name for a table or column that is not in ``used``, and add it there.
 
-    It is the text in lower case with "_" between words, so that it needs no quotes in SQL. Where
-    SQLite does not accept that as a name, such as "select" or "1st", "_" is added behind it or "x_"
-    before it. The last resort, also for a text without words, is "x".
+    It is the text in lower case with "_" between words, so that it needs no quotes. Where SQLite
+    does not accept that as a name, such as "select" or "1st", "_" is added behind it or "x_" before
+    it. The last resort, also for a text without words, is "x".
     """
     name = _join_words(text) or "x"
     for candidate in (name, f"{name}_", f"x_{name}"):

@@ -271,17 +271,18 @@ class DatabaseBuilder:
         return str(object_).strip() == self.names.get(subject)
 
     def _set_place(self, group: PredicateGroup, place: str) -> None:
-        """Write to ``_triples`` where the triples of a group are stored, or why they are not."""
+        """Write to ``_triples`` the place of all triples of a group: "table.column", or why they are in no table."""
         self.connection.execute(
             "UPDATE _triples SET place = ? WHERE home = ? AND predicate = ? AND tag = ?",
             (place, group.table, group.predicate, group.language),
         )
 
     def _create_value_table(self, group: PredicateGroup, column_name: str) -> Table:
-        """Create a table with a row for each triple of a group: the subject's id and the value.
+        """Create and fill a table with a row for each triple of a group: the subject's id and the value.
 
         Its name is that of the class table with the column's name. The key column is named after
-        the class table, with "_" behind it if the value column has that name. All are NOT NULL.
+        the class table, with "_" behind it if the value column has that name. All columns are NOT
+        NULL. Returns the table's schema.
         """
         name = make_table_name(f"{group.table} {column_name}", self._used_table_names)
         place = f"{name}.{column_name}"
@@ -300,9 +301,9 @@ class DatabaseBuilder:
         return Table(name, group.triples, columns)
 
     def _add_columns(self, table: ClassTable, group: PredicateGroup, column_name: str) -> None:
-        """Add the columns of a group to the table of its subjects, and fill them.
+        """Add the columns of a group to the class table of its subjects, in SQLite and in its schema, and fill them.
 
-        In the returned schema they are NOT NULL if every row has a value, but not in SQLite.
+        In the schema they are NOT NULL if every row has a value, but not in SQLite.
         """
         place = f"{table.name}.{column_name}"
         self._set_place(group, place)
@@ -322,13 +323,13 @@ class DatabaseBuilder:
     def _describe_columns(
         self, group: PredicateGroup, name: str, place: str, used_names: set[str], *, not_null: str
     ) -> dict[str, Column]:
-        """Return the columns for the values of a group, by their source: a column of ``_triples``.
+        """Return the columns for the values of a group, each by the column of ``_triples`` that fills it.
 
         Numbers without ranges are one column ("low"), with their range and unit as the comment.
         Links to one table are a column ("cell") that references it. Any other values are a column
-        of texts ("cell"), with examples as the comment; ranges have two number columns more, with
-        "_low" and "_high" behind the name, and a number if ``used_names`` has that already. They
-        are added there. ``not_null`` is " NOT NULL" or "".
+        of texts ("cell"), with examples as the comment; ranges have two number columns more, named
+        with "_low" and "_high" at the end, made unique and added to ``used_names``. ``not_null`` is
+        " NOT NULL" or "". Nothing is written.
         """
         text_type = f"TEXT{not_null}"
         number_type = f"INTEGER{not_null}" if group.is_whole else f"REAL{not_null}"
@@ -353,10 +354,10 @@ class DatabaseBuilder:
         return columns
 
     def _list_values(self, place: str) -> str:
-        """Return a comment with the values of a column in quotes, the most frequent first.
+        """Return a comment with values of a column in quotes, the most frequent first, equals by the alphabet.
 
         It is "one of" with all values if these are at most MAX_LISTED_VALUES, else "such as" with
-        two. Values that equally many triples have are in alphabetical order.
+        two.
         """
         rows = self.connection.execute(
             "SELECT cell FROM _triples WHERE place = ?"

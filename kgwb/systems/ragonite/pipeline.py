@@ -116,7 +116,10 @@ class AnswerReply(Reply):
 def find_citation_problems(
     cited: CitedAnswer, question: str, dialogue: Dialogue, sources: tuple[Source, ...]
 ) -> Iterator[str]:
-    """Yield a problem if an answer that a person put in cites a source that does not exist."""
+    """Yield a problem for each number that an answer of a person cites and that is no source of it.
+
+    ``question``, ``dialogue`` and ``sources`` are not used.
+    """
     for number in sorted(cited.cited_numbers):
         if not 1 <= number <= len(cited.sources):
             yield f"there is no source {number}"
@@ -167,8 +170,7 @@ def _citation_problem(source_count: int, reply: AnswerReply) -> str:
     """Return what is wrong with the citations of a reply; "" if nothing is.
 
     Numbers in brackets in the text, and those of the values, must be sources, which are numbered
-    from 1. Each value must have a source. The first problem is returned; of wrong numbers, the
-    smallest is named.
+    from 1. Each value must have a source. Of wrong numbers, the smallest is named.
     """
     numbers = numbers_in_brackets(reply.answer)
     for value in reply.values:
@@ -183,9 +185,10 @@ def _citation_problem(source_count: int, reply: AnswerReply) -> str:
 
 
 def _truth_value_problem(reply: AnswerReply) -> str:
-    """Return what is wrong if an answer of kind "boolean" has other values than one true or false.
+    """Return a problem if an answer of kind "boolean" has other values than one "true" or "false".
 
-    It may have no value. Returns "" if nothing is wrong.
+    Letter case does not count. It may have no value. Returns "" if nothing is wrong, and for other
+    kinds.
     """
     values = [value.value.strip().lower() for value in reply.values]
     if reply.kind == "boolean" and values not in ([], ["true"], ["false"]):
@@ -267,11 +270,11 @@ def _sources_of(cited_value: CitedValue, cited: CitedAnswer) -> list[Source]:
 
 
 def _make_value(term: Term, cited_value: CitedValue, cited: CitedAnswer, question: str) -> Value:
-    """Return a term that a cited value stands for, with its label and its support.
+    """Return a term that a cited value stands for as a value of the answer, with its label and its support.
 
     The label is the term's name in the sources that the value cites, else the text of the value. Of
-    the sources' triples, those that fit the question and the answer best come first. At most
-    MAX_TRIPLES_PER_VALUE triples support it.
+    the sources' triples, those chosen by ``_choose_support`` support it, at most
+    MAX_TRIPLES_PER_VALUE.
     """
     sources = _sources_of(cited_value, cited)
     all_triples = chain.from_iterable(source.triples for source in sources)

@@ -73,7 +73,7 @@ Links = Mapping[tuple[str, str], Sequence[str]]
 
 
 def _find_links(schema: records.Schema) -> Links:
-    """Return how the tables of classes refer to each other, in the order of the schema.
+    """Return the columns by which the tables of classes refer to each other, by the names of both tables.
 
     A table that only holds values of a predicate is not one of them: its link starts at the table
     that its first column references.
@@ -88,10 +88,10 @@ def _find_links(schema: records.Schema) -> Links:
 
 
 def _draw_tables(tables: Sequence[records.Table], links: Links) -> Subgraph:
-    """Return tables as nodes, and one edge for all links from one to another.
+    """Return a graph to draw: tables as nodes with their number of rows, and one edge for all links between two.
 
-    It is labelled by their names, or by their number if the names have no room; its tooltip names
-    them all.
+    An edge is labelled by the names of the columns, or by their number if the names have more than
+    MAX_LINK_NAMES_CHARS; its tooltip names them all.
     """
     iris = {each.name: URIRef(f"urn:kgwb:table:{each.name}") for each in tables}
     nodes = []
@@ -111,7 +111,7 @@ def _draw_tables(tables: Sequence[records.Table], links: Links) -> Subgraph:
 
 
 def _list_links(links: Links) -> Html:
-    """Render a row for each table and each table that it refers to, with the columns that do so."""
+    """Render a table with a row for each two tables of which one refers to the other, with the columns."""
     rows = []
     previous = ""
     for (start, end), columns in sorted(links.items()):
@@ -122,7 +122,7 @@ def _list_links(links: Links) -> Html:
 
 
 def render_source(value: records.Source, context: RenderContext) -> Html:
-    """Render a passage with its score, or a query with its rows or error; then the support.
+    """Render a passage with its score, or a query with its rows or error; then the supporting triples.
 
     A passage of a document is marked as a text. The support is collapsed, and left out if there is
     none.
