@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
-from kgwb.build import Command, CommandResult, InputError, Run, SettingError
+from kgwb.build import Command, CommandResult, InputError, Run, SettingError, Settings
 from kgwb.build.text import pluralize
 from kgwb.build.views import Html, button, collapsible, div, join, muted_text, span, table, tag
 from kgwb.systems.ragonite.annotated_tables import apply_annotations
@@ -35,12 +35,17 @@ HEADINGS = ("column", "name", "comment for the model", "drop", "strip the unit")
 # The forms
 
 
-def render_configurations() -> Html:
-    """Render a button for each configuration: it runs the question with other tools."""
+def render_configurations(settings: Settings | None) -> Html:
+    """Render a button for each configuration, but for the one in use: it runs with other tools."""
+    present = RagoniteSettings.of(settings).ablation
     buttons = []
     for ablation, label in CONFIGURATIONS.items():
         value = tag("input", type="hidden", name="ablation", value=ablation)
-        choose = button(label, "command", class_="ghost", arg="configure")
+        is_present = ablation == present
+        shown_label = f"✓ {label}" if is_present else label
+        choose = button(
+            shown_label, "command", class_="ghost", arg="configure", disabled=is_present
+        )
         buttons.append(tag("form", value, choose, data_do="command", data_arg="configure"))
     return div("row controls", muted_text("use"), *buttons)
 
