@@ -205,7 +205,7 @@ class LoadedResults:
             cause = (agent_or_reason, loss["stage"] or "–")
             counts = losses.setdefault(cause, Counter())
             counts.update({"", str(loss.get("hops", ""))})
-        agent_names = self._agent_names()
+        agent_names = self.agent_names
 
         def flow_order(cause: Cause) -> tuple[int, Cause]:
             is_agent = cause[0] in agent_names
@@ -213,8 +213,9 @@ class LoadedResults:
 
         return {cause: losses[cause] for cause in sorted(losses, key=flow_order)}
 
-    def _agent_names(self) -> list[str]:
-        """Return the agents of the system that was measured, in flow order; none if it is unknown."""
+    @property
+    def agent_names(self) -> list[str]:
+        """The agents of the system that was measured, in flow order; none if it is unknown."""
         system = self.config.get("system")
         if system not in systems.list_systems():
             return []

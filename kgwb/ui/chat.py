@@ -127,6 +127,7 @@ class Chat(Live):
 
     @property
     def is_busy(self) -> bool:
+        """Whether a turn is being executed."""
         return bool(self.conversation.current_task)
 
     def __repr__(self) -> str:
@@ -135,9 +136,9 @@ class Chat(Live):
         return f"Chat({turns} on {source})"
 
     def children(self) -> Mapping[str, Part]:
-        """Return the debugger of the open turn, if it is open. It is made when first opened.
+        """Return the debugger of the open turn under "debugger"; {} if no debugger is open.
 
-        Empty if no turn is open, or its debugger is closed. A debugger is kept for each run.
+        It is made when it is first opened, and kept for each run.
         """
         run = self._opened_run()
         if run is None or not self.debugger_is_open:
@@ -149,7 +150,7 @@ class Chat(Live):
         return {"debugger": self.debuggers[run.id]}
 
     def _opened_run(self) -> Run | None:
-        """Return the run of the open turn. None if none is open, or there is no such turn."""
+        """Return the run of the open turn; None if no turn is open or there is no such turn."""
         number = self.open_turn
         runs = self.conversation.runs
         if number is None or not 0 <= number < len(runs):
@@ -161,8 +162,8 @@ class Chat(Live):
     def view(self) -> Html:
         """Render the dialogue, the progress, the field for a question, and an open debugger.
 
-        From now on the chat follows changes in all turns. Stale turns can be run again while
-        nothing is executed. Examples are those that were not asked yet.
+        The chat subscribes to changes in all turns. Stale turns can be run again while nothing is
+        executed. Example questions that were not asked yet are offered.
         """
         conversation = self.conversation
         conversation.subscribe_to_runs()
@@ -285,9 +286,9 @@ class Chat(Live):
         )
 
     def _previous_answer(self, run: Run) -> str:
-        """Return the answer of the run that this one replaced; empty if it replaced none.
+        """Return the answer of the run that this one replaced; "" if it replaced none.
 
-        If the question was another one, it stands before the answer.
+        If that run had another question, the question stands before the answer.
         """
         previous = self.conversation.replaced_runs.get(run.id)
         if previous is None:
@@ -349,6 +350,7 @@ class Chat(Live):
         self.debugger_is_open = False
 
     def do_fill(self, event: Event) -> None:
+        """Put the question of the event's ``arg`` into the field, so that the person can ask it."""
         self.draft = argument_of(event)
         self.revision += 1
 
@@ -359,12 +361,14 @@ class Chat(Live):
         self.debugger_is_open = False
 
     def do_debug(self, event: Event) -> None:
+        """Open the debugger of the open turn, or close it."""
         self.debugger_is_open = not self.debugger_is_open
 
     def do_gold(self, event: Event) -> str:
-        """Keep the answer of the open turn as gold. Returns a message that says where it is.
+        """Write the answer of the open turn to DEFAULT_FILE as gold. Returns a message.
 
-        Raises InputError if the turn has no answer, or the file cannot be used.
+        Nothing is written, and "" returned, if no turn is open. Raises InputError if the turn has
+        no answer, or the file cannot be used.
         """
         run = self._opened_run()
         if run is None:
@@ -373,16 +377,17 @@ class Chat(Live):
         return f"kept as question {entry['id']} of {DEFAULT_FILE}; the debugger can correct it"
 
     def do_graph(self, event: Event) -> None:
-        """Open the debugger of the open turn on its subgraph.
-
-        Nothing more happens if no turn is open.
-        """
+        """Open the debugger of the open turn, with the subgraph selected."""
         self.debugger_is_open = True
         debugger = self.children().get("debugger")
         if isinstance(debugger, Debugger):
             debugger.selected_view = "graph"
 
     def do_reword(self, event: Event) -> None:
+        """Open the field for another wording of a turn, or close it if it is open.
+
+        The event's ``arg`` is the number of the turn.
+        """
         number = int(event["arg"])
         self.reworded_turn = _toggle(self.reworded_turn, number)
 
@@ -402,12 +407,15 @@ class Chat(Live):
         self.conversation.hand_over(int(event["arg"]))
 
     def do_resume(self, event: Event) -> None:
+        """Submit the rest of the turn whose number is the event's ``arg``."""
         self.conversation.resume(int(event["arg"]))
 
     def do_rerun(self, event: Event) -> None:
+        """Submit an execution of all stale turns."""
         self.conversation.rerun_stale()
 
     def do_cancel(self, event: Event) -> None:
+        """Cancel the turn that is being executed, and drop the queue."""
         self.conversation.cancel()
 
     def do_forget(self, event: Event) -> str:
@@ -452,7 +460,7 @@ def _toggle(selected: int | None, number: int) -> int | None:
 def _agent_dots(run: Run) -> list[AgentDot]:
     """Return a dot for each agent of the system, in flow order.
 
-    Its class is the kind of the agent; the dot of an agent without a step is dim.
+    Its CSS class is the kind of the agent; that of an agent without a step is also "dim".
     """
     worked = {step.agent for step in run.steps}
     dots = []

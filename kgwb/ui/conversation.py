@@ -70,7 +70,10 @@ class Conversation(Worker):
         return tuple(self.workbench.runs)
 
     def dialogue_before(self, number: int) -> Dialogue:
-        """Return the present dialogue before a turn. Turns that are not finished are not in it."""
+        """Return the present dialogue before a turn.
+
+        Turns that are not finished are not in it.
+        """
         turns = self.workbench.dialogue.turns
         later = self.runs[number:]
         finished_later = [run for run in later if run.turn is not None]
@@ -92,6 +95,7 @@ class Conversation(Worker):
         check_question(question, self.workbench.setup.settings)
 
         def ask() -> None:
+            """Begin a run of the question as the newest turn, and execute it."""
             run = self.workbench.begin(question)
             number = len(self.runs) - 1
             self._execute_turn(number, run)
@@ -119,13 +123,15 @@ class Conversation(Worker):
         return self.submit(f"answering turn {number + 1} again", ask)
 
     def hand_over(self, number: int) -> Future[None]:
-        """Submit the question of a turn to the system that can express it, in the turn's place.
+        """Submit the question of a turn to the system that can express it.
 
-        Raises SettingError if there is no such system.
+        Its run takes the place of the turn's run. Returns a future that is done when the question
+        was answered. Raises SettingError if there is no such system.
         """
         run = hand_over(self.runs[number])
 
         def ask() -> None:
+            """Execute the run of the other system in the place of the turn's run."""
             self._execute_turn(number, run)
 
         return self.submit(f"asking {run.system.name} turn {number + 1}", ask)
@@ -136,13 +142,15 @@ class Conversation(Worker):
         return self.submit(f"resuming turn {number + 1}", resume)
 
     def rerun_stale(self) -> Future[None]:
-        """Submit an execution of every stale turn, each with the dialogue before it as it is then.
+        """Submit an execution of every stale turn, each with the dialogue before it then.
 
-        Recorded calls are used where their content is the same. A turn that fails is not in the
-        dialogue of those after it.
+        They are executed in order. Recorded calls are used where their content is the same. A turn
+        that fails is not in the dialogue of those after it. Returns a future that is done when all
+        were executed.
         """
 
         def rerun() -> None:
+            """Execute the stale turns in order, until a cancel."""
             for number in range(len(self.runs)):
                 if self.is_stale(number) and not self.cancelled:
                     self._resume_turn(number)
@@ -221,10 +229,11 @@ class Conversation(Worker):
         self._execute_turn(number, run)
 
     def _execute_turn(self, number: int, run: Run) -> None:
-        """Put a run in the place of a turn's run, and execute it in its session.
+        """Put a run in the place of a turn's run, execute it in its session, and wait for its end.
 
         It is not executed if the conversation was cancelled meanwhile. The run that was there
-        before is kept in ``replaced_runs``. Returns when the execution has ended.
+        before is kept in ``replaced_runs``. An error of the run is kept in its session, and not
+        raised.
         """
         previous = self.runs[number]
         if previous is not run:

@@ -83,10 +83,10 @@ def _database_path(kg: Graph, settings: RagoniteSettings) -> Path:
     """Return the path of the file in the cache folder.
 
     Its name is a hash of all that the content depends on: the version, the identity and vocabulary
-    of the graph, muted triples, and the settings ``part`` and ``reverse_facts``.
+    of the graph, muted triples, and ``RagoniteSettings.database_options``.
     """
     graph = f"{kg.identity} {kg.vocabulary!r}"
-    content = f"{DATABASE_VERSION} {graph} {settings.part} {settings.reverse_facts}"
+    content = f"{DATABASE_VERSION} {graph} {dict(settings.database_options)!r}"
     if kg.muted:
         content += f" {kg.muted!r}"
     digest = hashlib.sha256(content.encode()).hexdigest()[:32]
@@ -129,9 +129,12 @@ def _make_database(
         names[page] = str(page)
     connection = sqlite3.connect(":memory:", check_same_thread=False)
     with connection:
-        builder = DatabaseBuilder(triples, names, kg.vocabulary, connection)
+        by_combination = settings.tables == "type_combination"
+        builder = DatabaseBuilder(
+            triples, names, kg.vocabulary, connection, by_combination=by_combination
+        )
         tables = builder.create_tables()
-        writer = PassageWriter(builder, reverse_facts=settings.reverse_facts)
+        writer = PassageWriter(builder, settings)
         passage_count = writer.write_passages()
         # The place of a triple in a table has a dot; any other is the reason why it is in none.
         reasons = connection.execute(

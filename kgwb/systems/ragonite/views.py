@@ -128,11 +128,11 @@ def render_source(value: records.Source, context: RenderContext) -> Html:
     """
     if value.file:
         mark = span("chip", "text")
-        head = div("row", mark, tag("b", shorten(value.title)), score_bar(value.score))
+        head = div("row", mark, tag("b", shorten(value.title)), score_bar(max(value.score, 0.0)))
         parts = [head, tag("bdi", value.text)]
     elif value.tool == "passages":
         title = tag("b", shorten(value.title))
-        head = div("row", title, score_bar(value.score))
+        head = div("row", title, score_bar(max(value.score, 0.0)))  # a cosine may be negative
         parts = [head, tag("bdi", value.text)]
     else:
         parts = [tag("pre", value.title, class_="src")]
@@ -151,7 +151,7 @@ def render_source(value: records.Source, context: RenderContext) -> Html:
 def render_cited_answer(value: records.CitedAnswer, context: RenderContext) -> Html:
     """Render the answer, its reason, its values with citations, and each source, cited or not.
 
-    The sources are numbered from 1 and collapsed; a badge says whether a value cites one.
+    The sources are numbered from 1 and collapsed; a badge says whether the text or a value cites one.
     """
     rows = []
     for cited in value.values:

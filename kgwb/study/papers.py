@@ -384,7 +384,7 @@ def render_experiment(
 ) -> str:
     """Render the page of an experiment: the paper's table with our columns, and what differs."""
     return render_template(
-        "bench/templates/experiment.html",
+        "study/templates/experiment.html",
         title=f"{paper.paper}, {experiment.where}",
         style=Html(load_style()),
         experiment=experiment,

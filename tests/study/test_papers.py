@@ -15,7 +15,12 @@ import pytest
 
 from kgwb import systems
 from kgwb.bench import load_questions
-from kgwb.bench.experiments import (
+from kgwb.bench.questions import BenchQuestion
+from kgwb.bench.report_parts import PUBLISHED_FIGURES_FILE
+from kgwb.cli import main
+from kgwb.errors import InputError
+from kgwb.kg import sample_path
+from kgwb.study.papers import (
     Configuration,
     Experiment,
     Measurement,
@@ -27,11 +32,6 @@ from kgwb.bench.experiments import (
     make_experiment_table,
     select_questions,
 )
-from kgwb.bench.questions import BenchQuestion
-from kgwb.bench.report_parts import PUBLISHED_FIGURES_FILE
-from kgwb.cli import main
-from kgwb.errors import InputError
-from kgwb.kg import sample_path
 
 Capture = pytest.CaptureFixture[str]
 FILMS = load_questions(sample_path("films").with_suffix(".questions.jsonl"))
