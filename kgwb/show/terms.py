@@ -17,6 +17,7 @@ from kgwb.flow import Candidate
 from kgwb.run import Run
 from kgwb.run.agents import View
 from kgwb.run.steps import Step
+from kgwb.settings import Settings
 from kgwb.show.html import (
     MAX_ROWS,
     Html,
@@ -90,6 +91,8 @@ class RenderContext:
     """Whether the person can choose, edit and ask here."""
     can_mute: bool = False
     """Whether a triple can be muted here, see ``Run.mute``."""
+    settings: Settings | None = None
+    """The settings of the run; None where there is no run."""
     graph_results: Mapping[str, Any] = field(default_factory=dict)
     """What the graph replied to questions about this record, by the name of the question.
 
@@ -168,6 +171,7 @@ def context_of(
         inputs=inputs,
         steps=shown_steps,
         views=run.system.views,
+        settings=run.settings,
         **known,
     )
     # All pages of a run choose the same prefixes, whatever stands on them.

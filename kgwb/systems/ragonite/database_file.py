@@ -20,12 +20,13 @@ from kgwb.build.survey import CACHE_LIFETIME_S
 from kgwb.systems.ragonite.database import Database
 from kgwb.systems.ragonite.extensions import Extension, identify_extensions
 from kgwb.systems.ragonite.graph_triples import read_triples
+from kgwb.systems.ragonite.identifiers import find_pages
 from kgwb.systems.ragonite.induction import DatabaseBuilder
 from kgwb.systems.ragonite.records import Schema
 from kgwb.systems.ragonite.settings import RagoniteSettings
 from kgwb.systems.ragonite.verbalization import PassageWriter
 
-DATABASE_VERSION = 3
+DATABASE_VERSION = 4
 """Changes with the content of the file, so that older files are not used."""
 _build_locks: dict[Path, threading.Lock] = {}
 """By file. One thread makes a database while others that need it wait."""
@@ -127,6 +128,8 @@ def _make_database(
     terms = chain.from_iterable(triples)
     iris = {term for term in terms if isinstance(term, URIRef)}
     names: dict[Term, str] = dict(kg.names(sorted(iris)).items())
+    for page in find_pages(triples, names):
+        names[page] = str(page)
     connection = sqlite3.connect(":memory:", check_same_thread=False)
     with connection:
         by_combination = settings.tables == "type_combination"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from rdflib import URIRef
 
-from kgwb.build import CitedText, Role, View
+from kgwb.build import Role, View
 from kgwb.build.subgraph import Edge, Node, Subgraph, render_svg
 from kgwb.build.text import pluralize, shorten
 from kgwb.build.views import (
@@ -20,7 +20,6 @@ from kgwb.build.views import (
     note,
     render,
     render_explanation,
-    render_text,
     render_triples,
     score_bar,
     span,
@@ -55,7 +54,7 @@ def render_schema(value: records.Schema, context: RenderContext) -> Html:
         shown_links = render_svg(_draw_tables(tables, links))
     parts = [div("b", str(value)), shown_links, render_annotation_tools(value)]
     if context.is_interactive:
-        parts.insert(1, render_configurations())
+        parts.insert(1, render_configurations(context.settings))
     for reason, number in value.only_passages:
         triples = pluralize(number, "triple")
         parts.append(div("soft", f"{triples} only in passages: {reason}"))
@@ -128,8 +127,9 @@ def render_source(value: records.Source, context: RenderContext) -> Html:
     none.
     """
     if value.file:
-        cited = CitedText(value.file, value.place, value.text)
-        parts = [score_bar(value.score), render_text(cited)]
+        mark = span("chip", "text")
+        head = div("row", mark, tag("b", shorten(value.title)), score_bar(max(value.score, 0.0)))
+        parts = [head, tag("bdi", value.text)]
     elif value.tool == "passages":
         title = tag("b", shorten(value.title))
         head = div("row", title, score_bar(max(value.score, 0.0)))  # a cosine may be negative
