@@ -23,6 +23,8 @@ from kgwb.systems.ragonite.records import (
     Table,
 )
 
+SHOWN_DIGITS = 15
+"""Digits of a fraction that is shown. Later ones come from computing with binary numbers."""
 Cell = Any
 """A value that SQLite returned: a text, a number, or None."""
 STORED_SQL = (
@@ -335,7 +337,19 @@ def _to_json(values: Iterable[Cell]) -> str:
 
 def _to_text(cell: Cell) -> str:
     """Return a cell as a model is shown it: on one line, with at most MAX_CELL_CHARS characters."""
-    return " ".join(str(cell)[:MAX_CELL_CHARS].split())
+    return " ".join(format_cell(cell).split())
+
+
+def format_cell(cell: Cell) -> str:
+    """Return a cell as a text of at most MAX_CELL_CHARS characters; NULL is empty.
+
+    A fraction has SHOWN_DIGITS digits: 0.1 + 0.2 is 0.3, and not 0.30000000000000004.
+    """
+    if cell is None:
+        return ""
+    if isinstance(cell, float):
+        cell = float(f"{cell:.{SHOWN_DIGITS}g}")
+    return str(cell)[:MAX_CELL_CHARS]
 
 
 def term_from_json(text: str) -> Term:

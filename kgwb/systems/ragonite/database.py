@@ -16,7 +16,7 @@ from rdflib import URIRef
 from kgwb.build import from_data
 from kgwb.build.graph import EmbeddingIndex, Embeddings
 from kgwb.build.text import normalized_words
-from kgwb.systems.ragonite.cells import CellReader, term_from_json
+from kgwb.systems.ragonite.cells import CellReader, format_cell, term_from_json
 from kgwb.systems.ragonite.documents import read_places
 from kgwb.systems.ragonite.identifiers import FORBIDDEN_TABLE_PREFIXES
 from kgwb.systems.ragonite.records import MAX_CELL_CHARS, Schema, Source, Table
@@ -273,5 +273,5 @@ class Database:
 
 
 def _format_row(row: Iterable[Any]) -> tuple[str, ...]:
-    """Return the cells as texts of at most MAX_CELL_CHARS characters; NULL is empty."""
-    return tuple("" if cell is None else str(cell)[:MAX_CELL_CHARS] for cell in row)
+    """Return the cells as texts; see ``format_cell``."""
+    return tuple(format_cell(cell) for cell in row)

@@ -9,9 +9,10 @@ tables overwrite each other. A triple that is in no table is marked with the rea
 from __future__ import annotations
 
 import json
-from collections import Counter
+import re
+from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from sqlite3 import Connection
 from typing import NamedTuple
 
@@ -34,6 +35,8 @@ from kgwb.systems.ragonite.records import Column, Table
 SCHEMA_REASON = "it describes a class or a predicate"
 TOO_WIDE_REASON = "its table has too many columns"
 MAX_TABLE_COLUMNS = 400
+NUMBER_AT_END = re.compile(r"_\d+$")
+"""What is added to a name that is taken."""
 MAX_LISTED_VALUES = 8
 """A column's comment lists all of its values if there are so many at most, else two of them."""
 HELPER_TABLES_SQL = """
@@ -184,7 +187,8 @@ class DatabaseBuilder:
                 self._set_place(group, TOO_WIDE_REASON)
         for table in self._class_tables.values():
             class_iri = self._choose_class(table.group)
-            tables.append(Table(table.name, table.rows, tuple(table.columns), class_iri))
+            columns = explain_numbered_columns(table.columns)
+            tables.append(Table(table.name, table.rows, columns, class_iri))
         return tuple(sorted(tables, key=lambda table: -table.rows))
 
     def _choose_class(self, group: TableGroup) -> URIRef | None:
@@ -341,11 +345,12 @@ class DatabaseBuilder:
                 comment += f", {unit_note}"
             return {"low": Column(name, number_type, "", comment, predicate)}
         if group.has_links and group.targets and group.target_count == 1:
-            return {"cell": Column(name, text_type, group.targets, "", predicate)}
+            direction = f"from {group.table} to {group.targets}"
+            return {"cell": Column(name, text_type, group.targets, direction, predicate)}
 
         comment = self._list_values(place)
         if group.targets:
-            comment = f"ids of {group.targets}; {comment}"
+            comment = f"ids of {group.targets}; from {group.table} to these; {comment}"
         columns = {"cell": Column(name, text_type, "", comment, predicate)}
         if group.is_numeric:
             for end in ("low", "high"):
@@ -368,6 +373,27 @@ class DatabaseBuilder:
         if len(values) <= MAX_LISTED_VALUES:
             return f"one of {', '.join(values)}"
         return f"such as {', '.join(values[:2])}"
+
+
+def explain_numbered_columns(columns: Sequence[Column]) -> tuple[Column, ...]:
+    """Return columns with comments that tell those apart whose names differ by a number only.
+
+    Of ``name`` and ``name_2``, the one says that it is the label, and the other the predicate.
+    """
+    by_word: dict[str, list[Column]] = defaultdict(list)
+    for column in columns:
+        by_word[NUMBER_AT_END.sub("", column.name)].append(column)
+    explained = []
+    for column in columns:
+        twins = by_word[NUMBER_AT_END.sub("", column.name)]
+        explanation = ""
+        if len(twins) > 1 and column.predicate is not None:
+            explanation = f"values of {quote_text(column.predicate)}"
+        elif len(twins) > 1:
+            explanation = "the key" if column.name == "id" else "the label"
+        comment = "; ".join(filter(None, [explanation, column.comment]))
+        explained.append(replace(column, comment=comment))
+    return tuple(explained)
 
 
 def _term_to_json(term: Term) -> str:

@@ -57,6 +57,8 @@ MAX_TRIPLES_PER_VALUE = 30
 """Triples that the support of a value has."""
 NOTHING_FITS = "none"
 """The value by which a model says that its sources show that nothing fits."""
+ALL_ROWS = re.compile(r"all rows:(.+)", re.IGNORECASE | re.DOTALL)
+"""A value that stands for the cells of some columns of a source: "all rows: name, email"."""
 TABLES_HEADING = (
     "The tables that the queries read. Behind -- are comments: the number of rows, and what a column"
     " holds, with the unit of its numbers. They are no source."
@@ -133,7 +135,8 @@ def write_answer(
 
     The model is shown the question, earlier turns of the dialogue, the definitions of the tables
     that the SQL read, with the comments of their columns, and the numbered sources. Every
-    value must cite a source, and a truth value must be yes or no. The result has the reply's answer,
+    value must cite a source, and a truth value must be yes or no. A value may stand for the cells of
+    all rows of a source. The result has the reply's answer,
     kind, values, sources and reason. Raises InvalidReplyError if no reply passes these checks.
     """
     settings = RagoniteSettings.of_run(run)
@@ -149,10 +152,67 @@ def write_answer(
     checks = (
         Check("cites sources that are there", partial(_citation_problem, len(sources))),
         Check("a truth value", _truth_value_problem),
+        Check("names columns that are there", partial(_rows_problem, sources)),
     )
     reply = ask_model("ragonite/answerer", variables, AnswerReply, run, checks=checks)
-    values = [CitedValue(value.value.strip(), tuple(value.sources)) for value in reply.values]
+    values: list[CitedValue] = []
+    for value in reply.values:
+        values += _cited_values(value, sources)
+        if _columns_named(value) and sources[value.sources[0] - 1].cut:
+            run.note(f"source {value.sources[0]} has more rows than the answer (setting rows)")
     return CitedAnswer(reply.answer, reply.kind, tuple(values), sources, reply.reason)
+
+
+def _cited_values(value: ValueReply, sources: Sequence[Source]) -> list[CitedValue]:
+    """Return the values that an entry of a reply stands for: itself, or the cells that it names.
+
+    "all rows: name, email" stands for the cells of two columns of its source, row by row, each text
+    once and without empty ones.
+    """
+    columns = _columns_named(value)
+    if not columns:
+        return [CitedValue(value.value.strip(), tuple(value.sources))]
+    [number] = value.sources
+    source = sources[number - 1]
+    positions = [_names_of_columns(source).index(column) for column in columns]
+    cells = [row[position] for row in source.rows for position in positions]
+    texts = dict.fromkeys(filter(None, cells))
+    return [CitedValue(text, (number,)) for text in texts]
+
+
+def _columns_named(value: ValueReply) -> list[str]:
+    """Return the columns of "all rows: name, email", in lower case; empty for any other value."""
+    match = ALL_ROWS.fullmatch(value.value.strip())
+    if not match:
+        return []
+    return [column.strip().casefold() for column in match[1].split(",")]
+
+
+def _names_of_columns(source: Source) -> list[str]:
+    return [column.casefold() for column in source.columns]
+
+
+def _rows_problem(sources: Sequence[Source], reply: AnswerReply) -> str:
+    """Return what is wrong with a value that stands for all rows of a source; "" if nothing is.
+
+    It must cite one source that is there, and that has rows and the columns.
+    """
+    for value in reply.values:
+        columns = _columns_named(value)
+        if not columns:
+            continue
+        if len(value.sources) != 1:
+            return f"{value.value!r} must cite one source"
+        [number] = value.sources
+        if not 1 <= number <= len(sources):
+            return f"there is no source {number}"
+        known = _names_of_columns(sources[number - 1])
+        for column in columns:
+            if column not in known:
+                return (
+                    f"source {number} has no column {column!r}; it has {', '.join(known) or 'none'}"
+                )
+    return ""
 
 
 def _define_tables(sources: Iterable[Source], settings: RagoniteSettings) -> str:
