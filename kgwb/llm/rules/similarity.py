@@ -17,6 +17,8 @@ SIMILARITY_TOLERANCE = 0.06
 """Predicates within this of the best one are kept beside it."""
 NUMBER = re.compile(r"\d+")
 TIME_AND_PLACE_WORDS = frozenset(("date", "year", "time", "place", "location", "of"))
+NAME_SEPARATOR = ", "
+"""Between the names of a relation that is a list of names."""
 AGENT_ENDINGS = (" by", "er", "or")
 """Endings of predicates that lead to an agent, and so never to a time or a place."""
 
@@ -31,11 +33,10 @@ def find_similar_predicates(relation: str, names: Names, embeddings: Embeddings)
     latter is not needed for IS_A_RELATION. If the relation is the time or place of an event, the
     predicate must be like that event too: "burial place" is not like "birth place".
 
-    A relation with a comma is a list of names, as ``grounding`` makes it for a value without a
-    name; the names in that list are returned.
+    Of a list of names, as ``write_name_list`` makes it, the names in that list are returned.
     """
-    if ", " in relation:
-        parts = relation.split(", ")
+    if NAME_SEPARATOR in relation:
+        parts = relation.split(NAME_SEPARATOR)
         return [name for name in names if name in parts]
 
     searched = relation.casefold()
@@ -51,6 +52,17 @@ def find_similar_predicates(relation: str, names: Names, embeddings: Embeddings)
     if similarities and relation != IS_A_RELATION:
         threshold = max(threshold, max(similarities) - SIMILARITY_TOLERANCE)
     return _names_from(threshold, names, similarities)
+
+
+def write_name_list(names: Names) -> str:
+    """Return a relation that stands for names of predicates, and for no others that are like them.
+
+    A list of one name has it twice: alone it would be a relation that other names may be like.
+    """
+    listed = list(names)
+    if len(listed) == 1:
+        listed *= 2
+    return NAME_SEPARATOR.join(listed)
 
 
 def max_similarity(phrase: str, names: Names, embeddings: Embeddings) -> float:
