@@ -231,6 +231,12 @@ def are_rivals(first: str, second: str) -> bool:
     return group == RIVAL_GROUPS.get(second_stem)
 
 
+def have_same_relation(word: str, name: str) -> bool:
+    """Return whether a word and a name say one known relation: "belong" and "owner"."""
+    phrase = RELATION_PHRASES.get(word)
+    return phrase is not None and phrase == RELATION_PHRASES.get(name)
+
+
 def is_verb(word: str) -> bool:
     """Return whether a word looks like a verb form, in any case of letters.
 

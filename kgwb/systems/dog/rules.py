@@ -15,6 +15,7 @@ from kgwb.build.rules import (
     DETERMINERS,
     FILLERS,
     FUNCTION_WORDS,
+    NAME_SEPARATOR,
     PREPOSITIONS,
     RELATIVES,
     SPELLING_WEIGHT,
@@ -395,7 +396,7 @@ def read_chains(
                 continue
             is_backward = object_ == place
             place = subject if is_backward else object_
-            if ", " not in relation:  # else it leads to the parts of the value before it
+            if NAME_SEPARATOR not in relation:  # else it leads to the parts of the value before it
                 chains[name].append(RelationStep(relation, is_backward))
     return chains
 
