@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from rdflib import BNode, Literal, URIRef
 
 from kgwb.errors import QueryError, QueryRefusedError
-from kgwb.kg import sparql
 from kgwb.kg.local import term_from_oxigraph
+from kgwb.kg.query_parser import TokenizedQuery, tokenize
 from kgwb.kg.sparql import n3, string_literal, validate_query
 
 PASSED = {
@@ -350,9 +350,13 @@ def test_known_queries_are_judged_alike_with_a_comment(query: str) -> None:
 def test_queries_that_differ_in_strings_and_iris_are_read_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    read = []
-    tokenize = sparql.tokenize
-    monkeypatch.setattr(sparql, "tokenize", lambda text: read.append(text) or tokenize(text))
+    read: list[str] = []
+
+    def tokenize_and_note(text: str) -> TokenizedQuery:
+        read.append(text)
+        return tokenize(text)
+
+    monkeypatch.setattr("kgwb.kg.sparql.tokenize", tokenize_and_note)
     asked = [f'SELECT ?once {{ ?once <http://e/{n}> "{n}"@en FILTER(?once<{n}) }}' for n in "123"]
     passed = [validate_query(query) for query in [*asked, *asked]]
     assert [one.text for one in passed] == [*asked, *asked]
