@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from rdflib import URIRef
 from small import films
 
+from kgwb.errors import GraphFileError
 from kgwb.kg.base import Vocabulary
 from kgwb.kg.label_index import Label, LabelIndex
 from kgwb.kg.local import LocalGraph
@@ -221,3 +222,13 @@ def test_wikidata_predicates_are_named_by_their_property() -> None:
     author = URIRef("http://www.wikidata.org/prop/direct/P50")
     assert kg.names([author]) == {author: "author"}
     assert kg.search("author", 5).hits == ()
+
+
+def test_names_are_read_once() -> None:
+    labels = index()
+    director, other = URIRef(EX + "directedBy"), URIRef(EX + "producedBy")
+    assert labels.names([director]) == {director: "was directed by"}
+    labels.close()
+    assert labels.names([director, director]) == {director: "was directed by"}
+    with pytest.raises(GraphFileError):
+        labels.names([director, other])
