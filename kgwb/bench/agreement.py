@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Sequence
+from itertools import product
 
 RatingPair = tuple[int, int]
 """What two raters say of the same thing."""
@@ -18,13 +19,13 @@ def compute_weighted_kappa(pairs: Sequence[RatingPair]) -> float | None:
     """
     if not pairs:
         return None
-    observed = statistics.mean(_disagreement(first, second) for first, second in pairs)
-    by_chance = []
-    for first, _ in pairs:
-        for _, second in pairs:
-            by_chance.append(_disagreement(first, second))
-    expected = statistics.mean(by_chance)
-    return None if expected == 0 else 1 - observed / expected
+    observed = statistics.mean(_disagreement(*pair) for pair in pairs)
+    first_grades, second_grades = zip(*pairs, strict=True)
+    chance_pairs = product(first_grades, second_grades)
+    expected = statistics.mean(_disagreement(*pair) for pair in chance_pairs)
+    if expected == 0:
+        return None
+    return 1 - observed / expected
 
 
 def mean_of_known(values: Iterable[float | None]) -> float | None:

@@ -272,7 +272,9 @@ ENTRY_CLASSES: tuple[tuple[frozenset[str], type[FreebaseEntry]], ...] = (
 def find_entry_class(entries: Iterable[object]) -> type[FreebaseEntry] | None:
     """Return the class of the first entry that has the fields of one of the sets, else None."""
     for entry in entries:
+        if not isinstance(entry, dict):
+            continue
         for names, entry_class in ENTRY_CLASSES:
-            if isinstance(entry, dict) and names.issubset(entry):
+            if names.issubset(entry):
                 return entry_class
     return None

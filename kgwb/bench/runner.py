@@ -32,6 +32,7 @@ from kgwb.bench.results import (
     BenchRow,
     ResultRowSchema,
     Results,
+    add_remembered_turn,
     describe_config_changes,
     find_run_file,
     is_lost,
@@ -47,7 +48,7 @@ from kgwb.bench.tasks import (
 from kgwb.deprecated import RenamedAttribute
 from kgwb.errors import BenchmarkStoppedError, InputError, InvalidReplyError, KgwbError
 from kgwb.flow import Dialogue, Turn
-from kgwb.records import from_data, to_data
+from kgwb.records import to_data
 from kgwb.run import Run
 from kgwb.run import Setup as RunSetup
 from kgwb.run.calls import Call
@@ -317,11 +318,10 @@ class Benchmark:
         for question in turns:
             row = self._find_finished_row(question)
             if row:
-                turn = from_data(row.get("remembered"), Turn | None)
                 row = yield from self._repeat(question, row, dialogue, earlier_dialogue, canceller)
             else:
                 asks_invalid_again = question.id in self.results.dropped_ids
-                row, turn, save_error = yield (
+                row, save_error = yield (
                     ask_question,
                     self.setup,
                     question,
@@ -336,9 +336,10 @@ class Benchmark:
                 self._count_unreachable(row)
                 row = yield from self._repeat(question, row, dialogue, earlier_dialogue, canceller)
                 self.on_row(row)
-            if turn:
-                dialogue = Dialogue((*dialogue.turns, turn))
-            earlier_dialogue = self._add_earlier_turn(earlier_dialogue, question)
+            dialogue = add_remembered_turn(dialogue, row)
+            if self.earlier_runs:
+                earlier_row = self.earlier_runs.rows.get(question.id)
+                earlier_dialogue = add_remembered_turn(earlier_dialogue, earlier_row)
 
     def _add_row(self, row: BenchRow) -> None:
         """Write a row, and count what was paid for it."""
@@ -347,14 +348,6 @@ class Benchmark:
         self.made_calls += paid
         self.reused_calls += max(0, row["model_calls"] - paid)
         self.results.append(row)
-
-    def _add_earlier_turn(self, dialogue: Dialogue, question: BenchQuestion) -> Dialogue:
-        """Return the dialogue of the earlier results with the turn of a question, if they have it."""
-        if self.earlier_runs is None:
-            return dialogue
-        row = self.earlier_runs.rows.get(question.id, {})
-        turn = from_data(row.get("remembered"), Turn | None)
-        return Dialogue((*dialogue.turns, turn)) if turn else dialogue
 
     def _repeat(
         self,
@@ -445,14 +438,13 @@ def ask_question(  # a function with arguments, since executors take no closures
     places: AskPlaces,
     canceller: RunCanceller,
     asks_invalid_again: bool = False,
-) -> tuple[BenchRow, Turn | None, InputError | None]:
+) -> tuple[BenchRow, InputError | None]:
     """Ask one question. Calls that the store has, or a saved run of it, are not made again.
 
-    Returns its row, what a dialogue remembers of it if it was answered, and the error if its run or
-    its calls could not be saved. If calls were not made again, the row says what the others cost
-    (``paid``). With
-    ``asks_invalid_again``, an agent whose recorded replies were all invalid is asked again. Raises
-    Cancelled, and InputError if the store cannot be opened.
+    Returns its row, and the error if its run or its calls could not be saved. The row of a dialogue's
+    turn has what is remembered of it. If calls were not made again, the row says what the others cost
+    (``paid``). With ``asks_invalid_again``, an agent whose recorded replies were all invalid is asked
+    again. Raises Cancelled, and InputError if the store cannot be opened.
     """
     run = None
     turn = None
@@ -486,7 +478,7 @@ def ask_question(  # a function with arguments, since executors take no closures
             row["run"] = file_name
         except InputError as exc:
             save_error = exc  # raised when the answer is written
-    return row, turn, save_error
+    return row, save_error
 
 
 @contextmanager

@@ -105,9 +105,12 @@ def _find_result_columns(run: Run, queries: Iterable[str]) -> list[_ResultColumn
         result = results.get(query)
         if result is None:
             continue
+        is_only_column = len(result.variables) == 1
         for place, name in enumerate(result.variables):
-            terms = frozenset(row[place] for row in result.rows) - {None}
-            columns.append(_ResultColumn(query, name, terms, len(result.variables) == 1))
+            terms = {row[place] for row in result.rows}
+            terms.discard(None)
+            column = _ResultColumn(query, name, frozenset(terms), is_only_column)
+            columns.append(column)
     return columns
 
 
@@ -118,21 +121,22 @@ def _query_for_values(columns: Sequence[_ResultColumn], values: frozenset[Term])
     others, and a union of any columns with a VALUES clause, of which those with most of the values
     come first. See ``make_answer_query``.
     """
-    exact = [column for column in columns if column.terms == values]
-    if exact:
-        first = exact[0]
-        return first.query if first.is_only_column else _build_union([first])
+    for column in columns:
+        if column.terms == values:
+            return column.query if column.is_only_column else _build_union([column])
     inside = [column for column in columns if column.terms <= values]
     covering = _find_covering_columns(inside, values)
     if covering:
         return _build_union(covering)
     by_overlap = sorted(columns, key=lambda column: -len(column.terms & values))
     covering = _find_covering_columns(by_overlap, values)
-    if covering:
-        with suppress(QueryError):  # no query can name a blank node
-            terms = " ".join(sorted(map(n3, values)))
-            return _build_union(covering, values_clause=f" VALUES ?{{}} {{{{ {terms} }}}}")
-    return ""
+    if not covering:
+        return ""
+    try:
+        terms = " ".join(sorted(map(n3, values)))
+    except QueryError:  # no query can name a blank node
+        return ""
+    return _build_union(covering, values_clause=f" VALUES ?{{}} {{{{ {terms} }}}}")
 
 
 def _query_for_count(columns: Sequence[_ResultColumn], values: frozenset[Term]) -> str:
@@ -140,11 +144,13 @@ def _query_for_count(columns: Sequence[_ResultColumn], values: frozenset[Term]) 
 
     The first name whose count is the value counts; "" if there is none.
     """
-    for name in dict.fromkeys(column.name for column in columns):
-        terms: set[Term | None] = set()
-        same_name = [column for column in columns if column.name == name and column.terms]
-        for column in same_name:
-            terms |= column.terms
+    columns_by_name: dict[str, list[_ResultColumn]] = {}
+    for column in columns:
+        same_name = columns_by_name.setdefault(column.name, [])
+        if column.terms:
+            same_name.append(column)
+    for same_name in columns_by_name.values():
+        terms = set().union(*(column.terms for column in same_name))
         if values == {Literal(len(terms))}:
             return _build_union(same_name, projection="(COUNT(DISTINCT ?{}) AS ?count)")
     return ""
@@ -163,7 +169,9 @@ def _find_covering_columns(
         if not missing.isdisjoint(column.terms):
             missing -= column.terms
             covering.append(column)
-    return [] if missing else covering
+    if missing:
+        return []
+    return covering
 
 
 def _build_union(
@@ -265,7 +273,9 @@ def _reason_of(answer: Answer | None, query: str) -> str:
     """Return the reason that an answer gives, or that there is no query for it; else ""."""
     if answer is not None and answer.reason:  # an answer without values is falsy
         return answer.reason
-    return "no query gives just these values" if query == EMPTY_QUERY else ""
+    if query == EMPTY_QUERY:
+        return "no query gives just these values"
+    return ""
 
 
 class _DeadlineReader(RawIOBase):
@@ -337,7 +347,11 @@ class _RequestHandler(BaseHTTPRequestHandler):
             self._send_json(HTTPStatus.OK, reply)
 
     def _send_problem(self, status: HTTPStatus | int, error: str, hint: str = "") -> None:
-        self._send_json(status, {"error": remove_controls(error), "hint": remove_controls(hint)})
+        reply = {
+            "error": remove_controls(error),
+            "hint": remove_controls(hint),
+        }
+        self._send_json(status, reply)
 
     def _send_json(self, status: HTTPStatus | int, reply: Mapping[str, str]) -> None:
         """Send a reply as JSON with a status.
