@@ -101,15 +101,19 @@ def _term_of(item: Any) -> Term:
 
 def _labels_of(run: Run | None, terms: Sequence[Term]) -> dict[Term, str]:
     """Return a label for each term: the display name of a vertex, the text of anything else."""
-    labels: dict[Any, str] = {term: str(term) for term in terms}
-    iris = [term for term in terms if isinstance(term, URIRef)]
-    names: Mapping[URIRef, str] = {iri: short_name(iri) for iri in iris}
-    if run is not None:
-        try:
-            names = run.kg.names(iris)
-        except KgwbError as error:
-            run.note(f"the values have no display names: {error.message}")
-    labels.update(names)
+    labels: dict[Any, str] = {}
+    iris = []
+    for term in terms:
+        labels[term] = str(term)
+        if isinstance(term, URIRef):
+            labels[term] = short_name(term)
+            iris.append(term)
+    if run is None:
+        return labels
+    try:
+        labels.update(run.kg.names(iris))
+    except KgwbError as error:
+        run.note(f"the values have no display names: {error.message}")
     return labels
 
 
@@ -150,9 +154,14 @@ def _used_calls(run: Run) -> list[Call]:
 def _holds_any(result: Any, terms: Sequence[Term]) -> bool:
     """Return whether one of the terms stands in a result; a truth value is the result of an ASK."""
     if not isinstance(result, ResultSet):
-        return any(isinstance(term, Literal) and term.toPython() is result for term in terms)
-    wanted = {str(term) for term in terms}
-    return any(str(cell) in wanted for row in result.rows for cell in row if cell is not None)
+        truths = [term.toPython() for term in terms if isinstance(term, Literal)]
+        return any(truth is result for truth in truths)
+    wanted = set(map(str, terms))
+    for row in result.rows:
+        known_cells = [str(cell) for cell in row if cell is not None]
+        if not wanted.isdisjoint(known_cells):
+            return True
+    return False
 
 
 def _why_unsupported(results: Mapping[str, ResultSet | bool]) -> str:

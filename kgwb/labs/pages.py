@@ -61,14 +61,22 @@ def render_lab_page(lab: Lab, work: HandIn) -> str:
     The HTML has the style that it needs, and is shown in a notebook. A count of 0 is an empty cell.
     Tasks are in the order of the lab.
     """
+    texts = lab.texts
     rows = []
     for name, task in lab.tasks.items():
         progress = work.progress(name)
-        state = render_state(progress, lab.texts)
-        rows.append((name, task.title, state, progress.tries or "", progress.hints or ""))
-    heading = lab.texts.get("lab.heading", number=lab.number, title=lab.title)
-    columns = [lab.texts.get(f"lab.{name}") for name in ("task", "state", "tries", "hints")]
-    columns.insert(1, "")
+        state = render_state(progress, texts)
+        tries = progress.tries or ""
+        hints = progress.hints or ""
+        rows.append((name, task.title, state, tries, hints))
+    columns = [
+        texts.get("lab.task"),
+        "",
+        texts.get("lab.state"),
+        texts.get("lab.tries"),
+        texts.get("lab.hints"),
+    ]
+    heading = texts.get("lab.heading", number=lab.number, title=lab.title)
     title = h.tag("h2", heading, class_="title")
     return h.static_page(title, h.table(columns, rows))
 
