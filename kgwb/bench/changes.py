@@ -259,18 +259,17 @@ def load_prompt_texts(results: LoadedResults, names: Collection[str]) -> dict[st
     read, are left out.
     """
     texts: dict[str, str] = {}
+    wanted = set(names)
     for row in results.rows.values():
         file = find_run_file(results.folder, row)
         if file is None:
             continue
-        prompts: Mapping[str, Any] = {}
         with suppress(KgwbError):
             header = next(RunFile(file).entries())
-            prompts = header.get("prompts", {})
-        for name in names:
-            if name in prompts:
+            prompts: Mapping[str, Any] = header.get("prompts", {})
+            for name in wanted.intersection(prompts):
                 texts.setdefault(name, str(prompts[name]))
-        if len(texts) == len(set(names)):
+        if texts.keys() >= wanted:
             break
     return {name: texts[name] for name in names if name in texts}
 
@@ -491,9 +490,12 @@ class ResultsComparison:
             count, lines = h.render_line_diff(old_lines, new_lines)
             title = h.span("mono", f"{file_name} ")
             number = h.muted_text(pluralize(count, "line"))
-            summary = h.join(title, number)
-            key = f"prompt-{self.after.folder}-{name}"
-            yield h.collapsible(summary, lines, expanded=True, key=key)
+            yield h.collapsible(
+                h.join(title, number),
+                lines,
+                expanded=True,
+                key=f"prompt-{self.after.folder}-{name}",
+            )
 
     def _changed_prompts(self) -> list[str]:
         """Return the names of the prompts whose fingerprints differ, or that only one side has."""
@@ -647,12 +649,15 @@ class ResultsComparison:
             parts: list[Html] = []
             for agent, changes in groups[outcome].items():
                 parts += self._render_group(agent, changes, link)
-            if parts:
-                text = f"{self.counts[outcome]} {outcome}"
-                badge = h.state_badge(state, text)
-                is_open = outcome in UNFOLDED_OUTCOMES
-                key = f"{self.after.folder}-{outcome}"
-                yield h.collapsible(badge, *parts, expanded=is_open, key=key)
+            if not parts:
+                continue
+            text = f"{self.counts[outcome]} {outcome}"
+            yield h.collapsible(
+                h.state_badge(state, text),
+                *parts,
+                expanded=outcome in UNFOLDED_OUTCOMES,
+                key=f"{self.after.folder}-{outcome}",
+            )
 
     def _group_by_outcome(self) -> dict[str, dict[str, list[QuestionChange]]]:
         """Return the changes by their outcomes and agents, for each of OUTCOME_STATES."""

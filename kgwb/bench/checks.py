@@ -257,17 +257,20 @@ def write_json(path: Path, suites: Sequence[Suite], conditions: Sequence[Conditi
 
     Raises InputError if the file cannot be written.
     """
-    data = []
+    suites_data = []
     for suite in suites:
-        met = {str(condition): condition.is_met(suite.figures) for condition in conditions}
+        met = {}
+        for condition in conditions:
+            met[str(condition)] = condition.is_met(suite.figures)
         entry: dict[str, Any] = {
             "name": suite.name,
             "figures": suite.figures,
             "fail_if": met,
             "questions": list(map(Case._asdict, suite.cases)),
         }
-        data.append(entry)
-    text = json.dumps({"results": data}, ensure_ascii=False, indent=2)
+        suites_data.append(entry)
+    data = {"results": suites_data}
+    text = json.dumps(data, ensure_ascii=False, indent=2)
     _write(path, text + "\n")
 
 

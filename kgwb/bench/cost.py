@@ -221,13 +221,14 @@ def sum_usage(calls: Sequence[Call]) -> dict[str, Any]:
     counts, also one from the record.
     """
     models: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    seconds = 0.0
     for call in calls:
+        seconds += call.seconds
         if call.kind == "model":
             counts = models[call.request["model"]]
             counts["calls"] += 1
             counts["prompt_tokens"] += call.result.prompt_tokens
             counts["completion_tokens"] += call.result.completion_tokens
-    seconds = sum(call.seconds for call in calls)
     totals = Totals.of(calls, 0, seconds)
     usage: dict[str, Any] = {
         "seconds": round(totals.seconds, 6),
@@ -250,13 +251,17 @@ def list_served_models(calls: Iterable[Call]) -> dict[str, list[str]]:
         if call.kind != "model":
             continue
         name = call.request["model"]
+        reply = call.result
         said = []
-        for text in (call.result.model, call.result.fingerprint):
+        for text in (reply.model, reply.fingerprint):
             if text and not name.endswith(text):
                 said.append(text)
         if said:
             versions[name].add(", ".join(said))
-    return {name: sorted(texts) for name, texts in versions.items()}
+    sorted_versions = {}
+    for name, texts in versions.items():
+        sorted_versions[name] = sorted(texts)
+    return sorted_versions
 
 
 def merge_versions(
@@ -275,15 +280,16 @@ def merge_versions(
 
 def add_usage(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
     """Return the sum of what ``sum_usage`` returned twice. A field that one lacks counts as 0."""
-    total: dict[str, Any] = {}
     models: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    total: dict[str, Any] = {}
     for usage in (first, second):
-        amounts = dict(usage)
-        counts_by_model = amounts.pop("models", {})
-        for name, amount in amounts.items():
-            total[name] = round(total.get(name, 0) + amount, 6)
-        for model, counts in counts_by_model.items():
-            models[model].update(counts)
+        for name, amount in usage.items():
+            if name == "models":
+                for model, counts in amount.items():
+                    models[model].update(counts)
+                continue
+            sum_so_far = total.get(name, 0)
+            total[name] = round(sum_so_far + amount, 6)
     total["models"] = dict(models)
     return total
 
@@ -330,19 +336,17 @@ def summarize_costs(
     for row in rows:
         for name, seconds in _list_seconds(row):
             amounts.setdefault(name, []).append(seconds)
-    for name in list(amounts):
-        if name.endswith(", model") and not any(amounts[name]):
-            del amounts[name]
     for name in (*COUNT_FIELDS, "executed_queries"):
         shown_name = name.replace("_", " ")
         amounts[shown_name] = [row[name] for row in rows if name in row]
     if prices:
-        amounts[prices.currency] = []
-        for row in rows:
-            if "models" in row:
-                amounts[prices.currency].append(prices.compute_money(row))
+        priced_rows = [row for row in rows if "models" in row]
+        amounts[prices.currency] = list(map(prices.compute_money, priced_rows))
     summaries = {}
     for name, column in amounts.items():
+        is_wait = name.endswith(", model")
+        if is_wait and not any(column):
+            continue
         summaries[name] = CostSummary.of_amounts(column)
     return summaries
 

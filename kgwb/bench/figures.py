@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
+from itertools import chain, product
 from operator import itemgetter
 from pathlib import Path
 from statistics import fmean
@@ -497,9 +497,10 @@ def _group_causes(all_results: AllResults) -> Iterator[tuple[str, str, list[Caus
     """Yield the title, the stage and the causes of each row: a cause, then a stage, then all."""
     causes = distinct_keys(results.losses_by_agent for results in all_results)
     causes_by_stage: dict[str, list[Cause]] = {}
-    for agent, stage in causes:
-        yield agent, stage, [(agent, stage)]
-        causes_by_stage.setdefault(stage, []).append((agent, stage))
+    for cause in causes:
+        agent, stage = cause
+        yield agent, stage, [cause]
+        causes_by_stage.setdefault(stage, []).append(cause)
     for stage, causes_of_stage in causes_by_stage.items():
         yield "all", stage, causes_of_stage
     if causes:
@@ -574,15 +575,16 @@ def make_linking_table(all_results: AllResults) -> ReportTable:
     headers = ["recall of linking"]
     for results in all_results:
         headers.append(results.name)
+    counts = {"linked": "linked", "candidates": "among the candidates"}
     rows = []
-    for element in ("vertices", "predicates"):
-        for count, words in (("linked", "linked"), ("candidates", "among the candidates")):
-            recalls = []
-            for results in all_results:
-                recall = compute_linking_recall(list(results.rows.values()), element, count)
-                recalls.append("–" if recall is None else f"{recall:.3f}")
-            if set(recalls) != {"–"}:
-                rows.append((f"gold {element} {words}", *recalls))
+    for element, (count, words) in product(("vertices", "predicates"), counts.items()):
+        recalls = []
+        for results in all_results:
+            result_rows = list(results.rows.values())
+            recall = compute_linking_recall(result_rows, element, count)
+            recalls.append("–" if recall is None else f"{recall:.3f}")
+        if set(recalls) != {"–"}:
+            rows.append((f"gold {element} {words}", *recalls))
     return ReportTable(headers, rows)
 
 

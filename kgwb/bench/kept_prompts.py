@@ -160,10 +160,11 @@ def _read_texts(results: LoadedResults, system: System) -> tuple[dict[str, str |
     texts: dict[str, str | None] = {}
     unknown_names = []
     for name in names:
-        sent_text = sent_texts.get(name)
-        if fingerprint(own.text(name)) == measured[name]:
+        own_text = own.text(name)
+        sent_text = sent_texts.get(name, "")
+        if fingerprint(own_text) == measured[name]:
             texts[name] = None
-        elif sent_text is not None and fingerprint(sent_text) == measured[name]:
+        elif fingerprint(sent_text) == measured[name]:
             texts[name] = sent_text
         else:
             unknown_names.append(name)

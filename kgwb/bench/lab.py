@@ -126,14 +126,17 @@ class RetryExperiment:
         measured.
         """
         self.earlier_results = LoadedResults.read(Path(folder))
+        measured_system = self.earlier_results.config.get("system")
         if system is None:
-            system = systems.load_system(str(self.earlier_results.config.get("system")))
+            system = systems.load_system(str(measured_system))
         self.system = systems.resolve_system(system)
         self.kg = self.earlier_results.open_graph(kg)
         specs = dict(models or {})
         if model:
             specs.setdefault("", model)
-        self._given_models = {name: open_model(spec) for name, spec in specs.items()}
+        self._given_models = {}
+        for agent, spec in specs.items():
+            self._given_models[agent] = open_model(spec)
         self.models: dict[str, ChatModel] = {}
         for agent in self.earlier_results.model_specs:
             if agent not in self._given_models:
@@ -280,10 +283,11 @@ class RetryExperiment:
         """Return the number of the last turn that was chosen of each dialogue."""
         last_turns: dict[str | None, int] = {}
         for id_, row in self.earlier_results.rows.items():
-            if id_ in chosen_ids and "dialogue" in row:
-                dialogue = row["dialogue"]
+            dialogue = row.get("dialogue")
+            if id_ in chosen_ids and dialogue is not None:
+                turn = row.get("turn", 0)
                 last_turn = last_turns.get(dialogue, 0)
-                last_turns[dialogue] = max(last_turn, row.get("turn", 0))
+                last_turns[dialogue] = max(last_turn, turn)
         return last_turns
 
     def _find_selected(self, selectors: Iterable[str]) -> set[str]:

@@ -140,9 +140,10 @@ def is_current(loss_row: BenchRow | None, row: BenchRow | None) -> bool:
     """
     if loss_row is None or row is None:
         return False
-    if "gold" in loss_row and loss_row["gold"] != row["gold"]:
+    if loss_row.get("gold", row["gold"]) != row["gold"]:
         return False
-    return loss_row.get("f1") == row.get("f1") and loss_row["error"] == row["error"]
+    has_same_f1 = loss_row.get("f1") == row.get("f1")
+    return has_same_f1 and loss_row["error"] == row["error"]
 
 
 def agent_or_reason(loss_row: Mapping[str, Any]) -> str:

@@ -286,10 +286,11 @@ class Estimate(NamedTuple):
 
 def estimate_mean(values: Sequence[float]) -> Estimate:
     """Return the mean of values of questions, with its bootstrap interval. Needs at least one."""
-    column = numpy.array(values)[:, None]
-    means = bootstrap_means(column)[:, 0]
-    low, high = percentile_interval(means)
-    return Estimate(float(numpy.mean(values)), low, high)
+    scores = numpy.array(values)
+    means = bootstrap_means(scores[:, None])
+    low, high = percentile_interval(means[:, 0])
+    mean = float(scores.mean())
+    return Estimate(mean, low, high)
 
 
 @dataclass(frozen=True)

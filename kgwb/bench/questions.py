@@ -161,10 +161,11 @@ def group_by_dialogue(questions: Iterable[BenchQuestion]) -> Iterator[tuple[Benc
         key = f"id {question.id}"
         if question.dialogue is not None:
             key = f"dialogue {question.dialogue}"
-        groups.setdefault(key, []).append(question)
+        group = groups.setdefault(key, [])
+        group.append(question)
     for turns in groups.values():
-        turns.sort(key=lambda question: question.turn)
-        yield tuple(turns)
+        in_order = sorted(turns, key=lambda question: question.turn)
+        yield tuple(in_order)
 
 
 def answer_to_strings(answer: Answer | None) -> list[str]:
@@ -172,9 +173,13 @@ def answer_to_strings(answer: Answer | None) -> list[str]:
 
     Of a table these are all its cells. Without an answer the list is empty.
     """
-    values = answer.values if answer else ()
-    terms = chain.from_iterable(value.terms for value in values)
-    return list(dict.fromkeys(map(term_to_string, terms)))
+    if answer is None:
+        return []
+    texts: dict[str, None] = {}
+    for value in answer.values:
+        for term in value.terms:
+            texts[term_to_string(term)] = None
+    return list(texts)
 
 
 def row_to_strings(row: Iterable[Term | None]) -> StringRow:

@@ -52,11 +52,13 @@ def render_verdict_badges(results: LoadedResults) -> Iterator[Html]:
     They are in the order of ANSWER_STATE_ICONS.
     """
     always_shown = (RIGHT, WRONG, UNANSWERED)
-    counts = Counter(map(get_verdict, results.rows.values()))
+    verdicts = map(get_verdict, results.rows.values())
+    counts = Counter(verdicts)
     for verdict, icon in ANSWER_STATE_ICONS.items():
         count = counts[verdict]
         if count or verdict in always_shown:
-            yield h.state_badge(icon, f"{count} {verdict}", pill=True)
+            text = f"{count} {verdict}"
+            yield h.state_badge(icon, text, pill=True)
 
 
 # --- what was measured
@@ -139,8 +141,11 @@ def _list_changed_settings(
     entries: Mapping[str, Any], system: str, profile: str
 ) -> Iterator[tuple[str, Any]]:
     """Yield the settings of a flat configuration that differ from those of the profile."""
-    known_system = system if system in systems.list_systems() else ""
-    defaults = systems.profile(profile, system=known_system).to_data()
+    known_system = ""
+    if system in systems.list_systems():
+        known_system = system
+    profile_settings = systems.profile(profile, system=known_system)
+    defaults = profile_settings.to_data()
     for name, value in entries.items():
         kind, _, setting = name.partition(" ")
         if kind == "settings" and value != defaults.get(setting):
@@ -172,7 +177,8 @@ def render_f1_chart(all_results: AllResults) -> Html:
                 series=number,
             )
             bars.append(bar)
-    return h.bar_chart("Strict F1 by kind of question, with its interval", bars, 1.0)
+    title = "Strict F1 by kind of question, with its interval"
+    return h.bar_chart(title, bars, 1.0)
 
 
 def render_seconds_chart(all_results: AllResults) -> Html:
@@ -218,15 +224,8 @@ def render_loss_chart(all_results: AllResults) -> Html:
         for (agent, _), counts in results.losses_by_agent.items():
             totals[agent] += counts[""]
         for agent, total in totals.items():
-            bar = ChartBar(
-                label=agent + results.label_suffix,
-                value=total,
-                value_text=str(total),
-                interval_low=0,
-                interval_high=0,
-                series=number,
-            )
-            bars.append(bar)
+            label = agent + results.label_suffix
+            bars.append(ChartBar(label, total, str(total), 0, 0, number))
     return h.bar_chart("Answers lost, by agent", bars)
 
 
@@ -283,16 +282,19 @@ def _rows_beside(entry: Mapping[str, Any], all_results: AllResults) -> Iterator[
         group = results.groups.get(questions)
         figure = group.estimate(measure) if group else None
         if figure:
-            value = tag("b", f"{100 * figure.value:.2f}")
+            percent = f"{100 * figure.value:.2f}"
+            value = tag("b", percent)
             name = tag("b", results.name)
-            yield questions, label, value, name, "measured here", f"as {label}"
+            how = f"as {label}"
+            yield questions, label, value, name, "measured here", how
     source = f"published: {entry['source']}"
-    note = entry.get("note")
-    if note is not None:
-        source += f"; {note}"
+    if "note" in entry:
+        note = entry["note"]
+        source = f"{source}; {note}"
     how = entry["how"]
     for system, printed in entry["figures"].items():
-        yield questions, label, f"{printed:.2f}", system, source, how
+        percent = f"{printed:.2f}"
+        yield questions, label, percent, system, source, how
 
 
 # --- every question

@@ -53,17 +53,21 @@ def make_row(question: BenchQuestion, run: Run | None, error: str | None) -> Ben
     there are no scores. A table has its rows, too, and if the gold is a table, the F1 of each of its
     columns. Labels of IRIs are added if any is known.
     """
-    answer = run.answer if run and error is None else None
+    answer = None
+    if run and error is None:
+        answer = run.answer
     recorded: BenchRow = {"answers": answer_to_strings(answer), "error": error}
     if run and run.settings.own_knowledge:
-        is_ungrounded = answer is not None and answer.ungrounded
-        recorded["source"] = OWN_KNOWLEDGE if is_ungrounded else FROM_GRAPH
+        recorded["source"] = FROM_GRAPH
+        if answer is not None and answer.ungrounded:
+            recorded["source"] = OWN_KNOWLEDGE
     if answer is not None and answer.columns:
         recorded["table"] = []
         for value in answer.values:
             cells = row_to_strings(value.row)
             recorded["table"].append(list(cells))
-    row = _score_answer(question, recorded, _labels_of_answer(answer))
+    labels = _labels_of_answer(answer)
+    row = _score_answer(question, recorded, labels)
     if answer is not None and answer.doubt:
         row["doubt"] = answer.doubt
     row.update(_describe_usage(question, run))
@@ -131,7 +135,10 @@ def question_of_row(row: BenchRow) -> BenchQuestion:
 
     A gold value without a label is its own label. Rows of earlier versions do not have the gold query.
     """
-    data = {name: row[name] for name in QUESTION_FIELDS if name in row}
+    data = {}
+    for name in QUESTION_FIELDS:
+        if name in row:
+            data[name] = row[name]
     data["answers"] = row["gold"]
     data["rows"] = row.get("gold_table", ())
     labels = row.get("labels", {})

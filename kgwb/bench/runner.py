@@ -122,8 +122,11 @@ class BenchSetup(RunSetup):
         These are the prompts of the system and those of the shared entity linking.
         """
         prompts = self.prompts.for_system(self.system.prompts)
-        names = sorted(self.system.prompt_names)
-        return {name: fingerprint(prompts.text(name)) for name in names}
+        fingerprints = {}
+        for name in sorted(self.system.prompt_names):
+            text = prompts.text(name)
+            fingerprints[name] = fingerprint(text)
+        return fingerprints
 
     config = RenamedAttribute("config", "to_config")
     made_by = RenamedAttribute("made_by", "from_factory")

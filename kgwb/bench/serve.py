@@ -372,8 +372,10 @@ class _RequestHandler(BaseHTTPRequestHandler):
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """Reply to a request that the HTTP server refuses: another method, or too long an address."""
         self.close_connection = True
-        problem = message or HTTPStatus(code).phrase
-        self._send_problem(code, problem, f"ask {self.server.url} with GET")
+        status = HTTPStatus(code)
+        problem = message or status.phrase
+        hint = f"ask {self.server.url} with GET"
+        self._send_problem(status, problem, hint)
 
     def log_message(self, form: str, *args: Any) -> None:
         _log.info("%s asks: %s", self.client_address[0], remove_controls(form % args))

@@ -230,8 +230,12 @@ def _format_in_full(triple: Triple) -> str:
 
 def _wait_for_models(run: Run) -> float:
     """Return how many seconds a run waited for models."""
-    times = sum_seconds_by_stage(run.system, run.steps, run.calls, run.totals.seconds)
-    return sum(time.model_seconds for time in times.values())
+    total_s = run.totals.seconds
+    times = sum_seconds_by_stage(run.system, run.steps, run.calls, total_s)
+    seconds = 0.0
+    for time in times.values():
+        seconds += time.model_seconds
+    return seconds
 
 
 def ask_all(
