@@ -694,19 +694,25 @@ class ResultsComparison:
         names = name_values((change.before, change.after))
         question = link(self.after, change)
         if change.earlier_turn is not None:
-            turn = self.after.question_titles[change.earlier_turn["id"]]
+            id_ = change.earlier_turn["id"]
+            turn = self.after.question_titles[id_]
             reason = h.div("soft", f"after another answer to: {turn}")
             question = h.join(question, reason)
         answers = render_answers(change.before, names)
         answers = _add_rate(answers, change.after, "asks_before")
+        answers = _add_loss(answers, self.before, change)
         new_answers = render_answers(change.after, names)
         new_answers = _add_rate(new_answers, change.after, "asks")
+        new_answers = _add_loss(new_answers, self.after, change)
+        gold = render_values(change.before, "gold", names)
+        decision, new_decision = _render_decisions(change.first_difference)
         return [
             question,
-            _add_loss(answers, self.before, change),
-            _add_loss(new_answers, self.after, change),
-            render_values(change.before, "gold", names),
-            *_render_decisions(change.first_difference),
+            answers,
+            new_answers,
+            gold,
+            decision,
+            new_decision,
         ]
 
 

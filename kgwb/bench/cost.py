@@ -376,11 +376,12 @@ class Budget:
 
         Raises InputError for another name, or a limit that is not a number above 0.
         """
-        self.limits: dict[str, float] = {}
+        self.limits = {}
         for name, limit in limits.items():
-            self.limits[name] = _parse_limit(name, limit)
+            number = _parse_limit(name, limit)
+            self.limits[name] = number
         self.prices = prices or load_prices()
-        self.used = dict.fromkeys(limits, 0.0)
+        self.used = dict.fromkeys(self.limits, 0.0)
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Count the cost of a row. If it reused recorded calls, only its own calls count.

@@ -131,9 +131,10 @@ class LoadedResults:
         rows = dict(self.rows)
         for question in questions:
             row = rows.get(question.id)
-            if row is None or question.answers is None or row["question"] != question.question:
+            if row is None or question.answers is None:
                 continue
-            if not has_gold_of(row, question):
+            is_same_question = row["question"] == question.question
+            if is_same_question and not has_gold_of(row, question):
                 rows[question.id] = rescore_row(row, question)
         losses = _select_current(self.losses_by_id, rows)
         return replace(self, rows=rows, losses_by_id=losses)
@@ -317,10 +318,12 @@ class ReportTable(NamedTuple):
         """Return the table as text: the first column on the left, the others to the right."""
         lines = []
         for row in (self.headers, *self.rows):
-            lines.append(list(map(single_line, row)))
+            line = list(map(single_line, row))
+            lines.append(line)
         widths = []
         for column in zip(*lines, strict=True):
-            widths.append(max(map(len, column)))
+            width = max(map(len, column))
+            widths.append(width)
         texts = []
         for first, *others in lines:
             cells = [first.ljust(widths[0])]

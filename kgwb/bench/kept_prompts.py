@@ -68,11 +68,11 @@ class KeptChange(BaseModel, frozen=True):
 
     def __str__(self) -> str:
         changed = ", ".join(self.after)
-        parts = [f"{self.number}. {self.date}: {changed}"]
-        for text in (self.note, self.effect, self.questions, self.model_names):
-            if text:
-                parts.append(text)
-        return single_line("; ".join(parts))
+        text = f"{self.number}. {self.date}: {changed}"
+        for part in (self.note, self.effect, self.questions, self.model_names):
+            if part:
+                text += f"; {part}"
+        return single_line(text)
 
 
 class MeasuredPrompts(BaseModel, frozen=True):

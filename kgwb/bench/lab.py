@@ -226,10 +226,12 @@ class RetryExperiment:
 
         Each value is a text, which is parsed. Settings that this version lacks are left out.
         """
-        settings_class = self.system.settings
-        measured = self.earlier_results.config.get("settings", {})
+        config = self.earlier_results.config
+        measured = config.get("settings", {})
         stored = old_names.current_settings(measured, self.system.name)
-        settings = settings_class(**settings_class.select_known(stored))
+        settings_class = self.system.settings
+        known = settings_class.select_known(stored)
+        settings = settings_class(**known)
         parsed = settings_class.of_profile(settings.profile, parse_strings=True, **typed_settings)
         changes = {}
         for name in typed_settings:
@@ -246,12 +248,14 @@ class RetryExperiment:
         config = setup.to_config()
         for entry in INFORMATIONAL_ENTRIES:
             config.pop(entry, None)
-        content = fingerprint(json.dumps(config, sort_keys=True))[:6]
+        config_text = json.dumps(config, sort_keys=True)
+        content = fingerprint(config_text)[:6]
         retries = self.earlier_results.folder / RETRIES_FOLDER
         known_folders = sorted(retries.glob(f"*.{content}"))
         if known_folders:
             return known_folders[0]
-        safe_name = quote(name, safe=" =,%")[:MAX_NAME_CHARS]
+        quoted_name = quote(name, safe=" =,%")
+        safe_name = quoted_name[:MAX_NAME_CHARS]
         return retries / f"{safe_name}.{content}"
 
     # --- which questions

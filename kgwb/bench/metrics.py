@@ -131,17 +131,17 @@ def _has_gold_name(answers: Sequence[str], gold: Sequence[str], labels: Mapping[
     Letter case and white space are ignored, as in the published code of DoG. A value without a
     label is its own name.
     """
-    answer_names = _squeezed_names(answers, labels)
-    gold_names = _squeezed_names(gold, labels)
-    reply = "\n".join(answer_names)
-    return any(name in reply for name in filter(None, gold_names))
+    reply = "\n".join(_squeezed_names(answers, labels))
+    gold_names = list(_squeezed_names(gold, labels))
+    return any(name and name in reply for name in gold_names)
 
 
 def _squeezed_names(values: Iterable[str], labels: Mapping[str, str]) -> Iterator[str]:
     """Yield the name of each value, in lower case and without white space."""
     for value in values:
         name = labels.get(value, value)
-        yield "".join(name.split()).casefold()
+        without_blanks = "".join(name.split())
+        yield without_blanks.casefold()
 
 
 def _best_f1_of_columns(table: TableCells, gold: Sequence[str]) -> float:
@@ -527,11 +527,13 @@ def _weights_of(rows: BenchRows, ids: Iterable[str], right_weight: float) -> Mat
 
     The first ask counts, by which questions are drawn.
     """
-    weights = {}
+    weights: dict[str, float] = {}
     for row in rows:
         scores = score_row(row)
-        is_right = scores is not None and scores.f1 == 1
-        weights[row["id"]] = right_weight if is_right else 1.0
+        weight = 1.0
+        if scores is not None and scores.f1 == 1:
+            weight = right_weight
+        weights[row["id"]] = weight
     return numpy.array([weights[id_] for id_ in ids])
 
 

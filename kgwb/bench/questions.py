@@ -375,14 +375,14 @@ def _find_vertices_by_label(labels: tuple[str, ...], kg: Graph) -> list[str]:
     vertices_by_label = kg.exact(labels)
     iris = []
     for label in labels:
-        found = vertices_by_label.get(label, ())
-        vertices = list(found)
-        if len(found) > 1:
-            names = kg.names(found)
-            vertices = [vertex for vertex in found if names[vertex] == label]
+        vertices = list(vertices_by_label.get(label, ()))
+        count = len(vertices)
+        if count > 1:
+            names = kg.names(vertices)
+            vertices = [vertex for vertex in vertices if names[vertex] == label]
         if len(vertices) != 1:
-            count = f"{len(found)} vertices of the graph"
-            raise GraphError(f"{count} are called {label!r}, not exactly one")
+            problem = f"{count} vertices of the graph are called {label!r}, not exactly one"
+            raise GraphError(problem)
         iris.append(str(vertices[0]))
     return iris
 

@@ -281,11 +281,12 @@ def make_agreement_table(ratings: RatingsByRater) -> ReportTable:
     measure_sets.append(MEASURES)
     rows = []
     for kind, pairs in pairs_by_kind.items():
-        kappas = []
+        cells: list[object] = [kind, len(pairs)]
         for measures in measure_sets:
-            kappa = mean_of_known(_kappa_of(ratings, pair, measures) for pair in pairs)
-            kappas.append(_show(kappa))
-        rows.append((kind, len(pairs), *kappas))
+            kappas = [_kappa_of(ratings, pair, measures) for pair in pairs]
+            kappa = mean_of_known(kappas)
+            cells.append(_show(kappa))
+        rows.append(tuple(cells))
     headers = ("weighted kappa", "pairs", *MEASURES, "all")
     return ReportTable(headers, rows)
 

@@ -127,12 +127,16 @@ def command_for(results: LoadedResults) -> str:
     words = ["kgwb", "bench", "--kg", source, "--system", system]
     for agent, model in results.model_specs.items():
         if agent:
-            words += ["--agent-model", f"{agent}={model}"]
+            words.append("--agent-model")
+            words.append(f"{agent}={model}")
         else:
-            words += ["--model", model]
-    words += ["--profile", profile]
+            words.append("--model")
+            words.append(model)
+    words.append("--profile")
+    words.append(profile)
     for setting, value in _list_changed_settings(entries, system, profile):
-        words += ["--set", f"{setting}={value}"]
+        words.append("--set")
+        words.append(f"{setting}={value}")
     command = shlex.join(map(single_line, words))
     return f"{command} --questions FILE --out DIR"
 
@@ -338,20 +342,26 @@ def render_answers(row: BenchRow, names: Mapping[str, str]) -> Html:
     A lost answer that should be a table also has the F1 of each gold column. ``names`` are those of
     ``name_values``.
     """
-    verdict = h.div("", render_verdict(row))
+    parts = [h.div("", render_verdict(row))]
     if row["error"]:
         error = shorten(row["error"])
-        answers = h.note(error, level="bad")
+        parts.append(h.note(error, level="bad"))
     else:
         answers = render_values(row, "answers", names)
-    if not is_lost(row) or not row.get("by_column"):
-        return h.join(verdict, answers)
+        parts.append(answers)
+    scores = row.get("by_column")
+    if scores and is_lost(row):
+        by_column = _format_column_scores(scores)
+        parts.append(h.div("soft", f"by column: {by_column}"))
+    return h.join(*parts)
+
+
+def _format_column_scores(scores: Mapping[str, float]) -> str:
+    """Return the F1 of each gold column: "film 1.00, year 0.50"."""
     texts = []
-    for column, score in row["by_column"].items():
+    for column, score in scores.items():
         texts.append(f"{column} {score:.2f}")
-    by_column = ", ".join(texts)
-    scores = h.div("soft", f"by column: {by_column}")
-    return h.join(verdict, answers, scores)
+    return ", ".join(texts)
 
 
 def render_values(row: BenchRow, name: str, names: Mapping[str, str]) -> Html:
@@ -460,16 +470,21 @@ def _result_cells(
         f1 = f"{scores.f1:.2f}"
     loss = results.losses_by_id.get(row["id"], {})
     lost_at = loss.get("agent") or loss.get("why") or ""
-    duration = format_seconds(row["seconds"])
-    waiting_s = row.get("model_seconds")
-    if waiting_s:
-        waiting = format_seconds(waiting_s)
-        duration += f", of it {waiting} waiting for models"
     saved_run = link(results, row, "run") or h.muted_text("not saved")
-    run = h.join(saved_run, " ", h.muted_text(duration))
+    duration = h.muted_text(_format_duration(row))
     return (
         render_answers(row, names),
         f1,
         lost_at,
-        run,
+        h.join(saved_run, " ", duration),
     )
+
+
+def _format_duration(row: BenchRow) -> str:
+    """Return how long a question took, and how long of it its models were waited for."""
+    duration = format_seconds(row["seconds"])
+    waiting_s = row.get("model_seconds")
+    if not waiting_s:
+        return duration
+    waiting = format_seconds(waiting_s)
+    return f"{duration}, of it {waiting} waiting for models"

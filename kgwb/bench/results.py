@@ -267,16 +267,20 @@ class Results(RowFile):
         self.dropped_ids: set[str] = set()
         """Ids of questions whose errors were removed, so that they are asked again."""
         results_path = self.folder / RESULTS_FILE
-        config_path = self.folder / CONFIG_FILE
-        with disk.os_errors_as_input_error(f"{folder} cannot be used", _OTHER_FOLDER_HINT):
+        problem = f"{folder} cannot be used"
+        with disk.os_errors_as_input_error(problem, _OTHER_FOLDER_HINT):
             stored_config: Mapping[str, Any] = {}
-            has_results = results_path.exists() and results_path.stat().st_size > 0
-            if has_results:
+            if results_path.exists() and results_path.stat().st_size:
                 stored_config = self._read_same_config(config)
             if stored_config != config:
-                text = json.dumps(config, indent=2, ensure_ascii=False)
-                disk.write_atomically(config_path, [text, "\n"], disk.JSON_ENCODING_ERRORS)
+                self._write_config(config)
         super().__init__(results_path)
+
+    def _write_config(self, config: Mapping[str, Any]) -> None:
+        """Write the configuration into the folder. Raises OSError."""
+        path = self.folder / CONFIG_FILE
+        text = json.dumps(config, indent=2, ensure_ascii=False)
+        disk.write_atomically(path, [text, "\n"], disk.JSON_ENCODING_ERRORS)
 
     def _read_same_config(self, config: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the stored configuration of the folder; empty if there is none.

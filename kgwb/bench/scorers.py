@@ -348,6 +348,7 @@ def make_scores_table(all_results: Sequence[LoadedResults]) -> ReportTable:
         for score in read_scores(results):
             by_scorer.setdefault(score.scorer, []).append(score)
         for name, scores in by_scorer.items():
+            label = name + results.label_suffix
             own = []
             exact = []
             f1 = []
@@ -358,8 +359,9 @@ def make_scores_table(all_results: Sequence[LoadedResults]) -> ReportTable:
                     exact.append(measured.exact)
                     f1.append(measured.f1)
             means = map(_estimate, (own, exact, f1))
-            rows.append((name + results.label_suffix, len(scores), *means))
-    return ReportTable(("scorer", "questions", "its score", "exact", "F1"), rows)
+            rows.append((label, len(scores), *means))
+    headers = ("scorer", "questions", "its score", "exact", "F1")
+    return ReportTable(headers, rows)
 
 
 def _estimate(values: Sequence[float]) -> Estimate | str:

@@ -184,15 +184,19 @@ def _build_union(
     """
     names = {column.name for column in columns}
     is_shared = len(names) == 1
-    name = columns[0].name if is_shared else "value_"
+    name = "value_"
+    if is_shared:
+        name = columns[0].name
     parts = []
     for column in columns:
         part = f"{{ {column.query} }}"
         if not is_shared:
             part = f"{{ SELECT (?{column.name} AS ?value_) WHERE {{ {part} }} }}"
         parts.append(part)
-    body = " UNION ".join(parts) + values_clause.format(name)
-    return f"SELECT {projection.format(name)} WHERE {{ {body} }}"
+    union = " UNION ".join(parts)
+    clause = values_clause.format(name)
+    selected = projection.format(name)
+    return f"SELECT {selected} WHERE {{ {union}{clause} }}"
 
 
 # --- over HTTP

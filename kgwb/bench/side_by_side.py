@@ -83,11 +83,16 @@ class SystemComparison:
 
     def _repr_html_(self) -> str:
         """Return the question and both tables as HTML with their style, for a notebook."""
-        title = h.tag("h2", shorten(self.question, 1000), class_="question grow")
-        answer_table = self._make_answer_table(MAX_HTML_CHARS).render()
-        support_table = self._make_support_table().render()
+        question = shorten(self.question, 1000)
+        title = h.tag("h2", question, class_="question grow")
+        answer_table = self._make_answer_table(MAX_HTML_CHARS)
+        support_table = self._make_support_table()
         head = h.div("head", title)
-        body = h.div("body stack", answer_table, support_table)
+        body = h.div(
+            "body stack",
+            answer_table.render(),
+            support_table.render(),
+        )
         return h.static_section(head, body)
 
     def _make_answer_table(self, max_chars: int) -> ReportTable:

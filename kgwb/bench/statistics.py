@@ -59,7 +59,8 @@ def wilson_interval(count: int, total: int) -> tuple[float, float]:
     share = count / total
     centre = share + squared / (2 * total)
     variance = share * (1 - share) / total
-    spread = NORMAL_QUANTILE * sqrt(variance + squared / (4 * total**2))
+    correction = squared / (4 * total**2)
+    spread = NORMAL_QUANTILE * sqrt(variance + correction)
     scale = 1 + squared / total
     low = (centre - spread) / scale
     high = (centre + spread) / scale
@@ -101,10 +102,15 @@ class PairedScores:
         after = self.after[differs]
         weights = self.weights[differs, None]
         swapped_weights = self.swapped_weights[differs, None]
-        chances = weights / (weights + swapped_weights)
+        both_weights = weights + swapped_weights
+        chances = (weights / both_weights).ravel()
         total = self.weights.sum()
-        change_before = (swapped_weights * after - weights * before) / total
-        change_after = (swapped_weights * before - weights * after) / total
+        gained_before = swapped_weights * after
+        lost_before = weights * before
+        change_before = (gained_before - lost_before) / total
+        gained_after = swapped_weights * before
+        lost_after = weights * after
+        change_after = (gained_after - lost_after) / total
         base_before, base_after = self.means()
         means_before = numpy.tile(base_before, (PERMUTATIONS, 1))
         means_after = numpy.tile(base_after, (PERMUTATIONS, 1))
@@ -112,7 +118,7 @@ class PairedScores:
         for start in range(0, PERMUTATIONS, PERMUTATION_BATCH):
             rows = slice(start, start + PERMUTATION_BATCH)
             draws = generator.random((PERMUTATION_BATCH, len(before)))
-            is_swapped = draws < chances.ravel()
+            is_swapped = draws < chances
             means_before[rows] += is_swapped @ change_before
             means_after[rows] += is_swapped @ change_after
         return means_before, means_after
