@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import TypeGuard
 
 from rdflib import BNode, Literal, URIRef
 
@@ -249,14 +251,20 @@ def _make_row_values(
     """Return a value for each row of a query, by label. The label has the names of all cells."""
     names = [column.lstrip("?") for column in columns]
     supports = find_row_support(query.sparql, names, rows, run)
-    labels = label_terms((cell for row in rows for cell in row if cell is not None), run)
+    labels = label_terms(filter(_is_bound, chain.from_iterable(rows)), run)
     values = []
     for row in rows:
-        first, *_ = [cell for cell in row if cell is not None]
-        label = " · ".join(labels[cell] for cell in row if cell is not None)
-        values.append(Value(first, label, supports.get(row, ()), row))
+        cells = list(filter(_is_bound, row))
+        label = " · ".join(labels[cell] for cell in cells)
+        support = supports.get(row, ())
+        values.append(Value(cells[0], label, support, row))
     values.sort(key=lambda value: (value.label, str(value.term)))
     return values
+
+
+def _is_bound(cell: Term | None) -> TypeGuard[Term]:
+    """Return whether a cell of a row has a term."""
+    return cell is not None
 
 
 def _merge_names(results: _Results, run: Run) -> None:

@@ -54,12 +54,13 @@ def find_predicates_over_node(fact: Fact, paths: PathsByEnd, run: Run) -> list[R
     that are in it. Returns none if a predicate connects the ends directly. Pairs are ordered by the
     better of the two similarities, then by IRI.
     """
-    if not all(paths.get(end) for end in fact.ends):
-        return []
-    if any(is_literal(term) for end in fact.ends for _, term in paths[end]):
-        return []
+    ends = []
+    for end in fact.ends:
+        if not paths.get(end) or any(is_literal(term) for _, term in paths[end]):
+            return []
+        ends.append(paths[end][0])
     limit = ChattySettings.of_run(run).join_sample
-    (where, subject), (object_where, object_) = [paths[end][0] for end in fact.ends]
+    (where, subject), (object_where, object_) = ends
     samples = make_sample_clause(where, subject, limit)
     samples += make_sample_clause(object_where, object_, limit)
     for direct in (f"{subject} ?_p {object_}", f"{object_} ?_p {subject}"):
@@ -175,12 +176,19 @@ def _make_open_fact(fact: Fact, paths: PathsByEnd, run: Run) -> OpenFact | None:
     open_ends = [end for end in fact.ends if end not in reached_ends and is_unknown(end)]
     if len(reached_ends) != 1 or len(open_ends) != 1:
         return None
-    where, start = paths[reached_ends[0]][0]
+    [reached_end] = reached_ends
+    [open_end] = open_ends
+    where, start = paths[reached_end][0]
     if is_literal(start):
         return None
-    sample = make_sample_clause(where, start, ChattySettings.of_run(run).join_sample)
-    starts_at_subject = reached_ends[0] == fact.subject
-    return OpenFact(fact.relation, open_ends[0], start, sample, starts_at_subject)
+    limit = ChattySettings.of_run(run).join_sample
+    return OpenFact(
+        fact.relation,
+        open_end,
+        start,
+        make_sample_clause(where, start, limit),
+        reached_end == fact.subject,
+    )
 
 
 def _walk_over_node(
@@ -242,12 +250,18 @@ def _rank_pairs_to_open_end(pairs: NodePairs, fact: OpenFact, run: Run) -> list[
     like_kind = compute_similarities(kind, (*names.values(), *class_names.values()), run)
     ranked = []
     for pair, classes in pairs.items():
-        far_iri, _ = pair[1] if fact.starts_at_subject else pair[0]
-        similarities = [like_relation[names[far_iri]], like_kind[names[far_iri]]]
-        similarities += [like_kind[class_names[class_iri]] for class_iri in classes]
+        near, far = pair
+        far_iri, _ = far if fact.starts_at_subject else near
+        far_name = names[far_iri]
+        similarities = [like_relation[far_name], like_kind[far_name]]
+        for class_iri in classes:
+            class_name = class_names[class_iri]
+            similarities.append(like_kind[class_name])
         best = max(similarities)
         if best < MIN_LIKE_OPEN_END:
             continue
         nearer = max(like_relation[names[iri]] for iri, _ in pair)
-        ranked.append(_make_predicate(pair, round((best + nearer) / 2, 4), names))
-    return sorted(ranked, key=make_ranking_key)[:MAX_PAIRS]
+        similarity = round((best + nearer) / 2, 4)
+        ranked.append(_make_predicate(pair, similarity, names))
+    ranked.sort(key=make_ranking_key)
+    return ranked[:MAX_PAIRS]

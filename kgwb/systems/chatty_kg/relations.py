@@ -316,10 +316,16 @@ def _rank_predicates(pairs: Iterable[Pair], relation: str, run: Run) -> list[Ran
 
 def _without_literal_subjects(pairs: Pairs, fact: Fact, paths: PathsByEnd) -> Pairs:
     """Return predicates without those in a direction in which a literal would be the subject."""
-    kept = dict(pairs)
+    left_out = set()
     for end, direction in ((fact.subject, "out"), (fact.object, "in")):
-        if any(is_literal(term) for _, term in paths.get(end, ())):
-            kept = {pair: ends for pair, ends in kept.items() if pair[1] != direction}
+        terms = [term for _, term in paths.get(end, ())]
+        if any(map(is_literal, terms)):
+            left_out.add(direction)
+    kept = {}
+    for pair, ends in pairs.items():
+        _, direction = pair
+        if direction not in left_out:
+            kept[pair] = ends
     return kept
 
 
