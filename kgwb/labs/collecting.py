@@ -207,22 +207,28 @@ def _collect_lab(
     lab: Lab, works: Sequence[CollectedWork], rejected: Mapping[str, str], *, check: bool
 ) -> CollectedHandIns:
     """Return the hand-ins of one lab with their remarks, checked again if ``check`` says so."""
-    in_order = sorted(works, key=lambda work: (work.when, work.file.changed, work.file.place))
+    in_order = sorted(works, key=_oldest_first)
     latest, remarks = _keep_latest(in_order)
     remarks += _remark_on_names(latest)
     named = _with_distinct_names(latest)
     hand_ins = {work.name: work.hand_in for work in named}
     remarks += find_equal_answers(lab, hand_ins)
-    disagreements: Sequence[dict[str, str] | None] = [None] * len(named)
     if check:
-        disagreements = check_again(lab, [work.hand_in for work in named])
+        found = check_again(lab, list(hand_ins.values()))
+        checked = []
+        for work, disagreements in zip(named, found, strict=True):
+            checked.append(replace(work, disagreements=disagreements))
+        named = checked
     remarked = []
-    for work, found in zip(named, disagreements, strict=True):
-        if check:
-            work = replace(work, disagreements=found)  # noqa: PLW2901
-        own_remarks = tuple(_remark_on_work(lab, work))
-        remarked.append(replace(work, remarks=own_remarks))
+    for work in named:
+        own_remarks = _remark_on_work(lab, work)
+        remarked.append(replace(work, remarks=tuple(own_remarks)))
     return CollectedHandIns(lab, tuple(remarked), rejected, tuple(remarks))
+
+
+def _oldest_first(work: CollectedWork) -> tuple[str, str, str]:
+    """Return what works are sorted by: when they were written, then their files."""
+    return work.when, work.file.changed, work.file.place
 
 
 def _remark_on_work(lab: Lab, work: CollectedWork) -> Iterable[str]:
@@ -284,21 +290,22 @@ def _remark_on_names(works: Sequence[CollectedWork]) -> list[str]:
     They name the files. Empty if there is nothing to remark.
     """
     remarks = []
-    for works_alike in _group(works, _key_of_name):
-        if len(works_alike) > 1:
-            student = works_alike[0].hand_in.student
-            count = len(works_alike)
-            remarks.append(f"{count} hand-ins have the name {student}: {_list(works_alike)}")
-    for works_alike in _group(works, lambda work: (work.hand_in.work_id, "")):
-        work_id = works_alike[0].hand_in.work_id
-        if work_id and len(works_alike) > 1:
-            names = [f"{work.hand_in.student!r} ({work.file.place})" for work in works_alike]
+    for alike in _group(works, _key_of_name):
+        if len(alike) > 1:
+            student = alike[0].hand_in.student
+            files = _list(alike)
+            remarks.append(f"{len(alike)} hand-ins have the name {student}: {files}")
+    for alike in _group(works, lambda work: (work.hand_in.work_id, "")):
+        if alike[0].hand_in.work_id and len(alike) > 1:
+            names = []
+            for work in alike:
+                names.append(f"{work.hand_in.student!r} ({work.file.place})")
             shown = ", ".join(names)
             remarks.append(f"one work was handed in under {len(names)} names: {shown}")
-    for works_alike in _group(works, lambda work: (work.file.name, "")):
-        count = len(works_alike)
-        if count > 1:
-            remarks.append(f"{count} files have one name: {_list(works_alike)}")
+    for alike in _group(works, lambda work: (work.file.name, "")):
+        if len(alike) > 1:
+            files = _list(alike)
+            remarks.append(f"{len(alike)} files have one name: {files}")
     return remarks
 
 

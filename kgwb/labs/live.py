@@ -66,14 +66,16 @@ def try_muted_triples(triples: Sequence[Triple], model: ChatModel | str) -> list
     All agents of Chatty-KG that ask a model ask this one. Right is what the graph still says: the
     answer of ``rules`` without these triples. Raises what opening the model raises.
     """
-    recorded = recording(MUTED_RUN_NAME, kg=open_sample("films"), model="rules")
-    answer = recorded.mute(*triples).go().answer
+    films = open_sample("films")
+    recorded = recording(MUTED_RUN_NAME, kg=films, model="rules")
+    remaining = recorded.mute(*triples)
+    answer = remaining.go().answer
     expected: set[str] = set()
     if answer:
         expected.update(answer.labels)
-    workbench = Workbench(open_sample("films"), open_model(model))
-    run = workbench.begin(recorded.question).mute(*triples)
-    return [_finish(run, expected)]
+    workbench = Workbench(films, open_model(model))
+    run = workbench.begin(recorded.question)
+    return [_finish(run.mute(*triples), expected)]
 
 
 LIVE: dict[str, Callable[[Any, ChatModel | str], list[TriedQuestion]]] = {

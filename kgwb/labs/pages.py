@@ -44,15 +44,18 @@ class Feedback:
 
     def _repr_html_(self) -> str:
         """Render the title of the task with the state, and the lines of the text below it."""
-        icon, label = FEEDBACK_BADGES[self.state]
-        label = self.task.texts.get(label)
+        icon, label_key = FEEDBACK_BADGES[self.state]
+        label = self.task.texts.get(label_key)
+        badge = h.state_badge(icon, label, pill=True)
         title = h.tag("b", f"{self.task.name} {self.task.title}")
-        parts = [h.div("row", title, h.state_badge(icon, label, pill=True))]
+        parts = [h.div("row", title, badge)]
         lines = self.text.splitlines()
         if self.state == "right":
             lines = lines[1:]  # the badge says that it is right
-        parts += [h.div("soft", line) for line in lines]
-        return h.static_page(h.div("stack tight", *parts))
+        for line in lines:
+            parts.append(h.div("soft", line))
+        body = h.div("stack tight", *parts)
+        return h.static_page(body)
 
 
 def render_lab_page(lab: Lab, work: HandIn) -> str:
