@@ -274,8 +274,12 @@ def _merge_names(results: _Results, run: Run) -> None:
     name it is the first. Letter case does not count. Numbers, dates and truth values are no names.
     Without a text or without a thing, no name is looked up.
     """
-    texts = [term for term in results.supports if is_text(term)]
-    has_things = any(isinstance(term, URIRef) for term in results.supports)
+    texts = []
+    has_things = False
+    for term in results.supports:
+        if is_text(term):
+            texts.append(term)
+        has_things |= isinstance(term, URIRef)
     if not texts or not has_things:
         return
     things: dict[str, Term] = {}
@@ -284,12 +288,14 @@ def _merge_names(results: _Results, run: Run) -> None:
         if isinstance(term, URIRef):
             things.setdefault(label.casefold(), term)
     for term in texts:
-        thing = things.get(labels[term].casefold())
+        name = labels[term].casefold()
+        thing = things.get(name)
         if thing is None:
             continue
+        score = results.scores.pop(term)
         triples = results.supports[thing] + results.supports.pop(term)
         results.supports[thing] = tuple(dict.fromkeys(triples))
-        results.scores[thing] = max(results.scores[thing], results.scores.pop(term))
+        results.scores[thing] = max(results.scores[thing], score)
 
 
 def is_text(term: Term) -> bool:
@@ -306,8 +312,10 @@ def _count_values(results: _Results, target: str, run: Run) -> Answer:
     sparql = results.sparql
     number = len(results.supports)
     if results.is_cut:
-        clauses = map(where_clause, results.queries)
-        union = " UNION ".join(f"{{ {clause} }}" for clause in clauses)
+        branches = []
+        for clause in map(where_clause, results.queries):
+            branches.append(f"{{ {clause} }}")
+        union = " UNION ".join(branches)
         counting = f"SELECT (COUNT(DISTINCT {target}) AS ?_n) WHERE {{ {union} }}"
         rows = run.kg.select(counting).rows
         number = parse_count(rows[0][0] if rows else None)

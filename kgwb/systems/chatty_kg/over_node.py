@@ -81,17 +81,27 @@ def _select_pairs(
     left out.
     """
     direction, onward_direction = directions
-    to_node = f"{subject} ?_p ?_n" if direction == "out" else f"?_n ?_p {subject}"
-    onward = f"?_n ?_q {object_}" if onward_direction == "out" else f"{object_} ?_q ?_n"
-    where = f"{samples}{to_node} . {onward} FILTER(?_n != {subject} && ?_n != {object_})"
+    to_node = _write_triple(subject, "?_p", "?_n", direction)
+    onward = _write_triple("?_n", "?_q", object_, onward_direction)
+    differs = f"FILTER(?_n != {subject} && ?_n != {object_})"
+    where = f"{samples}{to_node} . {onward} {differs}"
     excluded = run.kg.vocabulary.excluded_predicates
+    result = run.kg.select(f"SELECT DISTINCT ?_p ?_q WHERE {{ {where} }}")
     found: dict[NodePair, None] = {}
-    for first, second in run.kg.select(f"SELECT DISTINCT ?_p ?_q WHERE {{ {where} }}").rows:
+    for first, second in result.rows:
         if not isinstance(first, URIRef) or not isinstance(second, URIRef):
             continue
         if first not in excluded and second not in excluded:
-            found[(first, direction), (second, onward_direction)] = None
+            pair = ((first, direction), (second, onward_direction))
+            found[pair] = None
     return found
+
+
+def _write_triple(start: str, predicate: str, end: str, direction: Direction) -> str:
+    """Return a triple pattern that leads from a start to an end in a direction."""
+    if direction == "out":
+        return f"{start} {predicate} {end}"
+    return f"{end} {predicate} {start}"
 
 
 def _rank_pairs(pairs: Iterable[NodePair], relation: str, run: Run) -> list[RankedPredicate]:

@@ -372,10 +372,11 @@ def _ask_for_predicates(
 
     variables = {"question": question, "relations": list(shown)}
     checks = [Check(PREDICATES_CHECK_NAME, find_unlisted)]
-    reply = try_to_ask(
-        "chatty_kg/predicate_selection", variables, SelectionReply, run, checks=checks
-    )
-    return [[] for _ in offered] if reply is None else reply.predicates
+    prompt = "chatty_kg/predicate_selection"
+    reply = try_to_ask(prompt, variables, SelectionReply, run, checks=checks)
+    if reply is None:
+        return [[] for _ in offered]
+    return reply.predicates
 
 
 def _select_from_pool(generated: GeneratedQueries, question: str, run: Run) -> QuerySelection:
