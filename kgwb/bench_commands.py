@@ -82,9 +82,10 @@ class MeasurementArguments(QuestionArguments):
     prices: Path | None = option("FILE", PRICES_HELP)
 
     def load_questions(self) -> list[BenchQuestion]:
-        """Return the questions that are asked: those of ``every``, and at most ``limit`` of them.
+        """Read the question file, and return every ``every``-th question from the first, ``limit`` at most.
 
-        Raises InputError if the file cannot be used, or if ``every`` would tear its dialogues.
+        Raises InputError if the file cannot be used, or if ``every`` is above 1 and the file has
+        dialogues, whose turns need each other.
         """
         from kgwb.bench import load_questions
 
@@ -121,12 +122,14 @@ class BenchCommand(CheckArguments, MeasurementArguments):
     )
 
     def run(self) -> int:
-        """Measure each system and each value of ``each``, and print the results.
+        """Measure each system with each value of ``each``, print the results, and return the exit code.
 
-        With ``each`` a report is written, and with several systems their tables are printed side by
-        side. Folders in which every question ended in an error are named. Returns EXIT_FAILED if
-        these are all, else EXIT_CONDITION_MET if a condition is met. Raises InputError for
-        ``retention`` if no question is in a dialogue, and for a wrong condition.
+        Each combination has a folder of its own below ``out``; they share one store of calls. With
+        ``each`` a report is written, and with several systems but no ``each`` their tables are
+        printed side by side. Folders in which every question ended in an error are named. Returns
+        EXIT_FAILED if these are all folders, else EXIT_CONDITION_MET if a condition of ``fail_if``
+        is met, else 0. Raises InputError for ``retention`` if no question is in a dialogue, and for
+        a wrong condition, before anything is asked.
         """
         from kgwb.bench.checks import RESULT_FIGURES, make_results_suite
 
@@ -157,11 +160,11 @@ class BenchCommand(CheckArguments, MeasurementArguments):
         return _name_failed_folders(measured) or condition_code
 
     def _commands_for_systems(self) -> list[BenchCommand]:
-        """Return the command for each of ``systems``, with a folder of its own; else this one.
+        """Return a copy of this command for each of ``systems``, with the folder ``out``/NAME; else this one.
 
-        The folder is named after the system. If several systems have one name, their folders are
-        named after what each is given by, too. Raises InputError if a system lacks a given setting.
-        Nothing is asked yet.
+        If several systems have one name, the folder's name also has what each is given by (path or
+        import path). Raises InputError if a system lacks a setting that ``set`` or ``each`` gives,
+        and SettingError for an unknown system. Nothing is asked yet.
         """
         from kgwb.systems import resolve_system
 
@@ -180,9 +183,9 @@ class BenchCommand(CheckArguments, MeasurementArguments):
         return commands
 
     def _check_settings_of(self, systems: Sequence[str]) -> None:
-        """Raise InputError, which says what is missing where, if a system lacks a given setting.
+        """Raise InputError if one of the systems lacks a given setting; the message says which lacks what.
 
-        Given are the names in ``set``, and that of ``each`` unless it is "prompts" or "model".
+        Given are the names in ``set``, and those of ``each`` but "prompts" and "model".
         """
         given = [*parse_assignments(self.set, "NAME=VALUE")]
         if self.each:
@@ -196,10 +199,10 @@ class BenchCommand(CheckArguments, MeasurementArguments):
             )
 
     def _commands_for_each(self) -> list[BenchCommand]:
-        """Return the command for each value of ``each``, with a folder of its own in ``out``.
+        """Return a copy of this command for each combination of values in ``each``, with a subfolder of ``out``.
 
-        Without ``each`` it is this command alone. Raises InputError if two values mean the same
-        settings, prompts and model.
+        Without ``each`` it is this command alone. Raises InputError if two combinations mean the
+        same settings, prompts and model. Two paths of one folder of prompts are the same.
         """
         commands: list[BenchCommand] = []
         known: list[object] = []
@@ -217,12 +220,13 @@ class BenchCommand(CheckArguments, MeasurementArguments):
     def run_benchmark(
         self, questions: list[BenchQuestion], *, prints_metrics: bool = True
     ) -> list[BenchRow]:
-        """Find the gold answers, ask all questions, print the results, and return their rows.
+        """Find the gold answers, ask all questions, print the results, and return a row for each question.
 
-        Without ``prints_metrics`` nothing is printed of the results. With ``retention``, the
-        questions of dialogues are asked alone too. The budget, the models' prices, and the system's
-        gold for the ladder are checked before any question is asked. Raises InputError if a model
-        has no price while money is limited, and what ``_ask_questions`` raises.
+        ``prints_metrics`` False leaves out the tables and counts. With ``retention``, the questions
+        of dialogues are asked alone too. Before any question is asked, the budget, the models'
+        prices if money is limited, and the system's gold for the ladder are checked. Raises
+        InputError if one of them is missing, and what ``_ask_questions`` raises. The model
+        ``rules`` is remarked on.
         """
         from kgwb import bench
         from kgwb.bench.ladder import gold_decisions_of
@@ -251,10 +255,10 @@ class BenchCommand(CheckArguments, MeasurementArguments):
         questions: Sequence[BenchQuestion],
         rows: list[BenchRow],
     ) -> None:
-        """Ask the questions of dialogues outside of them, and print how much of F1 dialogues keep.
+        """Ask the questions of dialogues without their dialogues, and print how much of F1 is kept in dialogues.
 
         ``rows`` are those of all questions, asked in their dialogues. Only questions with gold
-        count. Their results are in the folder "standalone".
+        count. The results are written to the folder "standalone" in ``out``.
         """
         from kgwb import bench
         from kgwb.bench.questions import make_standalone_questions
@@ -283,11 +287,13 @@ class BenchCommand(CheckArguments, MeasurementArguments):
         *,
         prints_metrics: bool = True,
     ) -> list[BenchRow]:
-        """Ask the questions, print the results if wanted, and return their rows.
+        """Ask the questions that the folder has no rows of yet, print the results, and return all their rows.
 
-        The folder is locked meanwhile. Questions that it has rows of are not asked again.
-
-        Raises BudgetSpentError after printing, and KeyboardInterrupt with a message and a hint.
+        The folder is locked meanwhile. With ``retry_errors``, rows that ended in an error are
+        dropped first. With ``ladder``, agents are then blamed for lost answers. Runs are kept as
+        ``save_runs`` says; with ``ladder`` alone, those of lost answers are. Raises
+        BudgetSpentError after printing if the budget stopped it, and KeyboardInterrupt with a
+        message and a hint.
         """
         from kgwb import bench
         from kgwb.bench.results import is_lost, lock_folder
@@ -348,7 +354,7 @@ class BenchCommand(CheckArguments, MeasurementArguments):
 
 
 def _describe_calls(benchmark: Benchmark, store: Path) -> str:
-    """Return how many model calls were made, and how many came from the store."""
+    """Return a sentence with the model calls made and, if there are any, those taken from the store."""
     text = f"{pluralize(benchmark.made_calls, 'model call')} made"
     if benchmark.reused_calls:
         text += f", {benchmark.reused_calls} taken from {store}"
@@ -367,10 +373,10 @@ def _make_budget(limits: Sequence[str], prices: Path | None) -> Budget:
 
 
 def _find_gold(questions: Sequence[BenchQuestion], workbench: Workbench) -> list[BenchQuestion]:
-    """Return the questions with gold queries and answers from the graph, where they have none.
+    """Return the questions, in their order, with gold answers from the graph added where they lack them.
 
-    If some still have no gold, their number and the first reason are printed. The questions keep
-    their order; those without gold stay among them.
+    A gold query is added where it can be made, and executed. Questions that still have no gold stay
+    in the list; their number and the first reason are printed on the error output.
     """
     from kgwb import bench
 
@@ -397,11 +403,11 @@ class CompareProfilesCommand(MeasurementArguments):
     other: str = option("", "profile to compare with: paper (default) or reference", "paper")
 
     def run(self) -> int:
-        """Measure the profile, the profile with one setting of the other at a time, and the other.
+        """Measure ``profile``, then it with one setting of ``other`` at a time, then ``other``; print a table.
 
-        Each has a folder of its own in ``out``, and continues what is there. Prints a table with a
-        row for each. Folders in which every question ended in an error are named. Returns EXIT_FAILED
-        if these are all.
+        The table has a row for each measurement. Each has a folder of its own in ``out``, and
+        continues what is there; they share one store of calls. Folders in which every question
+        ended in an error are named. Returns EXIT_FAILED if these are all folders, else 0.
         """
         from kgwb.bench.figures import LoadedResults, make_profile_table
 
@@ -420,10 +426,12 @@ class CompareProfilesCommand(MeasurementArguments):
         return _name_failed_folders(measured)
 
     def _commands_for_settings(self) -> dict[str, BenchCommand]:
-        """Return what is measured by the name of its row.
+        """Return the commands to measure, by the name of their row: a profile, or NAME=VALUE.
 
-        A setting that both profiles have the same value of has no row. Raises SettingError if the
-        system does not have one of the profiles.
+        First comes ``profile``, then it with each setting in which ``other`` differs, then
+        ``other``. A setting with the same value in both has no row. Each command has a folder in
+        ``out`` named after its row. Raises SettingError if the system does not have one of the
+        profiles.
         """
         shared = {field.name: getattr(self, field.name) for field in fields(MeasurementArguments)}
         base = BenchCommand(**shared)
@@ -441,10 +449,10 @@ class CompareProfilesCommand(MeasurementArguments):
 
 
 def _name_failed_folders(measured: Mapping[Path, Sequence[BenchRow]]) -> int:
-    """Print in which results folders every question ended in an error.
+    """Print the results folders in which every question ended in an error, and return the exit code.
 
-    ``measured`` has the rows of the questions that were asked for, by folder. Returns the exit code:
-    EXIT_FAILED if these are all folders.
+    ``measured`` has the rows of the questions that were asked for, by folder. The code is
+    EXIT_FAILED if all folders are such, else 0. A folder without rows is not one.
     """
     failed_folders = []
     for folder, rows in measured.items():
@@ -458,9 +466,10 @@ def _name_failed_folders(measured: Mapping[Path, Sequence[BenchRow]]) -> int:
 
 
 def _print_side_by_side(measured: Mapping[Path, Sequence[BenchRow]]) -> None:
-    """Print tables of quality, cost and lost answers, with columns or rows for each results folder.
+    """Print tables of quality, stability, cost and lost answers that compare the results folders.
 
-    ``measured`` has the rows of the questions that were asked for. The folders may have more.
+    ``measured`` has the rows of the questions that were asked for, by folder. Other rows of a
+    folder do not count. A folder's name is its heading.
     """
     from kgwb.bench import figures, stability
 
@@ -481,9 +490,10 @@ def _print_side_by_side(measured: Mapping[Path, Sequence[BenchRow]]) -> None:
 def print_metrics(folder: Path, rows: Sequence[BenchRow], prices: Prices) -> None:
     """Print the main figures, the first lost answers, all tables, and the most frequent error.
 
-    ``rows`` are those of the questions that were asked for. The folder may have more. At most
-    MAX_LISTED_FAILURES lost answers are listed. Money is left out, with the reason, if a model has
-    no price.
+    ``rows`` are those of the questions that were asked for; other rows of the folder do not count.
+    At most MAX_LISTED_FAILURES lost answers are listed; a line says how many there are beyond, and
+    how to see them. Money is left out, with the reason on the error output, if a model has no
+    price.
     """
     from kgwb.bench import figures, stability
     from kgwb.bench.results import is_lost
@@ -518,10 +528,10 @@ def print_metrics(folder: Path, rows: Sequence[BenchRow], prices: Prices) -> Non
 
 
 def _print_lost_answer(row: BenchRow) -> None:
-    """Print a line with the verdict, the question, the answers or the error, and the gold.
+    """Print a lost answer in one line: verdict, id, question, answers or error, and gold.
 
-    Of long answers and gold, the first values are shown, and how many there are. Columns of a table
-    that were not asked for are named as such.
+    Answers and gold are shown by their labels, each list cut at MAX_LISTED_CHARS with the number
+    left out. Columns of a table that were not asked for are named as such.
     """
     from kgwb.bench.results import split_answers
     from kgwb.bench.verdicts import get_verdict
@@ -589,13 +599,14 @@ class RetryCommand(CheckArguments, GraphArguments):
     )
 
     def run(self) -> int:
-        """Ask again with each value of ``each``, and write the report of all results.
+        """Ask questions again with each value of ``each``, write the report, and return the exit code.
 
-        A value that was measured already is said to be that, and is not asked again. If a budget is
-        used up, no other value is asked, the report has what was asked so far, and
-        EXIT_BUDGET_SPENT is returned; else EXIT_CONDITION_MET if a condition is met, or 0. The
-        report is at ``out``, or beside the new results.
-        Raises InputError if nothing differs from what was measured.
+        With ``retries`` only list the earlier retries. A combination that is the measured setup is
+        said to be that, and is skipped. If a budget is used up, no further combination is asked,
+        the report has what was asked so far, and EXIT_BUDGET_SPENT is returned; else
+        EXIT_CONDITION_MET if a condition is met, else 0. The report compares all new results with
+        those of ``folder``, and is at ``out``, or beside the new results. Raises InputError if
+        nothing differs from what was measured.
         """
         from kgwb.bench.checks import CHANGE_FIGURES, make_change_suite
         from kgwb.bench.figures import LoadedResults
@@ -648,7 +659,7 @@ class RetryCommand(CheckArguments, GraphArguments):
         return condition_code
 
     def _list_retries(self) -> int:
-        """Print the retries of the folder, the latest first, and return 0."""
+        """Print a line for each earlier retry of the folder, the latest first; always return 0."""
         from kgwb.bench.figures import LoadedResults
         from kgwb.bench.retries import list_retries
 
@@ -657,7 +668,10 @@ class RetryCommand(CheckArguments, GraphArguments):
         return 0
 
     def _suggest_keeping(self, folders: Sequence[Path]) -> None:
-        """Print for each folder the command that keeps its prompts; nothing if none were given."""
+        """Print on the error output, for each results folder, the ``kgwb keep`` command for its prompts.
+
+        Nothing is printed if neither ``prompts`` nor ``each`` gave prompts.
+        """
         gives_prompts = any(assignment.startswith("prompts=") for assignment in self.each)
         if self.prompts is None and not gives_prompts:
             return
@@ -666,17 +680,20 @@ class RetryCommand(CheckArguments, GraphArguments):
             print_error(f"to keep these prompts: {command}")
 
     def _given_models(self) -> dict[str, str]:
-        """Return the given models by agent; "" is the default for all agents."""
+        """Return the models that the arguments give, by agent; "" stands for all agents without one of their own.
+
+        Raises InputError for an ``agent_model`` without "=".
+        """
         models = parse_assignments(self.agent_model, "AGENT=SPEC")
         if self.model:
             models = {"": self.model, **models}
         return models
 
     def _make_setup(self, experiment: RetryExperiment, *, must_differ: bool) -> BenchSetup:
-        """Return the measured setup with the given prompts and settings.
+        """Return the measured setup changed by ``prompts`` and ``set``.
 
-        Raises what ``RetryExperiment.make_setup`` raises, which is an InputError if it
-        ``must_differ`` and does not.
+        Raises what ``RetryExperiment.make_setup`` raises, which is an InputError if ``must_differ``
+        and nothing differs from what was measured.
         """
         from kgwb.run.prompts import Prompts
 
@@ -687,10 +704,12 @@ class RetryCommand(CheckArguments, GraphArguments):
     def _ask_again(
         self, experiment: RetryExperiment, setup: BenchSetup, name: str, budget: Budget
     ) -> tuple[Path, str]:
-        """Print an estimate of the cost and all that differs, and ask the questions again.
+        """Print the estimated cost and all that differs, ask the questions again, and write their results.
 
-        ``name`` is for the folder of the results; "" names it by the models, settings and prompts
-        that were given. Returns this folder, and the limits of the budget that stopped it, or "".
+        ``name`` is for the folder of the results; "" names it by the prompts, models and settings
+        that were given. The note is written to the folder. With ``ladder``, agents are blamed for
+        lost answers, unless a budget stopped it. Returns the folder, and the limits of the budget
+        that were reached, or "".
         """
         from kgwb.bench.figures import show_folder_name
         from kgwb.bench.retries import write_note
@@ -735,7 +754,9 @@ class RetryCommand(CheckArguments, GraphArguments):
 class ReportCommand:
     """make one HTML file of one or several results folders"""
 
-    folders: list[Path] = positional("DIR", "folder of kgwb bench --out")
+    folders: list[Path] = positional(
+        "DIR", "folder of kgwb bench --out, or an archive of kgwb pack"
+    )
     out: Path | None = option("FILE", "HTML file to write (default: report.html in the first DIR)")
     published: str | None = option(
         "SET", "also show the figures that papers print for this question set"
@@ -747,7 +768,9 @@ class ReportCommand:
     to: str | None = option(
         "FORMAT", "print a table for a paper instead: latex, markdown or csv (with --out: write it)"
     )
-    table: str = option("NAME", "the table for --to: quality (default), cost or losses", "quality")
+    table: str = option(
+        "NAME", "the table for --to: quality (default), cost, losses or errors", "quality"
+    )
     measures: str = option(
         "NAME,NAME,...", "the measures of --table quality", "precision,recall,f1"
     )
@@ -756,19 +779,41 @@ class ReportCommand:
     )
 
     def run(self) -> None:
-        """Write the report, or the table that --to asks for.
+        """Write the HTML report of the folders, or, with ``to``, print or write a table for a paper.
 
-        Raises InputError for folders without results, an unknown format, table, measure or baseline,
-        and for a file that cannot be written.
+        The report is at ``out``, or report.html in the first folder. Raises InputError for folders
+        without results, an unknown format, table, measure or baseline, and for a file that cannot
+        be written.
         """
+        self.folders = self._unpack_archives()
         if self.to is not None:
             self._write_table(self.to)
             return
         page = self.out or self.folders[0] / "report.html"
         write_report(self.folders, page, self.prices, self.published, self.questions)
 
+    def _unpack_archives(self) -> list[Path]:
+        """Return the folders to report on; an archive of ``kgwb pack`` stands for the folders in it.
+
+        "artifact.zip" is unpacked into the folder "artifact" beside it. Raises what
+        ``unpack_results`` raises.
+        """
+        from kgwb.study.artifact import unpack_results
+
+        folders = []
+        for path in self.folders:
+            if path.is_file():
+                folders += unpack_results(path, path.with_suffix(""))
+            else:
+                folders.append(path)
+        return folders
+
     def _write_table(self, format_name: str) -> None:
-        """Print a table of the results for a paper, or write it to ``out``."""
+        """Print the table that ``table`` names in a format for papers, or write it to ``out`` and print the path.
+
+        Raises InputError for an unknown format, table, measure or baseline, and if the file cannot
+        be written; it is replaced if it is there.
+        """
         from kgwb.bench import Report, load_questions
         from kgwb.study.tables import format_table, make_table
 
@@ -796,11 +841,12 @@ def write_report(
     published: str | None = None,
     questions: Path | None = None,
 ) -> None:
-    """Write the report of results folders, and print its main figures and its path.
+    """Write the report of results folders to ``page``, and print its main figures and its path.
 
-    The first folder is compared with each of the others. Answers are scored by the gold of the file
-    ``questions`` if it is given. Raises InputError if a folder has no results, or the page cannot be
-    written.
+    The first folder is compared with each of the others. ``prices`` is a table of prices (default:
+    kgwb's), and ``published`` the question set whose figures in papers are shown. Answers are
+    scored by the gold of the file ``questions`` if it is given. Raises InputError if a folder has
+    no results, or the page cannot be written.
     """
     from kgwb.bench import Report, load_prices, load_questions
 
@@ -836,10 +882,10 @@ class ServeCommand(QuestionArguments):
     workers: PositiveInt = option("N", "questions answered at the same time (default: 4)", 4)
 
     def run(self) -> None:
-        """Open the graphs and answer HTTP requests until an interrupt.
+        """Open the graphs, print the address of each dataset, and answer HTTP requests until an interrupt.
 
-        All datasets have the same system, model and settings. The address of each dataset is
-        printed first. Raises InputError without a graph, or if the address cannot be used.
+        All datasets have the same system, model and settings. A graph that several datasets name is
+        opened once. Raises InputError without a graph, or if the address cannot be used.
         """
         from kgwb.bench import BenchSetup
         from kgwb.bench.serve import Text2SparqlServer
@@ -866,10 +912,10 @@ class ServeCommand(QuestionArguments):
             server.serve_forever()
 
     def _graphs_by_dataset(self) -> dict[str, str]:
-        """Return the graph of each dataset by its IRI, as a text that ``open_kg`` can open.
+        """Return, by the IRI of each dataset, the text by which ``open_kg`` opens its graph.
 
-        The graph of ``kg`` is for all other datasets (ANY_DATASET). Raises InputError if there is
-        no graph, or a dataset is named twice.
+        The graph of ``kg``, if given, is under the key ANY_DATASET, for all other datasets. Raises
+        InputError if there is no graph, or a dataset is named twice.
         """
         from kgwb.bench.serve import ANY_DATASET
 

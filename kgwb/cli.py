@@ -35,13 +35,16 @@ from kgwb.bench_commands import (
     RetryCommand,
     ServeCommand,
 )
+from kgwb.chats_command import ChatsCommand
 from kgwb.errors import InputError, KgwbError, RunFileError
+from kgwb.errors_command import ErrorsCommand
 from kgwb.experiment_command import ExperimentCommand
 from kgwb.export_command import ExportCommand
 from kgwb.keep_command import KeepCommand
 from kgwb.labs_command import LabsCommand
 from kgwb.masking import mask_url
 from kgwb.new_command import NewCommand
+from kgwb.pack_command import PackCommand
 from kgwb.rate_command import RateCommand
 from kgwb.score_command import ScoreCommand
 from kgwb.terminal import (
@@ -99,9 +102,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parse_command(argv: Sequence[str] | None) -> Any:
-    """Return the command with its arguments. Exits with a message if they are wrong.
+    """Return an instance of the class in COMMANDS that the arguments name, with its arguments as fields.
 
-    The exit code is then 2. Only ``lab`` takes arguments that it does not know, for JupyterLab.
+    If they are wrong, print the usage and a message and exit with code 2. Only ``lab`` takes
+    arguments that it does not know; they are passed on to JupyterLab as ``rest``.
     """
     parser = _make_parser()
     arguments, rest = parser.parse_known_args(argv)
@@ -143,10 +147,11 @@ class _MaskingParser(argparse.ArgumentParser):
 
 
 def _make_parser() -> argparse.ArgumentParser:
-    """Return the parser of all commands, of which one must be given, and of --version.
+    """Return the parser of --version and of all COMMANDS, of which one must be given.
 
-    The docstrings of their classes are their help. JupyterLab's command has no arguments of its
-    own.
+    A command's arguments are the fields of its class, its help is the docstring, and its epilog is
+    EPILOG, if there is one. JupyterLab's command has no arguments of its own. Secrets in arguments
+    are masked in the messages of errors.
     """
     parser = _MaskingParser(
         "kgwb",
@@ -172,6 +177,12 @@ def _make_parser() -> argparse.ArgumentParser:
 class AskCommand(QuestionArguments):
     """answer one question, and with --steps show how the answer was found"""
 
+    chats: Path | None = option(
+        "FILE", "keep the conversation in this file, and go on with the last one in it"
+    )
+    chat: str = option(
+        "ID or new", "with --chats: go on with this conversation, or begin a new one", ""
+    )
     history: Path | None = option("FILE", HISTORY_HELP)
     json: bool = option("", "print answer, steps and totals as JSON", False)
     save: Path | None = option("FILE", "write the run to this file, call by call")
@@ -185,10 +196,11 @@ class AskCommand(QuestionArguments):
         """Ask the question, print the answer, and save the run if wanted.
 
         With ``systems`` all of these are asked, and a table is printed. Otherwise the run is
-        printed as text, or as JSON. If it fails, its steps are printed, and it is saved as far as
-        it came. Returns EXIT_FAILED if it could not be saved, else 0.
-
-        Raises InputError for ``systems`` with arguments of a single run, and what the run raises.
+        printed as text, or as JSON if it succeeds. A run that fails is saved too, as far as it
+        came, and its steps are printed unless JSON is wanted. If the disk is full, the run goes on
+        without its file. Returns EXIT_FAILED if the run could not be saved, else 0. Raises
+        InputError for ``systems`` with arguments of a single run, and the error that the run failed
+        with.
         """
         names = parse_system_names(self.systems) if self.systems else ()
         if names and (self.json or self.save or self.steps):
@@ -197,6 +209,7 @@ class AskCommand(QuestionArguments):
                 hint="to use them, ask one system: --system NAME",
             )
         workbench = self.for_systems(names).make_workbench()
+        self._open_conversation(workbench)
         if self.save:
             _check_save_file(self.save, workbench, self.question)
         if self.history:
@@ -221,6 +234,8 @@ class AskCommand(QuestionArguments):
                 print(_to_json(run))
             sys.stdout.flush()
             warn_about_rules(workbench)
+            workbench.runs[-1] = run
+            workbench.keep_turns()
         finally:
             # A run that failed is saved too, as far as it came.
             is_saved = self._save(run)
@@ -228,14 +243,37 @@ class AskCommand(QuestionArguments):
             return EXIT_FAILED
         return 0
 
+    def _open_conversation(self, workbench: Workbench) -> None:
+        """Go on with a conversation of the file ``chats``, if one is given: the last by default.
+
+        Raises InputError for ``chat`` without ``chats``, with a history or with several systems; and
+        if there is no such conversation, or it was held over another graph.
+        """
+        if not self.chats:
+            if self.chat:
+                raise InputError("--chat needs the file of the conversation", hint="--chats FILE")
+            return
+        if self.history or self.systems:
+            raise InputError(
+                "--chats cannot be used with --history or --systems",
+                hint="a conversation has its own history, and one system",
+            )
+        from kgwb.run.conversations import ConversationFile
+
+        workbench.conversation_file = ConversationFile(self.chats)
+        conversations = workbench.conversations
+        if self.chat == "new" or not (self.chat or conversations):
+            return
+        workbench.open_conversation(self.chat or conversations[-1].id)
+
     def _warn_about_missing_settings(self, names: Sequence[str]) -> None:
-        """Print which of several systems are asked without a given setting that they lack."""
+        """Print on the error output which of the systems are asked without a given setting that they lack."""
         missing = find_missing_settings(names, parse_assignments(self.set, "NAME=VALUE"))
         if missing:
             print_error(f"asked without these settings: {describe_missing_settings(missing)}")
 
     def _begin(self, workbench: Workbench) -> Run:
-        """Return a run of the question, which writes its calls to the given file as they are made.
+        """Return a run of the question, not yet executed, which writes its calls to ``save`` as they are made.
 
         If the disk is full, the run has no file. Raises RunFileError for any other problem with the
         file.
@@ -250,9 +288,9 @@ class AskCommand(QuestionArguments):
             return workbench.begin(self.question)
 
     def _save(self, run: Run) -> bool:
-        """Save the run if a file is given. Returns False, and prints the error, if that failed.
+        """Save the run to ``save``, and return whether that succeeded; True also if no file is given.
 
-        True if no file is given.
+        If the file cannot be written, print the error instead of raising it.
         """
         try:
             if self.save:
@@ -264,9 +302,10 @@ class AskCommand(QuestionArguments):
 
 
 def _check_save_file(path: Path, workbench: Workbench, question: str) -> None:
-    """Raise InputError if a file has the run of another question, or of another system.
+    """Raise InputError if the file to save to already has a run of another question or another system.
 
-    A file that is missing, or no run file, passes: saving decides about it.
+    Only the header of the file is read. A file that is missing or is no run file passes here:
+    saving decides about it.
     """
     from kgwb.run.run import check_question
     from kgwb.run.run_file import RunFile
@@ -284,9 +323,9 @@ def _check_save_file(path: Path, workbench: Workbench, question: str) -> None:
 
 
 def print_answer_and_steps(run: Run, steps: bool = False) -> None:
-    """Print the question, the answer with its support, and the status with the totals.
+    """Print the question, the answer with its support, and a last line with the status and the totals.
 
-    The steps are printed before the totals if ``steps`` is set, or if there is no answer.
+    The steps are printed before that line if ``steps`` is set, or if there is no answer.
     """
     print(single_line(run.question))
     _print_answer(run)
@@ -296,9 +335,10 @@ def print_answer_and_steps(run: Run, steps: bool = False) -> None:
 
 
 def _print_answer(run: Run) -> None:
-    """Print the answer, and below it its state and the triples that it is derived from.
+    """Print the answer of a run, its state, and below it the triples that it is derived from.
 
-    Nothing is printed without an answer.
+    A person reads there whether it was proved or is in doubt. Nothing is printed without an answer.
+    Each part takes one line.
     """
     if run.answer is None:
         return
@@ -318,9 +358,10 @@ def _to_json(run: Run) -> str:
 
 
 def _run_to_data(run: Run) -> dict[str, Any]:
-    """Return answer, steps and totals of a run that was answered, as JSON data.
+    """Return "answer", "steps" and "totals" of a run as JSON data; the run must have an answer.
 
-    Seconds are rounded to microseconds. The run must have an answer.
+    IRIs and literals are strings. Seconds are rounded to six decimals. "text" of the answer is its
+    text, else its labels with commas.
     """
     from kgwb.bench.cost import COUNT_FIELDS
     from kgwb.bench.questions import term_to_string
@@ -339,6 +380,10 @@ def _run_to_data(run: Run) -> dict[str, Any]:
             "labels": list(answer.labels),
             "text": answer.text or ", ".join(answer.labels),
             "support": [list(map(str, triple)) for triple in answer.support],
+            "texts": [
+                {"file": cited.file, "place": cited.place, "text": cited.text}
+                for cited in answer.texts
+            ],
             "reason": answer.reason,
             "ungrounded": answer.ungrounded,
             "state": state.name,
@@ -362,10 +407,13 @@ class DoctorCommand:
     model: str = option("", "model to try (default: rules)", "rules")
 
     def run(self) -> int:
-        """Print each check as it is made: state, name, detail, and what to do if it failed.
+        """Run the checks, and print each as it is made:
 
-        The state is "ok", "missing" for what is needed, or "absent" for what is not. With ``kg``
-        the survey of the graph follows. Returns 1 if something needed is missing, else 0.
+        state, name, detail, and what to do if it failed.
+
+        The state is "ok", "missing" for what is needed, or "absent" for what is not. A last line
+        says whether everything needed is there. With ``kg`` the survey of the graph follows.
+        Returns 1 if something needed is missing, else 0.
         """
         from kgwb.doctor import run_health_checks, survey_lines
 
@@ -392,10 +440,11 @@ class JupyterLabCommand:
     rest: list[str] = field(default_factory=list)
 
     def run(self) -> None:
-        """Run JupyterLab instead of kgwb; it opens the first notebook.
+        """Replace this process by JupyterLab, which opens START_NOTEBOOK; it does not return.
 
-        Options of kgwb are set unless ``rest`` has them. In a JupyterHub its server is started in
-        place of JupyterLab. Raises InputError if there are no notebooks.
+        Options of kgwb, such as the root folder, are added unless ``rest`` has them; the superuser
+        also gets --allow-root. In a JupyterHub its single-user server is started in place of
+        JupyterLab. Raises InputError if there are no notebooks.
         """
         defaults = {
             "--ServerApp.root_dir": str(_find_notebooks_root()),
@@ -420,11 +469,11 @@ class JupyterLabCommand:
 
 
 def _run_instead(command: list[str]) -> NoReturn:
-    """Replace this process by a command.
+    """Replace this process by a command, and never return.
 
     Windows would start the command beside this process, and the shell would not wait for it. So
-    this process waits there for its end, and exits with its code. An interrupt reaches the command
-    too, which ends by itself.
+    there it is started as a child: this process waits for its end, ignores interrupts, which the
+    command gets too, and exits with its code.
     """
     if hasattr(os, "fork"):
         os.execv(command[0], command)
@@ -436,11 +485,12 @@ def _run_instead(command: list[str]) -> NoReturn:
 
 
 def _find_notebooks_root() -> Path:
-    """Return the folder that holds ``notebooks``.
+    """Return the folder that holds ``notebooks``, and copy the notebooks there if kgwb is installed.
 
-    In a checkout this is the checkout. Otherwise the notebooks that came with the package are copied
-    to the current folder; files that are there stay as they are. Raises InputError if the package
-    has no notebooks, or they cannot be copied.
+    In a checkout this is the checkout, and nothing is copied. Otherwise it is the current folder,
+    to which the package's notebooks and their files (NOTEBOOK_FILES) are copied; files that are
+    there stay as they are. Raises InputError if the package has no notebooks, or they cannot be
+    copied.
     """
     package = Path(kgwb.__file__).parent
     root = package.parent
@@ -468,7 +518,7 @@ class DemoCommand:
     """play a dialogue about Harry Potter, agent by agent, offline"""
 
     def run(self) -> None:
-        """Ask the questions of one dialogue of the sample graph films, and print each step.
+        """Ask the questions of the dialogue "films-hp" of the sample graph films, and print each step.
 
         Chatty-KG answers them with the model ``rules``, so nothing is sent over a network. A step
         is printed as it ends, and the answer with its support after each question.
@@ -495,9 +545,10 @@ class DemoCommand:
 
 
 def _print_step(run: Run, event: str, step: Step) -> None:
-    """Print a line for a step that has ended. Steps that only supervise others get none.
+    """Print a step that has ended in one line: agent, outcome, and cost in brackets.
 
-    The line has agent, outcome and cost. Nothing is printed as a step begins.
+    It is a listener of the run. Nothing is printed for any other event, and for steps that
+    supervise others.
     """
     from kgwb.run.steps import step_costs
 
@@ -518,8 +569,11 @@ COMMANDS: dict[str, type[Any]] = {
     "keep": KeepCommand,
     "score": ScoreCommand,
     "rate": RateCommand,
+    "errors": ErrorsCommand,
+    "pack": PackCommand,
     "report": ReportCommand,
     "serve": ServeCommand,
+    "chats": ChatsCommand,
     "export": ExportCommand,
     "doctor": DoctorCommand,
     "lab": JupyterLabCommand,

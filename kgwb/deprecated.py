@@ -108,7 +108,8 @@ RENAMED: Mapping[str, Mapping[str, str]] = {
 def renamed_names(module: str) -> Callable[[str], Any]:
     """Return a ``__getattr__`` for a module, by which its old names in ``RENAMED`` still work.
 
-    Using an old name returns what stands in its place now, with a DeprecationWarning.
+    It returns what an old name is called now, with a DeprecationWarning, and raises AttributeError
+    for any other name.
     """
 
     def __getattr__(name: str) -> Any:
@@ -139,7 +140,10 @@ class RenamedAttribute:
 
 
 def _warn(old_name: str, new_name: str, stacklevel: int) -> None:
-    """Warn, where the old name is used (``stacklevel``), that the new one is to be used."""
+    """Warn that an old name is used, and name the new one (DeprecationWarning).
+
+    ``stacklevel`` is as for ``warnings.warn``: it leads to the line that uses the old name.
+    """
     warnings.warn(
         f"{old_name} is now {new_name}; the old name will be removed in the next release",
         DeprecationWarning,

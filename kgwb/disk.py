@@ -25,6 +25,10 @@ JSON_ENCODING_ERRORS = "backslashreplace"
 MAX_UNPACKED_BYTES = 200_000_000
 """The greatest size of a gzipped file when it is unpacked."""
 _GZIP_CHUNK_BYTES = 1 << 16
+_APPEND_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
+"""How a file is opened to append to it. O_BINARY, which only Windows has, leaves line ends as they are."""
+_NEW_FILE_MODE = 0o666
+"""The mode of a new file, less the user's umask; it is that of ``open``."""
 
 
 def cache_dir() -> Path:
@@ -43,7 +47,7 @@ def cache_dir() -> Path:
 
 @contextmanager
 def os_errors_as_input_error(problem: str, hint: str) -> Iterator[None]:
-    """Turn an OSError in the block into an InputError: "PROBLEM: the system's reason"."""
+    """Raise InputError, "PROBLEM: the system's reason", in place of an OSError of the code inside."""
     try:
         yield
     except OSError as exc:
@@ -68,23 +72,83 @@ def read_text(path: Path, encoding: str = "utf-8") -> str:
     return check_regular_file(path).read_text(encoding=encoding)
 
 
-def append_text(path: Path, text: str, errors: str = "strict") -> None:
-    """Add text at the end of a file, which is created with its folders if it is missing.
+class AppendedFile:
+    """A file to which texts are added at its end. It is kept open from one text to the next.
 
-    ``errors`` is as for ``open``. Raises OSError; the file is then as it was before. If the process
-    is killed, a part of the text may be written.
+    If another file has taken its place on the disk since, the text goes to that one. It is not for
+    several threads at the same time.
     """
-    check_regular_file(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    file = path.open("a", encoding="utf-8", errors=errors, newline="\n")
-    size = os.fstat(file.fileno()).st_size
+
+    def __init__(self, path: Path, errors: str = "strict") -> None:
+        """Do not open the file yet. ``errors`` is as for ``open``."""
+        self.path = path
+        self._errors = errors
+        self._descriptor: int | None = None
+        """The open file; None if it is closed."""
+
+    def append(self, text: str) -> None:
+        """Add text at the end of the file, which is created with its folders if it is missing.
+
+        The system has the whole text when this returns, so that a kill does not lose it. Raises
+        OSError; the file is then as it was before. If the process is killed meanwhile, a part of
+        the text may be written.
+        """
+        data = memoryview(text.encode("utf-8", self._errors))
+        descriptor, size = self._open()
+        try:
+            while data:
+                written = os.write(descriptor, data)
+                data = data[written:]
+        except OSError:
+            with suppress(OSError):  # half a line must not stay in the middle of the file
+                os.truncate(self.path, size)
+            raise
+
+    def close(self) -> None:
+        """Close the file. The next text opens it again."""
+        if self._descriptor is not None:
+            descriptor = self._descriptor
+            self._descriptor = None
+            os.close(descriptor)
+
+    def _open(self) -> tuple[int, int]:
+        """Return the descriptor of the open file that is at the path now, and its size."""
+        if self._descriptor is not None:
+            with suppress(FileNotFoundError):
+                status = os.stat(self.path)
+                if os.path.samestat(status, os.fstat(self._descriptor)):
+                    return self._descriptor, status.st_size
+        self.close()
+        check_regular_file(self.path)
+        make_folder(self.path.parent)
+        self._descriptor = os.open(self.path, _APPEND_FLAGS, _NEW_FILE_MODE)
+        return self._descriptor, os.fstat(self._descriptor).st_size
+
+
+def append_text(path: Path, text: str, errors: str = "strict") -> None:
+    """Add text at the end of a file and close it; see ``AppendedFile.append``."""
+    file = AppendedFile(path, errors)
     try:
-        with file:
-            file.write(text)
-    except OSError:
-        with suppress(OSError):  # half a line must not stay in the middle of the file
-            os.truncate(path, size)
-        raise
+        file.append(text)
+    finally:
+        file.close()
+
+
+def make_folder(folder: Path) -> None:
+    """Create a folder, with those above it, if it is missing. Raises OSError."""
+    if not folder.is_dir():
+        folder.mkdir(parents=True, exist_ok=True)
+
+
+def end_last_line(path: Path) -> None:
+    """Add the line end that the last line of a file lacks, as editors leave it. Raises OSError.
+
+    Nothing happens if the file is missing or empty.
+    """
+    if path.exists():
+        data = check_regular_file(path).read_bytes()
+        if data and not data.endswith(b"\n"):
+            append_text(path, "\n")
 
 
 def write_atomically(path: Path, chunks: Iterable[str], errors: str = "strict") -> None:
@@ -133,12 +197,13 @@ def draft_of(path: Path) -> Iterator[Path]:
     random_name = secrets.token_hex(8)
     draft = path.with_name(f".kgwb-{random_name}.part")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         yield draft
         draft.replace(path)
-    finally:
+    except BaseException:
         with suppress(OSError):
             draft.unlink(missing_ok=True)
+        raise
 
 
 def read_json_lines(path: Path) -> Iterator[tuple[int, Any]]:
@@ -187,7 +252,8 @@ class NotJsonError(ValueError):
 
 
 def truncate_unfinished_line(path: Path) -> None:
-    """Cut off a last line without a line end, which a killed process did not finish.
+    """Cut off the last line of a file if it has no line end, because a killed process did not
+    finish it.
 
     If it is the only line and is valid JSON, it gets a line end instead. Nothing happens if the
     file is missing. Raises OSError.

@@ -41,8 +41,10 @@ class HealthCheck(NamedTuple):
 def run_health_checks(source: str, model: str) -> Iterator[HealthCheck]:
     """Check the installation, a graph and a model, and yield each result as soon as it is known.
 
-    ``source`` is what ``open_kg`` can open, ``model`` what ``open_model`` can. Some checks take
-    seconds. A check that raises KgwbError has failed.
+    The order is: Python and the packages, installed systems, graph, models, embeddings, memory
+    limit, browser, cache folder. ``source`` is what ``open_kg`` can open, ``model`` what
+    ``open_model`` can. A check of graph, model or embeddings that raises KgwbError yields a failed
+    result with the error's message and hint; the others go on. Some checks take seconds.
     """
     yield from _check_packages()
     yield from _check_systems()
@@ -61,10 +63,10 @@ def run_health_checks(source: str, model: str) -> Iterator[HealthCheck]:
 
 
 def _check_packages() -> Iterator[HealthCheck]:
-    """Check the version of Python, and that each of PACKAGES is installed.
+    """Yield a result for the version of Python, and one for each of PACKAGES.
 
-    Another version of Python is a failure with the remedy. Packages are checked by their metadata,
-    without importing them.
+    Python must be 3.11 to 3.13. A package passes, with its version as the detail, if its metadata
+    are installed: it is not imported. A missing one has what to do as its remedy.
     """
     is_supported = (3, 11) <= sys.version_info[:2] <= (3, 13)
     version = platform.python_version()
@@ -77,10 +79,11 @@ def _check_packages() -> Iterator[HealthCheck]:
 
 
 def _check_systems() -> Iterator[HealthCheck]:
-    """Check that each system that an installed package announces can be imported.
+    """Import each system that an installed package announces, and yield a result for each.
 
-    A system that cannot is reported with the reason, but it is not required. Nothing is yielded if
-    none is announced.
+    The detail of a success has the system's name, its package and where it is defined. A system
+    that raises KgwbError is a failed result with the reason, but it is not required. Nothing is
+    yielded if none is announced.
     """
     from kgwb.systems.sources import installed_systems, load_system
 
@@ -95,10 +98,11 @@ def _check_systems() -> Iterator[HealthCheck]:
 
 
 def _check_graph(source: str) -> Iterator[HealthCheck]:
-    """Check that a graph can be opened and has a triple, and yield its dialect of label search.
+    """Open a graph and yield two results: "graph" and "dialect".
 
-    Yields two results: "graph", with the time that it took, and "dialect", which is "label index of
-    kgwb" for a file. Raises GraphError.
+    "graph" fails if the graph has no triple; its detail has the source and the seconds that opening
+    and one query took. "dialect" never fails: its detail is how an endpoint's labels are searched,
+    or "label index of kgwb" for a file. Raises GraphError if the graph cannot be opened or asked.
     """
     from kgwb.kg import open_kg
 
@@ -113,9 +117,9 @@ def _check_graph(source: str) -> Iterator[HealthCheck]:
 
 
 def survey_lines(source: str) -> Iterator[str]:
-    """Yield the survey of a graph in about fifteen lines.
+    """Yield the summary of a graph's survey line by line, some fifteen lines.
 
-    If the graph cannot be opened or surveyed, yield one line that says why.
+    If the graph cannot be opened or surveyed, yield one line that says why, instead of raising.
     """
     from kgwb.kg import open_kg
     from kgwb.kg.survey import survey_graph
@@ -127,10 +131,11 @@ def survey_lines(source: str) -> Iterator[str]:
 
 
 def _check_models(spec: str) -> Iterator[HealthCheck]:
-    """Check every kind of model server, and that a model can be opened.
+    """Yield a result for every kind of model server, and then one for the model itself.
 
-    Only the server of the model that ``spec`` names is required. Raises ModelError if the model
-    cannot be opened.
+    A server is required only if it is of the kind that ``spec`` names ("ollama:phi4"). The last
+    result has the model's name; the model is opened, not asked. Raises ModelError if it cannot be
+    opened.
     """
     from kgwb import llm
 
@@ -147,10 +152,10 @@ def _check_models(spec: str) -> Iterator[HealthCheck]:
 
 
 def _check_embeddings() -> Iterator[HealthCheck]:
-    """Check that the embeddings can be computed, and yield one result.
+    """Load the default embeddings, compare two texts with them, and yield one successful result.
 
-    It has their name, where the model comes from, and the seconds that loading and one comparison
-    take. Raises EmbeddingError if they cannot be loaded.
+    Its detail has the embeddings' name, where the model comes from, and the seconds that both took.
+    Raises EmbeddingError if they cannot be loaded.
     """
     from kgwb.kg.embeddings import DEFAULT_MODEL, LEXICAL_MODEL, Embeddings, bundled_model_folder
 
@@ -167,7 +172,11 @@ def _check_embeddings() -> Iterator[HealthCheck]:
 
 
 def _check_memory_limit() -> HealthCheck:
-    """Check that the memory of the process that parses RDF can be limited. It is not required."""
+    """Return whether the memory of the process that parses RDF can be limited on this machine.
+
+    The check is not required. It fails where the platform has no such limit, or if the process
+    cannot be started; the detail says which.
+    """
     from kgwb.kg.parsing import is_memory_limited
 
     name = "memory limit"
@@ -182,9 +191,9 @@ def _check_memory_limit() -> HealthCheck:
 
 
 def _check_browser() -> HealthCheck:
-    """Check that one of CHROMIUM_COMMANDS is installed. It is not required.
+    """Return whether one of CHROMIUM_COMMANDS is on the search path; the first found is the detail.
 
-    The first that is found counts.
+    The check is not required: only kgwb's own tests need a browser.
     """
     paths = filter(None, map(shutil.which, CHROMIUM_COMMANDS))
     path = next(paths, "")
@@ -193,10 +202,9 @@ def _check_browser() -> HealthCheck:
 
 
 def _check_cache_folder() -> HealthCheck:
-    """Check that files can be written to the cache folder, which is created if it is missing.
+    """Create the cache folder if it is missing, write a temporary file to it, and return the result.
 
-    Returns the check, whose detail has the folder and, if it failed, the reason. It is not
-    required.
+    The detail has the folder and, if one of the two failed, the reason. The check is not required.
     """
     folder = cache_dir()
     try:

@@ -69,11 +69,12 @@ class ExperimentCommand:
     name: str | None = positional("NAME", "such as dog.table1_metaqa (default: list all)", None)
 
     def run(self) -> int:
-        """List the experiments, show one, or run it and write its page.
+        """List the experiments, show one, or repeat it with ``model``; return 0.
 
-        Without a model nothing is asked. What an earlier start has asked is not asked again. Returns
-        0. Raises InputError for an unknown experiment or set, for one that cannot be repeated, if no
-        question set or graph is at hand, and what measuring raises.
+        Without ``name`` all experiments are listed; without ``model`` the named one is shown, and
+        nothing is asked. Otherwise it is measured, which continues what an earlier start has asked,
+        and its page is written. Raises InputError for an unknown experiment or set, for one that
+        cannot be repeated, if no question set or graph is at hand, and what measuring raises.
         """
         from kgwb.study.papers import find_experiment, load_papers
 
@@ -92,7 +93,10 @@ class ExperimentCommand:
     # Showing
 
     def _print_paper(self, paper_name: str, paper: Paper) -> None:
-        """Print a line for each experiment of a paper, and which of its question sets are at hand."""
+        """Print a paper, and a line for each of its experiments:
+
+        name, place, title, and what is at hand.
+        """
         print(paper.paper)
         for experiment in paper.experiments:
             name = f"{paper_name}.{experiment.id}"
@@ -102,7 +106,11 @@ class ExperimentCommand:
         print()
 
     def _state_of(self, paper: Paper, experiment: Experiment) -> str:
-        """Return how many of an experiment's question sets are at hand, or that it cannot be repeated."""
+        """Return how many of an experiment's question sets are at hand: "2 of 3 question sets at hand".
+
+        They are looked for in the data folder. Of an experiment that cannot be repeated, return
+        just that.
+        """
         from kgwb.study.papers import find_question_file
 
         if experiment.cannot:
@@ -113,7 +121,11 @@ class ExperimentCommand:
         return f"{there} of {pluralize(len(experiment.sets), 'question set')} at hand"
 
     def _print_experiment(self, paper: Paper, experiment: Experiment) -> None:
-        """Print what an experiment needs, what is at hand, what it costs, and the published figures."""
+        """Print what an experiment needs, what is at hand, what it costs, how it differs, and published figures.
+
+        Of an experiment that cannot be repeated, only the reason is printed. The last line is the
+        command that runs it. Nothing is asked.
+        """
         from kgwb.study.papers import make_experiment_table, make_others_table
 
         print(f"{paper.paper}, {experiment.where}: {experiment.title}")
@@ -137,7 +149,12 @@ class ExperimentCommand:
         print(f"\nTo run it: kgwb experiment {self.name} --model SPEC --data DIR")
 
     def _describe_sets(self, paper: Paper, experiment: Experiment) -> Iterator[str]:
-        """Yield a line for each question set and each graph: where it is, or where to get it."""
+        """Yield a line for each question set and then one for each graph:
+
+        where it is, or where to get it.
+
+        A stand-in for a question set is named as such, with the reason.
+        """
         from kgwb.study.papers import find_question_file
 
         graph_names: dict[str, None] = {}
@@ -161,7 +178,12 @@ class ExperimentCommand:
     # Repeating
 
     def _repeat(self, paper: Paper, experiment: Experiment) -> None:
-        """Measure every configuration on every question set at hand, and write the page."""
+        """Measure every configuration on every question set at hand, print the table, and write the page.
+
+        The page is OUT/NAME/experiment.html, which is replaced. Missing sets and graphs are found
+        before the first question is asked. Raises InputError if the experiment cannot be repeated,
+        for an unknown ``to``, and what ``_plan`` and measuring raise.
+        """
         from kgwb.bench import load_questions
         from kgwb.study.papers import (
             Measurement,
@@ -213,7 +235,10 @@ class ExperimentCommand:
     def _print_table(
         self, paper: Paper, experiment: Experiment, measurements: Sequence[Measurement]
     ) -> None:
-        """Print the paper's table with our figures, as text or in the form that ``to`` names."""
+        """Print the paper's table with our figures beside its own, as text or in the form that ``to`` names.
+
+        In another form than text, the caption lists how this measurement differs from the paper's.
+        """
         from kgwb.study.papers import list_differences, make_experiment_table
         from kgwb.study.tables import format_table, from_report_table
 
@@ -226,9 +251,10 @@ class ExperimentCommand:
         print(format_table(from_report_table(table, caption), self.to))
 
     def _plan(self, paper: Paper, experiment: Experiment) -> list[_Part]:
-        """Return the parts that are measured, each with the command that measures it.
+        """Return what is measured, one part for each question set at hand and each configuration.
 
-        Raises InputError if no question set is at hand, or if the graph of one is missing.
+        Sets that are not at hand are skipped, unless ``sets`` names them. Raises InputError if a
+        named set, all sets, or the graph of a set are missing.
         """
         from kgwb.study.papers import find_question_file
 
@@ -255,7 +281,10 @@ class ExperimentCommand:
         return parts
 
     def _chosen_sets(self, experiment: Experiment) -> Sequence[str]:
-        """Return the question sets to measure. Raises InputError for one that the experiment lacks."""
+        """Return the names in ``sets``, or all sets of the experiment without it.
+
+        Raises InputError for a name that the experiment does not have.
+        """
         if self.sets is None:
             return experiment.sets
         names = self.sets.split(",")
@@ -305,9 +334,12 @@ class ExperimentCommand:
         )
 
     def _find_graph(self, name: str) -> str | None:
-        """Return where a graph is: as ``graph`` says, else a file NAME.* in the data folder, or None.
+        """Return the source of a graph:
 
-        The file may also lie in a folder of the data folder. Raises InputError for a wrong ``graph``.
+        as ``graph`` says, else a file NAME.* below the data folder, else None.
+
+        The file's suffix is that of an RDF format, also with ".gz"; the file may lie in a
+        subfolder. Raises InputError for a ``graph`` without "=".
         """
         given = parse_assignments(self.graph, GRAPH_SYNTAX)
         if name in given:
@@ -323,7 +355,7 @@ class ExperimentCommand:
 
 
 def _setting_arguments(settings: Mapping[str, Any]) -> list[str]:
-    """Return settings as arguments NAME=VALUE, as the command line reads them."""
+    """Return settings as texts NAME=VALUE, as --set reads them: True is written "true"."""
     arguments = []
     for name, value in settings.items():
         text = str(value)
@@ -339,9 +371,10 @@ def _describe_cost(
     limit: int | None,
     set_names: Sequence[str] | None = None,
 ) -> Iterator[str]:
-    """Yield a line with the calls and tokens that an experiment takes about, if that is known.
+    """Yield one line with the expected model calls and tokens; nothing if the paper's cost is not known.
 
-    ``set_names`` has a set once for each configuration; None stands for all sets and configurations.
+    ``set_names`` has a question set once for each configuration that it is measured with; None
+    stands for all sets and configurations. ``limit`` bounds the questions of each set.
     """
     if paper.cost is None:
         return

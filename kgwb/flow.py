@@ -73,6 +73,8 @@ class Turn(Record):
     """The vertex of each of these mentions, in their order. Later turns link the mention to it."""
     vertices: tuple[Iri, ...] = ()
     """The vertices of the answer and its support. The word "else" in a later turn excludes them."""
+    text: str = ""
+    """The answer in sentences, where the system shows its models these."""
 
     def __str__(self) -> str:
         return f"{self.standalone or self.question} {list_first(self.answers)}"
@@ -224,7 +226,11 @@ class Link(Record):
     def summary(
         self, names: DisplayNames = NO_NAMES, *, limit: int | None = MAX_SUMMARY_PARTS
     ) -> str:
-        """Return the mention and its vertices with their IRIs on one line, the reason on another."""
+        """Return the mention and its vertices with their IRIs on one line, then lines for the other
+        fields.
+
+        ``names`` and ``limit`` are as for ``Record.summary``.
+        """
         lines = summarize_fields(self, names, limit=limit).splitlines()
         vertices = ", ".join(map(str, self.vertices))
         lines[0] = one_line(f"{self.entity} → {vertices or 'no vertex'}")
@@ -242,9 +248,9 @@ class Link(Record):
         return [QueryPart("vertex", f"<{vertex.iri}>") for vertex in self.vertices]
 
     def missing_from_graph(self) -> str:
-        """Return that there is no vertex for the mention, with the nearest candidates.
+        """Return that the mention has no vertex, with at most MAX_NEAREST_CANDIDATES candidates.
 
-        Returns "" if there is a vertex, or a literal.
+        "" if there is a vertex, or a literal in its place.
         """
         if self.is_linked:
             return ""
@@ -276,6 +282,21 @@ class CandidateQuery(Record):
 
 
 @dataclass(frozen=True, slots=True)
+class CitedText(Record):
+    """A text beside the graph that supports a value. It is no triple of the graph."""
+
+    file: str
+    """The path of the file in its folder."""
+    place: str
+    """Where in the file the text begins: "line 12"."""
+    text: str
+
+    def __str__(self) -> str:
+        """Return the file and the place: "reviews/arrival.md, line 12"."""
+        return f"{self.file}, {self.place}"
+
+
+@dataclass(frozen=True, slots=True)
 class Value(Record):
     """One value of an answer with the triples that support it."""
 
@@ -286,6 +307,8 @@ class Value(Record):
     support: tuple[Triple, ...] = ()
     row: tuple[Term | None, ...] = ()
     """For an answer that is a table, the cells of one row; the first of them is ``term``."""
+    texts: Hidden[tuple[CitedText, ...]] = ()
+    """The texts beside the graph that support it."""
 
     def __str__(self) -> str:
         return self.label
@@ -322,6 +345,8 @@ class Answer(Record):
     """Whether the model answered from its own knowledge, without a triple of the graph."""
     doubt: str = ""
     """What in the answer is not proved by the triples that it cites; empty if all is."""
+    evidence: Hidden[tuple[Triple, ...]] = ()
+    """Of an answer in words without values, such as "none of them": the triples that it stands on."""
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -330,14 +355,23 @@ class Answer(Record):
 
     @property
     def support(self) -> tuple[Triple, ...]:
-        """The triples that support any of the values, each once.
+        """The triples that support any of the values, or the text without values, each once.
 
         They are in the order of the values.
         """
         triples: list[Triple] = []
         for value in self.values:
             triples += value.support
+        triples += self.evidence
         return tuple(dict.fromkeys(triples))
+
+    @property
+    def texts(self) -> tuple[CitedText, ...]:
+        """The texts beside the graph that support any of the values, each once."""
+        texts: list[CitedText] = []
+        for value in self.values:
+            texts += value.texts
+        return tuple(dict.fromkeys(texts))
 
     @property
     def vertices(self) -> tuple[URIRef, ...]:
@@ -361,9 +395,11 @@ class Answer(Record):
         """Return the labels of the values; those that look the same have their terms beside them."""
 
         def label(position: int) -> str:
+            """Return the label of the value at a position."""
             return self.values[position].label
 
         def label_with_term(position: int) -> str:
+            """Return the label of the value at a position, with its terms in brackets."""
             terms = map(describe_term, self.values[position].terms)
             return f"{label(position)} ({' · '.join(terms)})"
 
@@ -379,14 +415,15 @@ class Answer(Record):
     ) -> str:
         """Return the answer on one line, then a line for each value with its supporting triples.
 
-        With a limit, that is the number of triples of a value, and MAX_SUMMARY_VALUES values are
-        shown. ``names`` take precedence over the names that the answer has. If the line would be
-        longer than MAX_LINE_CHARS, it has the first values and how many there are in all.
+        ``limit`` is the number of triples of a value, with which MAX_SUMMARY_VALUES values are
+        shown; None shows all. ``names`` are display names by IRI, which win over those of the
+        answer. A first line that would be longer than MAX_LINE_CHARS has the first values and how
+        many there are in all.
         """
         value_limit = MAX_SUMMARY_VALUES
         if limit is None:
             value_limit = len(self.values)
-            limit = len(self.support)
+            limit = len(self.support) + len(self.texts)
         known_names = {str(iri): name for iri, name in self.names}
         known_names.update(names)
         format_value = partial(_value_with_support, names=known_names, limit=limit)
@@ -396,19 +433,27 @@ class Answer(Record):
             line = single_line(self._with_note(values))
         lines = [line]
         lines += first_items(self.values, value_limit, format_value)
+        format_evidence = partial(format_triple, names=known_names)
+        lines += first_items(self.evidence, limit, format_evidence)
         return "\n".join(lines)
 
 
 def _value_with_support(value: Value, names: DisplayNames, limit: int) -> str:
-    """Return one line with the label of a value and its first triples.
+    """Return one line with the label of a value, its first triples, and its first texts.
 
-    "Villeneuve: Arrival — director → Villeneuve; and 2 more"
+    "Villeneuve: Arrival — director → Villeneuve; and 2 more; text arrival.md, line 12: “...”"
     """
     format_support = partial(format_triple, names=names)
-    triples = first_items(value.support, limit, format_support)
-    support = "; ".join(triples) or NO_SUPPORT
+    parts = first_items(value.support, limit, format_support)
+    parts += first_items(value.texts, limit, _format_cited_text)
+    support = "; ".join(parts) or NO_SUPPORT
     label = shorten(value.label)
     return single_line(f"{label}: {support}")
+
+
+def _format_cited_text(cited: CitedText) -> str:
+    """Return the place of a text, marked as a text, and how the text begins."""
+    return f"text {cited}: “{shorten(cited.text)}”"
 
 
 if not TYPE_CHECKING:  # a type checker would take every name for known

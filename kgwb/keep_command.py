@@ -57,9 +57,10 @@ class KeepCommand:
             print("\n".join(map(str, history.changes)) or "nothing was kept yet")
 
     def _keep(self, history: PromptHistory) -> None:
-        """Keep the prompts of the results, and print the change and the option that uses it.
+        """Copy the prompts of the results to the folder as a new change, and print it and the option to use it.
 
-        Prompts whose text is not known are named.
+        Prompts that no saved run used have no known text: they are named on the error output and
+        not kept.
         """
         from kgwb.bench.kept_prompts import read_measured_prompts
 

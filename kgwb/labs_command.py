@@ -65,9 +65,10 @@ class LabsCommand:
             )
 
     def _lab_opener(self) -> Callable[[int | str], Lab]:
-        """Return what opens a lab by the name in a hand-in: the lab of one's own, or one of kgwb.
+        """Return a function that opens a lab by the number or name that a hand-in has.
 
-        Raises InputError or SettingError if the file of ``lab`` has no lab.
+        With ``lab``, that name opens the lab of this file; every other one opens a lab of kgwb.
+        Raises InputError or SettingError at once if the file of ``lab`` has no lab.
         """
         from kgwb.labs.tasks import load_lab
 
@@ -77,9 +78,10 @@ class LabsCommand:
         return lambda name: own if name == own.number else load_lab(name, self.language)
 
     def _write_example(self) -> None:
-        """Write a lab of three tasks, its German catalogue and its test to the folder.
+        """Write the example of a lab, its German catalogue and its test to the folder, and print their paths.
 
-        Raises InputError if one of them is there already.
+        Raises InputError at the first of them that is there already; those before it have been
+        written.
         """
         templates = Path(__file__).parent / "labs" / "new_lab"
         for template in sorted(templates.glob("*.txt")):
@@ -91,7 +93,7 @@ class LabsCommand:
             print(path)
 
     def _export(self) -> None:
-        """Write the notebooks of the labs to the folder, in the language that was asked for.
+        """Write the notebooks of the labs in ``language`` to the folder, and print their paths.
 
         A catalogue that is a file of one's own is copied beside them. Files of these names are
         replaced. Raises InputError if there is no such language, or a file cannot be written.
@@ -115,7 +117,12 @@ class LabsCommand:
                 print(copy)
 
     def _collect(self) -> None:
-        """Collect the hand-ins, and write the files that the options name."""
+        """Read the hand-ins in the folder, print their summary, and write the page and the files of the options.
+
+        The page goes to ``out``; with ``csv`` the table of points is written, with ``pseudonyms``
+        the table of names. Paths are printed. Raises InputError for points or a due time of another
+        form, and if there are no hand-ins or a file cannot be written.
+        """
         from kgwb.labs.collecting import collect_hand_ins
         from kgwb.labs.pages import save_class_page
         from kgwb.labs.points import parse_due, parse_points, save_points

@@ -124,7 +124,10 @@ def mask_text(text: str) -> str:
 
 
 def _mask_key(match: re.Match[str]) -> str:
-    """Return the mask for a match of KEY_PATTERN, but a plain word as it is: "the bearer of"."""
+    """Return the mask for a match of KEY_PATTERN; a plain word after a blank is returned as it is.
+
+    So "the bearer of" stays, and the token in "Bearer TOKEN" does not.
+    """
     is_after_blank = match.string[: match.start()].endswith(" ")
     word = match[0].strip(".,;:!?()'\"")
     if is_after_blank and (not word or word.isalpha()):
@@ -133,10 +136,10 @@ def _mask_key(match: re.Match[str]) -> str:
 
 
 def mask_data(data: Any) -> Any:
-    """Return JSON data with the secrets in its texts masked, and the texts that are secrets.
+    """Return JSON data as a copy in which the secrets in its texts are masked.
 
-    A text is one if its name in an object is that of a secret, such as "api_key", and it looks like
-    a key or a password (``is_distinctive_secret``), in one word.
+    A text is masked whole if its name in an object is that of a secret, such as "api_key", and it
+    looks like a key or a password (``is_distinctive_secret``) of one word. Tuples become lists.
     """
     if isinstance(data, str):
         return mask_text(data)
@@ -168,10 +171,11 @@ def _mask_secret_value(match: re.Match[str]) -> str:
 
 
 def mask_secrets(text: AnyStr, secrets: Iterable[str]) -> AnyStr:
-    """Return a text, or the body of a reply, in which the given secrets are masked.
+    """Return a text, or the body of a reply in bytes, in which the given secrets are masked.
 
-    All usual encodings of a secret are masked. One shorter than MIN_SECRET_CHARS is only masked
-    where it is a whole word, and not in a body, where it may be a part of the data.
+    All usual encodings of a secret are masked (``_encodings_of``). One shorter than
+    MIN_SECRET_CHARS is only masked in a text, where it is a whole word: in a body it may be a part
+    of the data.
     """
     for secret in secrets:
         for encoding in _encodings_of(str(secret)):
@@ -190,8 +194,7 @@ def mask_secrets(text: AnyStr, secrets: Iterable[str]) -> AnyStr:
 def _encodings_of(secret: str) -> tuple[str, ...]:
     """Return a secret as it is, and as URLs, URLs in URLs, HTML, JSON, Python and base64 write it.
 
-    Each is returned once, without empty ones. Those of base64 are the parts that ``_base64_parts``
-    returns.
+    Each is returned once, without empty ones. Base64 is that of ``_base64_parts``.
     """
     in_urls = [
         quote(secret),

@@ -67,10 +67,10 @@ def read_body(
 
 
 def _decompress(chunks: Iterable[bytes], coding: str) -> Iterator[bytes]:
-    """Yield the unpacked bytes of a body.
+    """Yield the unpacked bytes of a body in pieces.
 
-    Each piece has at most _CHUNK_BYTES, because 1 KB may unpack to 1 MB. Raises ValueError if the
-    coding is not gzip or deflate, or the body is broken or ends too early.
+    A piece of a packed body has at most _CHUNK_BYTES, because 1 KB may unpack to 1 MB. Raises
+    ValueError if the coding is not gzip or deflate, or if the body is broken or ends too early.
     """
     if coding in ("", "identity"):
         yield from chunks

@@ -32,10 +32,11 @@ class NewCommand:
     name: str = positional("NAME", "the name of the system: lower case letters, digits and _")
 
     def run(self) -> None:
-        """Write the files and print what to do next.
+        """Write the files of a new system below the current folder, and print their paths and how to try it.
 
-        Raises InputError for a name that is no name of a module or is taken, and if one of the
-        files is there already; nothing is written then.
+        If one of the files is there already, InputError is raised before anything is written.
+        InputError is also raised for a name that ``new_system_files`` rejects, and for a folder
+        that cannot be written to.
         """
         texts = new_system_files(self.name)
         for path in texts:
@@ -55,11 +56,12 @@ class NewCommand:
 
 
 def new_system_files(name: str) -> dict[str, str]:
-    """Return the texts of the files of a new system, by their paths.
+    """Return the texts of the files of a new system, by their paths relative to the current folder.
 
-    Nothing is written.
-
-    Raises InputError for a name that is no name of a module, or that a system has already.
+    They are those of FILES, made from the templates: NAME in a path and EXAMPLE_NAME in a text
+    become the name, or the name as a title. Nothing is written. Raises InputError unless the name
+    begins with a lower case letter and has only lower case letters, digits and "_", or if a known
+    system has it.
     """
     from kgwb.systems import list_systems
 

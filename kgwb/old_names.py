@@ -58,11 +58,11 @@ def current_step_key(system: str, key: str) -> str:
 
 
 def current_settings(settings: Mapping[str, Any], system: str) -> dict[str, Any]:
-    """Return the settings of a file, which are values by name, as they are now.
+    """Return the settings that a file of an earlier version names, as they are called now.
 
-    Old names are replaced. A setting that the file lacks has its value of EARLIER_SETTINGS, if
-    there is one for the system. An old value is replaced by the settings that mean the same, see
-    SETTING_VALUES. They do not replace a setting that is among these settings itself.
+    Old names are replaced, and an old value by the settings that mean the same (SETTING_VALUES),
+    unless ``settings`` has these itself. A setting that the file lacks has its value of
+    EARLIER_SETTINGS, if there is one for the system.
     """
     present: dict[str, Any] = dict(EARLIER_SETTINGS.get(system, {}))
     replacements: dict[str, Any] = {}

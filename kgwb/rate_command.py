@@ -19,10 +19,12 @@ class RateCommand:
     folder: Path = positional("DIR", "folder of kgwb bench --out")
 
     def run(self) -> None:
-        """Write the files of new raters, then print the tables of all grades in the folder.
+        """Write the forms of new raters, let models rate, then print the tables of means and of agreement.
 
-        Each rater has a file in the folder. Raises InputError for a rater that has one, and if there
-        are neither grades nor new raters.
+        The grades of every rater, a person or a model, are in a file of its own in the results
+        folder. A form has null for each grade, which the person replaces by 1 to 5. Raises
+        InputError for a rater that has a file already, and if the folder has no grades and no form
+        was asked for.
         """
         from kgwb.bench.figures import LoadedResults
         from kgwb.bench.ratings import (

@@ -239,7 +239,9 @@ def _read_field_marks(record_class: Any) -> Mapping[str, str]:
 
 
 def _annotations_of(hint: Any) -> list[Any]:
-    """Return what annotates a type, or the parts of a union such as ``Score | None``."""
+    """Return the annotations of a type, in the sense of ``Annotated``; of a union, those of its
+    parts.
+    """
     annotations = list(getattr(hint, "__metadata__", ()))
     if get_origin(hint) in (Union, types.UnionType):
         for part in get_args(hint):
@@ -313,15 +315,16 @@ def nested_records(value: Any) -> Iterator[Any]:
 
 
 def decision_of(value: Any) -> Any:
-    """Return what a value decides, to be compared with the decision of another value.
+    """Return what a value decides, in a form that is equal for values that decide the same.
 
-    A record is the tuple of its class's name and its fields. Explanations, scores and hidden fields
-    are left out. RDF terms are plain texts, and lists are tuples. Unknowns ("?film") are numbered
-    in their order ("?0"), so that two records that differ only in such names decide the same.
+    A record becomes the tuple of its class's name and its fields, without explanations, scores and
+    hidden fields. RDF terms become plain texts, and lists tuples. Unknowns ("?film") are numbered
+    in their order ("?0"), so that their names do not matter.
     """
     new_names: dict[str, str] = {}
 
     def rename_unknown(match: re.Match[str]) -> str:
+        """Return "?N" for an unknown; N is the number of other unknowns before it."""
         return new_names.setdefault(match[0], f"?{len(new_names)}")
 
     def decision_of_part(part: Any) -> Any:
@@ -354,8 +357,9 @@ def decision_of(value: Any) -> Any:
 def one_line(value: Any) -> str:
     """Return a value in one line, cut after MAX_LINE_CHARS characters.
 
-    A list or tuple is the number of its items and their lines: "2 items: Dune; Arrival". An object
-    of JSON is JSON text. A record without a ``__str__`` of its own is the name of its class.
+    A list or tuple is the number of its items and their lines: "2 items: Dune; Arrival". A dict is
+    JSON. A record without a ``__str__`` of its own is the name of its class. Anything else is its
+    ``str()``.
     """
     if isinstance(value, list | tuple):
         return _items_in_one_line(value)
@@ -384,8 +388,8 @@ def summarize(
 ) -> str:
     """Return any value as lines of text. ``names`` and ``limit`` are those of ``Record.summary``.
 
-    A list or tuple is the number of its items and the line of each item; without a limit it is the
-    whole summary of each.
+    A list or tuple is the number of its items and the line of each; without a limit, the whole
+    summary of each item instead.
     """
     if isinstance(value, Record):
         return value.summary(names, limit=limit)
@@ -416,9 +420,12 @@ def summarize_fields(value: Any, names: DisplayNames, *, limit: int | None) -> s
 def _field_lines(
     record: Any, field: ShownField, names: DisplayNames, limit: int | None
 ) -> list[str]:
-    """Return the lines of one field in the summary of its record; see ``summarize_fields``.
+    """Return the lines of one field in the summary of its record.
 
-    With a limit, a tuple of records has no lines if the line of the record begins to list it.
+    An explanation has a line after "because", and a tuple of records a line for each record, up to
+    ``limit``; but none if the record's own line begins to list them. Any other field has a line
+    only if the record has no ``__str__`` of its own. Without a limit each record of a tuple has its
+    whole summary.
     """
     if field.mark == "explanation":
         return _explanation_lines(field)

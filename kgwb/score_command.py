@@ -32,11 +32,13 @@ class ScoreCommand:
     folder: Path = positional("DIR", "folder of kgwb bench --out")
 
     def run(self) -> None:
-        """Keep the labels, apply the scorers, and print the table of all scores of the folder.
+        """Store the labels, apply the scorers, and print the table of all scores of the results folder.
 
-        No question is asked again; a judge is asked once for each answer. With new labels, the labels
-        of the question set are applied. Raises InputError for labels without ``questions`` or of a
-        question that the folder does not have, and what ``score_results`` raises.
+        The scores are stored in the folder; the questions are not asked again. A judging model is
+        asked once for each answer. With new labels, the scorer of the question set's labels is
+        applied too. A scorer that is named twice is applied once. Raises InputError for labels
+        without ``questions`` or of a question that the folder does not have, if there are no scores
+        to print, and what ``score_results`` raises.
         """
         from kgwb.bench.figures import LoadedResults
         from kgwb.bench.scorers import LABELS_PREFIX, make_scores_table, open_scorer, score_results
@@ -59,9 +61,10 @@ class ScoreCommand:
         print_tables(table)
 
     def _add_labels(self, rows: Mapping[str, BenchRow]) -> None:
-        """Keep the labels beside the question set. All ids are checked before.
+        """Store ``right`` and ``wrong`` as labels, with the note, beside the question set.
 
-        Raises InputError without a question set, or for an id that the results do not have.
+        All ids are checked before the first label is stored. Raises InputError without a question
+        set, or for an id that the results do not have.
         """
         from kgwb.bench.scorers import add_label
 

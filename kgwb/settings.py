@@ -112,7 +112,7 @@ class Settings:
 
     @classmethod
     def select_known(cls, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return those of some values, which are by name, whose setting this system has."""
+        """Return those of some values by name whose name is a setting of this system."""
         names = cls.setting_names()
         known = {}
         for name, value in values.items():
@@ -199,12 +199,12 @@ class Settings:
 
     @classmethod
     def of(cls, settings: Settings | Mapping[str, Any] | str | None) -> Self:
-        """Return settings as those of this class's system.
+        """Return settings, or a profile's name, or changes, as settings of this class.
 
         A text is the name of a profile. A mapping has what differs from the profile that it names
-        under "profile", else from ``fast``. Of the settings of another system, those that differ
-        from their profile are taken over. Raises SettingError if this system does not have one of
-        them.
+        under "profile", else from ``fast``; None changes nothing. Of the settings of another
+        system, the profile and those that differ from it are taken over. Raises SettingError for a
+        setting or a profile that this system does not have, or an impossible value.
         """
         if isinstance(settings, cls):
             return settings

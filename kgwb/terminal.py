@@ -23,7 +23,7 @@ class BudgetSpentError(KgwbError):
 
 
 def print_error(problem: object, hint: str = "") -> None:
-    """Print a problem, and what to do about it, on the error output."""
+    """Print "kgwb: PROBLEM" on the error output, and the hint, if any, in a second line."""
     text = f"kgwb: {problem}"
     if hint:
         text += f"\n  What to do: {hint}"
@@ -43,7 +43,11 @@ def color(text: str, style: str) -> str:
 
 
 def progress_bar(**options: Any) -> Any:
-    """Return a progress bar of tqdm, which is shown if the work takes more than a second."""
+    """Return a progress bar of tqdm with these of its options.
+
+    It is shown on the error output only if the work takes more than a second, and redrawn every 0.5
+    s.
+    """
     from tqdm import tqdm
 
     return tqdm(mininterval=0.5, delay=1.0, **options)
@@ -55,9 +59,10 @@ def print_tables(*tables: ReportTable) -> None:
 
 
 def warn_about_rules(workbench: Workbench) -> None:
-    """Print, if an agent may have used the model ``rules``, that it is a baseline only.
+    """Print on the error output that ``rules`` is only a baseline, if a model of the workbench is ``rules``.
 
-    A system without rules, such as a pipeline that asks its own clients, cannot use it.
+    Nothing is printed for a system without rules, such as a pipeline that asks its own clients: it
+    cannot use that model.
     """
     from kgwb.llm.rules import BASELINE_REMARK
 

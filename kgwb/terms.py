@@ -50,7 +50,7 @@ def term_to_data(term: URIRef | Literal | BNode) -> dict[str, str]:
 
 
 def term_from_data(data: Any) -> URIRef | Literal | BNode:
-    """Return the term of a JSON form; an rdflib term is returned as it is.
+    """Return the term that JSON data describes (see ``term_to_data``); an rdflib term as it is.
 
     The type "typed-literal" of SPARQL 1.0 is read, too. Raises ValueError for anything else.
     """
@@ -74,7 +74,7 @@ def term_from_data(data: Any) -> URIRef | Literal | BNode:
 
 
 def make_literal(lexical_form: str, datatype: str = "", language: str = "") -> Literal:
-    """Return a literal whose lexical form is not normalized.
+    """Return a literal with exactly this lexical form, which rdflib would normalize by default.
 
     A datatype is ignored beside a language, and xsd:string is the same as none. Raises ValueError
     for an invalid datatype or language tag.
@@ -121,7 +121,10 @@ DisplayNames: TypeAlias = Mapping[str, str]
 
 
 def split_iri(iri: str) -> tuple[str, str]:
-    """Return the namespace and the local part of an IRI; the namespace ends in "/" or "#"."""
+    """Return the namespace of an IRI, up to its last "/" or "#", and the local part after it.
+
+    The namespace is "" if the IRI has neither.
+    """
     slash = iri.rfind("/")
     number_sign = iri.rfind("#")
     end = max(slash, number_sign) + 1
@@ -187,9 +190,10 @@ def format_term(term: Term, names: DisplayNames) -> str:
 
 
 def describe_term(term: Term) -> str:
-    """Return what tells a term from others of its name: its IRI, language, datatype, or node id.
+    """Return what tells a term from others of its name.
 
-    A literal whose text may look like another text has this text in ASCII, too.
+    That is the IRI, the id of a blank node, or the language or datatype of a literal ("text" for
+    none). A literal whose text may look like another one has its text in ASCII as well.
     """
     if not isinstance(term, Literal):
         return str(term)

@@ -113,16 +113,13 @@ def shorten_at_word(text: str, limit: int = MAX_LABEL_CHARS) -> str:
 def tell_apart(
     items: Iterable[H], forms: Sequence[Callable[[H], str]], *, fold_case: bool = False
 ) -> dict[H, str]:
-    """Return a text for each item, so that no two of them look the same where they stand together.
+    """Return a text for each item, such that texts that are shown together do not look the same.
 
-    A name is shown, but two things may have one name. What a person or a model sees together, or
-    chooses from, gets a longer text only where a short one would look like another.
-
-    The text of an item is the first of the ``forms`` in which it differs from all others. The last
-    form must differ for all items. Texts that differ only in their normal form (NFC), white space
-    and invisible characters look the same, and with ``fold_case`` those that differ in letter case:
-    for texts that are compared without it. Items that look the same go on to the next form
-    together, until none do. If two still look the same in the last form, both keep it.
+    ``forms`` are functions from an item to a text, from short to long. An item has the first form
+    in which it looks like no other item; items that look the same go on to the next form together.
+    The last form should differ for all items: if two still look the same in it, both keep it. Texts
+    look the same if they differ only in Unicode's normal form (NFC), white space and invisible
+    characters, and with ``fold_case`` also in letter case.
     """
     form_numbers = dict.fromkeys(items, 0)
     last_number = len(forms) - 1
@@ -149,7 +146,9 @@ def tell_apart(
 
 
 def look_of(text: str) -> str:
-    """Return a text without what cannot be seen: format characters, and which blanks it has."""
+    """Return a text as it looks: in NFC, without format characters, and with one space for white
+    space.
+    """
     if not text.isascii():
         composed = unicodedata.normalize("NFC", text)
         visible = [char for char in composed if unicodedata.category(char) != "Cf"]
@@ -224,7 +223,7 @@ def single_line(value: object) -> str:
 
 
 def source_name(source: str) -> str:
-    """Return the name of a graph for people: the last part of the path of a file, else all of it."""
+    """Return the name of a graph for people: a URL in one line, or the last part of a file's path."""
     text = single_line(source)
     if "://" in text:
         return text

@@ -41,11 +41,12 @@ def run_in_thread(
 ) -> T:
     """Run work on a background thread and return its result; the caller can stop waiting for it.
 
-    The work sees the context variables of the caller. ``poll`` is called every POLL_INTERVAL_S; an
-    error that it raises ends the waiting, and the work is abandoned. ``on_abandon`` is called then;
-    it should make the work end soon, and is given a moment for that.
+    The work sees the context variables of the caller. ``poll`` is called every POLL_INTERVAL_S. If
+    it raises, or after ``timeout_s``, or at an interrupt, the work is abandoned: it goes on, and
+    its result is dropped. ``on_abandon`` is called then; it should make the work end soon, and
+    ABANDON_TIMEOUT_S are waited for that.
 
-    Raises what the work raises, what ``poll`` raises, and TimeoutError after ``timeout_s``.
+    Raises what the work raises, what ``poll`` raises, and TimeoutError.
     """
     task = _Task(partial(copy_context().run, work))
     try:
@@ -76,8 +77,8 @@ def shielded(work: Callable[[], T], on_abandon: Callable[[], object] = lambda: N
 
     Python raises KeyboardInterrupt on the main thread, between any two instructions. A lock could
     stay taken, and a library could turn the interrupt into an error of its own. So the main thread
-    only waits. An interrupt calls ``on_abandon``, which should make the work end soon, and is
-    raised.
+    has the work done on another one, and only waits; other threads do it themselves. An interrupt
+    calls ``on_abandon``, which should make the work end soon, and is raised.
     """
     if threading.current_thread() is not threading.main_thread():
         return work()
@@ -140,8 +141,9 @@ def _start(task: _Task) -> None:
 def _run_tasks(queue: SimpleQueue[_Task]) -> None:
     """Run the tasks of a queue, one after another, until none has come for IDLE_TIMEOUT_S.
 
-    After each task the queue is offered to ``_start`` again. An abandoned task is not begun. Errors
-    are kept in the task.
+    It is what a background thread runs. While it waits, its queue is among the idle ones, from
+    which ``_start`` takes one. A task that was abandoned before is not run. Errors are kept in the
+    task.
     """
     while True:
         try:

@@ -17,6 +17,7 @@ from kgwb.kg import Graph, GraphSource, cache_dir, open_kg
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatModel
 from kgwb.run import Run, Setup, System
+from kgwb.run.conversations import ConversationFile, KeptConversation, new_conversation_id
 from kgwb.run.gold import RightAnswer
 from kgwb.run.models import open_model
 from kgwb.run.prompts import Prompts
@@ -48,12 +49,13 @@ class Workbench:
     "openai:gpt-4o", "ollama:phi4". ``models`` gives single agents another one, or all agents of a
     role, by name. ``settings`` are those of ``kgwb.profile``, the name of a profile, or a mapping of
     the settings that differ from the profile "fast". ``prompts`` is a folder whose files replace
-    kgwb's own of the same name.
+    kgwb's own of the same name. ``conversations`` is a file in which the dialogue is kept, turn by
+    turn; by default nothing is kept.
 
     Raises what opening the graph, the models and the system raises, all of them KgwbErrors.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # all that a question is asked of, by keywords
         self,
         kg: GraphSource,
         model: ChatModel | str = "rules",
@@ -63,7 +65,14 @@ class Workbench:
         settings: Settings | Mapping[str, Any] | str | None = None,
         prompts: Prompts | str | Path | None = None,
         embeddings: Embeddings | None = None,
+        conversations: str | Path | None = None,
     ) -> None:
+        """Open the graph and the models, and begin an empty dialogue.
+
+        ``embeddings`` compare labels; by default they are those of kgwb, with vectors kept in the
+        cache folder. The names in ``models`` must be agents or roles of the system that ask a
+        model, else SettingError is raised.
+        """
         self.system = systems.resolve_system(system)
         models_by_agent = {"": model, **(models or {})}
         for agent in models_by_agent:
@@ -84,12 +93,20 @@ class Workbench:
         self.runs: list[Run] = []
         """The turns of the dialogue, oldest first."""
         self._earlier_turns: tuple[Turn, ...] = ()
+        self.conversation_file: ConversationFile | None = None
+        """The file in which the dialogue is kept; None if it is not."""
+        if conversations is not None:
+            self.conversation_file = ConversationFile(conversations)
+        self.conversation_id = new_conversation_id()
+        """The id of the dialogue in the file."""
+        self._kept_turns: tuple[Turn, ...] = ()
+        """The turns of the dialogue as they are in the file."""
 
     @property
     def dialogue(self) -> Dialogue:
-        """The finished turns so far, those that were continued from first.
+        """The finished turns so far, oldest first; turns of a dialogue that was continued come before them.
 
-        Runs that did not come to their end are left out.
+        A run that is not finished, or that failed, has no turn and is left out.
         """
         turns = list(self._earlier_turns)
         for run in self.runs:
@@ -107,13 +124,16 @@ class Workbench:
         return run
 
     def ask(self, question: str, *, path: str | Path | None = None) -> Run:
-        """Return the run that answers the next question of the dialogue.
+        """Execute the next question of the dialogue to its end, and return the run.
 
-        Raises the KgwbError that the run failed with; the run is the last of ``runs`` in any case.
-        ``path`` is a file that the run is written to, call by call.
+        The run is added to ``runs`` before it is executed, so it is the last one there also if it
+        fails. Raises the KgwbError that it failed with. ``path`` is a file that the run is written
+        to, call by call.
         """
         run = self.begin(question, path=path)
-        return run.go()
+        run.go()
+        self.keep_turns()
+        return run
 
     def ask_all(
         self,
@@ -122,10 +142,11 @@ class Workbench:
     ) -> SystemComparison:
         """Ask several systems the next question, and return their answers side by side.
 
-        By default these are all systems. They have this workbench's graph, model, prompts, and those
-        of its settings that they know. The dialogue stays as it is. A question of
-        ``kgwb.bench.load_questions`` has a gold answer, so that the result tells which systems are
-        right, and which agent the others lost the question at.
+        By default these are all systems; a single one may be given without a list. They have this
+        workbench's graph, model, prompts, and those of its settings that they know. The dialogue
+        and ``runs`` stay as they are. A question of ``kgwb.bench.load_questions`` has a gold
+        answer, so that the result tells which systems are right, and which agent the others lost
+        the question at. Raises SettingError for a system that there is not.
         """
         from kgwb.bench.side_by_side import ask_all
 
@@ -139,13 +160,66 @@ class Workbench:
 
     def new_dialogue(self) -> None:
         """Begin a new dialogue: forget all turns."""
-        self.runs = []
-        self._earlier_turns = ()
+        self.continue_dialogue(Dialogue())
 
     def continue_dialogue(self, dialogue: Dialogue) -> None:
-        """Continue an earlier dialogue: its turns replace those of this workbench."""
+        """Continue an earlier dialogue: its turns replace those of this workbench.
+
+        In the file of conversations it is another one from now on.
+        """
         self.runs = []
         self._earlier_turns = dialogue.turns
+        self.conversation_id = new_conversation_id()
+        self._kept_turns = ()
+
+    # Conversations in a file
+
+    @property
+    def conversations(self) -> tuple[KeptConversation, ...]:
+        """The conversations in the file, the one that was written last at the end.
+
+        None without a file. Raises InputError for a file with another content.
+        """
+        if self.conversation_file is None:
+            return ()
+        return self.conversation_file.read()
+
+    def open_conversation(self, id_: str) -> None:
+        """Go on with a conversation of the file: its turns replace those of this workbench.
+
+        Raises SettingError without a file, or if it was held over another graph, and InputError if
+        the file does not have it.
+        """
+        if self.conversation_file is None:
+            raise SettingError(
+                "this workbench keeps no conversations",
+                hint="name a file: Workbench(..., conversations='chats.jsonl')",
+            )
+        kept = self.conversation_file.find(id_)
+        if kept.graph != self.kg.identity and kept.source != self.kg.source:
+            raise SettingError(
+                f"the conversation {kept.id} was held over another graph: {kept.source}",
+                hint="open it in a workbench of that graph",
+            )
+        self.continue_dialogue(Dialogue(kept.turns))
+        self.conversation_id = kept.id
+        self._kept_turns = kept.turns
+
+    def keep_turns(self) -> None:
+        """Write the turns of the dialogue that are new, or were asked again, to the file.
+
+        Nothing happens without a file. Raises InputError if it cannot be written.
+        """
+        if self.conversation_file is None:
+            return
+        dialogue = self.dialogue
+        changed = []
+        for number, turn in enumerate(dialogue.turns):
+            if self._kept_turns[number : number + 1] != (turn,):
+                changed.append(number)
+        system = self.system.name
+        self.conversation_file.keep(self.conversation_id, dialogue, changed, system, self.kg)
+        self._kept_turns = dialogue.turns
 
     def cell(self, agent: str) -> AgentCell:
         """Return the widget of an agent of the latest run, or of the step with this key.
@@ -159,9 +233,10 @@ class Workbench:
         return AgentCell(session_of(run), agent)
 
     def debug(self, question: str | Run | None = None) -> Debugger:
-        """Return the debugger of a new turn that is not executed yet, or of a run.
+        """Return the debugger widget of a question or of a run; nothing is executed yet.
 
-        Without ``question`` it is that of the latest run. Raises SettingError if there is none.
+        A text is begun as the next turn and added to ``runs``. Without ``question`` the debugger is
+        that of the latest run. Raises SettingError if there is none.
         """
         if isinstance(question, str):
             return debug(self.begin(question))
@@ -185,13 +260,17 @@ class Workbench:
         return Chat(self)
 
     def _latest_run(self) -> Run:
-        """Return the latest run. Raises SettingError if no question has been asked."""
+        """Return the last of ``runs``, whatever its state.
+
+        Raises SettingError, with an example, if there are none.
+        """
         if not self.runs:
             hint = "ask one first: workbench.ask('Who ...?')"
             raise SettingError("no question has been asked yet", hint=hint)
         return self.runs[-1]
 
     def __repr__(self) -> str:
+        """Return the system, the graph, each model by its agent, and the number of finished turns."""
         models = ""
         for agent, agent_model in self.models.items():
             label = agent or "model"
@@ -207,14 +286,14 @@ class Workbench:
 def debug(
     run: Run | Workbench | Report | str | Path, question: str = "", **options: Any
 ) -> Debugger:
-    """Open the debugger on a run, on the file of a saved run, or on a question of a report.
+    """Return the debugger on a run, on the file of a saved run, or on a question of a report.
 
-    Of a workbench it is opened on the latest run. The file is replayed. A question of a benchmark
-    report is named by its id; its run is opened at the step that lost the question, beside the gold
-    answer. ``options`` are those of ``Report.measured_run``.
-
-    Raises RunFileError for a file that is not a run file, InputError for a question whose run was
-    not kept, and SettingError for a workbench that was asked nothing.
+    Of a workbench it is opened on the latest run. A file is replayed from its recorded calls. A
+    question of a benchmark report is named by its id in ``question``; its run is opened at the step
+    that lost the question, beside the gold answer. ``question`` and ``options``, which are those of
+    ``Report.measured_run``, are ignored for anything but a report. Raises RunFileError for a file
+    that is not a run file, InputError for a question whose run was not kept, and SettingError for a
+    workbench that was asked nothing.
     """
     from kgwb.bench.report import Report
     from kgwb.ui.debugger import Debugger, debug_question
@@ -243,6 +322,7 @@ def compare(
 
 
 def _run_of(run: Run | str | Path) -> Run:
+    """Return a run as it is, or replay it from the file of a saved run. Raises RunFileError."""
     if isinstance(run, Run):
         return run
     return load_run(run)
@@ -252,7 +332,9 @@ def _run_of(run: Run | str | Path) -> Run:
 def list_recordings() -> Mapping[str, Path]:
     """Return the files of the recorded runs that come with kgwb, by name: "films/triad/3".
 
-    They are in the order of graph, system and number. Returns none if the package lacks them.
+    The files are those in ``recordings`` of the checkout, else those installed with the package.
+    They are sorted by folder and then by number. The mapping is empty if there are none. It is
+    computed once in a process.
     """
     package = Path(__file__).parent
     source_folder = package.parent / "recordings"
@@ -274,14 +356,14 @@ def _recording_order(file: Path) -> tuple[Path, int, Path]:
 
 
 def recording(name: str, *, kg: Graph | None = None, model: ChatModel | str | None = None) -> Run:
-    """Return a recorded run that comes with kgwb, by graph, system and number: "films/triad/3".
+    """Replay a recorded run that comes with kgwb, named by graph, system and number:
 
-    It is replayed, which needs no key, network or graph. What gold says of it is in
-    ``right_answer``. After an edit, calls that are not in the
-    record are made to ``kg`` and ``model``, if these are given; recorded replies are used also if
-    they came from another model.
+    "films/triad/3".
 
-    Raises InputError if there is no recording of this name.
+    Replaying needs no key, network or graph. ``right_answer`` of the run is set from the gold
+    answers of its graph, or to None. After an edit, calls that are not in the record are made to
+    ``kg`` and ``model``, if these are given; recorded replies are used also if they came from
+    another model. Raises InputError if there is no recording of this name.
     """
     recordings = list_recordings()
     if name not in recordings:
@@ -295,9 +377,10 @@ def recording(name: str, *, kg: Graph | None = None, model: ChatModel | str | No
 
 
 def _right_answer_of_recording(file: Path) -> RightAnswer | None:
-    """Return what is right of a recording, by the questions of its graph; None if there are none.
+    """Return the gold answer of a recording, by its values and their labels; None if its graph has no gold.
 
-    The number of the recording is the line of its question.
+    Gold is the file GRAPH.questions.jsonl beside the graph's folder. The number in the recording's
+    file name is the line of its question, counted from 1.
     """
     from kgwb.bench.verdicts import known_right_answer
 
@@ -313,9 +396,10 @@ def _right_answer_of_recording(file: Path) -> RightAnswer | None:
 
 
 def _unknown_recording(name: str, known: list[str]) -> InputError:
-    """Return the error for the name of a recording that does not exist.
+    """Return, without raising it, the error for the name of a recording that does not exist.
 
-    Its hint has up to MAX_SIMILAR_NAMES similar names, else the first ones.
+    Its hint has up to MAX_SIMILAR_NAMES names that are similar, else the first ones of ``known``;
+    if none are known, it says to install kgwb again. The name is cut at MAX_NAME_CHARS characters.
     """
     shown_name = name[:MAX_NAME_CHARS]
     hint = "install kgwb again: its recordings are missing"

@@ -42,6 +42,12 @@ def passages(question: str = QUESTION) -> dict[str, Any]:
     return use("passages", question=question)
 
 
+SELECTORS = (
+    "ragonite/tool_selector",
+    "ragonite/tool_selector_sql",
+    "ragonite/tool_selector_passages",
+)
+"""The prompts of the agent that chooses tools, but for SPARQL."""
 FINISH = use("finish")
 
 
@@ -64,9 +70,10 @@ def ragonite(model: Any, question: str = QUESTION, **options: Any) -> Run:
 
 
 def script(*uses: dict[str, Any], answer: Any = ARRIVAL) -> dict[str, Any]:
-    """The replies of a run: uses of tools in order, then the answer."""
+    """The replies of a run, whatever tools it has: uses of tools in order, then the answer."""
+    selected = list(uses or (sql(), passages(), FINISH))
     return {
-        "ragonite/tool_selector": list(uses or (sql(), passages(), FINISH)),
+        **dict.fromkeys(SELECTORS, selected),
         "ragonite/answerer": answer,
     }
 

@@ -61,6 +61,7 @@ def test_ask_as_json_for_other_programs(capsys: Capture) -> None:
         "labels": ["Denis Villeneuve"],
         "text": "Denis Villeneuve",
         "support": [[film + "Arrival", film + "director", VILLENEUVE]],
+        "texts": [],
         "reason": "",
         "ungrounded": False,
         "state": "given",

@@ -8,6 +8,7 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from small import SCRIPT, made_up
@@ -148,3 +149,53 @@ def test_a_gzip_file_that_unpacks_to_too_much_is_said_to(
     file.write_bytes(gzip.compress(b"[1]\n" * 251))
     with pytest.raises(OSError, match="too large"):
         list(disk.read_json_lines(file))
+
+
+def test_a_file_stays_open_from_one_text_to_the_next(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file, opened = disk.AppendedFile(tmp_path / "folder" / "lines"), []
+    open_file = os.open
+
+    def counted(*arguments: Any) -> int:
+        opened.append(arguments[0])
+        return open_file(*arguments)
+
+    monkeypatch.setattr(os, "open", counted)
+    for text in ("a\n", "ü\n", ""):
+        file.append(text)
+    file.close()
+    assert (file.path.read_bytes(), len(opened)) == ("a\nü\n".encode(), 1)
+    file.append("b")
+    file.close()
+    file.close()
+    assert (file.path.read_bytes(), len(opened)) == ("a\nü\nb".encode(), 2)
+
+
+@pytest.mark.parametrize("is_replaced", [True, False])
+def test_a_text_goes_to_the_file_that_is_at_the_path_now(tmp_path: Path, is_replaced: bool) -> None:
+    path = tmp_path / "lines"
+    file = disk.AppendedFile(path)
+    file.append("old\n")
+    path.unlink()
+    if is_replaced:
+        disk.write_atomically(path, ["new\n"])
+    file.append("more\n")
+    file.close()
+    assert path.read_text(encoding="utf-8") == ("new\nmore\n" if is_replaced else "more\n")
+
+
+def test_a_run_in_a_file_opens_it_once_while_it_is_executed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    run, opened = made_up(Scripted(SCRIPT), path=tmp_path / "run.jsonl"), []
+    open_file = os.open
+
+    def counted(path: Any, *more: Any) -> int:
+        if path == tmp_path / "run.jsonl":
+            opened.append(path)
+        return open_file(path, *more)
+
+    monkeypatch.setattr(os, "open", counted)
+    run.go()
+    assert len(opened) == 1

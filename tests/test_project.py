@@ -26,6 +26,7 @@ DECLARED = [
     *EMBEDDING_PACKAGES,
     *EXTRAS["dev"],
     *EXTRAS["traces"],
+    *EXTRAS["artifact"],
 ]
 
 ROOMS = (
@@ -40,8 +41,9 @@ ROOMS = (
     "study",
     "ui",
     "kgwb labs workbench",
-    "__main__ arguments bench_commands check_arguments cli doctor"
-    " experiment_command export_command keep_command labs_command new_command rate_command"
+    "__main__ arguments bench_commands chats_command check_arguments cli doctor"
+    " errors_command experiment_command export_command keep_command labs_command new_command"
+    " pack_command rate_command"
     " score_command terminal",
 )
 """A file imports from its own room and those before it; kgwb itself is the facade."""

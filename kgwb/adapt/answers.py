@@ -32,16 +32,16 @@ def make_answer(
     text: str = "",
     reason: str = "",
 ) -> Answer:
-    """Return the Answer of a pipeline from the values that it found.
+    """Return the values that a pipeline found as an Answer, with the triples that support them.
 
     ``values`` are one value or several: terms of rdflib, texts (an IRI is a vertex), numbers, truth
-    values, or terms in the JSON form of SPARQL results. ``queries`` are the queries that they came
-    from; None means those queries of the run in whose results a value stands, the last ones first.
-    ``kind`` is by default that of the values. Without values, ``reason`` says why.
+    values, or terms in the JSON form of SPARQL results. Of a row, the first cell counts.
+    ``queries`` are the queries that they came from; None means those of the run whose results have
+    a value, the last MAX_FOUND_QUERIES of them. ``kind`` is by default that of the values. Without
+    values, ``reason`` says why.
 
-    The support of each value is found from the queries: the triples that they match where the value
-    stands in a row. There is none for a query that cannot be analyzed, and for what was not found by
-    a recorded query; the step then has a note.
+    The support of a value is found from the recorded queries: the triples that they match where the
+    value is in a row. The step gets a note if no value has support.
     """
     items = _items_of(values)
     kind = kind or _kind_of(items)
@@ -65,7 +65,7 @@ def make_answer(
 
 
 def _items_of(values: Any) -> list[Any]:
-    """Return the values of a pipeline as a list; None is no value."""
+    """Return the values of a pipeline as a list: [] for None, one item for a text or mapping."""
     if values is None:
         return []
     is_single = isinstance(values, str | Mapping) or not isinstance(values, Iterable)
@@ -87,7 +87,12 @@ def _kind_of(items: Sequence[Any]) -> AnswerKind:
 
 
 def _term_of(item: Any) -> Term:
-    """Return the term of a value; of a row, the term of its first cell."""
+    """Return the RDF term of a value that a pipeline gave.
+
+    A term is returned as it is, a mapping is read as a cell of SPARQL results, and of a row the
+    first cell counts. A text is an IRI if it begins like one and is valid; any other value becomes
+    a literal.
+    """
     if isinstance(item, URIRef | Literal | BNode):
         return item
     if isinstance(item, Mapping) and "value" in item:
@@ -100,7 +105,11 @@ def _term_of(item: Any) -> Term:
 
 
 def _labels_of(run: Run | None, terms: Sequence[Term]) -> dict[Term, str]:
-    """Return a label for each term: the display name of a vertex, the text of anything else."""
+    """Return a label for each term: the display name of an IRI, the text of anything else.
+
+    Display names are asked of the run's graph; without a run or if that fails, which is noted on
+    the step, they are local parts.
+    """
     labels: dict[Any, str] = {}
     iris = []
     for term in terms:
@@ -123,9 +132,11 @@ def _labels_of(run: Run | None, terms: Sequence[Term]) -> dict[Term, str]:
 def _results_of_queries(
     run: Run | None, queries: Sequence[str] | None, terms: Sequence[Term]
 ) -> dict[str, ResultSet | bool]:
-    """Return the result of each query of the answer, by the text that the run recorded.
+    """Return the recorded results of an answer's queries, by the recorded query text.
 
-    Queries whose result is not recorded in the present execution are left out.
+    With ``queries`` these are the calls whose text contains one of them. None stands for the latest
+    MAX_FOUND_QUERIES queries whose result has one of the terms, the last first. Empty outside of a
+    run.
     """
     if run is None:
         return {}
@@ -152,7 +163,10 @@ def _used_calls(run: Run) -> list[Call]:
 
 
 def _holds_any(result: Any, terms: Sequence[Term]) -> bool:
-    """Return whether one of the terms stands in a result; a truth value is the result of an ASK."""
+    """Return whether a recorded result has one of the terms.
+
+    Of a SELECT a cell must have the term's text; of an ASK the truth value must be a term.
+    """
     if not isinstance(result, ResultSet):
         truths = [term.toPython() for term in terms if isinstance(term, Literal)]
         return any(truth is result for truth in truths)
@@ -175,7 +189,10 @@ def _why_unsupported(results: Mapping[str, ResultSet | bool]) -> str:
 
 
 def _support_of(run: Run | None, term: Term, results: Mapping[str, ResultSet | bool]) -> Triples:
-    """Return the triples that a value stands on, from the rows of the queries that hold it."""
+    """Return the triples that support a value, by the rows that have it; each once.
+
+    Queries are sent to the run's graph for this. The step gets a note for a query that fails.
+    """
     triples: list[Any] = []
     for query, result in results.items():
         columns: tuple[str, ...] = ()

@@ -34,7 +34,8 @@ def data_from_message(message: Message) -> JsonObject:
 def text_of_fields(fields: JsonObject) -> str:
     """Return the fields of a message, without its role, as one text.
 
-    It is the content if that is a text and all there is.
+    That is the content if it is the only field and a text; otherwise the JSON ``{WRAPPER:
+    fields}``.
     """
     content = fields.get("content")
     is_text = isinstance(content, str) and len(fields) == 1
@@ -44,7 +45,10 @@ def text_of_fields(fields: JsonObject) -> str:
 
 
 def fields_of_text(text: str) -> JsonObject:
-    """Return the fields of which ``text_of_fields`` made a text."""
+    """Return the fields of the message that ``text_of_fields`` wrote as this text.
+
+    A text that is not the JSON of wrapped fields is the content.
+    """
     fields = _wrapped_fields(text)
     if fields is None:
         return {"content": text}
@@ -52,7 +56,7 @@ def fields_of_text(text: str) -> JsonObject:
 
 
 def _wrapped_fields(text: Any) -> JsonObject | None:
-    """Return the fields in the JSON text of a message; None for any other text."""
+    """Return the fields in a text that is the JSON ``{WRAPPER: fields}``; else None."""
     if not text.lstrip().startswith("{"):
         return None
     try:

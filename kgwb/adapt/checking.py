@@ -51,16 +51,17 @@ def check_system(
     model: Models = "rules",
     **options: Any,
 ) -> SystemCheck:
-    """Ask a question twice, and return what was not the same and what went past the run.
+    """Ask a system a question twice and then from a file; return what was not the same each time.
 
-    The second time everything must come from the record. Then the run is saved and executed from
-    its file, without graph and model. ``kg``, ``model`` and ``options`` are those of ``Run``. A
-    pipeline that asks its own clients needs no graph here; its answer has support only with one.
-    With ``kg`` it is a problem, too, if no query went through the run, or if a graph of rdflib with
-    triples of ``kg`` was read that is not wrapped. A graph that the run itself reads from a file is
-    not noticed.
+    The second time everything must come from the record of the first. Then the run is saved, and
+    executed from its file without graph and model. Requests that the run did not record are
+    problems as well. With ``kg`` it is a problem, too, if no query went through the run, or if an
+    rdflib graph with triples of ``kg`` was read that is not wrapped; a graph that the pipeline
+    reads from a file is not noticed. A pipeline with its own clients needs no ``kg``, but its
+    answer then has no support.
 
-    Raises the KgwbError that stops the run the first time.
+    ``kg``, ``model`` and ``options`` are those of ``Run``. Raises the KgwbError that stops the run
+    the first time.
     """
     first = Run(system, question, kg=kg, models=model, **options)
     with watch_plain_graphs() as plain_reads:
@@ -80,7 +81,10 @@ def check_system(
 
 
 def _requests_past(run: Run) -> Iterator[str]:
-    """Yield for each host how many requests went past a run."""
+    """Yield a problem for each host that a run sent requests to without recording them.
+
+    It has the number of requests and the steps.
+    """
     for host, number in run.past_calls.items():
         requests = pluralize(number, "request")
         steps = [step.key for step in run.steps if host in step.past_calls]
@@ -92,10 +96,11 @@ def _requests_past(run: Run) -> Iterator[str]:
 
 
 def _unwrapped_graph(run: Run, plain_reads: PlainReads) -> Iterator[str]:
-    """Yield that a run used no graph, or read a graph of rdflib that is not wrapped.
+    """Yield a problem if a run used no graph, or read a graph of rdflib that is not wrapped.
 
-    Reading an rdflib graph in memory makes no request, so nothing else shows that it is not wrapped.
-    A run used a graph if it recorded a query or read a wrapped graph.
+    Reading an rdflib graph in memory makes no request, so nothing else shows it. A run used a graph
+    if it recorded a query or read a wrapped graph. ``plain_reads`` are the triples that were read
+    from others.
     """
     kinds = {call.kind for call in run.calls.values()}
     if not kinds & GRAPH_KINDS and not has_read_wrapped_graph(run):
@@ -115,7 +120,11 @@ def _unwrapped_graph(run: Run, plain_reads: PlainReads) -> Iterator[str]:
 
 
 def _differences(first: Run, second: Run) -> Iterator[str]:
-    """Yield in what the second execution of a system differs from the first."""
+    """Yield a problem for each difference of a second execution from the first.
+
+    These are steps that only one of them reached, calls that the first did not make, and other
+    decisions.
+    """
     steps = second.steps_by_key
     for step in first.steps:
         again = steps.get(step.key)

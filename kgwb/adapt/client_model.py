@@ -59,7 +59,11 @@ def json_options(options: Mapping[str, Any]) -> JsonObject:
 
 
 def _json_value(value: Any) -> Any:
-    """Return a value as JSON data. A class, such as that of a reply, is its JSON schema."""
+    """Return a value of a request as JSON data that identifies it.
+
+    A class with a JSON schema becomes that schema, an object of pydantic its fields, and another
+    object the name of its type.
+    """
     if isinstance(value, type) and hasattr(value, "model_json_schema"):
         return value.model_json_schema()
     if isinstance(value, Mapping):

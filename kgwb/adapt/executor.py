@@ -35,7 +35,11 @@ class RunExecutor(Executor):
         self._executor = executor
 
     def submit(self, function: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
-        """Return the future of a call. Inside a run it is done, with its result or its exception."""
+        """Call the function, and return a future with its result or its exception.
+
+        Inside a run it is called here and now, so the future is done. Outside, the plain executor
+        calls it.
+        """
         if current_run() is None:
             return self._executor.submit(function, *args, **kwargs)
         future: Future[T] = Future()

@@ -36,7 +36,10 @@ Generate = Callable[[list[BaseMessage]], ChatResult]
 
 
 def wrap_model(llm: Any) -> RecordedChatModel:
-    """Return the model that asks through the run. Raises SettingError for no BaseChatModel."""
+    """Return a chat model that asks ``llm`` through the run.
+
+    Raises SettingError unless ``llm`` is a BaseChatModel.
+    """
     if not isinstance(llm, BaseChatModel):
         raise SettingError(
             f"wrap_langchain got a {type(llm).__name__}, which is not a chat model of LangChain",
@@ -74,7 +77,10 @@ class RecordedChatModel(BaseChatModel):
         run_manager: Any = None,
         **options: Any,
     ) -> ChatResult:
-        """Return the run's reply to the messages; outside of a run, the plain one."""
+        """Return the reply to the messages that the run recorded or makes now.
+
+        Outside of a run the plain model is asked.
+        """
 
         def generate(sent: list[BaseMessage]) -> ChatResult:
             """Ask the plain model."""
@@ -107,6 +113,7 @@ class RecordedChatModel(BaseChatModel):
             return await await_on_client_loop(generate(messages))
 
         def generate_and_wait(sent: list[BaseMessage]) -> ChatResult:
+            """Ask the plain model by its coroutine, and wait for the reply."""
             return wait_for(generate(sent))
 
         return self._recorded(run, messages, {**options, "stop": stop}, generate_and_wait)
@@ -114,13 +121,17 @@ class RecordedChatModel(BaseChatModel):
     def _recorded(
         self, run: Run, messages: list[BaseMessage], options: JsonObject, generate: Generate
     ) -> ChatResult:
-        """Return the reply that the run has recorded, or makes by ``generate``."""
+        """Return the reply that the run has recorded; without one, ask ``generate`` and record it.
+
+        The call is recorded under provider and model name, with the model's parameters and
+        ``options``.
+        """
         shown = [message_from_data(data) for data in convert_to_openai_messages(messages)]
         described: Any = self.inner._get_ls_params()
         identity = {**self.inner._identifying_params, **described}
 
         def send(sent: Sequence[Message]) -> ChatReply:
-            """Send the messages, or those that a person put in their place."""
+            """Ask ``generate`` the given messages; if a person edited them, the edited ones."""
             if list(sent) == shown:
                 return _reply_of(generate(messages))
             edited = [data_from_message(message) for message in sent]
@@ -135,7 +146,10 @@ class RecordedChatModel(BaseChatModel):
 
 
 def _reply_of(result: ChatResult) -> ChatReply:
-    """Return what is recorded of a reply."""
+    """Return LangChain's reply as a ChatReply, as it is recorded.
+
+    The text has all REPLY_FIELDS of the message, see ``text_of_fields``.
+    """
     message: Any = result.generations[0].message
     fields = {}
     for name in REPLY_FIELDS:
@@ -155,7 +169,7 @@ def _reply_of(result: ChatResult) -> ChatReply:
 
 
 def _result_of(reply: ChatReply) -> ChatResult:
-    """Return the reply of LangChain for a recorded one."""
+    """Return a recorded reply as LangChain's ChatResult, with message, usage and metadata."""
     usage: Any = {
         "input_tokens": reply.prompt_tokens,
         "output_tokens": reply.completion_tokens,

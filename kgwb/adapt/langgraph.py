@@ -22,13 +22,13 @@ def system_from_langgraph(
     name: str = "langgraph",
     **options: Any,
 ) -> System:
-    """Return the system of a graph that LangGraph has compiled: its nodes are steps.
+    """Return a system of a graph that LangGraph has compiled; each node is an agent.
 
-    ``start`` returns the first state for a question. ``answer`` returns the Answer, or its values,
-    of the last state. A node that is executed several times, as in a loop, has a step each time;
-    nodes in branches are executed one after another. A graph inside of the graph is one step.
-    ``options`` are those of ``System``. The given graph does not change; the system works without
-    its checkpointer.
+    ``start`` returns the first state for a question. ``answer`` makes an Answer, or its values, of
+    the last state. A node that is executed several times, as in a loop, has a step each time; nodes
+    in branches are executed one after another. A graph inside of the graph is one step. ``options``
+    are those of ``System``. The given graph does not change; the system works without its
+    checkpointer.
 
     Raises SettingError if LangGraph is not installed, or ``graph`` is not a compiled graph.
     """

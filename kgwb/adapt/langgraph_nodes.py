@@ -27,7 +27,10 @@ class NodeStep(Runnable[Any, Any]):
         self._node = node
 
     def invoke(self, input: Any, config: Any = None, **options: Any) -> Any:
-        """Return what the node does with a state, as the output of a step."""
+        """Execute the node on a state as a step of the run, and return its output.
+
+        The step's input is the state. Outside of a run the node is invoked as it is.
+        """
         work = partial(self._node.invoke, input, config, **options)
         run = current_run()
         if run is None:
@@ -88,9 +91,13 @@ def _is_awaited(bound: Any) -> bool:
 
 
 def _node_function(name: str, bound: Any) -> Callable[..., Any]:
-    """Return a function that stands for a node: it has the source and the docstring of the node's."""
+    """Return a function of this name that invokes a node, to be marked as an agent.
+
+    It has the docstring and, as ``__wrapped__``, the source of the node's own function.
+    """
 
     def execute_node(state: Any) -> Any:
+        """Invoke the node with a state."""
         return bound.invoke(state)
 
     own = getattr(bound, "func", None) or getattr(bound, "afunc", None)

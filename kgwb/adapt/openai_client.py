@@ -101,18 +101,20 @@ def _wrap_sync(resource: Any, name: NameModel, record: Record, record_parsed: Re
 def _wrap_async(
     resource: Any, name: NameModel, record: Record, record_parsed: RecordParsed
 ) -> None:
-    """Replace ``create`` and ``parse`` of a resource of an asynchronous client.
+    """Replace ``create`` and ``parse`` of an asynchronous resource by functions of the run.
 
-    Inside a run each is waited for, so that the steps of several branches have the same order each
-    time.
+    Inside a run they block until the reply is there, so that the steps of several branches have the
+    same order each time. Outside of a run they ask the plain client.
     """
     plain_create = resource.create
     plain_parse = resource.parse
 
     async def make(send: SendRequest, options: JsonObject) -> Any:
+        """Await a request."""
         return await send(**options)
 
     def create_and_wait(**options: Any) -> Any:
+        """Send a request by the plain client, and wait for the reply."""
         return wait_for(make(plain_create, options))
 
     async def send_plainly(send: SendRequest, options: JsonObject) -> Any:
@@ -151,7 +153,7 @@ def _recorded_reply(
     create: SendRequest,
     make_stream: Callable[[list[Any]], Any],
 ) -> Any:
-    """Return the recorded completion, or the stream of its chunks if the pipeline asks for one."""
+    """Return the recorded completion; for ``stream=True``, a stream of its chunks."""
     given = given_options(options)
     is_stream = given.pop("stream", False)
     stream_options = given.pop("stream_options", None) or {}
@@ -164,7 +166,11 @@ def _recorded_reply(
 def _recorded_completion(
     run: Run, name: NameModel, options: JsonObject, create: SendRequest
 ) -> Any:
-    """Return the completion that the run has recorded for these options, or makes by ``create``."""
+    """Return the completion that the run recorded for a request; without one, ask and record it.
+
+    ``create`` is the plain client's function. Messages that a person edited are sent in place of
+    those in ``options``.
+    """
     given = given_options(options)
     messages = [message_from_data(message) for message in given.pop("messages")]
     recorded = recorded_options(given)
@@ -180,7 +186,7 @@ def _recorded_completion(
 
 
 def _recorded_parsed(run: Run, name: NameModel, options: JsonObject, create: SendRequest) -> Any:
-    """Return the recorded completion with its content parsed as the class ``response_format``."""
+    """Return the recorded completion, parsed by openai as the class ``response_format`` says."""
     from openai.lib._parsing import (
         parse_chat_completion,
         type_to_response_format_param,
@@ -227,7 +233,7 @@ def _reply_of(completion: Any) -> ChatReply:
 
 
 def _completion_of(call: Call) -> Any:
-    """Return the completion that was recorded as a call."""
+    """Return openai's ChatCompletion for a recorded call: choices, time and tokens."""
     from openai.types.chat import ChatCompletion
 
     reply: ChatReply = call.result

@@ -32,9 +32,10 @@ def recorded_response(
     create: Callable[..., Any],
     make_stream: Callable[[list[Any]], Any],
 ) -> Any:
-    """Return the recorded response, or the stream of its events if the pipeline asks for one.
+    """Return the recorded response; for ``stream=True``, a stream of its events.
 
-    A request with ``background=True`` is sent as it is, past the run: its reply comes later.
+    A request with ``background=True`` is sent as it is and not recorded, because its reply comes
+    later.
     """
     given = given_options(options)
     if given.get("background"):
@@ -50,7 +51,7 @@ def recorded_response(
 def recorded_parsed_response(
     run: Run, name: Callable[[str], str], options: JsonObject, create: Callable[..., Any]
 ) -> Any:
-    """Return the recorded response with its text parsed as the class ``text_format``."""
+    """Return the recorded response, parsed by openai as the class ``text_format`` says."""
     import openai
     from openai.lib._parsing._responses import parse_response, type_to_text_format_param
 
@@ -70,7 +71,12 @@ def recorded_parsed_response(
 def _recorded_whole(
     run: Run, name: Callable[[str], str], options: JsonObject, create: Callable[..., Any]
 ) -> Any:
-    """Return the response that the run has recorded for these options, or makes by ``create``."""
+    """Return the response that the run recorded for a request; without one, ask and record it.
+
+    Instructions are recorded as the first message, of the system. The messages of an earlier
+    response of this run take the place of ``previous_response_id``. Messages that a person edited
+    are sent in place of these.
+    """
     given = dict(options)
     given_input = given.pop("input", ())
     has_instructions = isinstance(given.get("instructions"), str)
@@ -87,7 +93,11 @@ def _recorded_whole(
         recorded["instructions"] = "the first message"
 
     def send(sent_messages: Sequence[Message]) -> ChatReply:
-        """Send the messages with the options of the pipeline."""
+        """Send a request with these messages and the options of the pipeline.
+
+        A first message of the system becomes the instructions if the pipeline gave instructions.
+        The only message of a user is sent as a text if the pipeline gave a text.
+        """
         sent = dict(given)
         rest = list(sent_messages)
         if has_instructions and rest and rest[0].role == "system":
@@ -117,10 +127,10 @@ def _call_of_response(run: Run, response_id: str | None) -> Call | None:
 
 
 def _messages_of_call(call: Call) -> list[Message]:
-    """Return the messages of a recorded response with its reply, without its instructions.
+    """Return the messages and the reply of a recorded response, without its instructions.
 
-    They take the place of ``previous_response_id``, which the server would not know: instructions
-    are not handed on by it.
+    They take the place of ``previous_response_id``, which the server would not know. Instructions
+    are left out because the API does not pass them on.
     """
     content = call.request["content"]
     messages = [Message(role, text) for role, text in content["messages"]]
@@ -139,7 +149,8 @@ def _messages_of_input(given_input: Any) -> list[Message]:
 def _message_of_item(item: Any) -> Message:
     """Return an item of an input as a message of a run.
 
-    An item that is no message, such as the output of a tool, has the JSON of its fields as its text.
+    An item with more than a text, such as the output of a tool, has the JSON of its fields as its
+    text. An item without a role is of "tool" if it is an output, else of "assistant".
     """
     if not isinstance(item, Mapping):
         item = item.model_dump(mode="json", exclude_none=True)
@@ -157,7 +168,10 @@ def _message_of_item(item: Any) -> Message:
 
 
 def _items_of_message(message: Message) -> list[JsonObject]:
-    """Return the items of an input that a message stands for: several for a whole reply."""
+    """Return the items of an input that a message of a run stands for.
+
+    There are several for a whole reply; otherwise it is one.
+    """
     fields = fields_of_text(message.content)
     if "output" in fields and "type" not in fields:
         return list(fields["output"])
@@ -167,7 +181,7 @@ def _items_of_message(message: Message) -> list[JsonObject]:
 
 
 def _text_of_output(output: Sequence[JsonObject]) -> str | None:
-    """Return the text of a reply's output if that is all there is; None for any other output."""
+    """Return the text of a response's output; None unless one plain text is all of it."""
     if len(output) != 1 or output[0].get("type") != "message":
         return None
     content = output[0].get("content")
@@ -180,7 +194,12 @@ def _text_of_output(output: Sequence[JsonObject]) -> str | None:
 
 
 def _reply_of(response: Any) -> ChatReply:
-    """Return what is recorded of a response: its text, or the JSON of its output."""
+    """Return a response as a ChatReply, as it is recorded.
+
+    The text is that of the output, or the JSON of the output if it has more, and of its error. The
+    finish reason is "stop" if it is complete, "length" if it was cut off, else its reason or
+    status.
+    """
     data = response.model_dump(mode="json", exclude_none=True)
     output = data.get("output", [])
     text = _text_of_output(output)
@@ -212,7 +231,7 @@ def _finish_reason_of(data: JsonObject) -> str:
 
 
 def _response_of(call: Call) -> Any:
-    """Return the response that was recorded as a call."""
+    """Return openai's Response for a recorded call: output, error, tokens and status."""
     from openai.types.responses import Response
 
     reply: ChatReply = call.result
@@ -235,7 +254,7 @@ def _response_of(call: Call) -> Any:
 
 
 def _status_of(finish_reason: str) -> JsonObject:
-    """Return the status of a response, with the reason if it is incomplete."""
+    """Return the fields ``status`` and ``incomplete_details`` of a response for a finish reason."""
     if finish_reason == "stop":
         return {"status": "completed"}
     if finish_reason in ("failed", "cancelled"):
@@ -245,7 +264,7 @@ def _status_of(finish_reason: str) -> JsonObject:
 
 
 def _usage_of(reply: ChatReply) -> JsonObject:
-    """Return the tokens of a reply in the form of a response."""
+    """Return the tokens of a reply as the field ``usage`` of a response; cached ones count as 0."""
     return {
         "input_tokens": reply.prompt_tokens,
         "input_tokens_details": {"cached_tokens": 0},

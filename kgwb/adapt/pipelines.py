@@ -39,16 +39,16 @@ def system_from_function(
     agents: Iterable[Any] | None = None,
     **options: Any,
 ) -> System:
-    """Return the system of a pipeline: a function from a question, as a text, to anything.
+    """Return a system of a pipeline: a function from a question's text to anything.
 
-    The function may be ``async def``. It is a step itself, above those of its agents. ``agents``
-    are by default the marked functions of its module that it uses, directly or through others, in
-    the order of their use; of a method, such as ``expert.answer``, the marked methods, too.
+    The function may be ``async def``. It is an agent itself, and supervises ``agents``. These are
+    by default the marked functions of its module that it uses, directly or through others, in the
+    order of their use; of a method, such as ``expert.answer``, the marked methods, too.
     ``to_answer`` makes an Answer, or its values, of what the function returns; by default that is
-    taken for the values (``make_answer``). This is a step, too. ``options`` are those of
+    taken for the values (``make_answer``). This is the last step. ``options`` are those of
     ``System``, such as ``settings`` or ``gold``.
 
-    Raises SettingError for what is no function, and what ``System`` raises.
+    Raises SettingError if ``function`` is not callable, and what ``System`` raises.
     """
     if not callable(function):
         raise SettingError(
@@ -69,7 +69,7 @@ def system_from_function(
         return make_answer(converted)
 
     def answer(question: Question, dialogue: Dialogue, run: Run) -> Answer:
-        """Answer by the pipeline."""
+        """Return the pipeline's answer to the question; a coroutine is awaited."""
         result = pipeline(question.text)
         if inspect.isawaitable(result):
             result = asyncio.run(_wait(result))
@@ -143,12 +143,12 @@ def system_from_file(
     to_answer: ToAnswer | None = None,
     **options: Any,
 ) -> System:
-    """Return the system of a pipeline in a file, "pipeline.py:answer", which is not changed.
+    """Return a system of a pipeline in a file, "pipeline.py:answer"; the file is not changed.
 
-    ``steps`` are the names of the functions that are to be steps. The clients of openai, graphs of
-    rdflib, SPARQLWrappers and thread pools that the module has under a name are wrapped; so are
-    those that its functions make. ``name`` is by default that of the file. ``to_answer`` and ``options`` are those
-    of ``system_from_function``.
+    ``steps`` are the names of the functions that are to be steps. In the module, as it is loaded,
+    these become agents; clients of openai, graphs of rdflib, SPARQLWrappers and thread pools that
+    stand under a name are wrapped, and so are those that its functions make. ``name`` is by default
+    that of the file. ``to_answer`` and ``options`` are those of ``system_from_function``.
 
     Raises SettingError if the place does not name a file and a function, if there is no such file,
     function or step, or if its module cannot be imported.
@@ -183,7 +183,7 @@ def system_from_file(
 
 
 def _functions_of(module: ModuleType) -> list[str]:
-    """Return the names of the functions that are written in a module."""
+    """Return the names of the functions that a module defines, not imports, in order."""
     names = []
     for name, value in vars(module).items():
         if inspect.isfunction(value) and value.__module__ == module.__name__:
@@ -192,7 +192,10 @@ def _functions_of(module: ModuleType) -> list[str]:
 
 
 def _wrap_clients(module: ModuleType) -> None:
-    """Replace the clients that a module has by wrapped ones, and their classes by what makes these."""
+    """Replace the clients that stand under a name in a module by wrapped ones.
+
+    A class of clients is replaced by a function that makes wrapped ones.
+    """
     wrappers = _client_wrappers()
     for name, value in list(vars(module).items()):
         for client_class, wrap in wrappers.items():

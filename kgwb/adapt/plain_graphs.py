@@ -28,7 +28,7 @@ class PlainReads:
     """The first triples that each step read, by its key, as far as they can stand in a query."""
 
     def steps_reading(self, graph: Graph) -> list[str]:
-        """Return the keys of the steps that read triples of a graph."""
+        """Return the keys of the steps that read a triple which this graph has, too."""
         steps = []
         for key, triples in self.triples.items():
             if any(_has_triple(graph, triple) for triple in triples):
@@ -36,7 +36,11 @@ class PlainReads:
         return steps
 
     def add(self, triple: Triple) -> None:
-        """Remember a triple for the step that is being executed here."""
+        """Note a triple as read by the step that is being executed on this thread.
+
+        Nothing is noted outside of an execution, for a triple with a term that no query can
+        contain, and beyond MAX_TRIPLES triples of a step.
+        """
         frame = current_frame.get(None)
         if frame is None or not all(map(is_serializable, triple)):
             return
@@ -47,18 +51,20 @@ class PlainReads:
 
 @contextmanager
 def watch_plain_graphs() -> Iterator[PlainReads]:
-    """Notice what executions read from plain graphs of rdflib, until the block ends.
+    """Note what executions read from plain graphs of rdflib while the code inside runs.
 
-    A graph that is made by an execution itself, such as the result of a CONSTRUCT, does not count.
+    rdflib's Graph and ConjunctiveGraph are patched meanwhile. A graph that is made by an execution
+    itself, such as the result of a CONSTRUCT, does not count.
     """
     reads = PlainReads()
     own_graphs: dict[int, rdflib.Graph] = {}
 
     def watch_init(init: Callable[..., None]) -> Callable[..., None]:
-        """Return a constructor that remembers the graphs of executions."""
+        """Return a constructor that puts graphs made in executions into ``own_graphs``."""
 
         @wraps(init)
         def watched_init(graph: rdflib.Graph, *args: Any, **kwargs: Any) -> None:
+            """Initialize the graph; remember it if an execution makes it."""
             if current_frame.get(None) is not None:
                 own_graphs[id(graph)] = graph
             init(graph, *args, **kwargs)
@@ -73,6 +79,7 @@ def watch_plain_graphs() -> Iterator[PlainReads]:
 
         @wraps(triples)
         def watched_triples(graph: rdflib.Graph, *args: Any, **kwargs: Any) -> Iterator[Any]:
+            """Yield the triples of the graph; note those of a plain graph as read."""
             is_wrapped = isinstance(graph, RecordedRdflibGraph)
             is_plain = not is_wrapped and id(graph) not in own_graphs
             for triple in triples(graph, *args, **kwargs):

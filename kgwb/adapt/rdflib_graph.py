@@ -59,7 +59,10 @@ class RecordedRdflibGraph(rdflib.Graph):
         self._digest_lock = threading.Lock()
 
     def triples(self, triple: Any) -> Iterator[Any]:  # type: ignore[override]
-        """Yield the triples that match a pattern, without those that are muted in the run."""
+        """Yield the triples that match a pattern, without those that are muted in the run.
+
+        The run is noted as one that read a wrapped graph.
+        """
         run = current_run()
         muted: Any = ()
         if run is not None:
@@ -79,9 +82,10 @@ class RecordedRdflibGraph(rdflib.Graph):
         use_store_provided: bool = True,
         **options: Any,
     ) -> Result:
-        """Return the run's result of a query; outside of a run, the plain one.
+        """Return the run's result of a query; without one, ask rdflib and record it.
 
-        A query that kgwb does not accept, such as one with a mistake, is given to rdflib as it is.
+        Outside of a run rdflib is asked. It is also asked for a query that kgwb does not accept,
+        such as one with a mistake; the step then has a note that it was not recorded.
         """
         plain_query = super().query
 
@@ -118,10 +122,10 @@ class RecordedRdflibGraph(rdflib.Graph):
         return _result_of(form, recorded)
 
     def _self_contained(self, query: Any, prefixes: Mapping[str, Any] | None) -> str:
-        """Return the text of a query with the prefixes that it uses and does not declare.
+        """Return the text of a query with PREFIX lines for the prefixes that it does not declare.
 
-        As rdflib has it, these are the given ones, else those of the graph. ``query`` may be
-        prepared. Raises QueryError for a text that is no query.
+        As in rdflib, these are the given prefixes, else those of the graph. ``query`` may be
+        prepared by rdflib. Raises QueryError for a text that is not a query.
         """
         text = query
         original = getattr(query, "_original_args", None)  # of rdflib's prepareQuery
@@ -136,7 +140,10 @@ class RecordedRdflibGraph(rdflib.Graph):
         return "\n".join([*lines, str(text)])
 
     def _identity(self) -> str:
-        """Return a digest of the triples, with blank nodes as one. It is kept until the graph grows."""
+        """Return a digest of the triples, in which all blank nodes are equal.
+
+        It is computed again only if the number of triples has changed.
+        """
         with self._digest_lock:
             size = len(self.store)
             if self._digest[0] != size:
@@ -161,7 +168,10 @@ def _digest_of(triples: Iterable[Any]) -> str:
 
 
 def _named_bindings(bindings: Mapping[Any, Any]) -> Bindings:
-    """Return terms by the name of their variable. Raises QueryError for one that no query can have."""
+    """Return bindings by the name of the variable, without "?".
+
+    Raises QueryError for a term that cannot stand in a query.
+    """
     named = {}
     for variable, term in bindings.items():
         if not is_serializable(term):
@@ -178,7 +188,10 @@ def _values_of(bindings: Bindings) -> str:
 
 
 def _recorded_form(result: Result) -> Any:
-    """Return a result of rdflib as a run records it: a ResultSet, a bool, or triples."""
+    """Return a result of rdflib as a run records it.
+
+    A ResultSet for SELECT, a bool for ASK, a tuple of triples for CONSTRUCT and DESCRIBE.
+    """
     if result.type == "ASK":
         return bool(result.askAnswer)
     if result.type != "SELECT":
@@ -193,7 +206,7 @@ def _recorded_form(result: Result) -> Any:
 
 
 def _result_of(form: str, recorded: Any) -> Result:
-    """Return the result of rdflib for what was recorded of a query of this form."""
+    """Return a recorded result as rdflib's Result; ``form`` is that of the query."""
     result = Result(form.upper())
     if form == "ask":
         result.askAnswer = recorded

@@ -20,12 +20,12 @@ def record_query(
     shown_query: str = "",
     parameters: JsonObject | None = None,
 ) -> Any:
-    """Return the recorded result of a query, or make and record it.
+    """Return the recorded result of a query; without one, call ``make`` and record what it returns.
 
     ``form`` is "select", "ask" or "construct": the result is a ResultSet, a bool, or triples.
     ``identity`` is that of the pipeline's graph. ``make`` is given the query without the triples
     that are muted in the run; it is not called in a replay. ``shown_query`` is recorded in place of
-    the query, if they differ. ``parameters`` are recorded, too, if there are any.
+    the query, if given, and ``parameters`` besides it.
 
     Raises QueryError if the muted triples cannot be left out, NotRecordedError in a replay that
     lacks the query, and what ``make`` raises.

@@ -63,7 +63,10 @@ class RecordedSPARQLWrapper(SPARQLWrapper):
     """A SPARQLWrapper whose queries are recorded inside a run. See ``wrap_sparqlwrapper``."""
 
     def query(self) -> QueryResult:
-        """Return the run's result of the query, in the format that was set; else the plain one."""
+        """Return the run's result of the present query, in the format that was set.
+
+        Outside of a run, and for an update, the plain wrapper sends it.
+        """
         run = current_run()
         form = str(self.queryType).lower()
         if run is None or form not in ("select", "ask", "construct", "describe"):
@@ -73,7 +76,10 @@ class RecordedSPARQLWrapper(SPARQLWrapper):
         return self._query_result(run, form)
 
     def _query_result(self, run: Run, form: str) -> QueryResult:
-        """Return the result of a SELECT or ASK."""
+        """Return the run's result of a SELECT or ASK, serialized in the format that was set.
+
+        Raises SettingError for a format that is not in RESULT_FORMATS.
+        """
         content_type = _content_type(RESULT_FORMATS, self.returnFormat)
         recorded = self._record(run, form, self._send_query)
         result = Result(form.upper())
@@ -85,7 +91,10 @@ class RecordedSPARQLWrapper(SPARQLWrapper):
         return self._response(body, content_type)
 
     def _query_graph(self, run: Run, form: str) -> QueryResult:
-        """Return the result of a CONSTRUCT or DESCRIBE."""
+        """Return the run's result of a CONSTRUCT or DESCRIBE in the format that was set.
+
+        Raises SettingError for a format that is not in GRAPH_FORMATS.
+        """
         content_type = _content_type(GRAPH_FORMATS, self.returnFormat)
         graph = graph_of(self._record(run, "construct", self._send_graph_query))
         file_format = "xml" if self.returnFormat.startswith("rdf") else self.returnFormat
@@ -98,14 +107,18 @@ class RecordedSPARQLWrapper(SPARQLWrapper):
         return QueryResult((response, self.returnFormat))
 
     def _record(self, run: Run, kind: str, send: Any) -> Any:
-        """Return the recorded result of the present query, or send and record it."""
+        """Return the recorded result of the present query; without one, send and record it.
+
+        It is recorded under the endpoint, with secrets masked, and all parameters besides the
+        query.
+        """
         parameters = {name: values for name, values in self.parameters.items() if name != "query"}
         return record_query(
             run, kind, mask_url(self.endpoint), self.queryString, send, parameters=parameters
         )
 
     def _plain(self, query: str, return_format: str) -> Any:
-        """Return the response of the endpoint to a query."""
+        """Send a query by a plain wrapper with these settings, and return the response."""
         plain: Any = copy.copy(self)
         plain.__class__ = SPARQLWrapper
         plain.setReturnFormat(return_format)
@@ -113,7 +126,7 @@ class RecordedSPARQLWrapper(SPARQLWrapper):
         return plain.query()
 
     def _send_query(self, query: str) -> ResultSet | bool:
-        """Return the result of a SELECT or ASK that is sent to the endpoint."""
+        """Send a SELECT or ASK to the endpoint; return its rows or its truth value."""
         data: JsonObject = self._plain(query, "json").convert()
         if "boolean" in data:
             return bool(data["boolean"])

@@ -45,9 +45,10 @@ def _delta_of(message: JsonObject) -> JsonObject:
 
 
 def events_of(response: Any) -> Iterator[Any]:
-    """Yield a response of the Responses API as the events of a stream.
+    """Yield a response of the Responses API as the events of a stream, numbered from 0.
 
-    Each text and each call of a function comes whole, in one event; the last event has the response.
+    Each text and each call of a function comes whole, in one event. The first and the last event
+    have the response, without and with its output.
     """
     from openai._models import construct_type
     from openai.types.responses import ResponseStreamEvent
@@ -85,7 +86,7 @@ def _argument_events(place: JsonObject, item: JsonObject) -> Iterator[JsonObject
 
 
 def _begun(item: JsonObject) -> JsonObject:
-    """Return an item of an output before its text or its arguments have come."""
+    """Return an item of an output as it is before its text or its arguments have come."""
     if item["type"] == "message":
         return {**item, "content": [], "status": "in_progress"}
     if item["type"] == "function_call":
@@ -94,7 +95,7 @@ def _begun(item: JsonObject) -> JsonObject:
 
 
 def _text_events(place: JsonObject, part: JsonObject) -> Iterator[JsonObject]:
-    """Yield the events of one part of a message: its text comes whole."""
+    """Yield the events of one part of a message: added, its text in one piece, done."""
     begun = part
     if part["type"] == "output_text":
         begun = {**part, "text": ""}

@@ -219,7 +219,7 @@ class LoadedResults:
             stage = loss["stage"] or "–"
             hops = str(loss.get("hops", ""))
             losses[agent, stage].update({"", hops})
-        agent_names = self._agent_names()
+        agent_names = self.agent_names
 
         def flow_order(cause: Cause) -> tuple[int, Cause]:
             agent, _ = cause
@@ -231,8 +231,9 @@ class LoadedResults:
         in_order = sorted(losses, key=flow_order)
         return {cause: losses[cause] for cause in in_order}
 
-    def _agent_names(self) -> list[str]:
-        """Return the agents of the system that was measured, in flow order; none if it is unknown."""
+    @property
+    def agent_names(self) -> list[str]:
+        """The agents of the system that was measured, in flow order; none if it is unknown."""
         system = self.config.get("system")
         if system not in systems.list_systems():
             return []

@@ -146,8 +146,7 @@ def _read_file(path: Path) -> Sequence[Rating]:
     """Return the ratings of a file. A last line that is not ended, as editors leave it, counts too."""
     hint = "correct the line: a grade is a whole number from 1 to 5, or null"
     with disk.os_errors_as_input_error(f"cannot read {path}", "give another folder"):
-        if not path.read_bytes().endswith(b"\n"):
-            disk.append_text(path, "\n")  # a reader of JSON lines takes it for unfinished
+        disk.end_last_line(path)  # a reader of JSON lines takes it for unfinished
         return list(parse_json_lines(path, Rating.model_validate, "is no rating", hint))
 
 

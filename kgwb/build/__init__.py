@@ -13,6 +13,7 @@ from kgwb.errors import (
     GraphError,
     GraphTimeoutError,
     GraphUnreachableError,
+    InputError,
     InvalidReplyError,
     NotRecordedError,
     QueryError,
@@ -25,6 +26,7 @@ from kgwb.flow import (
     AnswerKind,
     Candidate,
     CandidateQuery,
+    CitedText,
     Context,
     Dialogue,
     Direction,
@@ -50,7 +52,7 @@ from kgwb.records import (
 )
 from kgwb.run import Run, remember_turn
 from kgwb.run.agent_spec import Agent, AgentKind, AgentSpec
-from kgwb.run.agents import System, View, agent
+from kgwb.run.agents import Command, CommandResult, System, View, agent
 from kgwb.run.ask import (
     JSON_CHECK_NAME,
     SCHEMA_CHECK_NAME,
@@ -97,6 +99,9 @@ __all__ = [
     "ChatReply",
     "ChatRequest",
     "Check",
+    "CitedText",
+    "Command",
+    "CommandResult",
     "Context",
     "Count",
     "Dialogue",
@@ -109,6 +114,7 @@ __all__ = [
     "GraphTimeoutError",
     "GraphUnreachableError",
     "Hidden",
+    "InputError",
     "InvalidReplyError",
     "Iri",
     "JsonObject",

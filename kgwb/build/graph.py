@@ -3,7 +3,14 @@
 ``docs/reference/build.md`` and ``build_parts.md`` tell each name.
 """
 
-from kgwb.disk import cache_dir, draft_of
+from kgwb.disk import (
+    append_text,
+    cache_dir,
+    check_regular_file,
+    draft_of,
+    read_json_lines,
+    write_atomically,
+)
 from kgwb.kg import open_kg
 from kgwb.kg.algebra import TriplePattern, analyze_query, patterns_to_sparql, variables_of
 from kgwb.kg.base import SCHEMA_NAMESPACES, Vocabulary
@@ -53,7 +60,9 @@ __all__ = [
     "ValueMatch",
     "Vocabulary",
     "analyze_query",
+    "append_text",
     "cache_dir",
+    "check_regular_file",
     "describe_vertices",
     "draft_of",
     "execute_sparql",
@@ -76,10 +85,12 @@ __all__ = [
     "open_kg",
     "parse_count",
     "patterns_to_sparql",
+    "read_json_lines",
     "union_clause",
     "validate_query",
     "values_clause",
     "variables_of",
     "where_clause",
     "with_display_names",
+    "write_atomically",
 ]

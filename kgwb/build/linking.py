@@ -5,6 +5,7 @@
 
 from kgwb.kg.text import SAME_WORDS_SCORE, score_label
 from kgwb.systems.linking import (
+    CandidateNumber,
     compute_similarities,
     find_candidate,
     find_label,
@@ -18,6 +19,7 @@ from kgwb.systems.linking import (
 
 __all__ = [
     "SAME_WORDS_SCORE",
+    "CandidateNumber",
     "compute_similarities",
     "find_candidate",
     "find_label",

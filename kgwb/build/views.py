@@ -40,6 +40,7 @@ from kgwb.show.terms import (
     render_term_labels,
     render_triples,
 )
+from kgwb.show.texts import render_text, render_texts
 
 __all__ = [
     "MAX_ROWS",
@@ -70,6 +71,8 @@ __all__ = [
     "render_table",
     "render_term",
     "render_term_labels",
+    "render_text",
+    "render_texts",
     "render_triples",
     "render_word_diff",
     "score_bar",

@@ -145,6 +145,20 @@ def _resolve_path(source: str | os.PathLike[str]) -> Path:
     raise GraphFileError(f"there is no file or folder {name}", hint=hint)
 
 
+def find_graph_file(source: str) -> Path | None:
+    """Return the file that ``open_kg`` reads for a source, such as that of a sample.
+
+    Returns None for an endpoint, a folder, and what is not there.
+    """
+    if is_endpoint_url(source):
+        return None
+    try:
+        path = _resolve_path(source)
+    except GraphFileError:
+        return None
+    return path if path.is_file() else None
+
+
 def sample_path(name: str) -> Path:
     """Return the Turtle file of a sample, by its name.
 

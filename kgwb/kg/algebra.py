@@ -70,11 +70,12 @@ class QueryAnalysis:
 
 
 def analyze_query(sparql: str) -> QueryAnalysis:
-    """Return the parts of a SELECT or ASK: kind, variables, triple patterns, and filters.
+    """Return the parts of a SELECT or ASK: kind, variables, triple patterns, filters and so on.
 
-    Queries that differ only in IRIs are analyzed once. Raises QueryRefusedError for an update, and
-    QueryError for a query that has another form, does not parse, or uses a prefix without a
-    declaration.
+    ``unsupported_feature`` names the first thing besides triple patterns and filters, else it is
+    "". Queries that differ only in IRIs are analyzed once, and then answered from a cache. Raises
+    QueryRefusedError for an update, and QueryError for a query that has another form, does not
+    parse, or uses a prefix without a declaration.
     """
     query = validate_query(sparql, "select", "ask")
     if query.undeclared_prefixes:
@@ -92,11 +93,13 @@ def analyze_query(sparql: str) -> QueryAnalysis:
     iris: list[str] = []
 
     def number_iri(match: re.Match[str]) -> str:
+        """Remember the IRI and return "<urn:N:>", where N is its position in ``iris``."""
         number = len(iris)
         iris.append(match[1])
         return f"<urn:{number}:>"
 
     def iri_of_number(match: re.Match[str]) -> str:
+        """Return "<" and the IRI with this number; the text after it has the ">"."""
         number = int(match[1])
         return f"<{iris[number]}"
 
@@ -131,12 +134,13 @@ def extract_patterns(sparql: str) -> tuple[tuple[TriplePattern, ...], str]:
 
 @lru_cache(maxsize=1024)
 def _analyze_text(sparql: str) -> QueryAnalysis:
-    """Return the parts of a SELECT or ASK that passed the gate.
+    """Return the parts of a SELECT or ASK that passed the gate, from a cache of 1,024 texts.
 
     The patterns stand once each, in the order of the query. A pattern in FILTER NOT EXISTS, or on
-    the right of MINUS, is left out.
+    the right of MINUS, is left out. A property path in a pattern becomes PATH_PLACEHOLDER and
+    counts as an unsupported feature.
 
-    Raises QueryError if rdflib rejects it.
+    Raises QueryError if rdflib rejects the query.
     """
     try:
         with exclusive_parser():
@@ -161,10 +165,11 @@ def _analyze_text(sparql: str) -> QueryAnalysis:
 def _find_projection(
     sparql: str, algebra: CompValue, nodes: Iterable[CompValue]
 ) -> tuple[AnswerKind, tuple[str, ...]]:
-    """Return the kind of answer of a query, and its selected variables, or the one that it counts.
+    """Return the kind of answer of a query, and the variables that the answer is about.
 
-    A query counts if its SELECT has a COUNT; the variable is that of the first COUNT. An ASK is
-    "boolean" and has no variables. Any other query is a "list".
+    An ASK is "boolean" and has no variables. A SELECT with a COUNT is "count", with the variable
+    inside of its first COUNT. Any other SELECT is "list", with its selected variables. A variable
+    is written "?name".
     """
     if algebra.name == "AskQuery":
         return "boolean", ()
@@ -201,11 +206,12 @@ def translate_query(sparql: str) -> CompValue:
 
 
 def _split_conjunction(node: CompValue) -> tuple[str, str]:
-    """Return the filters of a query as SPARQL, and its first unsupported feature.
+    """Return the filters of a conjunctive query as SPARQL, and the first unsupported feature.
 
-    A conjunctive query has only triple patterns, filters of the outermost group, and DISTINCT,
-    ORDER BY and LIMIT, so its feature is "". For any other query, the filters are "" and the
-    feature is the first other one, by its name in SPARQL.
+    A conjunctive query has only triple patterns, filters of the outermost group, DISTINCT, ORDER BY
+    and LIMIT. Its feature is "", and each filter is written "FILTER(...) ". For any other query the
+    filters are "", and the feature is the name in SPARQL of the first other part, such as
+    "OPTIONAL".
     """
     filters = ""
     try:
@@ -300,10 +306,10 @@ def patterns_to_sparql(patterns: Iterable[TriplePattern]) -> str:
 
 
 def patterns_and_filters_to_sparql(patterns: Iterable[TriplePattern], filters: str) -> str:
-    """Return triple patterns and filters as SPARQL.
+    """Return triple patterns and then the filters as the inside of a WHERE clause, in one line.
 
-    All filters are left out if they name a variable that is not in the patterns: with it unbound
-    the filter would be an error, and no row would pass.
+    All filters are left out if they name a variable that is not in the patterns. Such a variable is
+    unbound, so the filter would be an error and no row would pass.
     """
     patterns = list(patterns)
     filtered_variables = set(re.findall(r"\?\w+", filters))
@@ -339,6 +345,7 @@ def instantiate_patterns(patterns: Iterable[TriplePattern], binding: Mapping[str
     """
 
     def instantiate(text: str) -> Any:
+        """Return the binding of a variable; for another text, the IRI or literal that it writes."""
         if text in binding:
             return binding[text]
         return term_from_text(text)

@@ -92,12 +92,13 @@ class Dialect:
     def build_search_query(
         self, words: Sequence[str], limit: int, stage: SearchStage, vocabulary: Vocabulary
     ) -> str | None:
-        """Return a SELECT of ?v and ?label for one stage of a search.
+        """Return the SELECT of ?v and ?label that searches labels in one stage of a search.
 
-        ``words`` are in lower case. Shorter labels come first; in the stage "any word", those with
-        more and longer words of the search come before that. None if the engine cannot search so.
-        Raises SettingError if ``argument`` is invalid. ``limit`` is the LIMIT of the query. Only
-        IRIs are found, with a label of the vocabulary's predicates.
+        ``words`` are in lower case, and ``limit`` is the LIMIT of the query. Only IRIs with a label
+        of the vocabulary's label predicates are found. Shorter labels come first. In the stage "any
+        word", the labels with more and longer words of the search come before that (a word weighs
+        the square of its length). Returns None if the engine's index cannot search in this stage.
+        Raises SettingError if ``argument`` is invalid.
         """
         labels = list(map(n3, vocabulary.labels))
         language = next(filter(None, vocabulary.languages), "en")
@@ -204,6 +205,7 @@ class Dialect:
 
 
 def _contains_condition(word: str) -> str:
+    """Return the SPARQL condition that ?label contains a lower-case word, in any case."""
     return f"CONTAINS(LCASE(STR(?label)), {string_literal(word)})"
 
 

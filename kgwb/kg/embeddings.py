@@ -19,6 +19,7 @@ import threading
 import zlib
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -29,6 +30,8 @@ from kgwb.threads import shielded
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 LEXICAL_MODEL = "lexical"
 LEXICAL_DIMENSIONS = 1024
+ALWAYS_READ_CHARS = 100
+"""Characters that every model reads. A shorter text is not divided, and needs no model for that."""
 MAX_CACHED_VECTORS = 20_000
 """Vectors kept in memory; those of the default model take 30 MB.
 
@@ -107,7 +110,29 @@ class Embeddings:
         return tuple(round(float(cosine), 4) for cosine in cosines)
 
     def encode(self, texts: Sequence[str]) -> list[Any]:
-        """Return a unit vector of each text, always computed by the model.
+        """Return a unit vector of each text, computed by the model, not taken from a cache.
+
+        The model is loaded if this process has not loaded it yet. Raises EmbeddingError if it
+        cannot be loaded, or if only a run's file names it, and not the person.
+        """
+        encoder, lock = self._load_trusted()
+        with lock:
+            return list(encoder.encode(list(texts)))
+
+    def split(self, text: str) -> tuple[str, ...]:
+        """Return the parts of a text, in order, each short enough for the model to read it whole.
+
+        A model reads the beginning of a longer text and no more. A short text is the only part.
+        Raises EmbeddingError if the model cannot be loaded, or is not trusted.
+        """
+        if len(text) <= ALWAYS_READ_CHARS:
+            return (text,)
+        encoder, lock = self._load_trusted()
+        with lock:
+            return tuple(encoder.split(text))
+
+    def _load_trusted(self) -> tuple[Encoder, threading.Lock]:
+        """Return the encoder and the lock to hold while it runs.
 
         Raises EmbeddingError if the model cannot be loaded, or is not trusted.
         """
@@ -118,9 +143,7 @@ class Embeddings:
                 hint=f"if you trust them, set KGWB_EMBEDDINGS={self.name}",
             )
         # An interrupt must not stop an import of torch: it could not be imported again.
-        encoder, lock = shielded(partial(_load_encoder, self.name))
-        with lock:
-            return list(encoder(list(texts)))
+        return shielded(partial(_load_encoder, self.name))
 
     def _vectors_of(self, texts: Sequence[str]) -> list[Any]:
         """Return the vector of each text: from memory, else from disk, else from the model.
@@ -144,9 +167,9 @@ class Embeddings:
         return [self._vectors[text] for text in texts]
 
     def _read_vectors(self, texts: Sequence[str]) -> dict[str, Any]:
-        """Return the vectors of those texts that are on disk, by text.
+        """Return the vectors of those texts that are in the database of the cache folder, by text.
 
-        Empty if none are, or if there is no database.
+        Empty if there are none, or if the database cannot be used.
         """
         import numpy as np
 
@@ -168,7 +191,10 @@ class Embeddings:
         return vectors
 
     def _write_vectors(self, vectors: dict[str, Any]) -> None:
-        """Add vectors, given by text, to those on disk. A text that has one there keeps it."""
+        """Add vectors, given by text, to the database of the cache folder.
+
+        A text that has a vector there keeps it. Nothing happens if the database cannot be used.
+        """
         rows = []
         for text, vector in vectors.items():
             data = vector.astype("float32").tobytes()
@@ -177,10 +203,11 @@ class Embeddings:
         self._with_vector_database(lambda database: database.executemany(insert, rows))
 
     def _with_vector_database(self, action: Callable[[sqlite3.Connection], T]) -> T | None:
-        """Return what an action on the database of vectors returns; None if there is none.
+        """Return what ``action`` returns for an open connection to the database of vectors.
 
-        The database is a file of the cache folder, made if it is missing. If it cannot be used,
-        a warning is logged, and the disk is not used again.
+        The database is a file of the cache folder, one for each model, made if it is missing. What
+        the action writes is committed. If the database cannot be used, a warning is logged, None is
+        returned, and no later call uses the disk. Returns None at once if there is no cache folder.
         """
         if self._folder is None:
             return None
@@ -223,6 +250,7 @@ class EmbeddingIndex:
         cosines = self.embeddings.similarity(phrase, self.texts)
 
         def rank(item: tuple[int, float]) -> tuple[float, int]:
+            """Return the sort key of a position and its cosine: high cosines, then low numbers."""
             position, cosine = item
             return -cosine, position
 
@@ -230,8 +258,16 @@ class EmbeddingIndex:
         return tuple(best)
 
 
-Encoder = Callable[[list[str]], Any]
-"""Returns a unit vector of each text."""
+@dataclass(frozen=True, slots=True)
+class Encoder:
+    """A model that is loaded."""
+
+    encode: Callable[[list[str]], Any]
+    """Returns a unit vector of each text."""
+    split: Callable[[str], Sequence[str]]
+    """Returns the parts of a text that ``encode`` reads whole."""
+
+
 _encoders: dict[str, tuple[Encoder, threading.Lock]] = {}
 _loading_lock = threading.Lock()
 
@@ -239,8 +275,8 @@ _loading_lock = threading.Lock()
 def _load_encoder(name: str) -> tuple[Encoder, threading.Lock]:
     """Return the encoder of a model, loaded once a process, and the lock to hold while it runs.
 
-    Tokenizers must not be used by several threads at once. Raises EmbeddingError. Threads wait
-    while another one loads.
+    The lock is there because tokenizers must not be used by several threads at once. Other threads
+    wait while one loads. Raises EmbeddingError if the model cannot be loaded.
     """
     with _loading_lock:
         if name not in _encoders:
@@ -257,7 +293,7 @@ def _create_encoder(name: str) -> Encoder:
     Raises EmbeddingError if it cannot be read, or what it needs is not installed.
     """
     if name == LEXICAL_MODEL:
-        return _encode_trigrams
+        return Encoder(_encode_trigrams, lambda text: [text])
     try:
         if name == DEFAULT_MODEL:
             return _load_default_model()
@@ -275,7 +311,10 @@ def _create_encoder(name: str) -> Encoder:
 
 
 def _load_default_model() -> Encoder:
-    """Return the encoder of the default model. Raises EmbeddingError without its weights."""
+    """Return the encoder of DEFAULT_MODEL, which is all-MiniLM-L6-v2 computed with NumPy.
+
+    Raises EmbeddingError, which says how to install them, if the weights are not installed.
+    """
     folder = bundled_model_folder()
     if folder is None:
         raise EmbeddingError(
@@ -284,7 +323,8 @@ def _load_default_model() -> Encoder:
         )
     from kgwb.kg.minilm import MiniLM
 
-    return MiniLM(folder).encode
+    model = MiniLM(folder)
+    return Encoder(model.encode, model.split)
 
 
 def _load_sentence_transformer(name: str) -> Encoder:
@@ -302,7 +342,24 @@ def _load_sentence_transformer(name: str) -> Encoder:
         model = SentenceTransformer(name, device="cpu")
     finally:
         torch.set_num_threads(threads)
-    return partial(model.encode, normalize_embeddings=True, show_progress_bar=False)
+    encode = partial(model.encode, normalize_embeddings=True, show_progress_bar=False)
+    return Encoder(encode, partial(_split_for_transformer, model))
+
+
+def _split_for_transformer(model: Any, text: str) -> Sequence[str]:
+    """Return the parts of a text that a model of sentence-transformers reads whole.
+
+    A model that does not say how much it reads gets the text as it is.
+    """
+    from kgwb.kg.minilm import split_at_tokens
+
+    max_tokens = model.max_seq_length
+    tokenizer = model.tokenizer
+    if not max_tokens or not getattr(tokenizer, "is_fast", False):
+        return [text]
+    encoded = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+    around = tokenizer.num_special_tokens_to_add()
+    return split_at_tokens(text, encoded["offset_mapping"], max_tokens - around)
 
 
 def bundled_model_folder() -> Path | None:

@@ -104,9 +104,10 @@ class Endpoint(SparqlClient):
         """Return at most ``limit`` vertices with a label that has the words of a text, best first.
 
         The stages of the dialect are tried in turn, until one finds a vertex: all words, beginnings
-        of words, any word. Close spellings are not searched for. Labels that differ from the text
-        only in capitals are found at every stage. Predicates and classes are left out. The result
-        names the stage that found them, "nothing" if none did, and the last query that was sent.
+        of words, any word. A stage that the engine cannot search in is skipped. Misspelled words
+        are not corrected. Labels that differ from the text only in capitals are found at every
+        stage. Predicates and classes are left out. The result names the stage that found the
+        vertices, "nothing" if none did, and the last search query that was sent.
         """
         words = lowercase_words(text)
         equal = self._find_case_variants([text])
@@ -161,8 +162,10 @@ class Endpoint(SparqlClient):
     def names(self, iris: Sequence[URIRef]) -> Mapping[URIRef, str]:
         """Return a display name for each IRI: its best label, else words from the IRI.
 
-        A label in another language is used if there is none in a preferred one. An IRI that cannot
-        be written in a query is not asked for. IRIS_PER_NAME_QUERY are asked for at a time.
+        A label in a preferred language of the vocabulary is better than one in another language. An
+        IRI that cannot be written in a query is named without a query. The graph is asked for
+        IRIS_PER_NAME_QUERY IRIs at a time, and again for those without a label in a preferred
+        language.
         """
         labels: dict[str, str] = {}
         for chunk in _chunks(iris, IRIS_PER_NAME_QUERY):
@@ -177,11 +180,12 @@ class Endpoint(SparqlClient):
         return names
 
     def _find_case_variants(self, labels: Iterable[str]) -> LabelledVertices:
-        """Return the vertices with one of these labels, or with a case variant of one.
+        """Return the vertices whose label is one of these texts, or a case variant of one.
 
-        They are asked for as literals in every language of the graph, which the endpoint can look
-        up in its index of triples. Raises GraphError for a reply that is not UTF-8. They are in the
-        order of the endpoint. Without labels no query is sent.
+        Each is a pair of an IRI and its label, in the endpoint's order. The variants are asked for
+        as literals in every language of the graph, because the endpoint looks literals up in its
+        index of triples. One query is sent, and none without labels. Raises GraphError for a reply
+        that is not UTF-8.
         """
         variants: set[str] = set()
         for label in labels:
@@ -203,10 +207,10 @@ class Endpoint(SparqlClient):
         return labelled_vertices(result)
 
     def _without_schema_terms(self, hits: Sequence[Hit], limit: int) -> tuple[Hit, ...]:
-        """Return the first ``limit`` hits that are not predicates or classes.
+        """Return the first ``limit`` hits that are neither predicates nor classes, in order.
 
-        Predicates and classes have labels, but do not answer a label search. Their order stays.
-        They are looked up in chunks of MAX_VALUES_PER_QUERY, until there are enough.
+        Predicates and classes have labels, but they are no answer to a label search. Hits are
+        looked up in the graph in chunks of MAX_VALUES_PER_QUERY, until there are enough.
         """
         kept: list[Hit] = []
         for chunk in _chunks(hits, MAX_VALUES_PER_QUERY):
@@ -219,11 +223,12 @@ class Endpoint(SparqlClient):
     def _best_labels(
         self, iris: Sequence[URIRef], *, in_preferred_language: bool
     ) -> dict[str, str]:
-        """Return the best label of each IRI that has one, in a preferred language or in any.
+        """Return the best label of each IRI that has one, by the IRI as a string.
 
-        A predicate of Wikidata has the labels of the property entity that it stands for. IRIs
-        without such a label are left out. No query is sent without IRIs, or if the graph has no
-        labels.
+        Only labels in a preferred language count if ``in_preferred_language``, else labels in any.
+        A predicate of Wikidata also has the labels of the property entity that it stands for. IRIs
+        without such a label are left out. One query is sent, and none without IRIs or in a graph
+        without labels.
         """
         predicates, _ = self._label_usage
         if not iris or not predicates:

@@ -39,10 +39,10 @@ def to_networkx(answer: Answer) -> nx.MultiDiGraph[str]:
 
 
 def _add_node(graph: nx.MultiDiGraph[str], term: Term, labels: Mapping[Term, str]) -> str:
-    """Add the node of a term, unless the graph has it, and return its key.
+    """Add the node of a term to the graph, unless it is there, and return the node's key.
 
-    The key is the JSON form of the term. The node has its text as "id", "entity" or "literal" as
-    "type", and a label.
+    The key is the JSON form of the term. The node's attributes are id (the term's text), type
+    ("literal" or "entity") and label. Control characters are removed from id and label.
     """
     key = json.dumps(term_to_data(term))
     node_type = "entity"
@@ -81,11 +81,11 @@ def to_graphml(answer: Answer) -> str:
 
 
 def to_cypher(answer: Answer) -> str:
-    """Return a CREATE statement for Neo4j that makes the graph of an answer.
+    """Return a CREATE statement for Neo4j that makes the graph of an answer: values and support.
 
-    Texts of the graph occur only within strings, where they cannot be read as Cypher. Returns ""
-    for an answer without values and support. Nodes have the label Entity or Literal, and the edges
-    are all of the type RELATION.
+    Nodes have the label Entity or Literal, and all edges have the type RELATION. Texts of the graph
+    occur only inside of quoted strings, so that they cannot be read as Cypher. Returns "" for an
+    answer without values and support.
     """
     graph = to_networkx(answer)
     if not graph:

@@ -218,12 +218,13 @@ def _load_into_store(store: Store, path: Path, files: Sequence[Path]) -> None:
 def _open_or_build_cache(
     folder: Path, path: Path, files: Sequence[Path], vocabulary: Vocabulary
 ) -> tuple[Store, LabelIndex]:
-    """Open a graph from its folder in the cache. It is built first if it is missing or damaged.
+    """Open a graph's store and label index in the cache; build them first if missing or damaged.
 
-    It is built in a temporary folder and then renamed, so that other processes never see a part of
-    it. Raises GraphFileError as ``open_files`` does, and if the files changed while they were read,
-    and one of _DAMAGED_CACHE_ERRORS if the cache cannot be used. Folders that were left unfinished
-    are removed first.
+    ``folder`` is the graph's folder, named by its fingerprint. Unfinished folders of killed
+    processes are removed before. The graph is built in a temporary folder and then renamed, so that
+    other processes never see a part of it. Raises GraphFileError as ``open_files`` does, and if the
+    files changed while they were read, and one of _DAMAGED_CACHE_ERRORS if the cache cannot be
+    used.
     """
     _remove_stale_folders(folder.parent)
     try:
@@ -273,10 +274,10 @@ def _build_cache(folder: Path, path: Path, files: Sequence[Path], vocabulary: Vo
 
 
 def _move_into_cache(draft: Path, folder: Path) -> tuple[Store, LabelIndex]:
-    """Move the graph of a draft to its folder, and open it there.
+    """Rename the graph folder in ``draft`` to ``folder``, and return what is opened there.
 
-    If there is a folder already, another process was first, and its graph is opened, or it is
-    damaged, and is replaced.
+    If ``folder`` exists, another process was first: its graph is opened and the draft is not used,
+    unless it is damaged. A damaged one is moved into ``draft``, and replaced.
     """
     graph = draft / "graph"
     try:
@@ -291,10 +292,11 @@ def _move_into_cache(draft: Path, folder: Path) -> tuple[Store, LabelIndex]:
 
 
 def _open_cached(folder: Path) -> tuple[Store, LabelIndex]:
-    """Open the store and the label index in a folder of the cache.
+    """Open the store (read-only) and the label index in a folder of the cache.
 
     The checksums of all files are compared first, because opening a damaged store may end the
-    process. Raises ValueError if they differ, and one of _DAMAGED_CACHE_ERRORS.
+    process. Raises ValueError if they differ, FileNotFoundError if there is no such folder, or
+    another of _DAMAGED_CACHE_ERRORS.
     """
     checksums_file = folder / _CHECKSUMS_FILE
     checksums = json.loads(checksums_file.read_text(encoding="utf-8"))
@@ -306,10 +308,10 @@ def _open_cached(folder: Path) -> tuple[Store, LabelIndex]:
 
 
 def _compute_checksums(folder: Path) -> dict[str, int]:
-    """Return the CRC-32 of each file in a folder, by its name.
+    """Return the CRC-32 of each file in a folder and its subfolders, by file name.
 
-    It is meant to find damage by accident, and is several times faster than a digest. The name is
-    without folders. The file with the checksums is left out.
+    The name is without folders. The file with the checksums is left out. CRC-32 finds accidental
+    damage, and is several times faster than a digest.
     """
     checksums: dict[str, int] = {}
     for file in sorted(folder.rglob("*")):

@@ -97,10 +97,10 @@ UNTYPED_CONCAT = re.compile(
 
 
 def describe_unbound_concat(query: str, result: ResultSet) -> str:
-    """Return a warning if a GROUP_CONCAT of a query left its variable unbound in a row.
+    """Return a warning if a GROUP_CONCAT of a query left its variable unbound in a row, else "".
 
-    It concatenates texts only: IRIs must be made texts by STR (SPARQL 1.1, section 18.5.1.7). The
-    first such GROUP_CONCAT is described. Returns "" if there is none.
+    The cause is that GROUP_CONCAT takes texts only: an IRI must be made a text by STR (SPARQL 1.1,
+    section 18.5.1.7). Only a GROUP_CONCAT of a variable alone counts. The first one is described.
     """
     for match in UNTYPED_CONCAT.finditer(query):
         source, variable = match.groups()
@@ -116,10 +116,11 @@ def describe_unbound_concat(query: str, result: ResultSet) -> str:
 
 
 def extract_schema_facts(survey: Survey) -> SchemaFacts:
-    """Return the predicates asserted in one direction only, and the quantities with a unit.
+    """Return the one-way predicates and the quantities with a unit that a survey of a graph shows.
 
-    A predicate counts as one-way if the survey compared it with its reverse and at least one of its
-    triples does not hold in both directions. Each quantity stands once.
+    A predicate is one-way if the survey compared its triples with the reversed ones, and at least
+    one of them does not hold in both directions. Each quantity stands once, in the order of the
+    survey.
     """
     one_way = [predicate for predicate, triples, both in survey.both_ways if both < triples]
     amounts: list[QuantityWithUnit] = []
@@ -156,8 +157,9 @@ def inspect_result(
 ) -> Iterator[Finding]:
     """Yield what is odd about the rows of a SELECT, or about the answer "no" to an ASK.
 
-    More queries are sent for it. Where the graph refuses one, what it is for is left out. Findings
-    on the rows come first, then those on directions and units.
+    ``facts`` are what the survey says on directions and units. Findings on the rows come first,
+    then those on directions and units. Some need queries of their own, which are sent to ``kg``. A
+    finding whose query the graph refuses is left out.
     """
     if isinstance(result, ResultSet):
         yield from _inspect_rows(kg, sparql, result)
@@ -167,10 +169,12 @@ def inspect_result(
 
 
 def _inspect_rows(kg: Graph, sparql: str, result: ResultSet) -> Iterator[Finding]:
-    """Yield what is odd about the rows of a SELECT.
+    """Yield what is odd about the rows of a SELECT, in this order.
 
-    The result was cut by the row limit; it has no rows, or only unbound cells and zeros; a column
-    has empty cells, or numbers as strings; rows are repeated; or a LIMIT cuts among equal rows.
+    The result was cut by the row limit. It has no rows, or only unbound cells and zeros; then the
+    triple patterns to blame follow. A column has empty cells, or only numbers as strings. Rows are
+    repeated. The LIMIT cuts among equal rows. Only a cut, repeated rows and some of the others are
+    marked ``wrong``.
     """
     rows = result.rows
     if result.cut:
@@ -194,10 +198,10 @@ def _inspect_rows(kg: Graph, sparql: str, result: ResultSet) -> Iterator[Finding
 
 
 def _inspect_column(variable: str, cells: Sequence[Term | None]) -> Iterator[Finding]:
-    """Yield whether a column has empty cells, and whether it is all numbers as strings.
+    """Yield a finding if a column has empty cells, and one if all its cells are numbers as strings.
 
-    The finding on empty cells says "wrong" only if all cells are. Nothing is yielded for a column
-    that is full, or has no cells.
+    The first is ``wrong`` only if all cells are empty. Nothing is yielded for a column without
+    cells.
     """
     empty = cells.count(None)
     if empty:
@@ -219,13 +223,13 @@ def _is_number_as_text(term: Term | None) -> bool:
 
 
 def _explain_empty_result(sparql: str, kg: Graph) -> Iterator[Finding]:
-    """Yield which triple patterns leave a query without rows.
+    """Yield findings on the triple patterns and filters that leave a query without rows.
 
-    A pattern that nothing matches is also tried with subject and object exchanged. If all have
-    matches, those are named without which there would be rows, and the filters if they are to
-    blame. This needs a query without OPTIONAL, paths and the like, with at most MAX_PATTERNS
-    patterns; of another one each pattern is only tried alone. Nothing is yielded of a query that
-    cannot be read, and what was found before the graph fails is kept.
+    The first MAX_PATTERNS patterns without a property path are tried one by one. A pattern that
+    nothing matches is reported, and whether it matches with subject and object exchanged. Then
+    those patterns and filters are reported without which there would be rows. This second part is
+    left out for a query with more patterns, with a path, or with something else such as OPTIONAL.
+    Yields nothing if the query cannot be analyzed. Ends early if the graph fails.
     """
     with suppress(GraphError):
         parts = analyze_query(sparql)
@@ -257,10 +261,10 @@ def _explain_empty_result(sparql: str, kg: Graph) -> Iterator[Finding]:
 def _describe_unmatched(
     kg: Graph, patterns: Iterable[TriplePattern], short_names: Mapping[URIRef, str]
 ) -> Iterator[Finding]:
-    """Yield for each pattern that nothing matches it, and whether it holds turned round.
+    """Yield a ``wrong`` finding for each pattern: nothing matches it.
 
-    A pattern is only turned round, with subject and object exchanged, if both are vertices or
-    variables. Each finding says "wrong".
+    It adds whether the pattern holds with subject and object exchanged. That is asked of the graph,
+    and only where both are vertices or variables.
     """
     for pattern in patterns:
         shown = _format_pattern(pattern, short_names, kg)
@@ -287,6 +291,7 @@ def _count_solutions(kg: Graph, where: str) -> int:
 
 
 def _has_match(kg: Graph, pattern: TriplePattern) -> bool:
+    """Return whether the graph has a triple that matches the pattern, by an ASK."""
     where = patterns_to_sparql([pattern])
     return kg.ask(f"ASK {{ {where} }}")
 
@@ -297,7 +302,7 @@ def _choose_short_names(iris: Iterable[URIRef]) -> Mapping[URIRef, str]:
 
 
 def _iris_among(terms: Iterable[str]) -> list[URIRef]:
-    """Return the IRIs among terms in N-Triples form."""
+    """Return the IRIs among terms in N-Triples form, in their order, without the angle brackets."""
     iris = []
     for term in terms:
         if term.startswith("<"):
@@ -306,9 +311,10 @@ def _iris_among(terms: Iterable[str]) -> list[URIRef]:
 
 
 def _format_pattern(pattern: TriplePattern, short_names: Mapping[URIRef, str], kg: Graph) -> str:
-    """Return a triple pattern with each IRI as its short name and its display name in quotes.
+    """Return a triple pattern as text, with the short name and the display name of each IRI.
 
-    The display names are asked of the graph.
+    ``short_names`` must have every IRI of the pattern. The display names are looked up in the
+    graph, and stand in quotes after the short names.
     """
     iris = _iris_among(pattern)
     if not iris:
@@ -326,11 +332,12 @@ def _format_pattern(pattern: TriplePattern, short_names: Mapping[URIRef, str], k
 def _find_ties_at_limit(
     sparql: str, columns: Sequence[str], rows: Sequence[Row], kg: Graph
 ) -> Iterator[Finding]:
-    """Yield the values that rows are ordered by, and whether the LIMIT cuts among equal ones.
+    """Yield what a query's rows are ordered by, and whether its LIMIT cuts among equal rows.
 
-    The query is sent again with a larger LIMIT, and the variable if it was not selected. That is
-    only done for a query that ends with ORDER BY and LIMIT, and has as many rows as this allows.
-    Nothing is yielded of other queries.
+    That is only done for a query that ends with ORDER BY and LIMIT, and has exactly as many rows as
+    the LIMIT. It is sent again with MAX_EXTRA_ROWS more rows; the variable that it orders by is
+    added if it was not selected. Yields nothing for another query, if the graph fails, or if adding
+    the variable splits rows that DISTINCT made one.
     """
     with suppress(GraphError, ValueError):
         query = validate_query(sparql).text
@@ -390,11 +397,13 @@ def _describe_order(
 
 
 def _check_directions_and_units(sparql: str, facts: SchemaFacts, kg: Graph) -> Iterator[Finding]:
-    """Yield matches of one-way predicates in the other direction, and numbers without their unit.
+    """Yield one-way predicates that match in the other direction, and numbers without their unit.
 
-    A predicate is tried in the other direction if the query has it once, between vertices, and has
-    nothing unsupported such as OPTIONAL. Nothing is yielded of a query that cannot be read. A
-    quantity without its unit says "wrong".
+    A predicate of ``facts.one_way`` is tried with subject and object exchanged if the query has it
+    exactly once, between vertices or variables, and has nothing unsupported such as OPTIONAL. The
+    finding gives the number of matches. A quantity of ``facts.amounts`` that is queried without its
+    unit is ``wrong``. Yields nothing if the query cannot be analyzed, and ends early if the graph
+    fails.
     """
     with suppress(GraphError):
         parts = analyze_query(sparql)

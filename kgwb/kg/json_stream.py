@@ -67,9 +67,9 @@ class JsonStream:
             return value
 
     def read_members(self) -> Iterator[str]:
-        """Read an object: yield the name of each member, whose value must then be read.
+        """Read a JSON object: yield the name of each member; the caller must then read its value.
 
-        Raises ValueError, with the position, for what is no object.
+        Raises ValueError, with the position, if what comes next is not an object.
         """
         for _ in self._read_parts_between("{", "}"):
             name = self.read_value()
@@ -83,9 +83,10 @@ class JsonStream:
         return self._read_parts_between("[", "]")
 
     def _read_parts_between(self, opening: str, closing: str) -> Iterator[None]:
-        """Read brackets and the commas in them: yield before each part, which must then be read.
+        """Read an object or an array: yield before each part; the caller must then read that part.
 
-        Nothing is yielded for empty brackets. Raises ValueError if the signs are others.
+        The brackets and the commas are read here. Nothing is yielded for empty brackets. Raises
+        ValueError, with the position, if another character stands where one of these must.
         """
         self._read_sign(opening)
         if self.next_character() == closing:
@@ -135,5 +136,6 @@ class JsonStream:
         return True
 
     def _error(self, problem: str, position: int) -> ValueError:
+        """Return an error with the problem and its place in the whole text, counted from 1."""
         place = self._dropped + position + 1
         return ValueError(f"{problem} at character {place:,}")

@@ -161,9 +161,9 @@ class LabelIndex:
     def _search_any_word(self, text: str, words: Sequence[str], limit: int) -> SearchResult:
         """Return at most ``limit`` vertices whose labels have any of the words, the best first.
 
-        A word that no label has is replaced by words that are spelled like it. The result says "any
-        word", "close spelling" if all words were replaced, or "nothing". A word without a similar
-        one is left out.
+        A word that no label has is replaced by words with a similar spelling; if there is none, it
+        is left out. The result's stage is "any word", "close spelling" if all words were replaced,
+        or "nothing" if no vertex was found.
         """
         spellings = {}
         queries = []
@@ -204,6 +204,7 @@ class LabelIndex:
                 weights[label_id] += weight
 
         def rank(label_id: int) -> tuple[int, float, int]:
+            """Return the sort key of a label: more matched queries, then higher weight, then id."""
             return -counts[label_id], -weights[label_id], label_id
 
         return sorted(counts, key=rank)
@@ -245,11 +246,13 @@ class LabelIndex:
         return names
 
     def _similar_words(self, word: str) -> dict[str, float]:
-        """Return at most five words of the index spelled like this one, and their similarities.
+        """Return the words of the index spelled like this one, with their similarities.
 
-        The most similar comes first. The lengths differ by a third at most. The search ends after
-        SPELLING_SEARCH_TIMEOUT_S, and its result is kept. Without similar words the result is
-        empty.
+        At most _MAX_SIMILAR_WORDS, the most similar first; each similarity is at least
+        MIN_SPELLING_SIMILARITY. The lengths differ by a third of the word's length at most, or by
+        one letter. Words with the same first letter are compared first; the search ends after
+        SPELLING_SEARCH_TIMEOUT_S. The result is cached, up to _MAX_CACHED_SPELLINGS words. It is
+        empty if no word is similar.
         """
         if word in self._spellings:
             return self._spellings[word]
@@ -273,6 +276,7 @@ class LabelIndex:
             )
 
         def rank(pair: tuple[str, float]) -> tuple[float, str]:
+            """Return the sort key of a word and its similarity: similar ones, then by alphabet."""
             spelling, likeness = pair
             return -likeness, spelling
 

@@ -150,10 +150,11 @@ def _scan_schema(store: Store, vocabulary: Vocabulary) -> _SchemaScan:
 
 
 def fact_condition(vocabulary: Vocabulary) -> str:
-    """Return the SPARQL condition that the predicate ?p is that of a fact, in any graph.
+    """Return a SPARQL condition that is true if the predicate ?p is that of a fact.
 
-    It is not so for a predicate that the vocabulary excludes, and for one in the namespaces of RDF,
-    RDFS, OWL and Wikibase themselves.
+    A predicate that the vocabulary excludes, and one in the namespaces of RDF, RDFS, OWL and
+    Wikibase, is not that of a fact. The condition holds for any graph, so it is written without
+    looking at one.
     """
     excluded = ", ".join(map(n3, sorted(vocabulary.excluded_predicates)))
     condition = f"?p NOT IN ({excluded})"
@@ -163,10 +164,10 @@ def fact_condition(vocabulary: Vocabulary) -> str:
 
 
 def _fact_filter(predicates: Iterable[str], vocabulary: Vocabulary) -> str:
-    """Return a FILTER of the triples whose predicate ?p is that of a fact.
+    """Return a SPARQL FILTER that keeps triples whose predicate ?p is that of a fact.
 
-    It names those of the graph's ``predicates`` that are not, which is faster in Oxigraph than
-    ``fact_condition``. If all of them are, the filter is always true.
+    ``predicates`` are all that the graph has. The filter names those of them that are excluded,
+    which is faster in Oxigraph than ``fact_condition``. If none is, the filter is always true.
     """
     excluded = set(map(str, vocabulary.excluded_predicates))
     conditions = []

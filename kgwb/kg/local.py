@@ -145,11 +145,11 @@ class LocalGraph:
         return graph
 
     def _affects_labels(self, triple: Triple) -> bool:
-        """Return whether a muted triple of this graph affects its label index.
+        """Return whether muting a triple changes this graph's label index. An ASK may be sent.
 
-        It does if its predicate is one of labels, types, noise or the schema. It also does if it is
-        the last triple of its predicate, or the last fact about its subject or object: the index
-        names an IRI without a label only where it is used.
+        It does if the predicate is one of labels, types, noise or the schema. It also does if the
+        triple is the last one of its predicate, or the last fact about its subject or object: the
+        index has an IRI without a label only where a fact uses it.
         """
         subject, predicate, object_ = triple
         no_facts = {*self.vocabulary.excluded_predicates, *self.vocabulary.types}
@@ -174,6 +174,7 @@ class LocalGraph:
         """Run an ASK query and return its truth value."""
 
         def read_truth(result: Any, _: float) -> bool:
+            """Return the truth value of Oxigraph's result. The deadline is not needed."""
             return bool(result)
 
         return self._execute_query(query, ("ask",), read_truth)
@@ -205,7 +206,7 @@ class LocalGraph:
         deadline = time.monotonic() + timeout_s
 
         def execute() -> T:
-            """Run the query and read its result, on the thread that this is called on."""
+            """Run the query and return what ``read`` makes of its result, on the same thread."""
             try:
                 # An iterator of Oxigraph may only be dropped by the thread that made it, so it must
                 # not outlive the frames of this thread. They are cleared after an error. This frame
@@ -278,9 +279,9 @@ class _FilteredStore:
 
 
 def find_lost_nodes(store: ox.Store, muted: Triples) -> frozenset[Term]:
-    """Return the subjects and objects of muted triples that are in no other triple of a store.
+    """Return the subjects and objects of muted triples that are left in no other triple of a store.
 
-    A predicate's place does not count.
+    A node that is only a predicate somewhere counts as lost.
     """
     filtered = _FilteredStore(store, muted)
     lost = set()

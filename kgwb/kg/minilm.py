@@ -29,6 +29,7 @@ MAX_BATCH_TOKENS = 2048
 """Tokens that are encoded together. Their intermediate values take some 50 MB."""
 MAX_TEXTS_WITHOUT_THREADS = 64
 """Up to so many texts are encoded on one thread."""
+SENTENCE_ENDS = (". ", "! ", "? ", "\n")
 ERF_SLOPE = 0.3275911
 ERF_COEFFICIENTS = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
 """Constants of the error function in Abramowitz and Stegun, 7.1.26.
@@ -57,17 +58,21 @@ class MiniLM:
         self._tokenizer = Tokenizer.from_str(tokenizer_text)
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(MAX_TOKENS)
+        self._whole_tokenizer = Tokenizer.from_str(tokenizer_text)
+        self._whole_tokenizer.no_padding()
+        self._whole_tokenizer.no_truncation()
 
     def encode(self, texts: Sequence[str]) -> FloatArray:
-        """Return a unit vector of each text, as an array of shape (texts, 384).
+        """Return a unit vector of each text, as an array of shape (texts, 384), in order.
 
-        A text is cut after MAX_TOKENS tokens. Many batches are encoded on several threads. The
-        order is that of the texts.
+        A text is cut after MAX_TOKENS tokens. More than MAX_TEXTS_WITHOUT_THREADS texts are encoded
+        in batches on as many threads as there are cores, else on the calling thread.
         """
         size = self._weights["embeddings.LayerNorm.bias"].size
         vectors = np.empty((len(texts), size), np.float32)
 
         def encode_batch(batch: Sequence[TokenizedText]) -> None:
+            """Compute the vectors of a batch, and write them to their rows of ``vectors``."""
             positions = []
             token_ids = []
             for position, ids in batch:
@@ -88,11 +93,20 @@ class MiniLM:
                     list(pool.map(encode_batch, batches))
         return vectors
 
-    def _make_batches(self, texts: Sequence[str]) -> list[list[TokenizedText]]:
-        """Tokenize texts, and group those with the same number of tokens.
+    def split(self, text: str) -> list[str]:
+        """Return the parts of a text that are encoded whole, in order; the text if it is short.
 
-        A batch has at most MAX_BATCH_TOKENS tokens, or one text. Texts of one length need no
-        padding.
+        Each has at most MAX_TOKENS tokens with the two that stand around a text. A part ends after
+        a sentence if one ends in its second half, else after a blank or a token.
+        """
+        offsets = self._whole_tokenizer.encode(text, add_special_tokens=False).offsets
+        return split_at_tokens(text, offsets, MAX_TOKENS - 2)
+
+    def _make_batches(self, texts: Sequence[str]) -> list[list[TokenizedText]]:
+        """Tokenize texts, and group them into batches whose texts have the same number of tokens.
+
+        A text stands in its batch with its position. A batch has at most MAX_BATCH_TOKENS tokens in
+        all, or is one text. Texts of equal length need no padding.
         """
         by_length: dict[int, list[TokenizedText]] = defaultdict(list)
         for position, text in enumerate(texts):
@@ -151,6 +165,10 @@ class MiniLM:
         shape = (texts, -1, self._heads, head_size)
 
         def project(part: str) -> FloatArray:
+            """Return one of query, key and value of each token, by text and attention head.
+
+            The shape is (texts, heads, tokens, head size).
+            """
             projected = self._apply_dense(states, f"{name}.{part}")
             by_head = projected.reshape(shape)
             return by_head.swapaxes(1, 2)
@@ -211,10 +229,9 @@ def map_weights(file: Path) -> dict[str, Any]:
 
 
 def gelu(values: FloatArray) -> FloatArray:
-    """Return the GELU of each value: it times the share of a standard normal distribution below it.
+    """Return x * P(X <= x) for each value x, where X is standard normal, as a new array.
 
-    The share is computed from the error function's approximation by a polynomial. The values are
-    not changed.
+    The probability is computed from a polynomial approximation of the error function.
     """
     sizes = np.abs(values) * np.float32(0.5**0.5)
     slope = np.float32(ERF_SLOPE)
@@ -227,3 +244,29 @@ def gelu(values: FloatArray) -> FloatArray:
     result *= values
     result /= np.float32(2)
     return result
+
+
+def split_at_tokens(text: str, offsets: Sequence[tuple[int, int]], max_tokens: int) -> list[str]:
+    """Return the parts of a text that have at most ``max_tokens`` of its tokens, in order.
+
+    ``offsets`` has where each token begins and ends. A part ends after a sentence if one ends in
+    its second half, else after a blank there, else before a token. Together, the parts are the
+    text.
+    """
+    parts = []
+    start = 0
+    first = 0
+    while len(offsets) - first > max_tokens:
+        end = offsets[first + max_tokens][0]
+        middle = offsets[first + max_tokens // 2][0]
+        for marks in (SENTENCE_ENDS, (" ",)):
+            last_end = max(text.rfind(mark, middle, end) + len(mark) for mark in marks)
+            if last_end > middle:
+                end = last_end
+                break
+        while first < len(offsets) and offsets[first][0] < end:
+            first += 1
+        parts.append(text[start:end])
+        start = end
+    parts.append(text[start:])
+    return parts

@@ -65,23 +65,19 @@ def rewrite_without(
 ) -> str:
     """Return a query whose result is that of ``query`` on the graph without some triples.
 
+    ``query`` is returned as it is if none of its patterns could match one of the triples. Otherwise
+    FILTERs and subqueries are added. A SERVICE clause asks another graph and stays as it is.
+
     ``has_distinct_paths`` says that the engine finds each pair of nodes once on a path with "|", as
     Oxigraph does. By the SPARQL standard it finds a pair once on each of its ways. ``lost_nodes``
     are the subjects and objects that the graph has only in those triples. None means unknown: then
     all their subjects and objects may be such nodes.
 
-    It is the same query if no pattern of it could match one of them. A SERVICE clause asks another
-    graph and stays as it is.
-
-    Raises the errors of ``validate_query``, and QueryError if the query cannot be rewritten:
-
-    - a DESCRIBE;
-    - a path with * + ? or ! over the predicate of such a triple;
-    - a path that may match a lost node with itself, as ``?x :p* ?y`` does, because it could not be
-      left out;
-    - a blank node that stands in several groups;
-    - ``SELECT *`` where a group of patterns has blank nodes or paths but no variable, if no other
-      group has a variable, or if there is a SERVICE.
+    Raises the errors of ``validate_query``, and QueryError if the query cannot be rewritten. That
+    is a DESCRIBE; a path with * + ? or ! over the predicate of such a triple; a path that may match
+    a lost node with itself, as ``?x :p* ?y`` does; a blank node that stands in several groups; and
+    ``SELECT *`` where a group of patterns has blank nodes or paths but no variable, if no other
+    group has a variable, or if there is a SERVICE.
     """
     if not triples:
         return query
@@ -156,6 +152,7 @@ def _count_patterns(query: ValidatedQuery) -> int:
 
 
 def _cannot_mute_error(why: str, hint: str = _REWRITE_HINT) -> QueryError:
+    """Return the error for a query that cannot be rewritten, with the reason ``why``."""
     return QueryError(f"a muted triple cannot be kept out of this query: {why}", hint=hint)
 
 
@@ -175,11 +172,10 @@ def _replace_parts(text: str, replacements: Iterable[tuple[int, int, str]]) -> s
 
 
 def _expand_stars(prologue: str, text: str, tokens: Sequence[Token]) -> list[tuple[int, int, str]]:
-    """Return the position of each ``SELECT *``, with the variables that it selects in its place.
+    """Return what replaces the "*" of each ``SELECT *``: start, end, and the selected variables.
 
-    A ``COUNT(*)`` stays as it is.
-
-    Raises QueryError for a ``SELECT *`` over a group that has no variable.
+    The variables are written "?a ?b". A ``COUNT(*)`` stays as it is. Raises QueryError for a
+    ``SELECT *`` over a group that has no variable.
     """
     stars = []
     previous_words = ("", "")
@@ -198,10 +194,10 @@ def _expand_stars(prologue: str, text: str, tokens: Sequence[Token]) -> list[tup
 
 
 def _find_end_of_select(tokens: Sequence[Token]) -> int:
-    """Return where a SELECT ends, of whose clauses these are the tokens, and more.
+    """Return the position in the query's text at which a SELECT ends.
 
-    It ends before the bracket that closes the group around it, else at the end of the query.
-    Returned is a position in the text of the query.
+    ``tokens`` are those from its beginning to the end of the query. A subquery ends before the "}"
+    that closes the group around it, any other SELECT at the last token.
     """
     depth = 0
     for token in tokens:
@@ -215,11 +211,11 @@ def _find_end_of_select(tokens: Sequence[Token]) -> int:
 
 
 def _variables_in_scope(query: str) -> list[str]:
-    """Return the variables that a ``SELECT *`` selects, each as "?name".
+    """Return the variables that the ``SELECT *`` of a query selects, each as "?name".
 
-    Oxigraph is asked, as rdflib also lists variables that stand only in a FILTER. The query is not
-    evaluated for that. Raises QueryError if Oxigraph does not read it, or if it has a SERVICE,
-    which must not be asked.
+    Oxigraph parses the query for this, on an empty graph, because rdflib also lists variables that
+    stand only in a FILTER. Raises QueryError if Oxigraph cannot parse it, and if it has a SERVICE,
+    because Oxigraph could call that.
     """
     if re.search(r"\bSERVICE\b", query, re.IGNORECASE):
         raise _cannot_mute_error("SELECT * stands over a SERVICE")
@@ -236,9 +232,9 @@ def _variables_in_scope(query: str) -> list[str]:
 def _find_triples_blocks(tokens: Sequence[Token]) -> list[tuple[int, int]]:
     """Return the start and end of each block of triple patterns in the text of a query.
 
-    A block is triple patterns with nothing else between them. The templates of CONSTRUCT, the data
-    of VALUES and the inside of SERVICE are not patterns of the graph, and have no blocks. They come
-    in the order of the query. Each is a pair of positions, without the braces.
+    A block is a run of triple patterns with nothing else between them, without the braces around
+    it. The blocks come in the order of the query. The template of a CONSTRUCT, the data of VALUES
+    and the inside of a SERVICE are not patterns of the graph, and have no blocks.
     """
     blocks = []
     block = []
@@ -332,10 +328,12 @@ class _TriplesBlock:
         self._variable_count = 0
 
     def rewrite(self, text: str) -> str:
-        """Return the block as SPARQL. ``text`` is how it stands in the query.
+        """Return the block as SPARQL that does not match the muted triples.
 
-        It is unchanged if no pattern could match a muted triple. Otherwise FILTERs follow it, or it
-        becomes a subquery if such a pattern has a blank node or a path.
+        ``text`` is the block as it stands in the query. It is unchanged if no pattern could match a
+        muted triple. Otherwise FILTERs follow it, or the whole block becomes a subquery if such a
+        pattern has a blank node or a path. Raises QueryError for a path that may match a lost node
+        with itself, and as ``_rewrite_as_subquery`` does.
         """
         for pattern in self.patterns:
             self._check_empty_path(pattern)
@@ -348,10 +346,11 @@ class _TriplesBlock:
         return " ".join(dict.fromkeys(parts))
 
     def _rewrite_as_subquery(self, text: str) -> str:
-        """Return the block as a subquery that has variables in place of its blank nodes.
+        """Return the block as a subquery that has new variables in place of its blank nodes.
 
-        It selects the variables of the block, or the number 1 if there are none. Raises QueryError
-        if a blank node also stands in another group: there it would have to be the same variable.
+        It selects the block's own variables, or the number 1 if there are none;
+        ``has_constant_column`` says so then. Raises QueryError if a blank node also stands in
+        another group, because it would have to be the same variable there.
         """
         for label in re.findall(r"_:[\w.-]*\w", text):
             whole_label = re.escape(label) + r"\b"
@@ -383,7 +382,7 @@ class _TriplesBlock:
         return f"(1 AS {variable.n3()})"
 
     def _new_variable(self) -> Variable:
-        """Return ?hidden_1, ?hidden_2 and so on, without those that the query has."""
+        """Return ?hidden_1, ?hidden_2 and so on: the next name that the query does not have."""
         self._variable_count += 1
         while f"hidden_{self._variable_count}" in self.query:
             self._variable_count += 1
@@ -457,11 +456,12 @@ class _TriplesBlock:
         return node.value is not None and node.value == term.value
 
     def _rewrite_pattern(self, subject: Any, predicate: Any, object_: Any) -> str:
-        """Return a pattern without blank nodes as SPARQL with its FILTERs.
+        """Return a pattern without blank nodes as SPARQL, followed by its FILTERs.
 
-        A path that may take a muted triple is written as its steps. Raises QueryError if it cannot
-        be: its length is not fixed, or it is negated. Where the engine finds each pair of nodes once
-        on a path with "|", so does the subquery that stands for the path.
+        A path that may use a muted triple is written out: "^a" as the reversed pattern, "a|b" as a
+        UNION, "a/b" as one pattern for each step. Where the engine finds each pair of nodes once on
+        a path with "|", the UNION is a SELECT DISTINCT. Raises QueryError for a path with *, +, ?
+        or !.
         """
         pattern = (subject, predicate, object_)
         if not isinstance(predicate, Path) or not self._may_match_muted(pattern):

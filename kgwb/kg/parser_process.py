@@ -52,7 +52,10 @@ class _LimitedOutput:
         self.remaining_bytes = max_bytes
 
     def write(self, data: bytes) -> int:
-        """Write bytes. Raises MemoryError if they are more than the limit leaves."""
+        """Write bytes to standard output, and return how many.
+
+        Raises MemoryError, and writes nothing, if they are more than the limit leaves.
+        """
         self.remaining_bytes -= len(data)
         if self.remaining_bytes < 0:
             raise MemoryError
@@ -63,10 +66,10 @@ class _LimitedOutput:
 
 
 def set_resource_limit(name: str, limit: int) -> None:
-    """Set a limit of this process, named as in ``resource``, within what the system allows.
+    """Set a limit of this process, such as "RLIMIT_AS", at most to what the system allows.
 
-    Windows has no such limits, and macOS refuses some. They are left as they are: a crash still
-    ends only this process.
+    The limit is left as it is on Windows, which has none, and where the system refuses it, as macOS
+    does for some.
     """
     if resource is None:
         return
@@ -89,7 +92,11 @@ class _ProcessorTime:
         self._limit_s = math.inf
 
     def limit(self, limit_s: float) -> None:
-        """End the process when it has used so many seconds since its start. The last limit counts."""
+        """End the process when it has used ``limit_s`` seconds of processor time since its start.
+
+        A later call replaces the limit. Where the system has no such limit, a thread watches the
+        time.
+        """
         is_watched = self._limit_s < math.inf
         self._limit_s = limit_s
         if resource is not None:
@@ -118,10 +125,11 @@ def _convert_to_nquads(
 ) -> None:
     """Write the triples of a file to standard output as N-Quads, within limits.
 
-    A file whose name ends in ".gz" is unpacked. The mark at the start of UTF-8 files is skipped.
-    Raises SyntaxError, MemoryError, OSError or ValueError for a file that cannot be read or
-    parsed, and EOFError, zlib.error or gzip.BadGzipFile for a broken .gz file. The process ends if it
-    needs more processor time than ``processor_s``.
+    The limits are bytes of memory, bytes of output, and ``processor_s`` seconds of processor time
+    from now, after which the process ends. A file whose name ends in ".gz" is unpacked, and a byte
+    order mark of UTF-8 skipped. Raises SyntaxError for a file that does not parse or is UTF-16,
+    MemoryError above a limit, OSError or ValueError, and EOFError, zlib.error or gzip.BadGzipFile
+    for a broken .gz file.
     """
     set_resource_limit("RLIMIT_AS", memory_bytes)
     _processor_time.limit(time.process_time() + processor_s)
@@ -148,7 +156,7 @@ def _report(**data: Any) -> None:
 
 
 def _try_memory_limit(memory_bytes: int) -> int:
-    """Limit the memory of this process, and return 0 if it then cannot take twice as much, else 1."""
+    """Limit this process's memory; return 0 if twice as much can then not be allocated, else 1."""
     set_resource_limit("RLIMIT_AS", memory_bytes)
     try:
         bytearray(2 * memory_bytes)

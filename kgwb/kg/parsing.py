@@ -133,13 +133,13 @@ def _parser_job(source: RdfSource, max_counted_bytes: int) -> tuple[Any, ...]:
 
 
 def _last_report(lines: Iterable[bytes], exit_code: int) -> dict[str, Any]:
-    """Return the reports of the parser, merged into one.
+    """Return the reports of the parser process, merged into one dict.
 
-    It has "source", the number of the source that was begun last, and "done" if all were parsed. An
-    error has "message" and perhaps "line" and "column". If the parser reported no error, the
-    message is TOO_SLOW_MESSAGE for a process whose processor time was over, EXPANSION_MESSAGE for
-    one that another signal ended (on Windows, an exception of the system), else it has the exit
-    code. The code does not show whether the parser was killed: it is 0 where SIGCHLD is ignored.
+    Of each key the last value counts. "source" is the number of the source that was begun last, and
+    "done" is there only if all were parsed. An error has "message" and perhaps "line" and "column".
+    If the parser reported no error, "message" is TOO_SLOW_MESSAGE for a process whose processor
+    time was over, EXPANSION_MESSAGE for one that another signal ended (on Windows, an exception of
+    the system), else it names the exit code. Lines that are not JSON objects are ignored.
     """
     message = f"the parser ended with {exit_code}"
     if exit_code < 0 or exit_code >= FIRST_WINDOWS_EXCEPTION:

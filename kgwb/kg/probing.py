@@ -34,13 +34,14 @@ _log = logging.getLogger("kgwb")
 def choose_dialect(client: SparqlClient) -> Dialect:
     """Return the dialect for an endpoint: the remembered one, else the first that finds a label.
 
-    The engines that the URL or the server's name suggests are probed first. ``generic``, which
-    needs no full-text index, is chosen if no other dialect finds the label. That an engine accepts
-    a query proves nothing: the index may be off, empty, or not for labels, and to an engine that
-    does not know a search predicate it is an ordinary predicate without triples.
+    A label is taken from the graph and searched for in each dialect; those that the URL or the
+    server's name suggest come first. That an engine accepts a query proves nothing: the index may
+    be off, empty, or not for labels. If no search finds the label, ``generic`` is chosen, which
+    needs no full-text index.
 
-    The choice is remembered in the cache folder, except where the graph has no label to probe with.
-    Raises GraphError if the endpoint fails. A remembered choice lasts DIALECT_CACHE_LIFETIME_S.
+    The choice is kept in the cache folder for DIALECT_CACHE_LIFETIME_S, except where the graph has
+    no label to search for. ``selection_reason`` of the result says why it was chosen. Raises
+    GraphError if the endpoint fails.
     """
     digest = hashlib.sha256(client.identity.encode())
     name = f"{digest.hexdigest()}.json"
@@ -87,10 +88,10 @@ def _remember(file: Path, identity: str, dialect: Dialect) -> None:
 
 
 def _find_probe_label(client: SparqlClient) -> str:
-    """Return a label of the graph to search for, in a preferred language if there is one.
+    """Return a label of the graph to search for in each dialect; "" if none is suitable.
 
-    Of the first MAX_PROBE_LABELS labels, it is the one with the most words to probe with, then the
-    shortest. Returns "" if no label has such a word.
+    MAX_PROBE_LABELS labels in the preferred languages are read, and if none of them is suitable, as
+    many in any language. The one with the most words to search for is returned, then the shortest.
     """
     predicates = values_clause("?p", client.vocabulary.labels)
     languages = ", ".join(map(string_literal, client.vocabulary.languages))
@@ -114,6 +115,7 @@ def _probe_words(label: str) -> list[str]:
 
 
 def _probe_quality(label: str) -> tuple[int, int, str]:
+    """Return a sort key: the greatest label has the most probe words, then the fewest letters."""
     words = _probe_words(label)
     return len(words), -len(label), label
 
@@ -140,8 +142,9 @@ def _dialects_to_probe(client: SparqlClient) -> list[Dialect]:
 def _finds_label(client: SparqlClient, dialect: Dialect, label: str) -> bool:
     """Return whether a search in a dialect finds a label with all the probe words of this one.
 
-    A search that fails finds nothing, unless the endpoint then fails for an ordinary query, too:
-    this raises GraphError. Raises GraphTimeoutError if the search takes too long.
+    A search that the endpoint refuses finds nothing. Then an ordinary query is sent as well, which
+    raises GraphError if the endpoint fails for it, too. Raises GraphTimeoutError if the search
+    takes too long.
     """
     words = _probe_words(label)
     try:
@@ -177,12 +180,12 @@ def search_labels(
     *,
     require_valid_text: bool = True,
 ) -> tuple[LabelledVertices, str] | None:
-    """Search the labels of an endpoint in a dialect.
+    """Search the labels of an endpoint in a dialect, in one stage of a search.
 
     ``words`` are those of ``text``, in lower case, at least one. A dialect without a pattern
-    searches for the text, by an API. Returns the vertices with the labels that matched, at most
-    ``limit``, and the query or URL that was sent; None if the dialect has no such stage.
-    ``require_valid_text`` is as for ``SparqlClient.select_complete``.
+    searches for ``text`` by Wikibase's API. Returns pairs of an IRI and the label that matched, at
+    most ``limit``, with the query or URL that was sent. Returns None if the dialect has no such
+    stage. ``require_valid_text`` is as for ``SparqlClient.select_complete``.
     """
     if not dialect.pattern:
         if stage != "all words":
@@ -199,9 +202,9 @@ def search_labels(
 
 
 def labelled_vertices(result: ResultSet) -> LabelledVertices:
-    """Return the rows of a result with the columns vertex and label.
+    """Return pairs of vertex and label, both as strings, from a result with these two columns.
 
-    Rows without a label are left out, and those whose IRI could not be written in a query.
+    Rows without a label are left out, and rows whose vertex is not an IRI that a query could hold.
     """
     vertices: LabelledVertices = []
     for vertex, label in result.rows:

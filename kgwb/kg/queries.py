@@ -79,12 +79,12 @@ class Description(NamedTuple):
 
 
 def describe_vertices(kg: Graph, iris: Sequence[URIRef]) -> dict[URIRef, Description]:
-    """Return the types and the description of each vertex.
+    """Return the types and the description of each vertex, by its IRI.
 
-    One query is sent, and one request for the names of the types. Of several descriptions, the one
-    in the most preferred language is returned, then that of the first predicate for descriptions in
-    the vocabulary. The names of the types are sorted by the IRIs of the types, each once. A vertex
-    without description has "".
+    One query is sent, and one request for the names of the types. The types are their names, each
+    once, sorted by the IRIs of the types. Of several descriptions, the one in the most preferred
+    language is returned, then that of the first predicate for descriptions in the vocabulary. A
+    vertex without a description has "".
     """
     if not iris:
         return {}
@@ -119,8 +119,8 @@ def describe_vertices(kg: Graph, iris: Sequence[URIRef]) -> dict[URIRef, Descrip
 def count_degrees(kg: Graph, iris: Sequence[URIRef], limit: int) -> dict[URIRef, int]:
     """Return how many triples have each vertex as subject or object, counted up to ``limit``.
 
-    A triple with the vertex in both places counts twice. One query is sent for all vertices. Each
-    direction counts, and so do labels and types. A vertex without triples has 0.
+    All triples count, labels and types too. A triple with the vertex in both places counts twice.
+    One query is sent for all vertices. A vertex without triples has 0.
     """
     if not iris:
         return {}
@@ -167,12 +167,12 @@ def find_predicates(kg: Graph, *vertices: URIRef | Literal) -> tuple[tuple[URIRe
 
 
 def find_label_usage(kg: Graph) -> tuple[tuple[URIRef, ...], tuple[str, ...]]:
-    """Return the label predicates that the graph uses and the languages of its labels.
+    """Return the label predicates that the graph uses, and the languages of its labels.
 
-    Both are empty if it uses none. Two queries are sent, both with a limit. The languages ("" for
-    labels without a language) are all that the labels have, the most frequent first. If there are
-    more labels or languages than the limits, they are the preferred languages of the vocabulary and
-    then the most frequent ones of the labels that were read.
+    The predicates are in the order of the vocabulary, the languages from frequent to rare ("" for
+    labels without a language). Both are empty if no label predicate is used. MAX_SAMPLED_LABELS
+    labels of each predicate are read, and MAX_LANGUAGES languages. If a limit was reached, the
+    preferred languages of the vocabulary come first. At most two queries are sent.
     """
     vocabulary = kg.vocabulary
     values = values_clause("?p", vocabulary.labels)
@@ -258,12 +258,12 @@ def find_triples(
     objects: Sequence[Term],
     max_triples: int,
 ) -> tuple[list[Triple], bool]:
-    """Return triples, sorted by their text, and whether they are all.
+    """Return triples, sorted by their text, and whether these are all there are.
 
-    They are not all if the query returned ``max_triples``. A triple has one of the subjects, one of
-    the predicates and one of the objects; an empty sequence allows any term. Triples with blank
-    nodes are left out. If no predicates are given, so are labels, descriptions and noise, but not
-    types.
+    A triple has one of the subjects, one of the predicates and one of the objects; an empty
+    sequence allows any term. One query with a LIMIT of ``max_triples`` is sent; they are not all if
+    it returned as many. Triples with blank nodes are left out. If no predicates are given, labels,
+    descriptions and noise are left out, but not types.
     """
     values = ""
     for name, terms in (("s", subjects), ("p", predicates), ("o", objects)):
@@ -302,10 +302,11 @@ def find_values_containing(
 ) -> tuple[ValueMatch, ...]:
     """Return the values of the predicates that contain a name as whole words, the shortest first.
 
-    A literal is compared by its text and an IRI by its local part, both in normal form.
-    MAX_VALUE_MATCHES values that contain the name in lower case, with spaces for "_" and "-", are
-    read. Empty for a name of one letter. Each value has its predicate and how many triples have it.
-    Blank nodes are left out. One query is sent.
+    Each value comes with its predicate and the number of triples that have it. A literal is
+    compared by its text and an IRI by its local part, both in normal form (see ``normalize``). The
+    graph is asked for MAX_VALUE_MATCHES values that contain the name in lower case, with spaces for
+    "_" and "-". Blank nodes are left out. Empty, without a query, for a name of fewer than two
+    letters.
     """
     normal_name = normalize(name)
     if not predicates or len(normal_name) < 2:
@@ -385,14 +386,15 @@ def explain_empty_result(
 ) -> EmptyResultCause:
     """Return which patterns of a conjunctive query are the reason that it has no rows.
 
-    These are the patterns, or all filters together, without which the query has rows, and the
-    patterns without any match. A pattern is tried without only if all others have matches. Sends at
-    most two ASK queries for each pattern, and two more. Raises a GraphError if the graph cannot be
-    queried. Equal patterns count once. For a query that has rows, ``is_empty`` is False and nothing
-    is named.
+    ``unmatched_patterns`` are the patterns that match nothing alone. ``blocking_patterns`` are the
+    patterns, and all filters together as one text, without which the query would have rows; a
+    pattern is tried only if all others have matches. For a query that has rows, ``is_empty`` is
+    False and nothing is named. Equal patterns count once. Sends at most two ASK queries for each
+    pattern, and two more. Raises a GraphError if the graph cannot be queried.
     """
 
     def has_rows(patterns: Sequence[TriplePattern], filters: str = "") -> bool:
+        """Return whether the graph has a solution of the patterns and filters, by an ASK."""
         where = patterns_and_filters_to_sparql(patterns, filters)
         return kg.ask(f"ASK {{ {where} }}")
 

@@ -168,6 +168,7 @@ def error_at(text: str, position: int, problem: str, hint: str = SYNTAX_HINT) ->
 
 
 def _line_and_column(text: str, position: int) -> str:
+    """Return "at line L, column C" for a position in a text; both are counted from 1."""
     line = text.count("\n", 0, position) + 1
     last_line_break = text.rfind("\n", 0, position)
     column = position - last_line_break

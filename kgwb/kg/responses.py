@@ -106,10 +106,10 @@ class EndpointResponse:
         return self._check_table(data, rows)
 
     def _check_table(self, data: Mapping[str, Any], rows: _Rows[Any]) -> tuple[str, ...]:
-        """Return the variables that a result names, after its rows were read.
+        """Return the variables that a SELECT result names, and check what was read of its rows.
 
-        Raises GraphError if the variables are no list of names, the rows no list of objects, or a
-        row could not be parsed.
+        Raises GraphError if the variables are not a list of names, the rows not a list of objects,
+        or if a row could not be parsed.
         """
         try:
             names = data["head"]["vars"]
@@ -194,7 +194,7 @@ class _Rows(Generic[T]):
         self.clear()
 
     def clear(self) -> None:
-        """Forget all rows, as if none had been added."""
+        """Remove all rows, with their count, names and problem, as if none had been added."""
         self.parsed: list[T] = []
         self.count = 0
         self.names: set[str] = set()
@@ -224,10 +224,11 @@ class _Rows(Generic[T]):
 
 
 def _read_member(stream: JsonStream, name: str, rows: _Rows[Any]) -> Any:
-    """Return the value of a member of a reply. The rows in it are added to ``rows``.
+    """Return the value of a member of a reply; "results" without its rows.
 
-    Rows are the list "bindings" in the member "results". Of several such lists the last counts, as
-    in ``json``.
+    The rows are the list "bindings" in "results". They are added to ``rows`` one by one, so that
+    they are never in memory together as JSON, and an empty list stands in their place. A second
+    such list replaces the first, as in ``json``.
     """
     if name != "results" or stream.next_character() != "{":
         return stream.read_value()
@@ -252,6 +253,7 @@ def _decode_in_parts(body: bytes, errors: str) -> Iterator[str]:
 
 
 def _is_list_of_texts(value: object) -> bool:
+    """Return whether a value is a list in which every item is a str; an empty list is one."""
     if not isinstance(value, list):
         return False
     return all(isinstance(item, str) for item in value)

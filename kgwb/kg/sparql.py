@@ -171,10 +171,11 @@ def validate_query(
 
 
 def _check_characters(query: str) -> None:
-    """Raise QueryError for a lone surrogate, and for an escape that engines could read differently.
+    """Raise QueryError, with line and column, for characters that engines may read differently.
 
-    Some engines expand codepoint escapes before they read tokens, others afterwards. Only escapes
-    that mean the same in both cases are accepted.
+    These are half a surrogate pair, an escape such as u0041 that follows an escaped backslash, and
+    an escape for a character that may end a string or an IRI. Some engines expand escapes before
+    they read tokens, others afterwards.
     """
     surrogate = LONE_SURROGATE.search(query)
     if surrogate:
@@ -209,7 +210,7 @@ def _may_end_token(codepoint: int) -> bool:
 
 
 def _tokens_after(tokens: Sequence[Token], keyword: str) -> list[Token]:
-    """Return each token that directly follows the keyword, in order.
+    """Return each token that directly follows a keyword, in order.
 
     ``keyword`` is in upper case; the query may have it in any case.
     """
@@ -237,8 +238,9 @@ def _find_undeclared_prefixes(tokens: Sequence[Token]) -> tuple[str, ...]:
 def _find_unsafe_function(tokens: Sequence[Token]) -> str:
     """Return the name of the first called function that may do more than read; "" if none may.
 
-    That is a function (a name or an IRI before "(") whose IRI is not in http:, https:, urn: or
-    tag:, except those of Virtuoso that are known to read only.
+    A function is a name or an IRI before "(". It may do more if its IRI is not in http:, https:,
+    urn: or tag:, or if its prefix is "bif" or "sql", which Virtuoso knows without a declaration.
+    Those in _READ_ONLY_FUNCTION are known to read only.
     """
     unsafe_prefixes = {"bif", "sql"}  # Virtuoso knows these without a declaration
     for keyword, declared, iri in zip(tokens, tokens[1:], tokens[2:], strict=False):
@@ -274,12 +276,11 @@ def _parse(tokenized: TokenizedQuery) -> ValidatedQuery:
 def _parse_skeleton(skeleton: str) -> ValidatedQuery:
     """Return what all queries with a skeleton share: form, variables, number of SERVICE clauses.
 
-    A skeleton has placeholders for strings, IRIs and numbers. The query is not sent anywhere.
-    ``accepts_limit`` is False for an ASK, and for a query that has a LIMIT or a VALUES clause at its
-    end.
-
-    Raises one of PARSE_ERRORS. The cache matters: agents send many queries of few skeletons, and a
-    parse takes about 2 ms.
+    A skeleton is a query with placeholders for strings, IRIs and numbers. Nothing is sent.
+    ``accepts_limit`` is False for an ASK, and for a query that has a LIMIT or a VALUES clause at
+    its end. ``is_monotonic`` is False where a larger graph could give fewer rows: with ORDER BY and
+    LIMIT, an aggregate, or a negation. Raises one of PARSE_ERRORS. Results are cached, because a
+    parse takes about 2 ms and agents send many queries of few skeletons.
     """
     with exclusive_parser():
         query = parseQuery(skeleton)[1]
@@ -365,6 +366,10 @@ def _locate_error(text: str, undeclared_prefixes: Sequence[str]) -> tuple[int, s
 
 
 def _permission_error(what: str) -> QueryRefusedError:
+    """Return the error for a query that needs ``allow_service=True``.
+
+    ``what`` says what the query does, as in "asks another endpoint".
+    """
     hint = "open the graph with allow_service=True to allow it"
     return QueryRefusedError(f"the query {what}", hint=hint)
 
@@ -388,10 +393,9 @@ class QueryClauses:
 def split_clauses(query: str) -> QueryClauses:
     """Return the outermost parts of a SELECT or ASK, as they are written, without comments.
 
-    They are the prologue, the dataset (FROM), the inside of WHERE, what follows it, and the aliases
-    "expression AS ?name" of the SELECT.
-
-    Raises the errors of ``validate_query``.
+    ``prologue`` is all before SELECT or ASK, ``dataset`` the FROM clauses, ``where`` the inside of
+    the outermost braces, and ``modifiers`` all after them. ``aliases`` are the pairs (expression,
+    ?name) of "(expression AS ?name)" outside of WHERE. Raises the errors of ``validate_query``.
     """
     text = validate_query(query, "select", "ask").text
     first: dict[str, int] = {}

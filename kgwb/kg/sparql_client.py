@@ -62,11 +62,13 @@ class SparqlClient:
     def select_complete(
         self, query: str, allowed_service_iri: str = "", *, require_valid_text: bool = False
     ) -> ResultSet:
-        """Run a SELECT query whose result is used in a way that cannot show that rows are missing.
+        """Run a SELECT query whose rows must not be partial, and return them.
 
-        ``allowed_service_iri`` is as for ``validate_query``. With ``require_valid_text``, bytes
-        that are not UTF-8 raise GraphError instead of being replaced. Raises GraphTimeoutError if
-        the endpoint ran out of time, even if it sent rows. The row limit still cuts the result.
+        It is for results that are used where nothing could show that rows are missing. Raises
+        GraphTimeoutError if the endpoint ran out of time, even if it sent rows. The row limit still
+        cuts the result, which is then marked as cut. ``allowed_service_iri`` is as for
+        ``validate_query``. With ``require_valid_text``, bytes that are not UTF-8 raise GraphError
+        instead of being replaced.
         """
         request, reply = self._validate_and_send(query, ("select",), allowed_service_iri)
         if require_valid_text:

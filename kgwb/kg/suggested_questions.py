@@ -32,13 +32,13 @@ class SuggestedQuestion(NamedTuple):
 
 
 def suggest_questions(kg: Graph, survey: Survey) -> Iterator[SuggestedQuestion]:
-    """Yield questions "What is the PREDICATE of THING?" with one of the right answers each.
+    """Yield questions "What is the PREDICATE of THING?", each with one of its right answers.
 
-    They are about things of the largest classes that many triples describe, and that no other thing
-    has the name of. First comes one question about each class, then another predicate of each. A
-    system may still be unable to answer one, so run it before you show it.
-
-    Questions whose query the graph refuses are left out.
+    They are about things of the largest classes. A thing has many triples, and a name that no other
+    thing has. First comes one question about each class, then one with another predicate for each,
+    up to MAX_PREDICATES rounds. Queries are sent as the questions are taken; a question whose query
+    the graph refuses is left out. A system may still be unable to answer one, so run it before
+    showing it.
     """
     names = dict(survey.names)
     types = "|".join(map(n3, kg.vocabulary.types))
@@ -57,18 +57,19 @@ def suggest_questions(kg: Graph, survey: Survey) -> Iterator[SuggestedQuestion]:
 
 
 def _choose_predicates(kg: Graph, survey: Survey) -> Iterator[tuple[int, ClassSurvey, URIRef]]:
-    """Yield the predicates to ask for, with a round number from 0 and their class.
+    """Yield the predicates to ask for: the number of the round from 0, the class, the predicate.
 
-    A round has one predicate of each of the MAX_CLASSES largest classes. Classes whose instances
-    have labels come first. Labels, descriptions, noise and predicates with NON_NOUN_ENDINGS are
-    left out. A round leaves out classes that have no further predicate. There are MAX_PREDICATES
-    rounds.
+    There are MAX_PREDICATES rounds. Each has the next predicate of each of MAX_CLASSES classes,
+    largest first, but classes whose instances have labels before others. A class without a further
+    predicate is left out of a round. Labels, descriptions, noise and predicates with
+    NON_NOUN_ENDINGS are not asked for.
     """
     names = dict(survey.names)
     labels = set(kg.vocabulary.labels)
     hidden = kg.vocabulary.excluded_predicates
 
     def lacks_labels(surveyed: ClassSurvey) -> bool:
+        """Return whether no instance of a class has a label, as the survey shows."""
         return labels.isdisjoint(surveyed.predicates)
 
     labelled_first = sorted(survey.classes, key=lacks_labels)
@@ -90,12 +91,12 @@ def _choose_predicates(kg: Graph, survey: Survey) -> Iterator[tuple[int, ClassSu
 def _find_named(
     kg: Graph, instances: str, predicate: URIRef, round_number: int
 ) -> tuple[str, Term] | None:
-    """Return the name of a well described instance, and a value that its predicate has.
+    """Return the name of an instance and a value that it has for the predicate, or None.
 
-    It is one that no other vertex has the name of; None if there is no such instance. Each round
-    begins with another instance, so that the questions are not all about the same one. The first
-    200 pairs of an instance and a value are looked at; those with the most triples come first. The
-    instance must be an IRI. Raises a GraphError.
+    ``instances`` is the SPARQL pattern of the instances ?v. Of the first 200 pairs of an instance
+    and a value, the instances with the most triples are tried, beginning with number
+    ``round_number``, so that the questions are not all about the same one. The first whose name no
+    other vertex has is returned. Raises a GraphError.
     """
     rows = kg.select(
         "SELECT ?v (COUNT(?any) AS ?n) (SAMPLE(?one) AS ?o) WHERE { { SELECT DISTINCT ?v ?one"

@@ -64,11 +64,11 @@ def find_support_by_value(
 ) -> dict[Term, Triples]:
     """Return the support of each value of the variable ``target`` ("?x").
 
-    These are the triples that the patterns become in each binding that has the value; none if there
-    is no such binding. When a value has MAX_TRIPLES_PER_VALUE triples, further bindings of it are
-    ignored. If the target is the only variable, the triples are made without asking the graph.
-    Raises a GraphError if the graph cannot be queried. One query is sent, and more for values that
-    it found nothing of. Values that cannot be written in a query are not asked for again.
+    The support of a value is the triples that the patterns become in each binding with this value;
+    () if there is no such binding. One query is sent for all values, and further ones for values
+    that it found nothing for; values that cannot be written in a query are not asked for again. At
+    MAX_TRIPLES_PER_VALUE triples, further bindings of a value are ignored. If the target is the
+    only variable, no query is sent. Raises a GraphError if the graph cannot be queried.
     """
     if variables_of(query.patterns) == (target,):
         made = {}
@@ -212,17 +212,18 @@ def _is_bound(pattern: TriplePattern, binding: Binding) -> bool:
 
 
 def _project(binding: Binding, variables: Iterable[str]) -> Row:
+    """Return the terms of these variables ("?x") in a binding, in order; None if unbound."""
     return tuple(map(binding.get, variables))
 
 
 def _solutions_query(
     sparql: str, patterns: Iterable[TriplePattern], rows: Sequence[Binding], limit: int
 ) -> str:
-    """Return a SELECT of all variables of the solutions that the rows of a query were made of.
+    """Return a SELECT of the solutions that a query's rows were made of, without groups and order.
 
-    It has the WHERE clause of the query with a VALUES clause of the rows, in the columns that are
-    variables of the patterns. It has no groups and no order. Named expressions are added as BIND
-    where a single solution gives them a value.
+    All variables are selected. The WHERE clause is that of the query, with a VALUES clause of the
+    rows in the columns that are variables of the patterns. An expression with a name is added as a
+    BIND where a single solution gives it a value.
     """
     clauses = split_clauses(sparql)
     pattern_variables = variables_of(patterns)
@@ -249,9 +250,9 @@ def _solutions_query(
 
 
 def _find_keyword(text: str, keyword: str) -> int | None:
-    """Return where a keyword of SPARQL first stands in a part of a query; None if it does not.
+    """Return the position at which a keyword of SPARQL first stands in a part of a query, or None.
 
-    A word inside of a string, an IRI or a name is no keyword.
+    ``keyword`` is in upper case. A word inside of a string, an IRI or a name does not count.
     """
     for token in tokenize(text).tokens:
         if token.lastgroup == "word" and token[0].upper() == keyword:
@@ -260,10 +261,9 @@ def _find_keyword(text: str, keyword: str) -> int | None:
 
 
 def _values_table(variables: Iterable[str], rows: Iterable[Row]) -> str:
-    """Return a VALUES clause of several variables ("?x") and the distinct rows.
+    """Return "VALUES (?x ?y) { (...) (...) }" of several variables and the distinct rows.
 
-    Terms that cannot stand in a query, such as blank nodes, become UNDEF. An unbound cell becomes
-    UNDEF, too.
+    A cell that is unbound, or a term that cannot stand in a query, becomes UNDEF.
     """
     lines: dict[str, None] = {}
     for row in rows:
@@ -275,15 +275,18 @@ def _values_table(variables: Iterable[str], rows: Iterable[Row]) -> str:
 
 
 def _cell_to_sparql(term: Term | None) -> str:
+    """Return a term as SPARQL; "UNDEF" for an unbound cell, and for a term no query can contain."""
     if term is None or not is_serializable(term):
         return "UNDEF"
     return n3(term)
 
 
 def _binds_of_aliases(aliases: Iterable[tuple[str, str]]) -> str:
-    """Return a BIND for each "expression AS ?name" that has a value for a single solution.
+    """Return "BIND(expression AS ?name)" for each alias that a single solution gives a value.
 
-    Aggregates are left out, and expressions that use the name of an aggregate.
+    ``aliases`` are pairs of an expression and a name without "?". Aggregates are left out, and
+    expressions that use the name of an aggregate. The BINDs stand in one text, with a space before
+    each.
     """
     binds = ""
     aggregates: set[str] = set()
@@ -311,7 +314,7 @@ def _has_aggregate(tokens: Sequence[Token]) -> bool:
 
 
 def existing_triples(kg: Graph, triples: Collection[Triple]) -> set[Triple]:
-    """Return those of the triples that the graph has.
+    """Return those of the triples that the graph has, asking for TRIPLES_PER_QUERY at a time.
 
     Triples with a blank node, or an invalid IRI, cannot be looked up and count as existing. Support
     must be checked in this way: a solution of one branch of a UNION can bind all variables of the
@@ -337,9 +340,10 @@ def existing_triples(kg: Graph, triples: Collection[Triple]) -> set[Triple]:
 
 
 def with_display_names(kg: Graph, answer: AnswerType) -> AnswerType:
-    """Return an answer with a display name for each IRI of its values and its support.
+    """Return a copy of an answer with new ``names``: one for each IRI of its values and support.
 
-    They replace the names that it had, and are sorted by IRI.
+    The graph is asked for them. They are pairs of IRI and name, sorted by IRI, and replace the
+    earlier ones.
     """
     terms = set(chain.from_iterable(answer.support))
     for value in answer.values:

@@ -36,11 +36,12 @@ _loaded_surveys: dict[Path, tuple[int, Survey]] = {}
 def survey_graph(kg: Graph, only_classes: Sequence[URIRef] = ()) -> Survey:
     """Return the survey of a graph: from the cache folder if it is there, else a new one.
 
-    A new survey is stored in the cache folder, unless the disk is full or read-only. The survey of
-    an endpoint is new again after CACHE_LIFETIME_S. Muted triples are in the survey. With
-    ``only_classes``, a sample of the instances of these classes is surveyed, without the cache.
+    A new survey takes seconds and is stored in the cache folder, unless that cannot be written. The
+    stored survey of an endpoint is used for CACHE_LIFETIME_S. Triples that are muted in ``kg`` are
+    in the survey nevertheless. With ``only_classes``, a sample of the instances of these classes is
+    surveyed, and the cache is neither read nor written.
 
-    The parts whose queries the graph refuses are left out. Raises GraphError if the graph answers
+    Parts whose queries the graph refuses are left out. Raises GraphError if the graph answers
     nothing.
     """
     kg = kg.whole_graph

@@ -120,7 +120,8 @@ class SurveyBuilder:
     def _count_triples(self) -> int | None:
         """Return the number of triples; None if the graph refuses to count them.
 
-        Raises the reason, a GraphError, if the graph does not return a single triple either.
+        If it refuses, one triple is asked for: if the graph does not return it either, the
+        GraphError of the refusal is raised.
         """
         triples = self.queries.count("*", "?s ?p ?o")
         refusal = self.queries.first_error
@@ -133,10 +134,11 @@ class SurveyBuilder:
     # Classes and their instances
 
     def _count_instances(self) -> dict[URIRef, int]:
-        """Return the number of instances of each class, the largest first.
+        """Return the number of instances of each class, the largest first; set ``schema_classes``.
 
-        Classes of a schema, such as owl:Class, are left out and become ``schema_classes``. In a
-        large graph not distinct instances are counted, but the triples that give a class.
+        Classes of a schema, such as owl:Class, are left out and put into ``schema_classes``, and so
+        is owl:NamedIndividual left out. With ``only_classes``, these alone are counted. In a large
+        graph, the triples that give a class are counted instead of distinct instances.
         """
         only = ""
         if self.only_classes:
@@ -161,7 +163,8 @@ class SurveyBuilder:
         """Return the classes and predicates that are the subject of a triple, sorted.
 
         They are not counted as things. ``used`` are the predicates and classes in use. Declared
-        ones, the instances of schema classes, are found by a query. A large graph is not asked.
+        ones, which are the instances of ``schema_classes``, are asked of the graph. Empty for a
+        large graph.
         """
         if self.is_large:
             return []
@@ -190,11 +193,11 @@ class SurveyBuilder:
     def _choose_instances(
         self, sizes: dict[URIRef, int], things: int | None, schema_terms: Sequence[URIRef]
     ) -> Instances:
-        """Return the instances to look at.
+        """Return the instances whose predicates are surveyed, as a pattern of ?v and its class ?c.
 
-        They are all instances, or a sample if the graph is large or ``only_classes`` are given.
-        Things without a class become instances of UNTYPED_CLASS, and their number is added to
-        ``sizes``.
+        They are all instances, or a sample if the graph is large or ``only_classes`` are given. If
+        there are things without a class, these become instances of UNTYPED_CLASS, and their number
+        is added to ``sizes``, which is changed.
         """
         if self.is_large or self.only_classes:
             return self._sample_instances(sizes)
@@ -226,9 +229,10 @@ class SurveyBuilder:
     def _sample_instances(self, sizes: dict[URIRef, int]) -> Instances:
         """Return a sample of at most SAMPLED_INSTANCES instances, equally many of each class.
 
-        The classes are the MAX_SAMPLED_CLASSES largest. If no class is known, the sample is of any
-        instances, or of any things if the graph has no types; their classes are added to ``sizes``.
-        The result names the instances, and has the fraction of each class that they are.
+        The classes are the first MAX_SAMPLED_CLASSES of ``sizes``, the largest. Without any, the
+        sample is of any instances, or of any things if the graph has no types, and their classes
+        are added to ``sizes``. The result names the instances, and has the fraction of each class
+        that they are.
         """
         classes = list(sizes)[:MAX_SAMPLED_CLASSES]
         limit = SAMPLED_INSTANCES // max(1, len(classes))
@@ -259,9 +263,10 @@ class SurveyBuilder:
         return Instances(self.types, pattern, fractions)
 
     def _find_parents(self) -> ParentClasses:
-        """Return the direct superclasses of each class, but not itself or GENERIC_CLASSES.
+        """Return the direct superclasses of each class by rdfs:subClassOf.
 
-        Empty if the graph refuses. Classes without a superclass have no entry.
+        A class itself and GENERIC_CLASSES are left out. Classes without a superclass have no entry.
+        Empty if the graph refuses the query.
         """
         query = f"SELECT ?c ?d WHERE {{ ?c {n3(RDFS.subClassOf)} ?d }}"
         rows = self.queries.select(query, 2)
@@ -274,11 +279,11 @@ class SurveyBuilder:
     def _count_totals(
         self, instances: Instances, sizes: Mapping[URIRef, int], parents: ParentClasses
     ) -> dict[URIRef, int]:
-        """Return the number of instances of each class and superclass, with those of subclasses.
+        """Return each class's and superclass's number of instances, with those of subclasses.
 
-        An instance of several subclasses counts once. In a sample, or if the graph refuses, the
-        number is estimated. If a subclass has more instances than the class itself, all are added.
-        Otherwise the instances of subclasses are taken to be among those of the class.
+        An instance of several subclasses counts once. In a sample, or if the graph refuses to
+        count, a superclass's number is estimated: its own instances, plus those of all its
+        subclasses if one of these is larger than itself.
         """
         pairs = []
         subclass_sizes: dict[URIRef, list[int]] = defaultdict(list)
@@ -347,12 +352,11 @@ class SurveyBuilder:
     def _count_symmetric_use(
         self, properties: ClassProperties, triples: Mapping[URIRef, int]
     ) -> tuple[tuple[URIRef, int, int], ...]:
-        """Return the predicates between instances of one class, sorted, with two numbers.
+        """Return for each predicate between instances of one class: (predicate, triples, reversed).
 
-        They are the number of its triples, and of those that are also asserted with subject and
-        object exchanged. Predicates are left out if less than a tenth of their triples connect
-        instances of one class. Predicates whose triples were not counted are left out as well, as
-        in a large graph.
+        ``reversed`` is how many of its triples are also asserted with subject and object exchanged.
+        Only predicates count of whose triples at least a tenth connect instances of one class.
+        Sorted by IRI. Empty in a large graph, where triples are not counted by predicate.
         """
         within: Counter[URIRef] = Counter()
         for class_iri, used in properties.items():
@@ -379,11 +383,11 @@ class SurveyBuilder:
     def _count_labels(
         self, instances: Instances, schema_terms: Sequence[URIRef]
     ) -> tuple[int | None, tuple[tuple[str, int], ...]]:
-        """Return how many things have a label, and how many have one in each language.
+        """Return how many things have a label, and pairs of a language and how many have one in it.
 
-        The first number is None if the graph refuses to count it. Languages are tags, "" for none;
-        there are at most MAX_LANGUAGES, the most frequent first. In a sample only its instances
-        are counted. Schema terms among what is counted are subtracted.
+        The first number is None if the graph refuses to count it. A language is a tag, "" for none;
+        there are at most MAX_LANGUAGES, the most frequent first. In a sample only its instances are
+        counted. ``schema_terms`` are subtracted.
         """
         counts: Counter[str] = Counter()
         numbers: list[int | None] = []
@@ -420,10 +424,10 @@ def make_class_surveys(
     parents: ParentClasses,
     names: Mapping[URIRef, str],
 ) -> tuple[ClassSurvey, ...]:
-    """Return a survey of each class in ``totals``, the class with the most instances first.
+    """Return a survey of each class in ``totals``, the class with the largest total first.
 
-    UNTYPED_CLASS becomes a class without an IRI, and comes last. Of a class's predicates those come
-    first that the most instances have.
+    UNTYPED_CLASS becomes a class without an IRI, named "without a class", and comes last. The
+    predicates of a class are sorted by how many instances have them. Equal totals come by IRI.
     """
     classes = []
     for iri, total in totals.items():
@@ -442,6 +446,7 @@ def make_class_surveys(
         classes.append(surveyed)
 
     def rank(surveyed: ClassSurvey) -> tuple[bool, int, str]:
+        """Return the sort key of a class: with an IRI first, then by largest total, then by IRI."""
         return surveyed.iri is None, -surveyed.total, str(surveyed.iri)
 
     classes.sort(key=rank)
@@ -464,7 +469,7 @@ def find_ancestors(iris: Iterable[URIRef], parents: ParentClasses) -> list[URIRe
 
 
 def _iris_in_properties(properties: ClassProperties) -> Iterator[URIRef]:
-    """Yield the IRIs in the surveys of predicates, with duplicates.
+    """Yield every IRI in the surveys of predicates; one may come several times.
 
     For each predicate, and each of its inner ones, these are the predicate itself, the classes and
     datatypes of its values, and the examples that are IRIs.

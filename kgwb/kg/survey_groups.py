@@ -55,10 +55,10 @@ class ClassGroup:
 def group_classes(survey: Survey) -> tuple[ClassGroup, ...]:
     """Return the classes of a survey in groups, the group with the most instances first.
 
-    A superclass is in one group with all its subclasses if these are similar, and else alone. Each
-    class is a member of one group. Classes of a schema and classes without instances are left out.
-    A class joins the first group it fits: groups are formed from classes without superclasses
-    first, the largest first.
+    A superclass forms one group with all its subclasses if these have similar predicates, and else
+    a group of its own. Classes without superclasses are looked at first, the largest first; a class
+    is a member of the first group that takes it. Classes of a schema and classes without instances
+    are left out. The predicates of a group's members are merged.
     """
     subclasses: dict[URIRef, list[ClassSurvey]] = defaultdict(list)
     for surveyed in survey.classes:
@@ -69,6 +69,7 @@ def group_classes(survey: Survey) -> tuple[ClassGroup, ...]:
     groups = []
 
     def rank(surveyed: ClassSurvey) -> tuple[bool, int]:
+        """Return the sort key of a class: without superclasses first, then by largest total."""
         has_parents = bool(surveyed.parents)
         return has_parents, -surveyed.total
 
@@ -110,8 +111,8 @@ def _are_similar(classes: Sequence[ClassSurvey]) -> bool:
     """Return whether classes have mostly the same predicates.
 
     A predicate is usual if more than half of the classes have it. A class's share is the number of
-    its usual predicates, divided by that of all its predicates, or of all usual ones if these are
-    fewer. The mean share must be at least MIN_SHARED_PREDICATES.
+    its usual predicates, divided by the number of all its predicates or of all usual ones,
+    whichever is smaller. The mean of the shares must be at least MIN_SHARED_PREDICATES.
     """
     predicate_sets = []
     counts: Counter[URIRef] = Counter()
@@ -172,9 +173,10 @@ def _merge_property(same: Sequence[PropertySurvey]) -> PropertySurvey:
 
 
 def merge_values(values: Sequence[ValueSurvey]) -> tuple[ValueSurvey, ...]:
-    """Return values of several classes with one entry for each sort, the most frequent first.
+    """Merge values of one sort and one class or datatype into one entry, the most frequent first.
 
-    Values of one sort and one class or datatype are one entry. Equals keep their order.
+    Frequency is the number of triples; equals keep their order. ``_merge_sort`` says how the
+    numbers are merged.
     """
     by_sort: dict[tuple[str, URIRef | None], list[ValueSurvey]] = defaultdict(list)
     for of_sort in values:
@@ -188,11 +190,12 @@ def merge_values(values: Sequence[ValueSurvey]) -> tuple[ValueSurvey, ...]:
 
 
 def _merge_sort(same: Sequence[ValueSurvey]) -> ValueSurvey:
-    """Return values of one sort of several classes as one entry.
+    """Merge values of one sort and one class or datatype, surveyed at several classes, into one.
 
-    It is whole, with all values as examples, if all entries are and the values are few enough.
-    Otherwise it has MAX_EXAMPLES examples. The number of distinct values is the largest that is
-    certain.
+    Triples are added. The number of distinct values is the largest of all entries, or that of the
+    different examples if it is larger. The result is whole, with all values as examples, if all
+    entries are whole and have at most MAX_LISTED_VALUES values together. Otherwise it has
+    MAX_EXAMPLES examples.
     """
     triples = 0
     largest = 0

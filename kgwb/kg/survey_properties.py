@@ -41,12 +41,12 @@ class PropertyCollector:
         self.labels = labels
 
     def collect(self) -> ClassProperties:
-        """Return the predicates that the instances of each class use, by class.
+        """Ask the graph which predicates the instances of each class use; return them by class.
 
-        Type predicates are left out. Each has how many instances have it, its triples, its values
-        by sort, inner predicates, and how many values have no label. Numbers of a sample are scaled
-        to the whole class. The predicates of a class are in the order in which the graph returns
-        them.
+        A predicate has the number of instances that have it, of its triples, its values by sort,
+        its inner predicates, and the number of values without a label. Type predicates are left
+        out. Numbers of a sample are scaled to the whole class. The predicates are in the order in
+        which the graph returns them.
         """
         instances = self.instances
         facts = f"{instances.pattern} ?v ?p ?o FILTER(?p NOT IN ({instances.not_a_type}))"
@@ -75,8 +75,10 @@ class PropertyCollector:
     def _collect_values(self, keys: str, facts: str) -> ValuesByKey:
         """Return the sorts of the values ?o in a pattern, for each binding of ``keys``.
 
-        ``keys`` is "?c ?p" or "?c ?p ?q". A sort is a class, a datatype, a language, IRIs without
-        a class, or blank nodes. The most frequent comes first.
+        ``keys`` is "?c ?p" or "?c ?p ?q". A sort is a class, a datatype, a language, IRIs without a
+        class, or blank nodes, with its number of triples and of distinct values and with examples.
+        The most frequent sort comes first. One query is sent; an engine other than Oxigraph gets
+        another form of it.
         """
         triples = "COUNT(*)"
         distinct = "COUNT(DISTINCT ?o)"
@@ -103,6 +105,7 @@ class PropertyCollector:
                 values_by_key[row[:key_count]].append(surveyed)
 
         def rank(values: ValueSurvey) -> tuple[int, str, str]:
+            """Return the sort key of values: the most triples first, then by sort and class."""
             return -values.triples, values.sort, str(values.of)
 
         for sorts in values_by_key.values():
@@ -151,12 +154,12 @@ class PropertyCollector:
     def _collect_inner(
         self, values_by_key: ValuesByKey
     ) -> Mapping[PropertyKey, list[PropertySurvey]]:
-        """Return the predicates of nodes that only hold structure, such as an amount with its unit.
+        """Return the predicates of nodes that only hold structure, such as amount and unit.
 
-        They are given by the class and the predicate that lead to the nodes. A node only holds
-        structure if it is blank and without a class, or an instance of a class that
-        ``_find_structure_classes`` returns. Inner predicates are sorted by IRI. The number of
-        triples also stands for that of the nodes.
+        The key is the class and the predicate that lead to the nodes. A node only holds structure
+        if it is blank and without a class, or an instance of a class from
+        ``_find_structure_classes``. Inner predicates are sorted by IRI. Their number of triples
+        also stands for the number of nodes.
         """
         types = self.instances.types
         patterns = []
@@ -207,10 +210,12 @@ class PropertyCollector:
     def _list_small_value_sets(
         self, values_by_key: ValuesByKey
     ) -> Mapping[PropertyKey, list[Term]]:
-        """Return all values of each class and predicate that has at most MAX_LISTED_VALUES.
+        """Return all values of each class and predicate that has few, by class and predicate.
 
-        Those are left out whose values include blank nodes, or occur only once, as names do. But
-        exactly three values of one sort are always listed. Things without a class are left out.
+        Few are at most MAX_LISTED_VALUES, of which at least one occurs several times, or exactly
+        three of one sort. Predicates with blank nodes as values are left out, and so are things
+        without a class. The values are asked of the graph, MAX_PAIRS_PER_QUERY pairs of class and
+        predicate at a time.
         """
         pairs = []
         for (class_iri, predicate), sorts in values_by_key.items():
@@ -314,8 +319,8 @@ def literal_sort(datatype: str | None, language: str | None) -> str:
 def _is_small_value_set(sorts: Sequence[ValueSurvey]) -> bool:
     """Return whether all values of a predicate are to be listed.
 
-    They are at most MAX_LISTED_VALUES and no nodes, and some value is repeated. Three values of one
-    sort are listed without that.
+    They are if they are at most MAX_LISTED_VALUES, no blank nodes, and a value occurs in several
+    triples. Exactly three values of one sort are listed without the last condition.
     """
     number = sum(values.distinct for values in sorts)
     has_nodes = any(values.sort == "node" for values in sorts)

@@ -47,9 +47,11 @@ class SurveyQueries:
         return time.perf_counter() - self.started
 
     def attempt(self, send: Callable[[], T]) -> T | None:
-        """Return what ``send`` returns; None if the graph refuses the query, or the time is over.
+        """Return what ``send`` returns; None if the graph refuses the query.
 
-        The query is counted, and the first refusal is kept. Raises GraphUnreachableError.
+        None is also returned, without calling ``send``, once the queries have taken
+        SURVEY_TIMEOUT_S. The query is counted in ``sent``, and the first refusal is kept in
+        ``first_error``. Raises GraphUnreachableError.
         """
         if self.seconds > SURVEY_TIMEOUT_S:
             return None
@@ -64,10 +66,10 @@ class SurveyQueries:
             return None
 
     def select(self, query: str, keys: int = 0) -> list[Row]:
-        """Return the rows whose first ``keys`` terms are valid IRIs; none if there is no result.
+        """Return the rows of a SELECT whose first ``keys`` terms are valid IRIs; [] if refused.
 
-        Some engines return a row without keys where there are no groups, and IRIs that no query
-        can contain.
+        Some engines return a row without keys where there are no groups, or IRIs that no query can
+        contain; such rows are left out.
         """
         result = self.attempt(lambda: self.kg.select(query))
         if result is None:
@@ -96,7 +98,10 @@ class SurveyQueries:
         return parse_count(rows[0][0])
 
     def count_by(self, key: str, counted: str, pattern: str) -> dict[URIRef, int]:
-        """Return what ``count`` does for each IRI of the variable ``key``, the largest first."""
+        """Count a pattern's solutions for each IRI of the variable ``key``, largest count first.
+
+        ``counted`` is as for ``count``. Empty if the graph refuses the query.
+        """
         rows = self.select_grouped(key, f"(COUNT({counted}) AS ?n)", pattern)
         counts = {}
         for iri, number in rows:
@@ -104,10 +109,10 @@ class SurveyQueries:
         return dict(largest_first(counts))
 
     def path_over_existing(self, predicates: Sequence[URIRef]) -> str:
-        """Return a property path over those of the predicates that the graph has.
+        """Return a property path "<a>|<b>" over those of the predicates that the graph has.
 
-        The others would cost an engine time. Without any, MISSING_PREDICATE is returned. The order
-        is that of the predicates. The path is not in brackets.
+        The others would cost an engine time. If it has none, MISSING_PREDICATE is returned. One
+        query is sent.
         """
         listed = values_clause("?p", predicates)
         rows = self.select(f"SELECT ?p WHERE {{ {listed} FILTER EXISTS {{ ?s ?p ?o }} }}")
@@ -124,6 +129,7 @@ def largest_first(counts: Mapping[KeyType, int]) -> list[tuple[KeyType, int]]:
     """Return the keys with their counts, the largest count first; of equal counts, by key."""
 
     def rank(item: tuple[KeyType, int]) -> tuple[int, KeyType]:
+        """Return the sort key of a key and its count: the largest count first, then by key."""
         key, count = item
         return -count, key
 
@@ -131,6 +137,7 @@ def largest_first(counts: Mapping[KeyType, int]) -> list[tuple[KeyType, int]]:
 
 
 def _is_usable_iri(term: object) -> bool:
+    """Return whether a term is an IRI that a query can contain."""
     return isinstance(term, URIRef) and is_valid_iri(term)
 
 
@@ -147,6 +154,7 @@ class Instances:
 
     @property
     def is_sample(self) -> bool:
+        """Whether these are not all instances."""
         return bool(self.fractions)
 
     @property

@@ -166,9 +166,10 @@ class Survey(Record):
         return self.summary()
 
     def with_classes_of(self, more: Survey) -> Survey:
-        """Return this survey with those of its classes replaced that another survey has too.
+        """Return a copy of this survey whose classes are taken from ``more`` where it has them.
 
-        It has the display names of both.
+        The order of the classes stays. Classes that only ``more`` has are not added. The display
+        names are those of both.
         """
         replacements = {}
         for surveyed in more.classes:
@@ -181,10 +182,11 @@ class Survey(Record):
         return replace(self, classes=tuple(classes), names=tuple(sorted(names)))
 
     def predicates_with_name_values(self, excluded: Sequence[URIRef]) -> tuple[URIRef, ...]:
-        """Return the predicates whose values a name in a question can be, sorted.
+        """Return the predicates whose values a name in a question may mean, sorted.
 
-        These have texts, or IRIs without a label, as values. Predicates in ``excluded`` are left
-        out. Of a sample nothing is returned, because it does not show all values.
+        A predicate counts if it, or one of its inner predicates, has texts or IRIs without a label
+        as values. Those in ``excluded`` are left out. Empty for the survey of a sample, which does
+        not show all values.
         """
         if self.sampled:
             return ()
@@ -211,9 +213,9 @@ class Survey(Record):
         }
 
     def label_texts(self) -> Iterator[str]:
-        """Yield texts about labels: "98% of the things have a label", then "English 1,204".
+        """Yield "98% of the things have a label", then "English 1,204" for each language.
 
-        The first is missing if it was not counted. Each language has one of the others.
+        The first text is left out if the labels were not counted.
         """
         if self.unlabelled is not None and self.things:
             labelled = self.things - self.unlabelled
@@ -224,10 +226,9 @@ class Survey(Record):
             yield f"{name} {number:,}"
 
     def subclass_texts(self, surveyed: ClassSurvey) -> list[str]:
-        """Return the direct subclasses of a class, each with its number of instances.
+        """Return the direct subclasses of a class as texts with a number: "Film 1,204".
 
-        That number includes the instances of their own subclasses. The order is that of the survey.
-        Without subclasses the list is empty.
+        The number includes the instances of their own subclasses. The order is that of the survey.
         """
         texts = []
         for subclass in self.classes:
@@ -239,10 +240,11 @@ class Survey(Record):
     def summary(
         self, names: DisplayNames = NO_NAMES, *, limit: int | None = MAX_SUMMARY_PARTS
     ) -> str:
-        """Return the numbers, the largest classes with their predicates, and the labels, as lines.
+        """Return a text of several lines: the numbers, the largest classes, and the labels.
 
-        There are at most MAX_SUMMARY_CLASSES classes, whatever ``limit`` is. Classes without
-        instances are left out. A line says how many classes are left out because of the limit.
+        A class has its number of instances and its predicates. At most MAX_SUMMARY_CLASSES classes
+        with instances are shown, whatever ``limit`` is, and a line says how many more there are.
+        ``names`` are display names by IRI, besides the survey's own.
         """
         known_names = {str(iri): name for iri, name in self.names}
         known_names |= names
@@ -266,10 +268,11 @@ class Survey(Record):
         return "\n".join(lines)
 
     def _class_line(self, surveyed: ClassSurvey, names: DisplayNames) -> str:
-        """Return name and number of instances of a class, with the share that has each predicate.
+        """Return a line with the name and the number of instances of a class, and its predicates.
 
-        There are at most MAX_SUMMARY_PREDICATES predicates, then how many more, and no labels or
-        noise. Without any, subclasses are named instead.
+        Each predicate has the share of the instances that have it. At most MAX_SUMMARY_PREDICATES
+        are shown, then how many more; labels, descriptions and noise are left out. If none is left,
+        subclasses are shown instead.
         """
         excluded = Vocabulary().excluded_predicates
         shown = [prop for prop in surveyed.properties if prop.predicate not in excluded]

@@ -104,11 +104,12 @@ class SurveyWriter:
         return list(texts)
 
     def format_values(self, values: ValueSurvey, sort: str) -> str:
-        """Return the name of a sort, with all of its values if they are few, else with examples.
+        """Return the name of a sort of values, with all of them if few, else with examples.
 
-        They are few if all are known, and are at most MAX_LISTED_INSTANCES instances of a class or
-        MAX_LISTED_VALUES others. Of more, IRIs without a class have one example, literals have those
-        of ``_format_literals``, and instances of classes and blank nodes have none.
+        "sort: only a, b" if all values are known and are at most MAX_LISTED_INSTANCES instances of
+        a class or MAX_LISTED_VALUES others; for strings only "a, b". Otherwise IRIs without a class
+        have one example, literals those of ``_format_literals``, and instances of classes and blank
+        nodes none.
         """
         examples = [self._format_example(term) for term in values.examples]
         limit = MAX_LISTED_VALUES
@@ -163,16 +164,17 @@ class SurveyWriter:
         return self._format_sort(values)
 
     def _format_example(self, term: Term) -> str:
+        """Return an IRI as ``format_iri`` does, and any other term as its text in quotes."""
         if isinstance(term, URIRef):
             return self.format_iri(term)
         return quote_text(term)
 
     def format_property(self, prop: PropertySurvey, size: int) -> str:
-        """Return a line with a predicate, how many instances have it, and its values.
+        """Return a line of a predicate: how many instances have it, its triples, and its values.
 
-        If all ``size`` instances of the class have it, the number is "all". The number of triples
-        follows if it is larger. Then come the values. If some of them only hold structure, their
-        inner predicates follow; otherwise the predicate's description.
+        The number of instances is "all" if it is that of the class, ``size``. The number of triples
+        follows if it is larger. If some of the values only hold structure, their inner predicates
+        come after the values; otherwise the predicate's description in the graph.
         """
         count = str(prop.things)
         if prop.things >= size:
@@ -216,10 +218,10 @@ class SurveyWriter:
         return f"{outer} with {listed}"
 
     def _are_nodes(self, values: ValueSurvey, prop: PropertySurvey) -> bool:
-        """Return whether values only hold structure, and their predicates are inner ones.
+        """Return whether values only hold structure, and are shown by their own predicates.
 
         That is so for blank nodes without a class, and for instances of a class that only holds
-        structure.
+        structure and whose predicates are inner predicates of ``prop``.
         """
         if values.sort != "class":
             return values.sort == "node"
@@ -252,10 +254,10 @@ class SurveyWriter:
         return text
 
     def _merge_grouped(self, sorts: Sequence[ValueSurvey]) -> tuple[ValueSurvey, ...]:
-        """Return values of many classes of one group as values of its top class.
+        """Replace many classes of one group by its top class, then merge values of one class.
 
-        There must be MIN_MERGED_SORTS of them. Values of one class or datatype are merged in any
-        case. Without a group, a class stays itself. The most frequent comes first.
+        A group's classes are replaced if at least MIN_MERGED_SORTS of the values are of the group.
+        A class without a group stays itself. The most frequent comes first.
         """
         top_classes = []
         for values in sorts:
@@ -283,10 +285,10 @@ class SurveyWriter:
         return f" ({quote_text(note, MAX_NOTE_CHARS)})"
 
     def is_inlined(self, group: ClassGroup) -> bool:
-        """Return whether classes are described wherever they are values, and need no lines.
+        """Return whether a group's classes are described where they are values, and need no lines.
 
-        That is so if all their instances only hold structure, and are values of predicates with
-        which their own predicates are shown.
+        That is so if all of their instances only hold structure, and if each predicate that leads
+        to them shows their own predicates.
         """
         classes = []
         for surveyed in (group.top_class, *group.members):
@@ -295,9 +297,11 @@ class SurveyWriter:
         return bool(classes) and all(map(self._is_described_as_value, classes))
 
     def _is_described_as_value(self, surveyed: ClassSurvey) -> bool:
-        """Return whether all instances of a class are described at the predicates that lead there.
+        """Return whether all instances of a class are shown at the predicates that lead to them.
 
-        In a sample it is not known how many of the instances are values.
+        It is so if the class only holds structure, every predicate with it as value shows its
+        predicates, and these have at least as many values as the class has instances. In a sample
+        one value is enough, because their number is not known.
         """
         if surveyed.iri is None or not self._holds_structure(surveyed):
             return False
@@ -342,8 +346,8 @@ class SurveyWriter:
     def _incoming(self, group: ClassGroup) -> list[str]:
         """Return the predicates of other groups that have instances of this group as values.
 
-        Each is a text of the other class, the predicate and the number of triples. The most
-        frequent comes first. Groups of things without a class are left out.
+        Each is a text "class predicate triples", the one with the most triples first. Groups of
+        things without a class are left out.
         """
         members = {member.iri for member in group.members}
         sort = "class" if group.top_class.iri else "IRI"
@@ -393,12 +397,12 @@ class SurveyWriter:
         return list_first(subclasses, MAX_SUBCLASSES)
 
     def remarks(self, shown: Collection[str]) -> Iterator[str]:
-        """Yield a line on predicates in one direction only, and one on unused declarations.
+        """Yield a line on predicates in one direction only, and a line on unused declarations.
 
-        The first is about predicates between instances of one class, some of whose triples are not
-        asserted in the other direction, and only about those that the texts ``shown`` contain. Of
-        the declarations at most MAX_UNUSED are listed, and how many more there are. A line that
-        would be empty is left out.
+        The first lists predicates between instances of one class, some of whose triples are not
+        asserted in the other direction; only those whose CURIE is in one of the texts ``shown``.
+        The second lists declared classes and predicates without a triple, at most MAX_UNUSED, and
+        how many more there are. A line that would list nothing is left out.
         """
         one_way = []
         for predicate, triples, both in self.survey.both_ways:
@@ -428,11 +432,10 @@ def _has_inner(prop: PropertySurvey, surveyed: ClassSurvey) -> bool:
 
 
 def choose_prefixes(groups: Sequence[ClassGroup]) -> dict[str, str]:
-    """Return the prefix of each namespace in groups of classes.
+    """Return the prefix of each namespace in groups of classes, by namespace.
 
-    These are RDF, RDFS, XSD and the MAX_PREFIXES namespaces with the most IRIs, without those that
-    a query cannot contain. They are returned by namespace. A well-known namespace has its usual
-    prefix.
+    These are RDF, RDFS, XSD and the MAX_PREFIXES namespaces with the most IRIs. A namespace that a
+    query cannot contain is left out. A well-known namespace has its usual prefix.
     """
     namespaces: Counter[str] = Counter()
     for group in groups:

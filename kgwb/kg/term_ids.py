@@ -73,6 +73,7 @@ class TermIds:
 
     @cached_property
     def _prefix_of(self) -> dict[str, str]:
+        """The prefix of each namespace, by namespace."""
         prefixes = {}
         for prefix, namespace in self.namespaces:
             prefixes[namespace] = prefix
@@ -80,14 +81,16 @@ class TermIds:
 
     @cached_property
     def _name_of(self) -> Mapping[Term | None, str]:
+        """The name of each named IRI, by IRI."""
         return dict(self.names)
 
     @cached_property
     def _id_of(self) -> Mapping[Term, str]:
-        """The IDs of ``terms`` as a model writes them: literals in quotes only where need be.
+        """The ID of each term of ``terms``: the shortest text that no other of them has.
 
-        That is where another literal has that text, or where the text reads as the ID of an IRI. If
-        two terms look the same so, both are written in full, and if need be exactly.
+        An IRI has its CURIE. A literal has its plain text; but with quotes and its language or
+        datatype where another literal has that text, or where the text reads as the ID of an IRI.
+        Terms that still look the same are written exactly.
         """
         texts_of_iris: set[str] = set()
         for term in self.terms:
@@ -95,7 +98,7 @@ class TermIds:
                 texts_of_iris.update(self._texts_of_iri(term))
 
         def format_shortly(term: Term) -> str:
-            """Return a CURIE or a plain text, but in full what reads as the ID of an IRI."""
+            """Return a CURIE or a plain text; what reads as the ID of an IRI is written in full."""
             text = self._write_plainly(term)
             if isinstance(term, URIRef) or text not in texts_of_iris:
                 return text
@@ -130,8 +133,8 @@ class TermIds:
     def format_id(self, term: Term | None) -> str:
         """Return a CURIE, an IRI in brackets, or a literal in quotes; an empty text for None.
 
-        Behind the quotes stands the language or the datatype where the text is not enough to tell
-        the literal from other terms that are shown with it. A literal is cut at MAX_LITERAL_CHARS.
+        The language or the datatype follows the quotes where ``terms`` has another term with that
+        text. A literal is cut at MAX_LITERAL_CHARS.
         """
         if term is None:
             return ""
@@ -151,10 +154,10 @@ class TermIds:
         return f"{term_id} {quote_text(name)}"
 
     def parse_id(self, text: str) -> URIRef:
-        """Return the IRI that an ID stands for: a known prefix is replaced by its namespace.
+        """Return the IRI for an ID that a model wrote: a CURIE, or an IRI with or without brackets.
 
-        The text may also be an IRI, with or without brackets. Whether the graph has it is not
-        asked. Raises QueryError if it is neither.
+        A known prefix is replaced by its namespace. The graph is not asked whether it has the IRI.
+        Raises QueryError if the text is neither.
         """
         text = text.strip()
         prefix, _, local = text.partition(":")

@@ -37,7 +37,10 @@ def quote_text(text: str, max_chars: int = MAX_VALUE_CHARS) -> str:
 
 
 def cut_text(text: str, max_chars: int = MAX_VALUE_CHARS) -> str:
-    """Return a text on one line. After ``max_chars`` it is cut, and "…" is added."""
+    """Return a text on one line, each run of white space as one space, cut at ``max_chars``.
+
+    "…" is added where it was cut.
+    """
     text = " ".join(text.split())
     if len(text) > max_chars:
         beginning = text[:max_chars]
@@ -61,6 +64,7 @@ def bracket_iri(iri: str) -> str:
     """Return an IRI in angle brackets. Characters that no IRI may have are percent-encoded."""
 
     def percent_encode(match: re.Match[str]) -> str:
+        """Return the matched character percent-encoded."""
         return quote(match[0], errors="replace")
 
     encoded = INVALID_IRI_CHARACTER.sub(percent_encode, iri)

@@ -47,10 +47,10 @@ def normalize(text: str) -> str:
 
 
 def exact_form(text: str) -> str:
-    """Return a form of a text that is equal for texts that differ in letter case alone.
+    """Return a form of a text that is equal for texts that differ only in letter case.
 
-    Signs and accents count, but neither white space around and between words nor the normal form of
-    Unicode. Source: The Unicode Standard, D145 (canonical caseless matching).
+    Signs and accents stay. Differences in white space, and in how Unicode composes a letter, do not
+    count either. Source: The Unicode Standard, D145 (canonical caseless matching).
     """
     if text.isascii():
         folded = text.lower()
@@ -115,6 +115,7 @@ def lowercase_words(text: str) -> tuple[str, ...]:
 
 
 def _first_distinct(words: Iterable[str]) -> tuple[str, ...]:
+    """Return the first MAX_SEARCH_WORDS words, each once, in their order."""
     distinct = tuple(dict.fromkeys(words))
     return distinct[:MAX_SEARCH_WORDS]
 
@@ -150,9 +151,10 @@ def score_label(text: str, label: str) -> float:
 def _score_normal_forms(text: str, label: str, similar_words: SimilarWords) -> float:
     """Return how well a label fits a searched text, from 0 to 1. Both are in normal form.
 
-    Equal texts score SAME_WORDS_SCORE. The score is 0 if either has no words. Otherwise it is 0.99
-    times the share of the letters of both that they have in common (the Dice coefficient), times
-    0.9 unless the label contains the text as it stands, but from 0.01 to 0.99.
+    Equal texts score SAME_WORDS_SCORE; 0 if either has no words. Otherwise the score is 0.99 times
+    the share of the letters of both that ``_shared_letters`` counts as common (the Dice
+    coefficient), times 0.9 unless the label contains the text as it stands. It is between 0.01 and
+    0.99, with 6 digits.
     """
     if text == label:
         return SAME_WORDS_SCORE
@@ -179,9 +181,9 @@ def _shared_letters(
 ) -> float:
     """Return how many letters of a word count as found in a label.
 
-    All count if the label has the word, and 90 % if a word of the label begins with it. Otherwise
-    the number of letters is multiplied by the likeness of the most similar word that the label has;
-    0 without one.
+    All if the label has the word, and 90 % if a word of the label begins with it. Otherwise the
+    number of letters times the greatest value in ``likeness_of`` of a word of the label; 0 without
+    one.
     """
     if word in label_words:
         return len(word)

@@ -115,11 +115,11 @@ class EndpointUrl:
         self._add_login(login)
 
     def _add_parameters(self, query: str) -> list[tuple[str, str]]:
-        """Keep the parameters of a query string, and which of them are secret.
+        """Add the parameters of a URL's query string to ``parameters``, secrets to ``secrets``.
 
         A value is secret unless ``is_safe_parameter`` accepts it. In a parameter without a value,
-        such as "?KEY" or "?KEY==", the name is the secret. Returns the parameters that are hidden
-        though their name is not that of a key: they may select one of several graphs.
+        such as "?KEY" or "?KEY==", the name is the secret. Returns those hidden parameters whose
+        name is not that of a key: they may select one of several graphs.
         """
         hidden_parameters: list[tuple[str, str]] = []
         for name, value in parse_qsl(query, keep_blank_values=True):
@@ -141,10 +141,10 @@ class EndpointUrl:
         return hidden_parameters
 
     def _add_login(self, login: str) -> None:
-        """Keep the header for a percent-encoded "USER:PASSWORD" or "USER", and its secrets.
+        """Set ``authorization`` for a percent-encoded "USER:PASSWORD" or "USER"; add its secrets.
 
-        The user is a secret where there is no password: some services take a key as the user. An
-        empty user adds nothing.
+        The user is a secret where there is no password, because some services take a key as the
+        user. With an empty user nothing is set.
         """
         quoted_user, _, quoted_password = login.partition(":")
         user = Secret(unquote(quoted_user))
@@ -294,9 +294,9 @@ class _SameOriginRedirects(HTTPRedirectHandler):
     def redirect_request(
         self, req: Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
     ) -> Request:
-        """Return the same request for the new address. Raises RedirectError for another server.
+        """Return the same request for the new address: method, body, headers and login stay.
 
-        Method, body and headers stay, with the login.
+        Raises RedirectError for another server.
         """
         fp.close()  # urllib would read the body of the redirect to its end, however long that is
         check_redirect(req.full_url, newurl)
@@ -307,14 +307,15 @@ class _SameOriginRedirects(HTTPRedirectHandler):
 
 @cache
 def _opener() -> OpenerDirector:
+    """Return a new opener that follows redirects within one server only."""
     return build_opener(_SameOriginRedirects)
 
 
 def _receive_response(url: str, request: Request, limits: QueryLimits) -> EndpointResponse:
-    """Send a request and return the whole reply, on the thread of the caller.
+    """Send a request and return the whole reply, on the calling thread.
 
-    A reply that is longer than the byte limit raises GraphError, one that is shorter than announced
-    IncompleteRead. Raises GraphError as ``send_query`` does, and what urllib raises.
+    Raises GraphError for a reply longer than ``limits.byte_limit``, IncompleteRead for one shorter
+    than announced, the error of ``_graph_error`` for an HTTP error, and what urllib raises.
     """
     deadline = time.monotonic() + limits.query_timeout_s
     try:
@@ -335,10 +336,10 @@ def _receive_response(url: str, request: Request, limits: QueryLimits) -> Endpoi
 
 
 def _response_from(response: Any, body: bytes) -> EndpointResponse:
-    """Return the reply with what its status and its headers say of it.
+    """Return the reply with its media type and server, and whether it is partial, from its headers.
 
-    Virtuoso gives the number of rows that it sends at most in the header X-SPARQL-MaxRows. A result
-    is partial if Virtuoso says so, or for status 206. ``max_rows`` is None without that header.
+    It is partial if Virtuoso's header says so, or for status 206. ``max_rows`` is the number of
+    rows that Virtuoso sends at most, from the header X-SPARQL-MaxRows; None without it.
     """
     headers = response.headers
     is_cut = headers.get(SQL_STATE_HEADER) == PARTIAL_RESULT_STATE
@@ -356,10 +357,11 @@ def _response_from(response: Any, body: bytes) -> EndpointResponse:
 
 
 def _error_message(error: HTTPError, deadline: float) -> str:
-    """Return the beginning of the body of an HTTP error, or else its reason phrase, on one line.
+    """Return the beginning of the body of an HTTP error on one line, else its reason phrase.
 
-    For a status below 400, the reason says why a redirect was not followed. It is also used if the
-    body cannot be unpacked.
+    The body is used for a status from 400 on, if it can be unpacked; MAX_ERROR_BYTES are read and
+    MAX_ERROR_CHARS returned. Below 400, the reason says why a redirect was not followed. The reply
+    is closed.
     """
     message = str(error.reason)
     # Not ``with error``: for a redirect in a circle it is closed already, and cannot be entered.
@@ -398,9 +400,9 @@ def _graph_error(url: str, error: HTTPError, message: str) -> GraphError:
 
 
 def _read_body(response: Any, deadline: float, max_bytes: int) -> bytes:
-    """Return the first ``max_bytes`` bytes of a body, unpacked. Raises what ``read_body`` does.
+    """Return the first ``max_bytes`` bytes of a body, unpacked; what follows is not read.
 
-    Bytes after these are not read.
+    Raises what ``read_body`` does, TimeoutError after ``deadline`` among others.
     """
     chunks = iter(partial(response.read1, READ_CHUNK_BYTES), b"")
     content_encoding = response.headers.get("Content-Encoding", "")

@@ -45,14 +45,13 @@ class _WikibaseResponse(BaseModel):
 def search_wikibase(
     api: str, text: str, limit: int, vocabulary: Vocabulary, limits: QueryLimits
 ) -> tuple[LabelledVertices, str]:
-    """Search the items of a Wikibase for a label or an alias, else its properties.
+    """Search the items of a Wikibase for a label or an alias; if none is found, its properties.
 
-    ``api`` is the URL of its api.php. The language is the first one of the vocabulary, else
-    English. The text is cut at MAX_WIKIBASE_CHARS, and at most MAX_WIKIBASE_HITS entities are
-    requested. Returns each entity with its label and again with the label or alias that matched,
-    and the URL of the last request. Entities with an invalid IRI are left out. The search is
-    MediaWiki's wbsearchentities. Properties are only searched for if no item is found. Letter case
-    and close spellings are the API's choice.
+    ``api`` is the URL of its api.php; MediaWiki's wbsearchentities is called. The language is the
+    first one of the vocabulary, else English. The text is cut at MAX_WIKIBASE_CHARS, and at most
+    MAX_WIKIBASE_HITS entities are requested. Returns pairs of IRI and text, in the API's order:
+    each entity with its label and again with the label or alias that matched. The second value is
+    the URL of the last request. Entities with an invalid IRI are left out.
 
     Raises GraphUnreachableError, GraphTimeoutError, or GraphError if the reply is an error or is
     not a list of entities.

@@ -66,12 +66,13 @@ class LabWork:
             self.submission.work_id = secrets.token_hex(WORK_ID_BYTES)
 
     def check(self, task: str, answer: object = None) -> Feedback:
-        """Check an answer to a task, count it as a try, and keep it.
+        """Check an answer to a task, count it as a try, and write it to the file of the work.
 
-        The feedback says that the answer is right, or what is wrong with it. A task that was solved
-        once stays solved. The last MAX_STORED_ANSWERS answers are kept. An empty answer (None,
-        ``...`` or "") is wrong, but neither counted nor kept. Raises InputError if there is no such
-        task, or if the file of the work cannot be written. The file of the work is written.
+        The feedback says that the answer is right, with the lesson, or what is wrong with it. A
+        task that was solved once stays solved, and keeps the data of its latest right answer. The
+        last MAX_STORED_ANSWERS answers are kept as texts. An empty answer (None, ``...`` or "") and
+        one whose check fails in itself are wrong, but neither counted nor kept. Raises InputError
+        if there is no such task, or if the file cannot be written.
         """
         asked = require_task(self.lab.tasks, task, self.lab.number)
         progress = self._progress(task)
@@ -98,10 +99,11 @@ class LabWork:
         return Feedback(asked, "right", asked.describe_lesson(progress.answers[-1]))
 
     def discuss(self, task: str, text: str) -> Feedback:
-        """Keep what a student thinks about the question that a task leaves open, for the class.
+        """Keep a student's text about the question that a task leaves open, and confirm it.
 
-        It is not checked. At most MAX_ANSWER_CHARS characters are kept, and only the latest text.
-        Raises InputError if there is no such task, or if the file of the work cannot be written.
+        It is not checked. It replaces an earlier text, is cut at MAX_ANSWER_CHARS characters, and
+        is written to the file of the work. Raises InputError if there is no such task, or if the
+        file cannot be written.
         """
         asked = require_task(self.lab.tasks, task, self.lab.number)
         progress = self._progress(task)
@@ -121,9 +123,10 @@ class LabWork:
         return try_task(task, answer, model)
 
     def hint(self, task: str) -> Feedback:
-        """Return the next hint for a task, and count it; the last one again after all were shown.
+        """Return the next hint for a task, count it, and write the count to the file of the work.
 
-        Raises InputError if there is no such task, or if the file of the work cannot be written.
+        After all hints were shown, the last one is returned again. Raises InputError if there is no
+        such task, or if the file cannot be written.
         """
         asked = require_task(self.lab.tasks, task, self.lab.number)
         total = len(asked.hints)
@@ -140,11 +143,12 @@ class LabWork:
         return self.lab.texts.get(key)
 
     def hand_in(self, student: str, folder: str | Path = ".") -> Path:
-        """Write the work to a file named after the lab, the student and the work; return its path.
+        """Write the work to LAB-STUDENT-WORK_ID.json in a folder, and return the path.
 
         The identity of the work keeps students apart whose names are equal, or equal in a file's
-        name. The name is kept in the file of the work, too. Raises InputError if the name is empty
-        or a file cannot be written.
+        name. The name is cut at MAX_STUDENT_CHARS characters, and is kept in the file of the work,
+        too, which is written again. Raises InputError if the name is empty or a file cannot be
+        written.
         """
         one_line = " ".join(student.split())
         name = remove_controls(one_line)[:MAX_STUDENT_CHARS]
@@ -174,6 +178,7 @@ class LabWork:
             write_file(path, self.submission.model_dump_json(indent=1) + "\n")
 
     def __repr__(self) -> str:
+        """Return the lab's title and how many of its tasks are solved, in the language of the lab."""
         states = [progress.state for progress in self.submission.tasks.values()]
         solved = states.count("solved")
         return self.lab.texts.get(
@@ -193,10 +198,10 @@ def lab(number: int | str | Path, path: str | Path | None = "", *, language: str
 
     ``number`` is 1 to 3, or the path of a lab of one's own ("my_lab.py"). ``language`` is a code,
     such as "de", or the path of a catalogue, such as "fr.po"; without one, the environment variable
-    KGWB_LANGUAGE names it, and it is English by default. The work is kept in the
-    file ``path``, by default "labN.json" or "NAME.json" in the current folder; with None it is not
-    kept. An existing file at ``path`` is read; a missing one is made at the first check. Raises
-    InputError if there is no such lab or language, or if the file is not a hand-in.
+    KGWB_LANGUAGE names it, and it is English by default. The work is kept in the file ``path``, by
+    default "labN.json" or "NAME.json" in the current folder; with None it is not kept. An existing
+    file at ``path`` is read; a missing one is made at the first check. Raises InputError if there
+    is no such lab or language, or if the file is not a hand-in.
     """
     if isinstance(number, Path):
         number = str(number)
@@ -210,8 +215,8 @@ def lab(number: int | str | Path, path: str | Path | None = "", *, language: str
 def _answer_to_text(answer: object) -> str:
     """Return an answer as the text that is kept, cut at MAX_ANSWER_CHARS characters.
 
-    A text is kept as it is, a run as its question, overrides and answer, and any other value as
-    JSON. Of a value that has no JSON form, only the type is kept.
+    A text is kept as it is, a run as lines with its question, each override and the answer, and any
+    other value as JSON. Of a value that has no JSON form, only the name of the type is returned.
     """
     if isinstance(answer, str):
         return _truncate(answer)

@@ -58,11 +58,12 @@ KeptAnswer = Annotated[StoredAnswer | None, AfterValidator(_check_size)]
 
 
 def check_answer(task: Task, answer: object) -> str:
-    """Return what is wrong with an answer of any type; "" if it is right.
+    """Check an answer of any type, and return what is wrong with it, as a text for the student; "" if it is right.
 
-    The task's own check sees only answers of the right type and of at most MAX_CHECKED_CHARS
-    characters. An error that an answer leads to, such as an invalid query, is its problem. Raises
-    CheckFailedError if the check itself fails.
+    A text of more than MAX_CHECKED_CHARS characters, and a value of another type than the task's,
+    are wrong without a check. The task's own check gets the value that ``read_value`` reads, or the
+    run itself. A KgwbError that it raises, as for an invalid query, is what is wrong. Raises
+    CheckFailedError for any other error.
     """
     texts = task.texts
     if isinstance(answer, str) and len(answer) > MAX_CHECKED_CHARS:
@@ -86,11 +87,11 @@ def check_answer(task: Task, answer: object) -> str:
 
 
 def read_value(task: Task, answer: object) -> Any:
-    """Return an answer as a value of the task's type.
+    """Convert an answer to the task's type, by way of its JSON form, and return it.
 
-    It is read by its JSON form: a list, a tuple and a set are the same then, and an IRI of a graph
-    is a text. ``fit_form`` says which other forms are read. Raises ValueError for an answer that
-    has no JSON form, or is of another type.
+    So a list, a tuple and a set are the same, and an IRI of a graph is a text. ``fit_form`` says
+    which other forms are read, such as a text with numbers for a list of them. Raises ValueError
+    for an answer that has no JSON form, or is of another type.
     """
     adapter = TypeAdapter(task.answer_type)
     conjunctions = task.texts.get("form.conjunctions").split()
@@ -107,9 +108,11 @@ def _to_json_data(answer: object) -> Any:
 
 
 def store_answer(answer: object) -> StoredAnswer | None:
-    """Return an answer as data; None if it has no form as data, or is too large.
+    """Return an answer as data that can be checked again later; None if it has no such form.
 
-    A run whose edits were not executed has none: what it shows is not what they lead to.
+    A run is stored as its question and overrides, any other value as JSON. None is returned for a
+    value without a JSON form, for more than MAX_DATA_CHARS characters, and for a run whose edits
+    were not executed: what it shows is not what they lead to.
     """
     try:
         if isinstance(answer, Run):
@@ -124,7 +127,10 @@ def store_answer(answer: object) -> StoredAnswer | None:
 
 
 def _store_run(run: Run) -> StoredRun:
-    """Return the edits of a run. Raises ValueError for a value that has no JSON form."""
+    """Return a run's question, and its overrides as JSON data by step key.
+
+    Raises ValueError for an override that has no JSON form.
+    """
     overrides = {}
     for key, value in run.overrides.items():
         output_type = run.system.agent_spec(key).output_type
@@ -133,9 +139,11 @@ def _store_run(run: Run) -> StoredRun:
 
 
 def check_stored_answer(task: Task, stored: StoredAnswer) -> str:
-    """Return what is wrong with an answer that was kept as data; "" if it is right.
+    """Check an answer that was kept as data, and return what is wrong with it; "" if it is right.
 
-    A run is opened anew by the task, edited as the student edited it, and executed.
+    A value is checked like a new answer. For a run, the task's run is opened anew, gets the stored
+    overrides, and is executed; a KgwbError on the way is what is wrong. Raises CheckFailedError if
+    the check fails in itself.
     """
     if stored.run is None:
         return check_answer(task, stored.value)
@@ -154,9 +162,9 @@ def check_stored_answer(task: Task, stored: StoredAnswer) -> str:
 
 
 def find_edited_agent(answer: object) -> str:
-    """Return the first agent that a run's edits changed; "" for another answer, or without edits.
+    """Return the first agent, in the order of the system, that a run has an override for.
 
-    The first is the one that comes first in the order of the system's agents.
+    Return "" for a run without overrides, and for an answer that is no run.
     """
     if not isinstance(answer, Run):
         return ""
@@ -168,7 +176,7 @@ def find_edited_agent(answer: object) -> str:
 
 
 def require_task(tasks: dict[str, Task], name: str, lab: object) -> Task:
-    """Return a task by its name. Raises InputError if there is no such task."""
+    """Return a task by its name. Raises InputError, which lists the names, if there is no such task."""
     if name in tasks:
         return tasks[name]
     known = ", ".join(tasks)

@@ -39,7 +39,12 @@ Job = Sequence[Sequence[str]]
 
 
 def main() -> None:
-    """Read the jobs, and check their answers."""
+    """Read the request from standard input, and write the results of all its answers to standard output.
+
+    What a check prints goes to standard error, since it is no result. Where a process cannot be
+    copied, as on Windows, the jobs are checked in this process, one after the other and without
+    limits.
+    """
     request: dict[str, Any] = json.load(sys.stdin)
     jobs: list[Job] = request["jobs"]
     output = os.dup(sys.stdout.fileno())
@@ -55,10 +60,11 @@ def main() -> None:
 
 
 def run_copies(lab: Lab, jobs: Sequence[Job], output: int, processor_s: int) -> None:
-    """Run each job in a copy of this process, as many at once as there are processors.
+    """Run each job in a copy of this process, as many at once as there are processors, and wait for all.
 
-    A copy that takes longer than JOB_TIMEOUT_S is ended. Raises NotImplementedError on Windows,
-    which cannot copy a process.
+    A copy that takes longer than JOB_TIMEOUT_S is killed, and its remaining answers get no result.
+    ``output`` is the file descriptor for the results, ``processor_s`` the processor seconds of a
+    copy. Raises NotImplementedError on Windows, which cannot copy a process.
     """
     if sys.platform == "win32":
         raise NotImplementedError
@@ -80,9 +86,11 @@ def run_copies(lab: Lab, jobs: Sequence[Job], output: int, processor_s: int) -> 
 
 
 def start_copy(lab: Lab, number: int, job: Job, output: int, processor_s: int) -> int:
-    """Copy this process for a job, and return the id of the copy.
+    """Start a copy of this process that checks one job, and return its process id at once.
 
-    Raises NotImplementedError on Windows.
+    The copy is limited to ``processor_s`` seconds of processor time, MEMORY_BYTES and
+    WRITTEN_BYTES. It always ends with exit code 0, also after an error. Raises NotImplementedError
+    on Windows.
     """
     if sys.platform == "win32":
         raise NotImplementedError
@@ -100,7 +108,12 @@ def start_copy(lab: Lab, number: int, job: Job, output: int, processor_s: int) -
 
 
 def check_job(lab: Lab, number: int, job: Job, output: int) -> None:
-    """Check the answers of a job one after the other, and write a line for each."""
+    """Check the answers of a job one after the other, and write a line of JSON to ``output`` for each.
+
+    The line has the number of the job, the place of the answer, and what is wrong with it, "" if
+    nothing, cut at MAX_PROBLEM_CHARS. For a check that fails in itself it has the end of the
+    traceback.
+    """
     for position, (task, data) in enumerate(job):
         stored = StoredAnswer.model_validate_json(data)
         try:

@@ -33,7 +33,12 @@ class CollectedWork:
 
     @property
     def when(self) -> str:
-        """When it was handed in: the platform's time, else the file's own, else that of the disk."""
+        """When the work was handed in, as text in ISO 8601:
+
+        by the platform, else by the file itself, else by the disk.
+
+        The file's own time is what kgwb wrote in it, which a student can change.
+        """
         if self.file.is_time_of_platform or not self.hand_in.written:
             return self.file.changed
         return self.hand_in.written
@@ -76,9 +81,10 @@ class CollectedHandIns:
         return sum(work.is_solved(task) for work in self.works)
 
     def solved_by_stage(self) -> dict[Stage, tuple[int, int]]:
-        """Return, by stage, how many answers are right, and how many tasks times students there are.
+        """Return, by stage, the number of right answers and the number of possible ones (tasks times students).
 
-        The stages come in their order; those without a task in the lab are left out.
+        The stages are in the order of STAGES; those without a task in the lab, and all if there are
+        no hand-ins, are left out.
         """
         solved: Counter[Stage] = Counter()
         asked: Counter[Stage] = Counter()
@@ -92,7 +98,7 @@ class CollectedHandIns:
         return by_stage
 
     def agents_blamed_first(self, task: str) -> list[tuple[str, int]]:
-        """Return the agents that were edited in the first try at a task, and by how many students.
+        """Return the agents that students edited in their first try at a task, each with the number of students.
 
         The most frequent comes first. Empty for a task that does not ask for a run.
         """
@@ -100,21 +106,24 @@ class CollectedHandIns:
         return Counter(filter(None, first)).most_common()
 
     def weakest_stage(self) -> Stage | None:
-        """Return the stage with the smallest part of right answers; None without hand-ins."""
+        """Return the stage with the smallest share of right answers, the first of equals; None without hand-ins."""
         parts = self.solved_by_stage()
         if not parts:
             return None
         return min(parts, key=lambda stage: parts[stage][0] / parts[stage][1])
 
     def all_remarks(self) -> list[str]:
-        """Return the remarks on the class, and those on each hand-in with the student's name."""
+        """Return the remarks on the class, followed by those on each hand-in, written "NAME: REMARK"."""
         remarks = list(self.remarks)
         for work in self.works:
             remarks += [f"{work.name}: {remark}" for remark in work.remarks]
         return remarks
 
     def __str__(self) -> str:
-        """Return the number of hand-ins, and a line for each task, remark and rejected file."""
+        """Return a text with the number of hand-ins, and a line for each task, stage, remark and rejected file.
+
+        The line of a task says how many solved it, and who is stuck at it.
+        """
         number = len(self.works)
         lines = [f"lab {self.lab.number}: {pluralize(number, 'hand-in')}"]
         for name, task in self.lab.tasks.items():
@@ -142,15 +151,14 @@ def collect_hand_ins(
     open_lab: Callable[[int | str], Lab] = load_lab,
     pseudonyms: Pseudonyms | None = None,
 ) -> list[CollectedHandIns]:
-    """Return the hand-ins in a folder or a zip, by the number of the lab and the student's name.
+    """Read the hand-ins in a folder or a zip, and return them by lab, sorted by the student's name.
 
     Of several files of one work under one name, the latest counts. Files of different works are all
     listed, also if their students have the same name; files of earlier versions, which do not name
     their work, are each taken for one. A hand-in without a name is listed by the place of its file.
-    Files that are not hand-ins are listed with the first lab.
-
-    With ``check`` the answers are checked again. With ``pseudonyms``, names, ids and files are
-    replaced by them. Raises InputError if the folder cannot be read or has no file that ends in
+    Files that are not hand-ins are listed with the first lab, or with an empty lab 1 if there is no
+    other. With ``check`` the answers are checked again. With ``pseudonyms``, names, ids and files
+    are replaced by them. Raises InputError if the folder cannot be read or has no file that ends in
     ".json".
     """
     rejected: dict[str, str] = {}
@@ -174,10 +182,10 @@ def collect_hand_ins(
 
 
 def _read_work(file: FoundFile, open_lab: Callable[[int | str], Lab]) -> CollectedWork:
-    """Return the hand-in of a file.
+    """Parse the hand-in of a found file, and return it with the file.
 
-    Raises InputError if it cannot be read, is no hand-in, is for an unknown lab, or has a task that
-    its lab lacks.
+    Raises InputError if the file has a problem, is no hand-in, is for an unknown lab, or has a task
+    that its lab lacks.
     """
     if file.problem:
         raise InputError(file.problem, hint="")
@@ -190,7 +198,10 @@ def _read_work(file: FoundFile, open_lab: Callable[[int | str], Lab]) -> Collect
 
 
 def _with_pseudonym(work: CollectedWork, pseudonyms: Pseudonyms) -> CollectedWork:
-    """Return a work with a pseudonym in place of the name, the id and the file of its student."""
+    """Return a copy of a work with pseudonyms for the student's name and id and for the file's path.
+
+    The data of the file are removed. A student without a name is told apart by the file's path.
+    """
     student = work.hand_in.student or work.file.place
     pseudonym = pseudonyms.of_student(student, work.file.student_id)
     file = replace(
@@ -206,7 +217,11 @@ def _with_pseudonym(work: CollectedWork, pseudonyms: Pseudonyms) -> CollectedWor
 def _collect_lab(
     lab: Lab, works: Sequence[CollectedWork], rejected: Mapping[str, str], *, check: bool
 ) -> CollectedHandIns:
-    """Return the hand-ins of one lab with their remarks, checked again if ``check`` says so."""
+    """Return the hand-ins of one lab, one of each work, sorted by name and with their remarks.
+
+    ``rejected`` are the files to list with it. With ``check`` the answers are checked again, which
+    starts processes. Hand-ins with equal answers are remarked on.
+    """
     in_order = sorted(works, key=_oldest_first)
     latest, remarks = _keep_latest(in_order)
     remarks += _remark_on_names(latest)
@@ -232,7 +247,10 @@ def _oldest_first(work: CollectedWork) -> tuple[str, str, str]:
 
 
 def _remark_on_work(lab: Lab, work: CollectedWork) -> Iterable[str]:
-    """Yield what is remarkable about one hand-in: its version, and what cannot be as it says."""
+    """Yield the remarks on one hand-in: another version of kgwb, impossible states, and failed checks.
+
+    Impossible is a solved task without tries, an open one with tries, and more answers than tries.
+    """
     hand_in = work.hand_in
     version = hand_in.kgwb_version
     if version and version != __version__:
@@ -252,11 +270,11 @@ def _remark_on_work(lab: Lab, work: CollectedWork) -> Iterable[str]:
 
 
 def _keep_latest(works: Sequence[CollectedWork]) -> tuple[list[CollectedWork], list[str]]:
-    """Return the latest file of each work under each name, and a remark on each earlier one.
+    """Return the latest file of each work under each name, and a remark on each earlier file.
 
-    The oldest file must come first. Names are compared by their looks. A file without a work's identity
-    is never replaced. A file without a name, as it is kept beside a notebook, is left out
-    without a remark if a named one of the same work and folder is there.
+    ``works`` must have the oldest first. Names are compared by their looks. A file without a work's
+    identity is never replaced. A file without a name, as it is kept beside a notebook, is left out
+    without a remark if a named one of the same work and student's folder is there.
     """
     latest: dict[tuple[str, str], CollectedWork] = {}
     remarks = []
@@ -285,9 +303,10 @@ def _identity_of(work: CollectedWork) -> tuple[str, str]:
 
 
 def _remark_on_names(works: Sequence[CollectedWork]) -> list[str]:
-    """Return remarks on names, works and files' names that occur more than once.
+    """Return remarks on several hand-ins that share a student's name, a work's identity, or a file's name.
 
-    They name the files. Empty if there is nothing to remark.
+    Each remark lists the paths of the files. Names are compared by their looks. Empty if all are
+    distinct.
     """
     remarks = []
     for alike in _group(works, _key_of_name):
@@ -315,9 +334,10 @@ def _list(works: Sequence[CollectedWork]) -> str:
 
 
 def _with_distinct_names(works: Sequence[CollectedWork]) -> list[CollectedWork]:
-    """Return the works sorted by name; several of one name have their file after it.
+    """Return copies of the works with the name to show, sorted by it regardless of case.
 
-    A hand-in without a name gets the place of its file.
+    A name that several works have is followed by the file's path in brackets. A hand-in without a
+    name gets the path.
     """
     named = []
     for same_name in _group(works, _key_of_name):
@@ -337,7 +357,7 @@ def _look_of_name(student: str) -> str:
 
 
 def _key_of_name(work: CollectedWork) -> tuple[str, str]:
-    """Return the look of the student's name; of a work without a name, the file."""
+    """Return the look of the student's name as a key; of a work without a name, the file's path."""
     name = _look_of_name(work.hand_in.student)
     return (name, "") if name else ("", work.file.place)
 
@@ -345,7 +365,7 @@ def _key_of_name(work: CollectedWork) -> tuple[str, str]:
 def _group(
     works: Sequence[CollectedWork], key_of: Callable[[CollectedWork], tuple[str, str]]
 ) -> list[list[CollectedWork]]:
-    """Return the works in groups of one key. The order of the works and of the groups stays."""
+    """Return the works in lists of equal keys, in the order in which the keys first occur."""
     groups: dict[tuple[str, str], list[CollectedWork]] = {}
     for work in works:
         groups.setdefault(key_of(work), []).append(work)

@@ -33,11 +33,12 @@ TRIPLE_FIELDS = (("subject",), ("predicate", "relation", "property"), ("object",
 
 
 def fit_form(data: Any, answer_type: Any, conjunctions: Sequence[str] = ()) -> Any:
-    """Return the JSON data of an answer in the form of the task's type, if it can be read so.
+    """Convert the JSON data of an answer to the form of the task's type, and return them.
 
-    A conjunction may stand between names in place of a comma. A single value stands for a list of
-    it, and a text for the numbers or names in it. A dictionary is a triple by its keys, or the JSON
-    text of a reply. What cannot be read is returned as it is.
+    A text may be given for the numbers or names in it, and a single value for a list of it. For
+    names, each of ``conjunctions`` ("and") counts as a comma. A dictionary is read as a triple by
+    its keys, or, where a text is expected, as the JSON of a reply. What cannot be read, and data of
+    any other type, are returned unchanged.
     """
     if answer_type == NamedChoice and isinstance(data, str):
         for conjunction in conjunctions:
@@ -47,7 +48,7 @@ def fit_form(data: Any, answer_type: Any, conjunctions: Sequence[str] = ()) -> A
 
 
 def _fit_text(data: Any) -> Any:
-    """Return the text of a list of one text, and the JSON of a dictionary."""
+    """Return the text of a list that has one item, or a dictionary written as JSON; other data unchanged."""
     if isinstance(data, list) and len(data) == 1:
         data = data[0]
     if isinstance(data, dict):
@@ -56,7 +57,11 @@ def _fit_text(data: Any) -> Any:
 
 
 def _fit_number(data: Any) -> Any:
-    """Return the number that a text or a list of one value writes, with a point or a comma."""
+    """Return the number that a text, or a list of one value, writes with a point or a comma.
+
+    A number in text becomes a float. What is not a number is returned unchanged, but out of a list
+    of one.
+    """
     if isinstance(data, list) and len(data) == 1:
         data = data[0]
     if isinstance(data, str) and NUMBER.fullmatch(data.strip()):
@@ -65,7 +70,7 @@ def _fit_number(data: Any) -> Any:
 
 
 def _fit_whole_number(data: Any) -> Any:
-    """Return a number as ``_fit_number`` does, as a whole one if it is one."""
+    """Convert data as ``_fit_number`` does, and return a float without a fraction as an int."""
     number = _fit_number(data)
     if isinstance(number, float) and number.is_integer():
         return int(number)
@@ -73,7 +78,10 @@ def _fit_whole_number(data: Any) -> Any:
 
 
 def _fit_numbers(data: Any) -> Any:
-    """Return a list of whole numbers from one number, or from a text with numbers in it."""
+    """Return a list of whole numbers from one number, from a list, or from all numbers in a text.
+
+    Other data, and items that are no numbers, are returned unchanged.
+    """
     if isinstance(data, str):
         data = NUMBER.findall(data) or data
     if isinstance(data, int | float) and not isinstance(data, bool):
@@ -84,7 +92,11 @@ def _fit_numbers(data: Any) -> Any:
 
 
 def _fit_names(data: Any) -> Any:
-    """Return a list of names from a text with commas; spaces and quotes around names are removed."""
+    """Return a list of names from a text that separates them by commas, semicolons or new lines.
+
+    Spaces and quotes around names are removed, also from the items of a list, and empty names left
+    out. Data that are neither text nor list are returned unchanged.
+    """
     if isinstance(data, str):
         data = SEPARATORS.split(data)
     if not isinstance(data, list):
@@ -94,7 +106,11 @@ def _fit_names(data: Any) -> Any:
 
 
 def _fit_named_number(data: Any) -> Any:
-    """Return a name and its number from a list in any order, a dictionary, or a text with both."""
+    """Return [name, number] from a list in either order, a dictionary with one entry, or a text with both.
+
+    In a text the name is what is left without its only number. A whole number becomes a float. Data
+    of any other form are returned unchanged.
+    """
     if isinstance(data, dict) and len(data) == 1:
         data = list(*data.items())
     if isinstance(data, str):
@@ -114,7 +130,11 @@ def _fit_named_number(data: Any) -> Any:
 
 
 def _fit_triples(data: Any) -> Any:
-    """Return a list of triples from one triple, from dictionaries, or from a reply with "triples"."""
+    """Return a list of triples from one triple, a dictionary, a list, or a reply with "triples" or "facts".
+
+    Each triple becomes a list of its parts. Data that are neither dictionary nor list are returned
+    unchanged.
+    """
     if isinstance(data, dict):
         data = data.get("triples") or data.get("facts") or [data]
     if not isinstance(data, list):
@@ -125,7 +145,10 @@ def _fit_triples(data: Any) -> Any:
 
 
 def _fit_triple(data: Any) -> Any:
-    """Return a triple as a list of its parts; other data as they are."""
+    """Return a dictionary as the list of its subject, predicate and object; other data unchanged.
+
+    The keys are those of TRIPLE_FIELDS. A part whose key is missing is left out of the list.
+    """
     if not isinstance(data, dict):
         return data
     parts = []
@@ -152,9 +175,10 @@ def to_name(text: str) -> str:
 
 
 def expand_iri(text: str, namespace: str) -> str:
-    """Return the IRI that a text names: whole, in angle brackets, or by its end with a prefix or not.
+    """Return the IRI that a text stands for; angle brackets, quotes and spaces around it are removed.
 
-    The end is completed by the namespace.
+    A text with "://" is a whole IRI. Otherwise its prefix up to the last ":" is dropped, spaces
+    become "_", and the namespace is put before it.
     """
     text = text.strip().strip("<> \"'")
     if "://" in text:

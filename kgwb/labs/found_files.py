@@ -59,11 +59,12 @@ class FoundFile:
 
 
 def find_files(folder: Path) -> list[FoundFile]:
-    """Return the files in a folder, its subfolders and its zips that end in ".json", by their place.
+    """Return the files in a folder, its subfolders and its zips that end in ".json", the earliest first.
 
-    Files that cannot be read, links, and what the platforms' folders lack are among them, with the
-    problem. Hidden files and folders are passed over. ``folder`` may be a zip itself. Raises
-    InputError if it cannot be read, or if there is no such file.
+    ``folder`` may be a zip itself. They are sorted by time and then by path. Files that cannot be
+    read, links, and submissions of a learning platform without such a file are in the list too,
+    with ``problem`` set. Hidden files and folders are passed over. Raises InputError if the folder
+    cannot be read, or if there is no such file.
     """
     hint = "name the folder with the students' files"
     if not folder.exists():
@@ -87,10 +88,10 @@ def find_files(folder: Path) -> list[FoundFile]:
 
 
 def _list_paths(folder: Path) -> Iterator[Path]:
-    """Yield the paths of the files in a folder and its subfolders, sorted within each folder.
+    """Yield the paths of the files in a folder and its subfolders, sorted by name within each folder.
 
-    Hidden files and folders are left out, and SKIPPED_FOLDERS. A link to a folder is yielded as a
-    path, and not followed. Raises what ``_raise`` does for a folder that cannot be read.
+    Hidden files and folders and SKIPPED_FOLDERS are left out. A link to a folder is yielded as a
+    path, and not followed. Raises OSError for a folder that cannot be read.
     """
     for parent, folders, files in os.walk(folder, onerror=_raise):
         kept = []
@@ -112,7 +113,11 @@ def _raise(error: OSError) -> None:
 
 
 def _read_path(path: Path, place: str) -> Iterator[FoundFile]:
-    """Yield the file at a path if it ends in ".json", or those in a zip. Others yield nothing."""
+    """Read the file at a path if it ends in ".json", or those in a zip, and yield them; others yield nothing.
+
+    A link, what is no regular file, a file of more than MAX_FILE_BYTES, and one that cannot be read
+    are yielded with a problem and without data. ``place`` is the path that is shown.
+    """
     suffix = path.suffix.casefold()
     if path.is_symlink():
         if suffix in (".json", ".zip") or path.is_dir():
@@ -140,7 +145,12 @@ def _read_path(path: Path, place: str) -> Iterator[FoundFile]:
 def _read_zip(
     source: Path | BytesIO, place: str, *, is_nested: bool = False
 ) -> Iterator[FoundFile]:
-    """Yield the files in a zip that end in ".json", and those in its zips, but no deeper."""
+    """Yield the files in a zip that end in ".json", and those in zips inside of it, but no deeper.
+
+    Nothing is written to the disk. Only the first MAX_MEMBERS members are read; if there are more,
+    or the zip cannot be read, a file with that problem is yielded. ``is_nested`` says that this zip
+    is inside of another.
+    """
     try:
         with ZipFile(source) as archive:
             members = archive.infolist()
@@ -155,7 +165,11 @@ def _read_zip(
 def _read_member(
     archive: ZipFile, member: ZipInfo, place: str, *, is_nested: bool
 ) -> Iterator[FoundFile]:
-    """Yield a file of a zip if it ends in ".json", or the files of a zip in it."""
+    """Unpack a member of a zip in memory, and yield it if it ends in ".json", or the files of a zip in it.
+
+    Hidden members and folders are left out. One that is too large, cannot be unpacked, or is a zip
+    in an already nested zip is yielded with that problem.
+    """
     path = PurePosixPath(member.filename)
     is_hidden = any(part.startswith(".") or part in SKIPPED_FOLDERS for part in path.parts)
     suffix = path.suffix.casefold()
@@ -181,7 +195,11 @@ def _read_member(
 
 
 def _find_empty_submissions(folder: Path, found: list[FoundFile]) -> Iterator[FoundFile]:
-    """Yield a problem for each folder of a platform's submission in which no hand-in was found."""
+    """Yield a file with a problem for each submission's folder in which no file was found.
+
+    Submissions are the subfolders of ``folder`` whose names have the form of Moodle's or
+    nbgrader's.
+    """
     if not folder.is_dir():
         return
     for submission in sorted(folder.iterdir()):
@@ -195,10 +213,11 @@ def _find_empty_submissions(folder: Path, found: list[FoundFile]) -> Iterator[Fo
 
 
 def _with_platform(file: FoundFile) -> FoundFile:
-    """Return a file with what its place says: the student's id, the time, and whether it is late.
+    """Return a copy of a file with what its path says about student, time and lateness.
 
-    In a folder of no known platform, the student's id is the name of the first folder, as in the
-    homes of a hub.
+    The forms of Moodle, nbgrader, Canvas and ILIAS are tried in this order. A time of nbgrader
+    counts as the platform's. In a folder of no known platform, the student's id is the name of the
+    first folder, as in the homes of a hub. A file without a folder stays as it is.
     """
     path = PurePosixPath(file.place)
     for part in path.parts:
@@ -233,7 +252,7 @@ def _format_time(time: datetime) -> str:
 
 
 def _time_of_member(member: ZipInfo) -> str:
-    """Return when a file of a zip was changed; "" if the zip names no valid time."""
+    """Return when a member of a zip was changed, taken as UTC, in ISO 8601; "" if it has no valid time."""
     try:
         return _format_time(datetime(*member.date_time, tzinfo=UTC))
     except ValueError:

@@ -89,9 +89,10 @@ def write_file(path: Path, text: str) -> Path:
 
 
 def read_hand_in(path: Path) -> HandIn:
-    """Read a hand-in from a file. Nothing in it is executed.
+    """Read and validate a hand-in from a file. Nothing in it is executed.
 
-    Raises InputError if the file cannot be read, is too large, or is not a hand-in.
+    Raises InputError if the file cannot be read, has more than MAX_FILE_BYTES bytes, or is not a
+    hand-in.
     """
     try:
         size = disk.check_regular_file(path).stat().st_size
@@ -105,9 +106,10 @@ def read_hand_in(path: Path) -> HandIn:
 
 
 def parse_hand_in(name: str, data: bytes) -> HandIn:
-    """Return the hand-in that the data of a file describe. Nothing in it is executed.
+    """Return the hand-in that the bytes of a JSON file describe. Nothing in it is executed.
 
-    ``name`` is the file's, for the error. Raises InputError for data that are no hand-in.
+    ``name`` is the file's, for the error. Raises InputError for more than MAX_FILE_BYTES bytes, and
+    for data that are no hand-in, with the reason.
     """
     if len(data) > MAX_FILE_BYTES:
         raise _not_a_hand_in(name, TOO_LARGE)

@@ -36,10 +36,11 @@ class TriedQuestion:
 
 
 def try_prompt(text: str, model: ChatModel | str) -> list[TriedQuestion]:
-    """Ask a model some questions with a prompt file for the QIR agent, and return what came of them.
+    """Ask a model TRIED_QUESTIONS with a prompt file for the QIR agent, and return what came of each.
 
-    The other agents ask no model: they are ``rules``. Raises PromptError for an invalid prompt, and
-    what opening the model raises.
+    ``text`` is the text of the file. Each question is asked alone over the graph films; the other
+    agents use the model ``rules``. Raises PromptError for an invalid prompt, and what opening the
+    model raises.
     """
     opened = open_model(model)
     questions = load_questions("films")
@@ -61,10 +62,10 @@ def try_misleading_prompt(text: str, model: ChatModel | str) -> list[TriedQuesti
 
 
 def try_muted_triples(triples: Sequence[Triple], model: ChatModel | str) -> list[TriedQuestion]:
-    """Ask a model the question of task 3.5 over the graph without some triples.
+    """Ask a model the question of task 3.5 over the graph films without some triples; return one result.
 
-    All agents of Chatty-KG that ask a model ask this one. Right is what the graph still says: the
-    answer of ``rules`` without these triples. Raises what opening the model raises.
+    All agents of Chatty-KG that ask a model ask this one. The answer is right if it equals that of
+    ``rules`` without these triples. Raises what opening the model raises.
     """
     films = open_sample("films")
     recorded = recording(MUTED_RUN_NAME, kg=films, model="rules")
@@ -87,9 +88,9 @@ LIVE: dict[str, Callable[[Any, ChatModel | str], list[TriedQuestion]]] = {
 
 
 def try_task(task: str, answer: Any, model: ChatModel | str) -> list[TriedQuestion]:
-    """Try an answer to a task with a model, and return what came of each question.
+    """Try an answer to a task with a model, as LIVE says, and return what came of each question.
 
-    Raises InputError for a task that has no live variant, and what the variant raises.
+    Raises InputError for a task that is not in LIVE, and what its function raises.
     """
     if task not in LIVE:
         hint = f"the tasks that can be tried with a model are {', '.join(LIVE)}"
@@ -100,14 +101,22 @@ def try_task(task: str, answer: Any, model: ChatModel | str) -> list[TriedQuesti
 def _try_question(
     model: ChatModel, text: str, question: str, right_labels: set[str]
 ) -> TriedQuestion:
-    """Ask a question with a student's prompt, as a dialogue of its own."""
+    """Ask one question in a dialogue of its own, with the student's prompt for the QIR agent, and judge it.
+
+    The QIR agent asks ``model``; all others use ``rules``. Raises PromptError if ``text`` is not a
+    valid prompt file.
+    """
     workbench = Workbench(open_sample("films"), "rules", models={"qir": model})
     run = workbench.begin(question).edit_prompt(PROMPT_NAME, text)
     return _finish(run, right_labels)
 
 
 def _finish(run: Run, right_labels: set[str]) -> TriedQuestion:
-    """Execute a run, and return what came of it."""
+    """Execute a run, and return its answer, the attempts of the QIR agent, and whether the labels are right.
+
+    A run that fails with a KgwbError has the error's message as its answer, 0 attempts, and is
+    wrong.
+    """
     try:
         run.go()
     except KgwbError as exc:

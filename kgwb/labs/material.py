@@ -20,9 +20,9 @@ DIALOGUE = (
 
 
 def _format_reply(entities: Sequence[str], *triples: tuple[str, str, str]) -> str:
-    """Return a reply of the QIR agent as JSON, with the unknown ?who as the target.
+    """Return a reply of the QIR agent as JSON text, with these entities and (subject, predicate, object) triples.
 
-    It has these entities and triples, and asks for a list.
+    The only unknown and target is ?who, and the question type is "list".
     """
     parts = ("subject", "predicate", "object")
     reply = {

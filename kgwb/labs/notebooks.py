@@ -15,7 +15,7 @@ LAB_CALL = re.compile(r"(kgwb\.lab\(\d)\)")
 
 
 def list_lab_notebooks() -> list[Path]:
-    """Return the notebooks of the labs, as they are installed or in the repository."""
+    """Return the paths of the labs' notebooks, sorted: as installed with the package, else those of the checkout."""
     package = Path(kgwb.__file__).parent
     installed_folder = package / "_data" / "notebooks"
     folder = installed_folder if installed_folder.is_dir() else package.parent / "notebooks"
@@ -23,10 +23,10 @@ def list_lab_notebooks() -> list[Path]:
 
 
 def translate_notebook(path: Path, texts: Texts) -> str:
-    """Return the JSON of a lab's notebook with its cells in the language of the texts.
+    """Read a lab's notebook, and return its JSON text with the cells in the language of the texts.
 
-    A cell whose id is a key of the texts has its text from there. The lab is opened in the language,
-    so that its feedback is in it too.
+    A cell whose id is a key of the texts gets its text from there; others stay. If the language is
+    not English, the call that opens the lab gets it as an argument, so that feedback is in it too.
     """
     text = path.read_text(encoding="utf-8")
     notebook: dict[str, Any] = json.loads(text)

@@ -95,7 +95,7 @@ def check_dependent_questions(numbers: NumberedChoice) -> Problem:
     """Return "" for the numbers of the questions that cannot be understood alone, else feedback.
 
     The questions are those of DIALOGUE, numbered from 1; the right ones are 2, 4 and 5, in any
-    order.
+    order. Feedback names a number that is none or wrong, or says that one is missing.
     """
     return compare_choices(
         numbers,
@@ -132,7 +132,10 @@ def check_rephrased_question(question: str) -> Problem:
 
 
 def _find_other_meaning(question: str) -> Problem:
-    """Return a problem if a question is nearer to one beside the right one than to the right one."""
+    """Return "" if a question means what is asked for, else the key of what it means instead.
+
+    It means the same as the question of ``_list_meanings`` that is nearest to it by its embedding.
+    """
     questions = _index_questions(Embeddings().name)
     [(nearest, _)] = questions.nearest(question, 1)
     return list(_list_meanings().values())[nearest]
@@ -146,7 +149,12 @@ def _index_questions(embeddings: str) -> EmbeddingIndex:
 
 @cache
 def _list_meanings() -> dict[str, str]:
-    """Return questions that ask for the date of the first movie, with "", and others with a problem."""
+    """Return, for each known question, "" if it asks for the release date of the first movie, else a problem's key.
+
+    They are made of the constants above: right questions about right subjects, right questions
+    about other subjects ("1.2.no-first-movie"), and other questions about right subjects
+    ("1.2.no-date").
+    """
     meanings = dict.fromkeys(_fill(RELEASE_QUESTIONS, RIGHT_SUBJECTS), "")
     meanings |= dict.fromkeys(_fill(RELEASE_QUESTIONS, OTHER_SUBJECTS), "1.2.no-first-movie")
     meanings |= dict.fromkeys(_fill(OTHER_QUESTIONS, RIGHT_SUBJECTS), "1.2.no-date")
@@ -165,9 +173,9 @@ def _fill(questions: Sequence[str], subjects: Sequence[str]) -> list[str]:
 def check_triples(facts: AnswerTriples) -> Problem:
     """Return "" if Chatty-KG gives the right answer with these triples, else feedback.
 
-    They take the place of what the QIR agent writes for TWO_FILMS_QUESTION. They must name both
-    persons, and have a single unknown. Only the films of the answer count, not how the triples are
-    written.
+    They take the place of the QIR agent's for TWO_FILMS_QUESTION; all other agents use ``rules``.
+    They must name both persons, in any case, and have exactly one unknown ("?x"). Only the films of
+    the answer count, not how the triples are written.
     """
     names: set[str] = set()
     unknowns: set[str] = set()
@@ -194,10 +202,10 @@ def check_triples(facts: AnswerTriples) -> Problem:
     stage="link",
 )
 def check_vertex(iri: str) -> Problem:
-    """Return "" for the IRI of the novel Solaris, else feedback.
+    """Return "" for the IRI of the novel Solaris in the sample graph films, else feedback.
 
-    It may be in angle brackets, or have the prefix fl: or none. It must be one of a vertex of the
-    sample graph films that is called "Solaris". The feedback on another one names its types.
+    It may be in angle brackets, or have the prefix fl: or none; case does not count. It must be one
+    of a vertex with the label "Solaris". The feedback on another such vertex names its types.
     """
     films = open_sample("films")
     candidates = films.exact(["Solaris"]).get("Solaris", ())
@@ -218,10 +226,11 @@ def check_vertex(iri: str) -> Problem:
     stage="link",
 )
 def check_predicates(names: NamedChoice) -> Problem:
-    """Return "" if the candidate queries with these predicates give the right answer.
+    """Return "" if the candidate queries with these predicates give the right answer, else feedback.
 
-    The queries are those for STORY_QUESTION that have one or more of the predicates, which are
-    given by their display names or IRIs in any case. Otherwise return feedback.
+    The queries are those for STORY_QUESTION that have at least one of the predicates, which are
+    given by display name or IRI in any case. Each must be in one of these queries. The chosen
+    queries take the place of the predicate selection's, and the run is continued.
     """
     run = _run_with_triples(
         STORY_QUESTION, [STORY_TRIPLE], STORY_TRIPLE[2], until="query_generator"
@@ -242,7 +251,7 @@ def check_predicates(names: NamedChoice) -> Problem:
 
 
 def _to_display_name(name: str) -> str:
-    """Return the display name, in lower case, of a predicate that is given by it or by its IRI."""
+    """Return the last part of a predicate's IRI, or a display name, as words in lower case: "based on"."""
     end = expand_iri(name, FILMS_NAMESPACE).rpartition("/")[2]
     return _split_words(end)
 
@@ -257,11 +266,11 @@ def _split_words(name: str) -> str:
     is_free=True,
 )
 def check_longest_film(sparql: str) -> Problem:
-    """Return "" if a SELECT on the graph films finds the longest film, also after a change of it.
+    """Return "" if a SELECT on the graph films finds Stanley Kubrick's longest film, else feedback.
 
     It must have one row that names the film by a label in any language or its IRI, in any column.
-    The graph is then read as if it did not have the film's running time: the query must find the
-    next film. Otherwise return feedback. Raises a GraphError if the query fails.
+    It is then run on the graph without the film's running time, where it must find the next film:
+    so a query that names the film itself is wrong. Raises a GraphError if the query fails.
     """
     films = open_sample("films")
     by_length = films.select(LONGEST_FILMS).rows
@@ -290,7 +299,11 @@ SELECT ?film ?minutes WHERE {{
 
 
 def _find_film_problem(rows: Sequence[Sequence[Any]], film: Any, sparql: str) -> Problem:
-    """Return what is wrong with the rows of a query that should be the film alone; "" if nothing."""
+    """Return "" if the rows of a query are the film alone, else the feedback for what is wrong.
+
+    The one row must have the film's IRI or one of its labels in a cell. ``sparql`` is the query:
+    one without rows that writes the director as a plain text gets a feedback of its own.
+    """
     if not rows:
         names_director = re.search(r'"[^"]*kubrick[^"]*"(?![^\s]*@)', sparql, re.IGNORECASE)
         return "1.6.director-is-text" if names_director else "1.6.no-rows"
@@ -314,10 +327,7 @@ LABELS = "SELECT ?label WHERE {{ <{}> <http://www.w3.org/2000/01/rdf-schema#labe
 
 
 def _add_repair_task(number: int) -> None:
-    """Add the task to repair one of the LOST_ANSWERS, by its number, to the lab.
-
-    The check gets the student's run.
-    """
+    """Add a task to LAB: to repair the run of LOST_ANSWERS with this number. Its check gets the student's run."""
     lost = LOST_ANSWERS[number]
 
     @LAB.task(
@@ -326,6 +336,7 @@ def _add_repair_task(number: int) -> None:
         open_run=partial(open_lost_run, number),
     )
     def check_repaired_run(run: Run) -> Problem:
+        """Return "" if the student's run is the lost run, rightly repaired, else feedback."""
         return _check_repaired_run(run, number)
 
 
@@ -351,7 +362,11 @@ def _check_repaired_run(run: Run, number: int) -> Problem:
 
 
 def _judge_repair(run: Run, number: int) -> Problem:
-    """Return "" if the first edit of a run is at a first wrong step, and the answer is right."""
+    """Return "" if the first edit of a run is at a first wrong step and the answer is right, else feedback.
+
+    Feedback says that no edit changes a value, that the step is right but not the new value, that
+    the step is too late though the answer is right, or what is wrong with the answer.
+    """
     problem = _compare_answer(run.answer, LOST_ANSWERS[number].labels)
     edited = find_first_edited_steps(run, number)
     if not edited:
@@ -367,9 +382,10 @@ def _judge_repair(run: Run, number: int) -> Problem:
 def _run_with_triples(
     question: str, triples: AnswerTriples, target: str, *, until: str | None = None
 ) -> Run:
-    """Ask Chatty-KG with the model ``rules``, with these triples in place of the QIR agent's.
+    """Execute Chatty-KG with the model ``rules`` on films, with these triples as the QIR agent's output.
 
-    ``target`` is the unknown that is asked for. The run stops after the step ``until``.
+    ``target`` is the unknown that is asked for. The run stops after the step ``until``; None runs
+    it to its end.
     """
     facts = []
     for subject, relation, object_ in triples:
@@ -381,10 +397,10 @@ def _run_with_triples(
 
 
 def _compare_answer(answer: Answer | None, right_labels: Collection[str]) -> Problem:
-    """Return what is wrong with an answer; "" if its labels are exactly the right ones.
+    """Return "" if the labels of an answer are exactly the right ones, in any order, else feedback.
 
-    Their order does not count. The text says how many are too many and how many are missing, but
-    not which. An answer that is missing or empty has a text of its own.
+    The feedback says how many are too many and how many are missing, but not which. An answer that
+    is missing or empty has a feedback of its own.
     """
     if answer is None:
         return "result.none-yet"

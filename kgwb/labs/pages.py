@@ -43,7 +43,10 @@ class Feedback:
         return f"{self.task.name} {self.text}"
 
     def _repr_html_(self) -> str:
-        """Render the title of the task with the state, and the lines of the text below it."""
+        """Render the title of the task with a badge of the state, and the lines of the text below it.
+
+        The first line of feedback on a right answer is left out, since the badge says the same.
+        """
         icon, label_key = FEEDBACK_BADGES[self.state]
         label = self.task.texts.get(label_key)
         badge = h.state_badge(icon, label, pill=True)
@@ -90,10 +93,10 @@ def render_state(progress: TaskProgress, texts: Texts) -> Html:
 
 
 def render_class_page(collected: Sequence[CollectedHandIns]) -> str:
-    """Render the page of a class (templates/class.html) as a complete HTML document.
+    """Render the page of a class, with the template labs/templates/class.html, as a complete HTML document.
 
-    It sums up by stage, and shows who solved which task, who is stuck, what is remarkable, and the
-    latest answers side by side.
+    It sums up by stage, and shows who solved which task, who is stuck, what is remarkable, the
+    latest answers side by side, and the files that were rejected. The page is in English.
     """
     rejected_files: dict[str, str] = {}
     for hand_ins in collected:

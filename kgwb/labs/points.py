@@ -18,7 +18,11 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def parse_points(assignments: Mapping[str, str]) -> dict[str, float]:
-    """Return points by task, as in {"1.7": "2"}. Raises InputError for what is not a number >= 0."""
+    """Convert points by task from text to numbers: {"1.7": "2"} becomes {"1.7": 2.0}.
+
+    Raises InputError for a text that is not a finite number of at least 0. Whether there is such a
+    task is not checked.
+    """
     points = {}
     for task, text in assignments.items():
         try:
@@ -33,9 +37,10 @@ def parse_points(assignments: Mapping[str, str]) -> dict[str, float]:
 
 
 def parse_due(text: str) -> datetime:
-    """Return the time in UTC of a text such as "2026-11-24 18:00" or with a zone, "...T18:00+01:00".
+    """Parse a time such as "2026-11-24 18:00" or "2026-11-24T18:00+01:00", and return it in UTC.
 
-    A time without a zone is one of this machine's zone. Raises InputError for another text.
+    A time without a zone is one of this machine's zone. Raises InputError for a text that is not in
+    ISO 8601.
     """
     try:
         return datetime.fromisoformat(text).astimezone(UTC)
@@ -51,11 +56,13 @@ def save_points(
     points: Mapping[str, float] | None = None,
     due: datetime | None = None,
 ) -> Path:
-    """Write a row for each hand-in to a CSV file, and return its path.
+    """Write a row for each hand-in to a CSV file, which is replaced, and return its path.
 
-    ``points`` are those of a solved task, by its name; 1 for a task that is not named. ``late`` is
-    "yes" or "no", and empty without ``due`` unless the platform says that the file was late. Raises
-    InputError if ``points`` names no task of these labs, or if the file cannot be written.
+    A row has the points of each task of all labs, their total, tries, hints and remarks. ``points``
+    are those of a solved task, by its name; DEFAULT_POINTS for a task that is not named, and 0 for
+    one that is not solved. ``late`` is "yes" or "no", and empty without ``due`` unless the platform
+    says that the file was late. A cell that a spreadsheet would compute gets a quote before it.
+    Raises InputError if ``points`` names no task of these labs, or if the file cannot be written.
     """
     names = [name for hand_ins in collected for name in hand_ins.lab.tasks]
     points = points or {}
@@ -91,7 +98,10 @@ def _row_of(
     points: Mapping[str, float],
     due: datetime | None,
 ) -> dict[str, object]:
-    """Return a hand-in as a row, by heading. Points are whole numbers where they can be."""
+    """Return the cells of a hand-in by their heading; the tasks of other labs have none.
+
+    A solved task has its points, and another one 0. Numbers are written without needless zeros.
+    """
     hand_in = work.hand_in
     row: dict[str, object] = {}
     total = 0.0
@@ -116,7 +126,11 @@ def _row_of(
 
 
 def _say_late(work: CollectedWork, due: datetime | None) -> str:
-    """Return "yes" or "no" as a hand-in is late; "" if that is not known."""
+    """Return "yes" or "no" for whether a hand-in is late; "" if that is not known.
+
+    It is late if the platform says so, or if its time is after ``due``; a time without a zone is
+    taken as UTC. It is not known without ``due``, or if the time cannot be read.
+    """
     if work.file.is_late:
         return "yes"
     if due is None:
@@ -131,7 +145,7 @@ def _say_late(work: CollectedWork, due: datetime | None) -> str:
 
 
 def _as_text(value: object) -> str:
-    """Return a value as the text of a cell, with a quote before what a spreadsheet would compute."""
+    """Return a value as the text of a cell, with "'" before one that a spreadsheet would compute."""
     text = str(value)
     if text.startswith(FORMULA_STARTS):
         return f"'{text}"

@@ -31,7 +31,10 @@ def load_replies() -> tuple[RecordedReply, ...]:
 
 
 def find_reply(lack: str, of: str) -> RecordedReply:
-    """Return the reply to a prompt that lacks something. Raises KeyError if none was recorded."""
+    """Return the first recorded reply to a prompt with this lack (and ``of`` what).
+
+    Raises KeyError if there is none.
+    """
     for recorded in load_replies():
         if (recorded.lack, recorded.of) == (lack, of):
             return recorded

@@ -19,7 +19,7 @@ class Pseudonyms:
     """
 
     def __init__(self, path: Path) -> None:
-        """Read the pseudonyms in a file; begin anew if it is missing.
+        """Read the pseudonyms from a CSV file; begin without any if the file is missing. Nothing is written yet.
 
         Raises InputError if it cannot be read, or is no table of pseudonyms.
         """
@@ -39,19 +39,23 @@ class Pseudonyms:
             self._by_student[student, student_id] = pseudonym
 
     def of_student(self, student: str, student_id: str) -> str:
-        """Return the pseudonym of a student; a new one at the first time.
+        """Return the pseudonym of a student: that of before, or the next "student N", which is remembered.
 
-        Students of one name with different ids have different ones.
+        A student is the pair of name and id, so students of one name with different ids have
+        different ones.
         """
         new_pseudonym = f"student {len(self._by_student) + 1}"
         return self._by_student.setdefault((student, student_id), new_pseudonym)
 
     def of_file(self, place: str) -> str:
-        """Return a name for a file that does not name its student. It is not kept."""
+        """Return the pseudonym "file N" of a file's path, the same each time; ``save`` does not write it."""
         return self._files.setdefault(place, f"file {len(self._files) + 1}")
 
     def save(self) -> None:
-        """Write the pseudonyms to the file. Raises InputError if it cannot be written."""
+        """Write all pseudonyms with their students' names and ids to the file, which is replaced or created.
+
+        Raises InputError if it cannot be written.
+        """
         text = StringIO()
         writer = csv.writer(text)
         writer.writerow(HEADINGS)

@@ -36,12 +36,12 @@ class _Answer(NamedTuple):
 
 
 def check_again(lab: Lab, hand_ins: Sequence[HandIn]) -> list[dict[str, str]]:
-    """Return for each hand-in, by task, why its state in the file is not that of its answer.
+    """Check the stored answers of a class again, in processes of their own, and return where states disagree.
 
-    A task without an answer is left out, unless it is solved in the file: an answer that cannot be
-    checked is a disagreement then. So is one whose check exceeds its limits.
-
-    Raises InputError if no process can be started.
+    For each hand-in, in order, there is a dictionary: by task, why its state in the file is not
+    that of its answer; empty if all agree. A task without a stored answer counts only if it is
+    solved in the file: it is a disagreement then. So is an answer whose check exceeds its limits,
+    also at a second turn alone. Raises InputError if no process can be started.
     """
     answers_of = [_answers_of(lab, hand_in) for hand_in in hand_ins]
     jobs = _share(answers_of)
@@ -62,7 +62,10 @@ def check_again(lab: Lab, hand_ins: Sequence[HandIn]) -> list[dict[str, str]]:
 
 
 def _answers_of(lab: Lab, hand_in: HandIn) -> list[_Answer]:
-    """Return the answers of a hand-in that are kept as data, in the order of the lab."""
+    """Return the answers of a hand-in that are stored as data, in the order of the lab's tasks.
+
+    Those of tasks without data are left out. Equal data have equal JSON.
+    """
     answers = []
     for name in lab.tasks:
         stored = hand_in.progress(name).data
@@ -73,7 +76,7 @@ def _answers_of(lab: Lab, hand_in: HandIn) -> list[_Answer]:
 
 
 def _share(answers_of: Iterable[Sequence[_Answer]]) -> list[list[_Answer]]:
-    """Return the answers of each student that no student before has, without empty lists."""
+    """Return a job for each student: the answers that no student before has. Students without any get no job."""
     seen: set[_Answer] = set()
     jobs = []
     for answers in answers_of:
@@ -85,10 +88,11 @@ def _share(answers_of: Iterable[Sequence[_Answer]]) -> list[list[_Answer]]:
 
 
 def _run_jobs(lab: Lab, jobs: Sequence[Sequence[_Answer]]) -> dict[_Answer, str]:
-    """Return what is wrong with each answer, "" if it is right. Those without a result are missing.
+    """Check the answers of the jobs, and return what is wrong with each, "" if it is right.
 
-    Where a process can be copied, one process makes what all checks need, and is copied for each
-    job. Elsewhere, as on Windows, a process is started for each.
+    An answer whose check did not end is missing in the result. Where a process can be copied, one
+    process checks all jobs. Elsewhere, as on Windows, a process is started for each job. Raises
+    InputError if one cannot be started.
     """
     results: dict[_Answer, str] = {}
     batches: list[Sequence[Sequence[_Answer]]] = [jobs] if jobs else []
@@ -100,9 +104,10 @@ def _run_jobs(lab: Lab, jobs: Sequence[Sequence[_Answer]]) -> dict[_Answer, str]
 
 
 def _run_process(lab: Lab, jobs: Sequence[Sequence[_Answer]]) -> dict[_Answer, str]:
-    """Run a check process with some jobs, and return its results.
+    """Start a process that checks some jobs, wait for it, and return what is wrong with each answer.
 
-    Raises InputError if it cannot be started.
+    It is stopped after START_TIMEOUT_S and JOB_TIMEOUT_S for each job; the results that it wrote
+    until then count. Its error output is dropped. Raises InputError if it cannot be started.
     """
     language = lab.texts.language
     request = json.dumps(
@@ -133,7 +138,12 @@ def _run_process(lab: Lab, jobs: Sequence[Sequence[_Answer]]) -> dict[_Answer, s
 
 
 def _compare_states(lab: Lab, hand_in: HandIn, by_task: dict[str, str]) -> dict[str, str]:
-    """Return, by task, why the state in a file is not that of its answer."""
+    """Return, by task, why the state in a file disagrees with the check of its answer; empty if all agree.
+
+    ``by_task`` has what is wrong with each checked answer. A solved task without one, a check that
+    did not end, a solved task with a wrong answer, and an unsolved one with a right answer
+    disagree.
+    """
     disagreements = {}
     for name in lab.tasks:
         is_solved = hand_in.progress(name).state == "solved"

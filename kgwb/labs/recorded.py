@@ -53,7 +53,7 @@ class RecordedAnswer:
 
 
 def recorded_systems() -> tuple[str, ...]:
-    """Return the names of the systems that were recorded, in alphabetical order."""
+    """Return the names of the systems with recordings outside UNMEASURED_FOLDERS, in alphabetical order."""
     systems = set()
     for name in list_recordings():
         folder, system, _ = name.split("/")
@@ -64,9 +64,10 @@ def recorded_systems() -> tuple[str, ...]:
 
 @cache
 def load_questions(graph: str) -> tuple[Mapping[str, Any], ...]:
-    """Return the recorded questions over a sample graph with their gold labels, by number.
+    """Return the recorded questions over a sample graph with their gold, in the order of their numbers.
 
-    Raises FileNotFoundError for a graph without recordings.
+    Each is the JSON object of a line in GRAPH.questions.jsonl, with "question", "answers" and
+    "answer_labels" among its keys. Raises FileNotFoundError for a graph without such a file.
     """
     recordings = iter(list_recordings().values())
     folder = next(recordings).parents[2]
@@ -77,10 +78,10 @@ def load_questions(graph: str) -> tuple[Mapping[str, Any], ...]:
 
 @cache
 def answers_of_system(system: str) -> tuple[RecordedAnswer, ...]:
-    """Return every recorded question of a system with its answer; none for an unknown system.
+    """Replay the recordings of a system, and return the answer to each with gold, F1 and cost.
 
-    Those in UNMEASURED_FOLDERS are left out.
-    The first time, the runs are replayed, which takes about a second for a system.
+    Those in UNMEASURED_FOLDERS are left out. Empty for an unknown system. Replaying takes about a
+    second for a system; the result is kept for later calls.
     """
     answers = []
     for name in list_recordings():
@@ -109,7 +110,7 @@ def lost_runs() -> list[Run]:
 
 
 def mean_f1(system: str) -> float:
-    """Return the mean F1 of all recorded questions of a system."""
+    """Return the mean F1, 0 to 1, of the recorded questions of a system. Raises StatisticsError if it has none."""
     return fmean(answer.f1 for answer in answers_of_system(system))
 
 

@@ -27,19 +27,23 @@ Repair = Callable[[Run], object]
 
 
 def open_lost_run(number: int) -> Run:
-    """Return one of the recorded runs that lost their answer, with its graph, to be repaired."""
+    """Replay one of the recorded runs that lost their answer, and return it ready to be edited.
+
+    ``number`` is 1 to 5. After an edit, new calls go to the sample graph and to the model
+    ``rules``.
+    """
     graph = "scholars" if number == SCHOLARS_RUN else "films"
     return recording(f"lost/chatty_kg/{number}", kg=open_sample(graph), model="rules")
 
 
 def _name_the_novel(run: Run) -> None:
-    """Repair run 1 at the rephraser: the question says which Little Women is meant."""
+    """Repair run 1 at the rephraser: override the question with one that says which Little Women is meant."""
     question = {"question": "Who wrote the novel Little Women?", "original": run.question}
     run.override("rephraser", question)
 
 
 def _select_the_novel(run: Run) -> None:
-    """Repair run 1 at the vertex selection: it takes the candidate that is a novel."""
+    """Repair run 1 at the vertex selection: override the vertex with the candidate that is no film."""
     retrieved = to_data(run.output("entity_retriever"))
     selected = to_data(run.output("vertex_selection"))
     for vertex in retrieved["candidates"]:
@@ -65,7 +69,11 @@ def _name_the_music(run: Run) -> None:
 
 
 def _keep_the_year(run: Run) -> None:
-    """Repair run 5 at the QIR, which names the year, and at the query, where triples cannot say it."""
+    """Repair run 5 at two agents: the QIR names the year, and the query filters by it.
+
+    Triples cannot say the value of the year. The run is executed up to the query generator in
+    between.
+    """
     award = ("?answer", "award", "Turing Award")
     _set_triples(run, award, ("?answer", "Turing Award year", "?year"))
     run.go(until="query_generator")
@@ -73,7 +81,7 @@ def _keep_the_year(run: Run) -> None:
 
 
 def _query_the_year(run: Run) -> None:
-    """Repair run 5 at the query generator."""
+    """Repair run 5 at the query generator: override the SPARQL of its first query with YEAR_QUERY."""
     generated = to_data(run.output("query_generator"))
     generated["queries"][0]["sparql"] = YEAR_QUERY
     run.override("query_generator", generated)
@@ -90,7 +98,7 @@ REFERENCE_REPAIRS: dict[int, tuple[Repair, ...]] = {
 
 
 def _set_triples(run: Run, *triples: tuple[str, str, str]) -> None:
-    """Put in triples for those of the QIR agent, with ?answer as the target."""
+    """Override the output of the QIR agent with these triples, and ?answer as the target."""
     facts = []
     for subject, relation, object_ in triples:
         fact = {"subject": subject, "relation": relation, "object": object_}
@@ -100,7 +108,11 @@ def _set_triples(run: Run, *triples: tuple[str, str, str]) -> None:
 
 @cache
 def find_first_wrong_agents(number: int) -> tuple[str, ...]:
-    """Return the agents of the first wrong step of a lost run, one for each reference repair."""
+    """Return the agents of the first wrong steps of a lost run, each once, in the order of its repairs.
+
+    For each of its REFERENCE_REPAIRS, a copy of the run is repaired and executed; the first step at
+    which it differs from the lost run is a first wrong step. The result is kept for later calls.
+    """
     lost = open_lost_run(number)
     agents: dict[str, None] = {}
     for repair in REFERENCE_REPAIRS[number]:
@@ -113,10 +125,11 @@ def find_first_wrong_agents(number: int) -> tuple[str, ...]:
 
 
 def find_first_edited_steps(run: Run, number: int) -> list[str]:
-    """Return the agents that a repaired run changed first: one, or with it the one that it is part of.
+    """Return the agent that a repaired run changed first, followed by the agents that it supervises.
 
-    A value that was put in but is that of the recording changes nothing, and does not count. Empty
-    if nothing was changed. The order is that of the recording, and then that of the system.
+    A value that was put in but equals that of the recording does not count. First is the earliest
+    step in the lost run; if none of its steps was changed, the first agent in the order of the
+    system. Empty if nothing was changed. ``number`` is that of the lost run.
     """
     lost = open_lost_run(number)
     changed = set()

@@ -53,9 +53,10 @@ class Task:
     """Where the texts of messages are looked up."""
 
     def describe_lesson(self, answer: str) -> str:
-        """Return what is shown after a right answer: first that it is right, then the lesson.
+        """Return the lines that are shown after a right answer: that it is right, then the parts of the lesson.
 
-        The answer, as a text, stands for "{answer}".
+        The parts are what was found, the lesson, and a question to discuss; each may be missing.
+        "{answer}" in the first is replaced by the answer, shortened.
         """
         parts = [self.texts.get("feedback.right")]
         if "found" in self.lesson:
@@ -68,10 +69,10 @@ class Task:
         return "\n".join(parts)
 
     def translate(self, texts: Texts) -> Task:
-        """Return the task with its title, its hints and its lesson as the texts have them.
+        """Return a copy of the task in which keys are replaced by their texts, for title, hints and lesson.
 
-        Hints and a lesson that the task does not name are those of the keys "TASK.hint.1" and
-        "TASK.lesson", as far as the texts have these.
+        Hints and a lesson that the task does not give have the keys "TASK.hint.1" and so on, and
+        "TASK.found", "TASK.lesson" and "TASK.question"; those that the texts lack are left out.
         """
         hint_keys: list[str] = list(self.hints)
         if not hint_keys:
@@ -121,7 +122,10 @@ class Lab:
 
     @property
     def file_stem(self) -> str:
-        """What the names of the students' files begin with: "lab1", or the name of the lab."""
+        """What the names of the students' files begin with:
+
+        "lab1", or the lab's name with "-" for other characters.
+        """
         if isinstance(self.number, int):
             return f"lab{self.number}"
         return re.sub(r"\W+", "-", self.number)
@@ -143,12 +147,12 @@ class Lab:
         open_run: Callable[[], Run] | None = None,
         lesson: Mapping[str, str] | None = None,
     ) -> Callable[[AnswerCheck], AnswerCheck]:
-        """Make the decorated function the check of the next task, and return it as it is.
+        """Return a decorator that adds a function as the check of the lab's next task, and returns it unchanged.
 
-        The annotation of its parameter is the type of an answer. Tasks are named "NUMBER OF THE
-        LAB.1", ".2" and so on. At most MAX_HINTS hints are kept. The other arguments are described
-        in Task. The texts may be keys of a catalogue: without a title it is "TASK.title", and
-        without hints and a lesson those that ``Task.translate`` describes.
+        The annotation of the function's parameter is the type of an answer. Tasks are named
+        "LAB.1", "LAB.2" and so on. At most MAX_HINTS hints are kept. The other arguments are
+        described in Task. The texts may be keys of a catalogue: without a title it is "TASK.title",
+        and without hints and a lesson those that ``Task.translate`` describes.
         """
 
         def add_task(check: AnswerCheck) -> AnswerCheck:
@@ -172,7 +176,10 @@ class Lab:
 
 
 def shorten(answer: str) -> str:
-    """Return an answer in one line, at most MAX_SHOWN_CHARS characters, without brackets."""
+    """Return a text in one line, cut at MAX_SHOWN_CHARS characters with "…".
+
+    From a text that is not cut, square brackets at its ends and all double quotes are removed.
+    """
     text = " ".join(answer.split())
     if len(text) > MAX_SHOWN_CHARS:
         return text[:MAX_SHOWN_CHARS] + "…"
@@ -180,9 +187,9 @@ def shorten(answer: str) -> str:
 
 
 def load_lab(number: int | str, language: str = "") -> Lab:
-    """Return a lab with its tasks: by its number, or by the path of a Python file of one's own.
+    """Return a lab with its tasks in a language: by its number, or by the path of a Python file.
 
-    Such a file is executed. It has the lab as ``LAB``. ``load_texts`` says what the language may be.
+    The file is executed, and has the lab as ``LAB``. ``load_texts`` says what the language may be.
     Raises InputError if there is no lab of this number, if the file has no lab with tasks, or if
     there is no catalogue of the language, and SettingError if the file cannot be executed.
     """
@@ -201,7 +208,11 @@ def load_lab(number: int | str, language: str = "") -> Lab:
 
 
 def _load_own_lab(path: Path) -> Lab:
-    """Return the lab of a file. See ``load_lab``."""
+    """Execute a Python file, and return its value LAB with the file's path.
+
+    Raises InputError if LAB is no lab with a name and tasks, or its name has more than
+    MAX_NAME_CHARS characters, and SettingError if the file cannot be executed.
+    """
     own = getattr(load_file(path), "LAB", None)
     if not isinstance(own, Lab) or not isinstance(own.number, str) or not own.tasks:
         hint = "see docs/how-to/my-lab.md; kgwb labs new FOLDER writes an example"
@@ -238,11 +249,12 @@ def compare_choices(
     wrong: str,
     missing: str,
 ) -> Problem:
-    """Return what is wrong with the options that a student chose; "" if they are the right ones.
+    """Return "" if a student chose exactly the right options, else the feedback that applies first.
 
-    The three texts, or their keys, are the feedback if a choice is not an option, if an option is
-    wrongly chosen, and if a right one is missing; the first of these counts. "{choice}" in a text
-    stands for the smallest such choice. Order and repetitions of the choices do not count.
+    The feedback is ``unknown`` if a choice is not an option, ``wrong`` if an option is wrongly
+    chosen, and ``missing`` if a right one was not chosen: each is a text or the key of one.
+    "{choice}" in the first two stands for the smallest such choice. Order and repetitions of the
+    choices do not count.
     """
     unknown_choices = set(chosen).difference(options)
     if unknown_choices:

@@ -57,10 +57,10 @@ class Texts:
         self._catalogues = tuple(catalogues)
 
     def get(self, key: str, **values: object) -> str:
-        """Return the text of a key, with values in place of "{name}".
+        """Return the text of a key, with each "{name}" replaced by the value of that name.
 
-        The first catalogue that has the key counts. A text that none has stands for itself. A
-        placeholder without a value stays.
+        The first catalogue that has the key counts. A key that none has is itself the text. A value
+        that is a message is rendered first. A placeholder without a value stays as it is.
         """
 
         def value_of(placeholder: re.Match[str]) -> str:
@@ -81,7 +81,7 @@ class Texts:
         return self._find(key) != key
 
     def _find(self, key: str) -> str:
-        """Return the text of a key as it is in a catalogue; without one, the key."""
+        """Return the text of a key in the first catalogue that has it, without replacing anything; else the key."""
         if key:  # gettext keeps the head of the file under the empty key
             for catalogue in self._catalogues:
                 text = catalogue.gettext(key)
@@ -90,7 +90,7 @@ class Texts:
         return key
 
     def render(self, problem: Problem) -> str:
-        """Return the text of a message, or of a text that a catalogue may translate."""
+        """Return the text of a message with its values, or the text of a key; a plain text is returned as it is."""
         if isinstance(problem, Message):
             return self.get(problem.key, **problem.values)
         return self.get(problem)
@@ -102,12 +102,12 @@ def list_languages() -> list[str]:
 
 
 def load_texts(language: str = "", lab_file: Path | None = None) -> Texts:
-    """Return the texts in a language: by its code, such as "de", or by the path of a catalogue.
+    """Return the texts in a language, given by its code, such as "de", or by the path of a catalogue.
 
-    Without a language, KGWB_LANGUAGE names it; it is English by default. A text that the language
-    lacks is in English. The catalogues of a lab of one's own are beside its file: those of my_lab.py
-    are my_lab.de.po and so on. Raises InputError if there is no catalogue of the language, or if one
-    cannot be read.
+    Without a language, the environment variable KGWB_LANGUAGE names it; it is English by default. A
+    text that the language lacks is in English. A lab of one's own has catalogues beside its file:
+    those of my_lab.py are my_lab.de.po and so on; they count before kgwb's. Raises InputError if
+    there is no catalogue of the language, or if one cannot be read.
     """
     language = language or os.environ.get(LANGUAGE_VARIABLE, "") or DEFAULT_LANGUAGE
     found_paths = _find_catalogues(language, lab_file)
@@ -130,7 +130,11 @@ def _find_catalogues(language: str, lab_file: Path | None) -> list[Path]:
 
 
 def _list_catalogues(language: str, lab_file: Path | None) -> list[Path]:
-    """Return where the catalogues of a language can be: of a lab of one's own, and kgwb's own."""
+    """Return the paths at which a catalogue of a language can be; they need not exist.
+
+    A path of a catalogue is the only one. Otherwise the lab's own, LAB.LANGUAGE.po beside its file,
+    comes before kgwb's. Empty for a text that is no language code.
+    """
     if language.endswith(CATALOGUE_SUFFIX):
         return [Path(language).expanduser()]
     if not LANGUAGE_CODE.fullmatch(language):
@@ -143,10 +147,11 @@ def _list_catalogues(language: str, lab_file: Path | None) -> list[Path]:
 
 @cache
 def _read_catalogue(path: Path, changed_at: int) -> GNUTranslations:
-    """Return the texts of a catalogue. It is read again only if it has changed since.
+    """Parse a .po file, and return its texts for gettext; the result is kept until the file changes.
 
-    Entries without a text, and those that are marked as fuzzy, are left out. Raises InputError for a
-    file that cannot be read.
+    ``changed_at`` is the file's time of change, which is only part of the cache's key. Entries
+    without a text, and those that are marked as fuzzy, are left out. Raises InputError for a file
+    that cannot be read or parsed.
     """
     hint = "open it in an editor of .po files, such as Poedit: it shows what is wrong"
     with disk.os_errors_as_input_error(f"cannot read {path}", "check the path"):

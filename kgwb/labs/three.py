@@ -41,8 +41,8 @@ VERIFIABLE_CLAIMS = {"C", "E", "F"}
 def check_best_f1(answer: NamedNumber) -> Problem:
     """Return "" for a recorded system with the highest mean F1, and this mean, else feedback.
 
-    The mean may be rounded to two decimals. A system that was not recorded is answered with the
-    list of those that were. Whether the system or the mean is wrong is not said.
+    The mean may be off by F1_TOLERANCE. A system that was not recorded is answered with the list of
+    those that were. A wrong mean is told before whether the system is the best.
     """
     name, f1 = answer
     means = {system: mean_f1(system) for system in recorded_systems()}
@@ -73,10 +73,10 @@ def check_fewest_model_calls(system: str) -> Problem:
 
 @LAB.task()
 def check_wrong_systems(names: NamedChoice) -> Problem:
-    """Return "" for the names of the systems that gave only wrong values for a question.
+    """Return "" for exactly the systems that have an answer with only wrong values, else feedback.
 
-    At least one answer of such a system has no gold label among its labels. Otherwise return
-    feedback.
+    Such an answer has labels and an F1 of 0; one recorded question is enough. Names may be written
+    in any case, in any order.
     """
     systems = recorded_systems()
     right_names = [name for name in systems if _has_wrong_answer(name)]
@@ -92,9 +92,10 @@ def check_wrong_systems(names: NamedChoice) -> Problem:
 
 @LAB.task()
 def check_shared_triples(number: int) -> Problem:
-    """Return "" for the number of triples that support the answers of all recorded systems.
+    """Return "" for the number of triples that support the answers of all recorded systems, else feedback.
 
-    Otherwise return feedback, which does not say whether the number is too high.
+    The answers are those to the question of SHARED_RUN_NAME; systems without an answer do not
+    count. The feedback does not say whether the number is too high.
     """
     supports = []
     for name in recorded_systems():
@@ -109,11 +110,12 @@ def check_shared_triples(number: int) -> Problem:
 
 @LAB.task()
 def check_muted_triples(triples: AnswerTriples) -> Problem:
-    """Return "" if muting these triples leaves only REMAINING_LABEL, else feedback.
+    """Return "" if muting these triples leaves only REMAINING_LABEL as the answer, else feedback.
 
     Each of them must support the answer, and there must be fewer than the answer has values. IRIs
-    may be in angle brackets. The first problem found is returned. The question is asked again
-    without the triples, by the model ``rules``.
+    may be in angle brackets. The question is asked again without the triples, by the model
+    ``rules``. The first problem found is returned, in the order: no support, what is left, too
+    many.
     """
     answer = recording(MUTED_RUN_NAME).answer or Answer("list")
     known = {tuple(map(str, triple)): triple for triple in answer.support}
@@ -135,10 +137,10 @@ def check_muted_triples(triples: AnswerTriples) -> Problem:
 
 @LAB.task()
 def check_claims(letters: NamedChoice) -> Problem:
-    """Return "" for the letters of VERIFIABLE_CLAIMS, in upper or lower case, else feedback.
+    """Return "" for exactly the letters of VERIFIABLE_CLAIMS, in any case and order, else feedback.
 
-    ``letters`` are in any order. The feedback names the first letter that is no claim or a wrong
-    one.
+    The feedback names the first letter, by the alphabet, that is no claim or a wrong one, or says
+    that one is missing.
     """
     return compare_choices(
         [letter.strip().upper() for letter in letters],
@@ -157,6 +159,7 @@ def _run_to_mute() -> Run:
 
 
 def _median_model_calls(system: str) -> float:
+    """Return the median number of model calls of a system over its recorded questions."""
     return median(answer.totals.model_calls for answer in answers_of_system(system))
 
 
@@ -166,4 +169,5 @@ def _has_wrong_answer(system: str) -> bool:
 
 
 def _list_systems() -> Problem:
+    """Return the feedback that lists the recorded systems."""
     return say("3.systems", systems=", ".join(recorded_systems()))

@@ -20,11 +20,13 @@ WORD = re.compile(r"\?\w+|\w+")
 
 
 def find_equal_answers(lab: Lab, hand_ins: Mapping[str, HandIn]) -> list[str]:
-    """Return a remark for each group of students with equal answers, naming the tasks.
+    """Return a remark for each group of students with equal answers, which names students and tasks.
 
-    ``hand_ins`` are by the student's name. Only tasks that are answered in words of one's own are
-    compared, by the answer that counts, and only groups of up to MAX_CHANCE_GROUP students, or of
-    MAX_GROUP_PART of the class if that are more.
+    ``hand_ins`` are by the student's name. Only tasks with ``is_free`` are compared, by the stored
+    answer, and only answers of at least MIN_COMPARED_CHARS characters; whitespace, order, case and
+    names of variables do not count. A group is remarked if it has at most MAX_CHANCE_GROUP
+    students, or MAX_GROUP_PART of the class if that is more: what more students answer is the
+    natural answer. Empty if there are no such groups.
     """
     max_group = max(MAX_CHANCE_GROUP, MAX_GROUP_PART * len(hand_ins))
     tasks_of_group: dict[tuple[str, ...], list[str]] = {}
@@ -53,9 +55,9 @@ def find_equal_answers(lab: Lab, hand_ins: Mapping[str, HandIn]) -> list[str]:
 
 
 def _form_to_compare(hand_in: HandIn, task: str) -> str:
-    """Return an answer as its words in alphabetical order; "" if there is no answer as data.
+    """Return the words of a stored answer in lower case, sorted and joined by spaces; "" if there is none.
 
-    Variables are all written as "?".
+    Of a run these are the words of its overrides. Each variable, such as "?x", is written "?".
     """
     stored = hand_in.progress(task).data
     if stored is None:

@@ -60,13 +60,12 @@ F1_TOLERANCE = 0.005
     is_free=True,
 )
 def check_prompt_file(text: str) -> Problem:
-    """Return "" if a prompt says all that a model must know to reply in the form that is expected.
+    """Return "" if a prompt says all that a model must know to reply in the expected form, else feedback.
 
     It must have one variable, question, and must not be the prompt that comes with kgwb. What it
-    lacks is judged by its effect: by the recorded reply to a prompt that lacks the same, which the
-    system rejects, or answers wrongly. The feedback shows this reply. How well a model replies to
-    the student's own prompt shows ``kgwb.labs.live``. Raises PromptError if the text is not a valid
-    prompt file.
+    lacks is judged by its effect: by the recorded reply to a prompt that lacks the same. If the
+    system rejects this reply or answers wrongly, the feedback shows it. No model is asked;
+    ``kgwb.labs.live`` does that. Raises PromptError if the text is not a valid prompt file.
     """
     parsed = parse_prompt("chatty_kg/qir", text)
     if parsed.variables != ("question",):
@@ -89,7 +88,11 @@ def _find_lacks(messages: str) -> Iterator[Message]:
 
 
 def _judge_lack(lack: Message) -> Problem:
-    """Return what came of a prompt that lacks this, with the recorded reply; "" if it did no harm."""
+    """Return what came of the recorded reply to a prompt with this lack, as feedback; "" if it did no harm.
+
+    Harm is that the system rejects the reply or answers wrongly. Raises KeyError if no reply is
+    recorded.
+    """
     lacked = lack.values.get("name", "")
     recorded = find_reply(lack.key, str(lacked))
     problem = _check_reply(recorded.question, recorded.reply)
@@ -111,7 +114,10 @@ def _as_message(problem: Problem) -> Message:
 
 
 def _is_shipped_prompt(messages: str) -> bool:
-    """Return whether most lines of a prompt are those of the one that comes with kgwb."""
+    """Return whether more than half of a prompt's long lines are in kgwb's own prompt, whitespace aside.
+
+    Long is a line of at least MIN_COPIED_CHARS characters. A prompt without long lines is not.
+    """
     shipped_words = Prompts().text("chatty_kg/qir").split()
     shipped = " ".join(shipped_words)
     long_lines = 0
@@ -125,10 +131,10 @@ def _is_shipped_prompt(messages: str) -> bool:
 
 
 def _find_undescribed_fields(messages: str) -> Iterator[Message]:
-    """Yield each field of the reply that is not named, or not described.
+    """Yield a message for each field of the reply that a prompt does not name, then for each not described.
 
-    A field is described if MIN_DESCRIPTION_WORDS other words follow it somewhere in its line or
-    sentence. The parts of a triple need only be named.
+    A field is described if MIN_DESCRIPTION_WORDS words that are no fields follow it in a line. The
+    parts of a triple need only be named.
     """
     fields = (*QirReply.model_fields, *TripleReply.model_fields)
     for name in fields:
@@ -151,7 +157,10 @@ def _find_missing_values(messages: str) -> Iterator[Message]:
 
 
 def _find_format_problems(messages: str) -> Iterator[Message]:
-    """Yield what is wrong with how the prompt says that unknowns and the reply are written."""
+    """Yield a message for each of these: no unknown as "?x", no word "JSON", a request for another form.
+
+    The last is found by OTHER_FORMS, such as "write a poem".
+    """
     if not re.search(r"\?\w", messages.replace("{{question}}", "")):
         yield say("2.1.no-unknown")
     if not re.search(r"\bjson\b", messages, re.IGNORECASE):
@@ -166,7 +175,7 @@ def _find_format_problems(messages: str) -> Iterator[Message]:
     is_free=True,
 )
 def check_simple_reply(reply: str) -> Problem:
-    """Return "" if a reply to MUSIC_QUESTION leads to the right answer, else feedback."""
+    """Return "" if a reply of the QIR agent to MUSIC_QUESTION leads to the right answer, else feedback."""
     return _check_reply(MUSIC_QUESTION, reply)
 
 
@@ -174,10 +183,10 @@ def check_simple_reply(reply: str) -> Problem:
     stage="understand",
 )
 def check_rejected_replies(numbers: NumberedChoice) -> Problem:
-    """Return "" for the numbers of the REPLIES that the validator rejects, else feedback.
+    """Return "" for exactly the numbers of the REPLIES that the checks of the QIR agent reject, else feedback.
 
-    Numbers count from 1. A reply is rejected if the checks of the QIR agent do not accept it for
-    MUSIC_QUESTION. The feedback does not say which number is wrong.
+    Numbers count from 1; the question is MUSIC_QUESTION. The feedback does not say which number is
+    wrong.
     """
     rejected = []
     for number, reply in enumerate(REPLIES, 1):
@@ -198,7 +207,7 @@ def check_rejected_replies(numbers: NumberedChoice) -> Problem:
     is_free=True,
 )
 def check_chain_reply(reply: str) -> Problem:
-    """Return "" if a reply to NOVELS_QUESTION leads to the right answer, else feedback."""
+    """Return "" if a reply of the QIR agent to NOVELS_QUESTION leads to the right answer, else feedback."""
     return _check_reply(NOVELS_QUESTION, reply)
 
 
@@ -207,9 +216,9 @@ def check_chain_reply(reply: str) -> Problem:
     is_free=True,
 )
 def check_misleading_reply(reply: str) -> Problem:
-    """Return "" if a reply to MUSIC_QUESTION is accepted, but leads to a wrong answer.
+    """Return "" if a reply to MUSIC_QUESTION is accepted, but leads to a wrong answer, else feedback.
 
-    Otherwise return feedback, also if the reply leads to no answer.
+    A reply that is rejected, or leads to the right answer or to none, gets feedback.
     """
     if not _is_accepted(MUSIC_QUESTION, reply):
         return "2.5.rejected"
@@ -225,7 +234,8 @@ def check_misleading_reply(reply: str) -> Problem:
 def check_mean_f1(f1: float) -> Problem:
     """Return "" for the mean F1 of MEASURED_SYSTEM over its recorded questions, within F1_TOLERANCE.
 
-    Otherwise return feedback, which does not say in which direction the number is wrong.
+    Otherwise return feedback: that F1 is from 0 to 1, that the number is the part of answers with
+    F1 1, or that it is another number, without the direction.
     """
     if not 0 <= f1 <= 1:
         return "2.6.range"
@@ -240,11 +250,11 @@ def check_mean_f1(f1: float) -> Problem:
 
 @LAB.task()
 def check_blamed_agent(answer: NamedNumber) -> Problem:
-    """Return "" for an agent that lost most of the lost answers, and how many, else feedback.
+    """Return "" for an agent that lost the most answers, and for how many it lost, else feedback.
 
-    The lost answers are the recorded questions of Chatty-KG with an F1 below 1, and the runs of
-    lab 1. A run that can be blamed on several agents counts for one of them, so that several
-    numbers are right.
+    ``answer`` is the name of an agent of Chatty-KG and the number. The lost answers are its
+    recorded questions with an F1 below 1, and the runs of lab 1. A run that can be blamed on
+    several agents counts for one of them, so that several numbers are right.
     """
     name, number = answer
     agent = to_name(name)
@@ -262,7 +272,11 @@ def check_blamed_agent(answer: NamedNumber) -> Problem:
 
 
 def _list_blamed_agents() -> list[tuple[str, ...]]:
-    """Return the agents that can be blamed for each lost answer, those of the recordings first."""
+    """Return, for each lost answer, the agents that can be blamed for it.
+
+    First come the recorded questions of Chatty-KG with an F1 below 1, with one agent each, then the
+    runs of lab 1 by number, with one agent for each reference repair.
+    """
     blamed: list[tuple[str, ...]] = []
     for answer in answers_of_system("chatty_kg"):
         if answer.f1 < 1:
@@ -273,10 +287,10 @@ def _list_blamed_agents() -> list[tuple[str, ...]]:
 
 
 def _blamed_agent(run: Run) -> str:
-    """Return the agent that lost the answer of a run.
+    """Return the agent to blame for a lost answer: "qir" or "predicate_selection".
 
-    It is "qir" if a step found that the question goes beyond triples, else "predicate_selection",
-    which chose the queries.
+    It is "qir" if the output of a step says that the question goes beyond triples, else
+    "predicate_selection", which chose the queries.
     """
     for step in run.steps:
         if getattr(step.output, "beyond", ()):
@@ -285,9 +299,10 @@ def _blamed_agent(run: Run) -> str:
 
 
 def _check_reply(question: str, reply: str) -> Problem:
-    """Return "" if a reply leads to the right answer, else feedback.
+    """Return "" if a reply of the QIR agent leads to the right answer, else feedback.
 
-    The feedback says why it is rejected, in the words of the system, or what is answered.
+    The feedback says why the reply is rejected, in the words of the system, that another attempt
+    was needed, or what is answered. The right labels are those of GOLD_ANSWERS.
     """
     try:
         run = _run_with_reply(question, reply)
@@ -305,10 +320,10 @@ def _check_reply(question: str, reply: str) -> Problem:
 
 
 def _run_with_reply(question: str, reply: str, *, until: str | None = None) -> Run:
-    """Ask Chatty-KG the question. The QIR agent's model gives this reply; others are ``rules``.
+    """Execute Chatty-KG on a question over films; the QIR agent's model always gives this reply.
 
-    The run stops after the step ``until``. Raises InvalidReplyError if the reply is rejected three
-    times.
+    The other agents use ``rules``. The run stops after the step ``until``; None runs it to its end.
+    Raises InvalidReplyError if the reply is rejected three times.
     """
     scripted = Scripted({"chatty_kg/qir": [reply] * 3})
     rules = model("rules")

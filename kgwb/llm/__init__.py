@@ -122,11 +122,11 @@ class ModelStatus:
 
 
 def check_models(timeout_s: float = 1.0) -> tuple[ModelStatus, ...]:
-    """Return whether each kind of model can be used; servers are asked for their models.
+    """Return a status for each kind of model: whether it can be used, and which models it has.
 
-    It waits up to 1.5 times ``timeout_s`` for each server. A server without models is not usable.
-    The statuses come in the order rules, human, the servers, replay; the first two and the last are
-    always usable. Nothing is raised for a server that fails: its status has the error.
+    The order is rules, human, the servers, replay. Servers are asked for their models; each may
+    take up to 1.5 times ``timeout_s``. A server without models is not usable; one that fails has
+    the error in ``detail``, and nothing is raised. The other kinds are always usable.
     """
     servers = []
     for kind, make_model in SERVER_MODELS.items():

@@ -56,10 +56,12 @@ class ChatRequest:
     have no effect but for the messages."""
 
     def recorded_content(self) -> dict[str, Any]:
-        """Return what a recorded reply is found by, besides the model and the repeat number.
+        """Return the part of a request by which its recorded reply is found again, as JSON data.
 
-        These are messages (role and content), schema, temperature, seed, and the limit of tokens,
-        as JSON data. The timeout, and the variables of the prompt, do not count.
+        These are messages (role and content), schema, temperature, seed, and the limit of tokens;
+        or messages and ``options`` if there are options. The model and the number of the repeat are
+        part of the key as well, but not of this. The timeout and the variables of the prompt do not
+        count.
         """
         messages = [[message.role, message.content] for message in self.messages]
         if self.options is not None:

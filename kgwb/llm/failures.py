@@ -54,12 +54,10 @@ EMPTY_RESPONSE = replace(INTERRUPTED_STREAM, kind="nonsense", message="an empty 
 def failure_from_status(status: int, text: str, headers: Any, param: str = "") -> RequestFailure:
     """Return the failure that an HTTP status stands for.
 
-    It is transient for TRANSIENT_STATUSES and from 500 on. A 500 whose text has one of FORMAT_WORDS
-    is a problem of the format instead.
-
     ``text`` is the message of the server, and ``param`` the field of the request that it names. The
-    header "retry-after" gives the wait, if it is a number of seconds and not a date. A negative
-    wait counts as 0.
+    failure is transient for TRANSIENT_STATUSES and from 500 on; but a 500 whose text has one of
+    FORMAT_WORDS is a problem of the request's format. ``retry_after_s`` is the header "retry-after"
+    if that is a number of seconds, at least 0; None for a date or without the header.
     """
     # Ollama and llama.cpp answer 500, and not 400, if they cannot make a grammar of a schema
     names_format = any(word in text.lower() for word in FORMAT_WORDS)

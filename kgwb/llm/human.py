@@ -100,8 +100,8 @@ class Human(ChatModel):
     def _wait_for_reply(self, pending: PendingRequest) -> str:
         """Wait for the reply to a request, and return it. It is looked for every POLL_INTERVAL_S.
 
-        Raises Cancelled if the run is cancelled, and ModelError if no listener answers this run for
-        LISTENER_TIMEOUT_S.
+        Raises Cancelled if the run is cancelled. Raises ModelError if for LISTENER_TIMEOUT_S no
+        listener was registered for this run or for all runs: no widget shows the request then.
         """
         last_listened = time.monotonic()
         while True:
@@ -121,6 +121,7 @@ class Human(ChatModel):
                 )
 
     def _notify_listeners(self) -> None:
+        """Call all listeners, without arguments, on the calling thread."""
         for listener in list(self.listeners):
             listener()
 

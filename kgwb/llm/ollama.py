@@ -119,16 +119,16 @@ class OllamaModel(RemoteModel):
             return self._context_tokens
 
     def _model_names(self, timeout_s: float) -> Iterable[Any]:
+        """Return the names of the models that Ollama lists."""
         listing = self._client(timeout_s).list()
         return [entry.model for entry in listing.models]
 
     def _client(self, timeout_s: float) -> ollama.Client:
-        """Return a new client with a timeout, for one call.
+        """Return a new client of Ollama for one call, whose requests end after ``timeout_s``.
 
-        Only the client has a timeout, and not the call. The header "Connection: close" makes the
-        client leave no socket behind.
-
-        Raises UnknownModelError if the environment does not allow a client.
+        A client is made for each call because the timeout belongs to the client. With the header
+        "Connection: close" it leaves no socket open. Raises UnknownModelError if the environment
+        does not allow a client.
         """
         import httpx  # the transport of ollama
 

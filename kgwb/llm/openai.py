@@ -128,6 +128,7 @@ class OpenAIModel(RemoteModel):
         return form.select_fields(body)
 
     def _model_names(self, timeout_s: float) -> Iterable[Any]:
+        """Return the ids of the models that the server lists."""
         models = self._client.models.list(timeout=_timeout(timeout_s))
         return [entry.id for entry in models.data]
 
@@ -193,18 +194,19 @@ def _response_format(mode: str, request: ChatRequest) -> dict[str, Any] | None:
 
 
 def _timeout(timeout_s: float) -> openai.Timeout:
+    """Return the SDK's timeout of a request; connecting may take CONNECT_TIMEOUT_S at most."""
     import openai
 
     return openai.Timeout(timeout_s, connect=min(timeout_s, CONNECT_TIMEOUT_S))
 
 
 def _parse_chunk(answer: Any) -> ChatReply:
-    """Return what a whole answer, or a chunk of a streamed one, holds of the first choice.
+    """Return the first choice of a whole answer, or of a chunk of a streamed one, as a reply.
 
-    The SDK does not check types, so any attribute may be None, absent or of another type. Without a
-    choice the text is empty. A whole answer without a finish reason counts as finished. Of several
-    choices it is the first with the index 0 or none. The text is that of the whole message or of
-    the delta, or the refusal, which sets the finish reason "refusal".
+    The first choice is the first with the index 0 or none. The text is that of its message or
+    delta; a refusal is the text if there is none, and sets the finish reason "refusal". Without a
+    choice the text is empty. A whole answer without a finish reason counts as finished ("stop").
+    The SDK does not check types, so any attribute may be None, absent or of another type.
 
     Raises ValueError if the answer or the choice has an error.
     """

@@ -84,11 +84,12 @@ class RequestFormat:
         return selected
 
     def fallback_for(self, failure: RequestFailure, *, with_schema: bool) -> RequestFormat | None:
-        """Return the format to try after a failure, None if another format would not help.
+        """Return the format of request to try after a failure; None if no other format would help.
 
-        It is this one without what the server seems to refuse: an optional field that the failure
-        names, else the first mode. The mode is only changed if the request has a schema, another
-        mode is left, and the failure does not name another field.
+        Another format is tried for a problem of the format and for the statuses 400 and 422. It is
+        this one without the optional field that the failure names. If it names none, the first of
+        ``modes`` is dropped: that is only done for a request with a schema, if another mode is
+        left, and if the failure does not name another field.
         """
         may_be_format = failure.is_format_problem or failure.status in (400, 422)
         if not may_be_format or failure.refused_field in self.omitted_fields:
@@ -140,14 +141,14 @@ class RemoteModel(ChatModel):
     def complete(
         self, request: ChatRequest, kg: Graph | None, cancel: threading.Event
     ) -> ChatReply:
-        """Return the model's reply. ``kg`` is not used.
+        """Send the request until the server replies, and return the reply. ``kg`` is not used.
 
         The reply is streamed if the server can, so that the server stops when a cancel closes the
-        connection. If the server refuses the format of the request, another format is tried. After
-        a transient failure the request is repeated up to MAX_RETRIES times. The wait before a retry
-        is what the server asks for, else INITIAL_BACKOFF_S, doubled each time; a longer wait than
-        MAX_RETRY_AFTER_S is an error at once. Another format does not count as a retry. The reply
-        has the mode, the duration in seconds and the number of requests.
+        connection. If the server refuses the format of the request, another format is tried at
+        once, and kept for later requests. After a transient failure the request is repeated up to
+        MAX_RETRIES times. The wait before a retry is what the server asks for, else
+        INITIAL_BACKOFF_S, doubled each time; a longer wait than MAX_RETRY_AFTER_S is an error at
+        once. The reply has the mode, the duration in seconds and the number of requests.
 
         Raises Cancelled if ``cancel`` is set, ModelUnreachableError, ModelTimeoutError and
         ModelRefusedError.
@@ -186,10 +187,11 @@ class RemoteModel(ChatModel):
         return replace(outcome, mode=mode, seconds=seconds, tries=tries)
 
     def _keep_format(self, form: RequestFormat, *, with_schema: bool) -> None:
-        """Keep the format that the server has just accepted for the next request.
+        """Remember the format that the server has just accepted, for later requests.
 
-        The omitted fields are kept in any case. The mode is kept if the request had a schema, unless
-        the server has ever accepted a JSON schema: then it has refused this one and not all of them.
+        The omitted fields are always remembered. The mode is remembered if the request had a
+        schema, unless the server has ever accepted a JSON schema: then it has refused this schema
+        and not all of them.
         """
         with self._lock:
             if with_schema and form.modes[0] == "schema":
@@ -199,10 +201,10 @@ class RemoteModel(ChatModel):
             self._request_format = form
 
     def list_models(self, timeout_s: float = LISTING_TIMEOUT_S) -> tuple[str, ...]:
-        """Return the names of the models that the server lists, sorted.
+        """Ask the server for its models, and return their names, sorted.
 
-        The server is asked once, and not again after a failure. Raises a ModelError. It takes up to
-        1.5 times ``timeout_s``, in seconds. Without models the tuple is empty.
+        It is asked once, without a retry, and may take up to 1.5 times ``timeout_s``. The tuple is
+        empty if the server lists none. Raises a ModelError if it fails.
         """
         names = self._try_list_models(timeout_s)
         if isinstance(names, RequestFailure):
@@ -249,12 +251,12 @@ class RemoteModel(ChatModel):
     def _call_sdk(
         self, work: Callable[[], T], timeout_s: float, poll: Callable[[], None] | None = None
     ) -> T | RequestFailure:
-        """Return the result of a call of an SDK, or its failure, after ``timeout_s`` at the latest.
+        """Call ``work`` on a thread; return its result, or the failure that its exception means.
 
-        The call runs on a thread. Its own timeouts are not enough: they begin anew with every byte,
-        and do not include the lookup of a host name. ``poll`` is called meanwhile, and a ModelError
-        that it or the call raises is passed on. A call that is not waited for any more closes its
-        connection. An exception of the SDK is not raised, but returned as a failure.
+        After ``timeout_s`` the thread is abandoned, and its connection closed. The SDK's own
+        timeouts are not enough: they begin anew with every byte, and do not include the lookup of a
+        host name. ``poll`` is called meanwhile; what it raises, and a ModelError of ``work``, is
+        raised.
         """
         abandoned = threading.Event()
 
@@ -277,9 +279,9 @@ class RemoteModel(ChatModel):
     ) -> ChatReply | RequestFailure:
         """Send one request, and return the whole reply or the failure.
 
-        A reply that has a finish reason is whole, even if an error follows. One that breaks off is
-        INTERRUPTED_STREAM, and a response without any part EMPTY_RESPONSE. Raises what ``poll``
-        raises.
+        A reply with a finish reason is whole, even if an error follows it. INTERRUPTED_STREAM means
+        that it broke off, EMPTY_RESPONSE that no part came. Raises what ``poll`` raises, which is
+        called while the reply is read.
         """
         started = time.perf_counter()
         parts: list[ChatReply] = []
@@ -430,15 +432,16 @@ class RemoteModel(ChatModel):
 
 
 def _stop_if_set(cancel: threading.Event) -> None:
+    """Raise Cancelled if the event is set."""
     if cancel.is_set():
         raise Cancelled
 
 
 def messages_to_data(request: ChatRequest) -> list[dict[str, str]]:
-    """Return the messages of a request as JSON data, in the form that both protocols have.
+    """Return the messages of a request as dicts with "role" and "content".
 
-    Half an emoji, as models sometimes write it, becomes "?": it has no form in UTF-8, and the
-    transport would fail.
+    Both protocols have this form. Half a surrogate pair, as models sometimes write it, becomes "?",
+    because it cannot be encoded as UTF-8.
     """
     messages = []
     for message in request.messages:

@@ -83,10 +83,10 @@ class Scripted(ChatModel):
         return replace(reply, seconds=time.perf_counter() - started)
 
     def _next_reply(self, request: ChatRequest) -> ScriptedReply:
-        """Return the answer that the script has for a request; of a list of answers, the next one.
+        """Return what the script has for a request; of a list of replies, the next one of its task.
 
-        A script that is a function is called with the request. The position in a list is kept by
-        task. Raises ModelError if the script does not have the task, or its list is used up.
+        A script that is a function is called with the request. Raises ModelError if the script does
+        not have the task, or if its list is used up.
         """
         task = request.task
         if callable(self._script):

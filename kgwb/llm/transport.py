@@ -38,17 +38,21 @@ ABANDON_CHECK_INTERVAL_S = 0.1
 
 
 def make_client(create_client: Callable[..., T], url: str) -> T:
-    """Return the client that a function creates with options for httpx or httpx2.
+    """Return what ``create_client`` creates, given headers and event hooks for httpx or httpx2.
 
-    The client follows redirects only on the server of ``url``, reads responses within bounds, and
-    closes the connection soon after ``abandoned_event`` is set. The message of the error is not
-    passed on: it may hold the password of a proxy.
-
-    Raises UnknownModelError if the environment does not allow a client.
+    The client follows redirects only on the server of ``url``, limits the size and time of replies,
+    and closes its connection soon after ``abandoned_event`` is set. Raises UnknownModelError if no
+    client can be created with the present environment variables; the original message is left out,
+    because it may hold the password of a proxy.
     """
     errors: tuple[type[Exception], ...] = (ImportError, OSError, ValueError, *transport_errors())
 
     def prepare_request(request: Any) -> None:
+        """Check a request before it is sent: raise RedirectError if it goes to another server.
+
+        New connections of the request are watched, so that they end when nobody waits for the
+        reply.
+        """
         url_class = type(request.url)  # the transport may spell the same URL in another way
         check_redirect(str(url_class(url)), str(request.url))
         request.extensions["trace"] = _watch_new_connection
@@ -100,7 +104,7 @@ def _read_unless_abandoned(
 
 
 def _limit_response(response: Any) -> None:
-    """Make a response of httpx or httpx2 unpack and bound its body."""
+    """Replace the stream of a response by a _BoundedStream, which unpacks and limits its body."""
     package = type(response).__module__.partition(".")[0]
     stream_class = import_module(package).SyncByteStream
     bounded_class = type("BoundedStream", (_BoundedStream, stream_class), {})
@@ -134,7 +138,7 @@ class _BoundedStream:
         return self._parts
 
     def close(self) -> None:
-        """Close the connection; it is read to its end if the reply is finished.
+        """Close the connection; if the reply is finished, read it to its end before.
 
         The SDK of OpenAI stops at "[DONE]", and only a connection that was read to its end can be
         used again. Errors while it is read are ignored.
@@ -151,13 +155,11 @@ class _BoundedStream:
             yield from read_body(self._source, self._encoding, MAX_ERROR_BYTES, self._deadline)
 
     def _read_reply(self) -> Iterator[bytes]:
-        """Yield the body of a reply.
+        """Yield the body of a reply in parts, unpacked.
 
-        The bytes are unpacked, and the limits count them unpacked.
-
-        Raises ValueError if it is longer than MAX_REPLY_BYTES, has a document that is longer than
-        MAX_JSON_DOCUMENT_BYTES, or is not UTF-8. In a stream each line is a document. Raises
-        TimeoutError if it takes longer than the request may.
+        Raises ValueError if it is longer than MAX_REPLY_BYTES, has a JSON document longer than
+        MAX_JSON_DOCUMENT_BYTES, or is not UTF-8. In a stream each line is a document, otherwise the
+        whole body is. Raises TimeoutError if it takes longer than the request may.
         """
         size = 0
         document_size = 0
@@ -177,6 +179,7 @@ class _BoundedStream:
 
 
 def _check_size(size: int, max_bytes: int) -> None:
+    """Raise ValueError, which names the limit, if ``size`` is larger than ``max_bytes``."""
     if size > max_bytes:
         raise ValueError(f"more than {max_bytes:,} bytes")
 

@@ -37,8 +37,9 @@ class AgentSpec:
     def output_type(self) -> Any:
         """The type of the output, from the annotation of the function; Any if it has none.
 
-        A TypedDict is a plain dictionary: it can be neither checked nor, before Python 3.12, saved
-        as its type.
+        For a TypedDict it is JsonObject: a plain dictionary can be neither checked against it nor,
+        before Python 3.12, saved as it. Raises NameError for an annotation whose name the module
+        lacks.
         """
         promised = get_type_hints(self.function).get("return", Any)
         if isinstance(promised, type) and hasattr(promised, "__total__"):
@@ -58,12 +59,12 @@ def system_problems(
     supervisors: Mapping[str, Sequence[str]],
     roles: Mapping[str, Sequence[str]],
 ) -> list[str]:
-    """Return what is wrong with the agents, supervisors and roles of a system.
+    """Return what is wrong with the agents, supervisors and roles of a system; [] if nothing.
 
-    ``functions`` are what was given as agents. Each problem says what to write; without problems
-    the list is empty. The checks are: each function is decorated with ``@agent``, no two agents
-    have one name, each signature and output type can be used, and ``supervisors`` and ``roles``
-    name only agents (a role's own name may be any).
+    ``functions`` are what was given as agents. The checks are: each function is decorated with
+    ``@agent``, no two agents have one name, each signature and output type can be used, and
+    ``supervisors`` and ``roles`` name only agents (a role's own name may be any). Each text says
+    what to write.
     """
     problems = []
     specs = []
@@ -89,7 +90,10 @@ def system_problems(
 
 
 def _unknown_names(where: str, given: Iterable[str], names: Sequence[str]) -> Iterator[str]:
-    """Yield a problem for each given name that no agent has."""
+    """Yield a problem for each of the given names that is not one of ``names``, the agents' names.
+
+    ``where`` is the argument that has them: "supervisors" or "roles".
+    """
     known = ", ".join(names)
     for name in given:
         if name not in names:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar, overload
+from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 
 from kgwb.errors import SettingError
 from kgwb.flow import Answer, Link, Turn
@@ -24,6 +24,22 @@ T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 View = Callable[[Any, Any], str]
 """Renders a record as HTML, given the record and a ``kgwb.show.terms.RenderContext``."""
+
+
+class CommandResult(NamedTuple):
+    """What came of a command of a system."""
+
+    settings: Mapping[str, Any]
+    """The settings of the run that change, by name."""
+    message: str = ""
+    """What the person is told."""
+
+
+Command = Callable[[Any, Mapping[str, str]], CommandResult]
+"""Does what a person asks for in a view, given the run and the values of the form.
+
+The run is executed again up to the step of the view, with the changed settings.
+"""
 
 
 @overload
@@ -119,9 +135,9 @@ def current_version(function: F) -> F:
     """Return the function that its module has under the same name now.
 
     A module that is edited and loaded again in a notebook has new functions, while systems and
-    other modules still hold the old ones. Of an agent, the function below the decorator is
-    returned. Functions of a notebook's cells, methods, and functions inside of functions are
-    returned as they are.
+    other modules still hold the old ones. If it is an agent now, the function below the decorator
+    is returned. Functions of a notebook's cells, methods, functions inside of functions, and
+    functions that the module no longer has are returned as they are.
     """
     module = sys.modules.get(function.__module__)
     if module is None or function.__module__ == "__main__":
@@ -177,6 +193,8 @@ class System:
     ``rules`` has a function for each prompt that the model ``rules`` can answer.
     ``gold`` says what a gold query means to the agents, for the oracle ladder.
     ``handover`` is the name of the system that can answer what this one cannot express.
+    ``commands`` has a function for each command that a form or button of the views sends as the
+    event "command"; see ``Command``.
     ``prompts`` is the folder of the system's prompts, or their texts by name. By default it is the
     folder ``prompts`` beside the module of ``answer``, if there is one.
 
@@ -199,6 +217,7 @@ class System:
         rules: Mapping[str, Rule] | None = None,
         gold: GoldDecisions | None = None,
         handover: str = "",
+        commands: Mapping[str, Command] | None = None,
         prompts: Mapping[str, str] | str | Path | None = None,
     ) -> None:
         self.name = name
@@ -213,6 +232,7 @@ class System:
         self.rules = rules or {}
         self.gold = gold
         self.handover = handover
+        self.commands = commands or {}
         if prompts is None:
             prompts = _prompts_folder_beside(answer)
         self.prompts = Prompts.of(prompts)
@@ -253,7 +273,11 @@ class System:
             )
 
     def _argument_problems(self) -> Iterator[str]:
-        """Yield what is wrong with the answer function, the settings, the views and the rules."""
+        """Yield what is wrong with the answer function, the settings, the views and the rules.
+
+        They must be: a function of three arguments, a subclass of Settings, functions by class, and
+        functions. Each problem is a text that says what to give.
+        """
         if not callable(self.answer):
             yield f"answer is {type(self.answer).__name__}: give the function itself"
         elif not _takes_arguments(self.answer, 3):
@@ -281,9 +305,9 @@ class System:
         prompts.for_system(self.prompts).check(self.prompt_names)
 
     def agent_spec(self, key: str) -> AgentSpec:
-        """Return the agent that a step's key, or an agent's name, names.
+        """Return the AgentSpec of an agent, by its name or by the key of one of its steps.
 
-        Raises SettingError if there is none.
+        Raises SettingError, which lists the agents, if the system has no such agent.
         """
         name = agent_of_key(key)
         for spec in self.agents:
@@ -298,10 +322,7 @@ class System:
         return f"System({self.name!r}, agents: {names})"
 
     def role_of(self, agent_name: str) -> str:
-        """Return the first role that plays an agent.
-
-        Returns "" if none does, or if there is no such agent.
-        """
+        """Return the first role that an agent plays; "" if it plays none or does not exist."""
         for role, agents in self.roles.items():
             if agent_name in agents:
                 return role
@@ -323,9 +344,9 @@ class System:
             raise SettingError(error.message, hint=hint) from error
 
     def agent_kind(self, key: str) -> str:
-        """Return the kind of the agent that a step's key names; "group" for a supervisor.
+        """Return the kind of an agent, by its name or by a step's key; "group" for a supervisor.
 
-        Raises SettingError if there is no such agent.
+        Raises SettingError if the system has no such agent.
         """
         spec = self.agent_spec(key)
         if spec.name in self.supervisors:

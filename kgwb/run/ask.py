@@ -99,14 +99,16 @@ def ask(  # noqa: PLR0913  # a prompt is asked as a whole, its options by keywor
 ) -> R:
     """Ask the current agent's model, and return the first reply that is valid.
 
-    A reply is valid if it has the form of ``reply_class`` and passes every check. There are
-    ``Settings.theta`` attempts; ``Settings.repair`` says how one differs from the one before.
+    A reply is valid if it has the form of ``reply_class`` and passes every check. There are at most
+    ``Settings.theta`` attempts; ``Settings.repair`` says how one differs from the one before: it
+    shows the model its error, is varied, or is the same. All attempts are added to the current
+    step.
+
     ``last_resort`` may accept the last reply that had the right form, as the published code of
-    Chatty-KG does. ``sample`` counts how often a system has asked the same before: it is added to
-    the seed, and the temperature is then ``retry_temperature``, so that the reply can be another
-    one. At most ``max_examples`` of the prompt's examples are sent; None is the number of the
-    setting ``exemplars``. ``temperature`` is None for that of the settings. The attempts, also failed
-    ones, are added to the current step.
+    Chatty-KG does; then the step gets a note. ``sample`` counts how often a system has asked the
+    same before: it is added to the seed, and the temperature is then ``retry_temperature``, so that
+    the reply can be another one. At most ``max_examples`` of the prompt's examples are sent; None
+    is the number of the setting ``exemplars``. ``temperature`` is None for that of the settings.
 
     Raises InvalidReplyError, which has all attempts; PromptError; and what the model raises.
     """
@@ -162,10 +164,11 @@ def try_to_ask(
     checks: Sequence[Check[R]] = (),
     last_resort: Callable[[R], bool] | None = None,
 ) -> R | None:
-    """Ask as ``ask`` does; without a valid reply, return None if the settings say to abstain.
+    """Ask as ``ask`` does; without a valid reply, return None if the settings say so.
 
-    The step then has a note with the reason. Raises what ``ask`` raises, but not InvalidReplyError
-    if ``exhausted_attempts`` is "abstain".
+    That is the setting ``exhausted_attempts``: with "abstain", None is returned and the step gets a
+    note with the reason; with "error", InvalidReplyError is raised. Other errors of ``ask`` are
+    always raised.
     """
     try:
         return ask(prompt, variables, reply_class, run, checks=checks, last_resort=last_resort)
@@ -278,8 +281,8 @@ def check_reply(
 def _read_reply(data: Any, reply_class: type[R]) -> tuple[R | None, str]:
     """Return the reply that JSON data describes, and ""; else None and what is wrong with the data.
 
-    Half of a surrogate pair in the data is a problem: it has no UTF-8 form. Data that is nested too
-    deeply to be written as JSON again is no reply; the problem is then empty.
+    Half of a surrogate pair in a text is wrong, because it cannot be encoded as UTF-8. For data
+    that is nested too deeply to be read, the problem is "".
     """
     try:
         text = json.dumps(data, ensure_ascii=False)
@@ -295,12 +298,12 @@ def _read_reply(data: Any, reply_class: type[R]) -> tuple[R | None, str]:
 
 
 def find_json(text: str) -> list[Any]:
-    """Return the outermost JSON objects in a text, the last first, and then the lists.
+    """Return the outermost JSON objects in a text, the last first, and after them the lists.
 
-    Models put JSON into code fences, think aloud before it, or add a sentence after it. The last
-    object is their conclusion. The search ends after MAX_JSON_STARTS braces and brackets; long
-    text that turns out to be no JSON counts as several (CHARS_PER_EXTRA_START). A name given twice
-    in an object adds a field that no reply class has.
+    Models put JSON into code fences, think aloud before it, or add a sentence after it; the last
+    object is their conclusion. At most MAX_JSON_STARTS braces and brackets are tried; one from
+    which much text was read in vain counts as one more for every CHARS_PER_EXTRA_START characters.
+    An object with a name given twice gets a field that no reply class has.
     """
     decoder = json.JSONDecoder(object_pairs_hook=_object_with_duplicates)
     objects: list[Any] = []
@@ -325,11 +328,10 @@ def find_json(text: str) -> list[Any]:
 
 
 def _object_with_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the names and values of a JSON object as a dictionary.
+    """Return the names and values of a JSON object as a dictionary, the last value of each name.
 
-    The last value of a name counts. For each name that is given twice, the dictionary also has
-    "NAME, given twice", with the value None. No reply class has such a field, so that the reply is
-    invalid.
+    For each name that is given twice it also has "NAME, given twice" with the value None. No reply
+    class has such a field, so the reply is invalid.
     """
     fields = dict(pairs)
     if len(fields) < len(pairs):

@@ -53,10 +53,11 @@ def ask_call_again(
     times: int,
     kg: Graph | None,
 ) -> NewReplies:
-    """Return the replies of each model to a model call, so many times each.
+    """Ask each model a recorded model call again, ``times`` times, and return the new replies.
 
-    The parameters are those of the call. Each time but the first has another seed, if the call has
-    one. Nothing is recorded. Raises the ModelErrors of the models.
+    They come model by model. ``messages`` are sent in place of the recorded ones; None keeps these.
+    The other parameters are those of the call, but each time after the first has the next seed if
+    the call has one. Nothing is recorded. Raises the ModelErrors of the models.
     """
     replies = []
     for model in models:
@@ -76,7 +77,11 @@ def ask_call_again(
 
 
 def _request_of(call: Call, messages: Sequence[Message] | None, number: int) -> ChatRequest:
-    """Return the request of a recorded model call, with other messages if there are any."""
+    """Return the request of a recorded model call; ``number`` is added to its seed if it has one.
+
+    ``messages`` replace the recorded ones unless they are None. A temperature or limit that was not
+    recorded is DEFAULT_TEMPERATURE or DEFAULT_MAX_TOKENS.
+    """
     content: Any = call.request["content"]
     if messages is None:
         messages = recorded_messages(call)
@@ -97,7 +102,10 @@ def _request_of(call: Call, messages: Sequence[Message] | None, number: int) -> 
 
 
 def recorded_messages(call: Call) -> tuple[Message, ...]:
-    """Return the messages of a recorded model call, each under a role that can be sent again."""
+    """Return the messages of a recorded model call in order, with roles that can be sent again.
+
+    A role that is not in ROLES becomes "user".
+    """
     messages = []
     for role, text in call.request["content"]["messages"]:
         sent_role: Any = ROLES.get(role, "user")

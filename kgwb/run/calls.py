@@ -156,9 +156,9 @@ class CallRecord:
         self._lock = threading.Lock()
 
     def find(self, key: str) -> Call | None:
-        """Return the call with this key, of the record or the store.
+        """Return the call with this key from the record, else from the store.
 
-        None if it is missing in both, or outdated.
+        None if neither has it, or if it is outdated, so that it has to be made again.
         """
         if key in self.outdated:
             return None
@@ -170,14 +170,14 @@ class CallRecord:
     def find_or_make(
         self, key: str, kind: str, make: Callable[[], Call], poll: Callable[[], object]
     ) -> tuple[Call, bool]:
-        """Return the call with this key, and whether it was added for this caller.
+        """Return the call with this key, and whether it is new in the record.
 
-        A call that is not recorded, or is outdated, is recorded: it comes from the store, else from
-        ``make``. If another thread is making it already, this one waits and returns that call. While
-        another process makes it, ``poll()`` is called. An interrupt counts as an error, too.
+        A call that is missing or outdated is taken from the store, else from ``make``, and then
+        recorded. If another thread is making it already, this one waits and returns that call,
+        which is not new. While another process makes it, ``poll()`` is called.
 
-        Raises what ``make`` and ``poll`` raise, also on the threads that wait. Nothing is recorded
-        then.
+        Raises what ``make`` and ``poll`` raise, on all threads that wait for the call; nothing is
+        recorded then.
         """
         with self._lock:
             call = None if key in self.outdated else self.calls.get(key)
@@ -204,7 +204,10 @@ class CallRecord:
     def _take_or_make(
         self, key: str, kind: str, make: Callable[[], Call], poll: Callable[[], object]
     ) -> Call:
-        """Return the call of the store; without one, or if it is outdated, make the call."""
+        """Return the call from the store; without a store, or if the call is outdated, make it.
+
+        A call that is made is added to the store, if there is one.
+        """
         if self.store is None:
             return make()
         if key in self.outdated:
@@ -229,9 +232,9 @@ def utc_now() -> str:
 
 
 def names_in_calls(calls: Iterable[Call]) -> dict[str, str]:
-    """Return the display names that the graph returned for IRIs, by IRI.
+    """Return the display names in the results of calls of the kind "names", by IRI.
 
-    They are in the results of calls of the kind "names". A later call goes before an earlier one.
+    If several calls name an IRI, the name of the last one is returned.
     """
     names: dict[str, str] = {}
     for call in calls:

@@ -103,11 +103,10 @@ class Differences(tuple[StepDifference, ...]):
         return f"{number} of {steps} differ; {decision}"
 
     def summary(self) -> str:
-        """Return the line of ``str()``, and lines for each step that differs.
+        """Return a text: the line of ``str()``, then lines for each step that differs.
 
-        They say how it differs and in which parts. Below stand the lines of the two outputs that
-        the other output does not have, after "first:" and "second:". Steps that are the same are
-        left out.
+        A step has a line of how it differs and in which parts, then the lines of its output in only
+        one of the runs, after "first:" and "second:". Steps that are the same are left out.
         """
         lines = [str(self)]
         for pair in self:
@@ -163,9 +162,9 @@ def compare_steps(first: StepsByKey, second: StepsByKey) -> Differences:
 
 
 def _with_keys_of(first: StepsByKey, second: StepsByKey) -> StepsByKey:
-    """Return the steps of the second execution, by the keys of the first where they are equal.
+    """Return the steps of the second execution, under the keys that the first one has for them.
 
-    Keys are equal if only the names of unknowns differ. For that the unknowns in all keys of an
+    Keys are equal if only the names of unknowns differ; for that the unknowns in all keys of an
     execution are numbered in their order. A step that the first execution lacks keeps its own key.
     """
     first_numbered = decision_of(list(first))
@@ -207,7 +206,7 @@ def _merge_keys(first: Sequence[str], second: Sequence[str]) -> list[str]:
 
 
 def _compare_step(key: str, first: Step | None, second: Step | None) -> StepDifference:
-    """Compare one step of two runs, of which at least one is given.
+    """Return how a step of two runs differs. ``first`` or ``second`` is None if a run lacks it.
 
     Its status is "only in first", "only in second", "changed" with the parts that differ
     (``_changed_parts``), or "same".

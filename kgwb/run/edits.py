@@ -54,7 +54,7 @@ class EditableRun(Engine):
         return steps[key]
 
     def output(self, step: str) -> Any:
-        """Return the output of a step, given by key or agent.
+        """Return the output of a step, given by its key or by the name of an agent with one step.
 
         Raises SettingError if the step is not done, if the system has no such agent, or if the
         agent has several steps.
@@ -117,10 +117,11 @@ class EditableRun(Engine):
         return self
 
     def _typed_override(self, key: str, spec: AgentSpec, value: Any) -> Any:
-        """Return a value put in for a step as the type of the agent's output.
+        """Return a value that a person put in, as a value of the agent's output type.
 
-        The value is of this type, or its JSON data. Raises OverrideError for any other value, and
-        for a record whose fields have values of wrong types. ``key`` names the step in the error.
+        The value may be of that type or its JSON data; the fields of a record are checked. Without
+        an annotation it is returned as it is, unless it is a dict for a record. Raises
+        OverrideError, which names the step ``key``, for any other value.
         """
         output_type = spec.output_type
         data = value
@@ -188,8 +189,9 @@ class EditableRun(Engine):
     def refresh(self, step: str) -> Self:
         """Make the calls of a step, and of the steps it supervises, again in the next execution.
 
-        A live graph changes, and a model may answer better. Returns the run. Raises SettingError if
-        the step was not reached.
+        This is for a live graph that has changed, or a model that may answer better. Nothing is
+        executed now; the position goes back to before the step. Returns the run. Raises
+        SettingError if the step was not reached, or if the run can only be read.
         """
         self._refuse_if_read_only()
         refreshed = {self[step].key}
@@ -207,11 +209,11 @@ class EditableRun(Engine):
         return self
 
     def edit_prompt(self, name: str, text: str) -> Self:
-        """Use another text for a prompt in this run. The prompt's file does not change.
+        """Use another text for a prompt in this run, from the next execution on. Returns the run.
 
-        The next execution asks its agent again. The text is written to the run's file. Returns the
-        run. Raises PromptError if the text is wrong. The position goes back to before the first
-        step that used the prompt.
+        The prompt's file does not change; the text is written to the run's file. The position goes
+        back to before the first step that used the prompt. Raises PromptError if the text is not a
+        prompt, and SettingError if the run can only be read.
         """
         self._refuse_if_read_only()
         self.prompts = self.prompts.with_text(name, text)
@@ -220,16 +222,30 @@ class EditableRun(Engine):
         self._return_to(edited_keys)
         return self
 
+    def edit_settings(self, **changes: Any) -> Self:
+        """Change some settings of this run. The next execution begins anew with them.
+
+        Recorded calls are used where their content is the same. The settings are written to the
+        run's file. Returns the run. Raises SettingError for an unknown or impossible setting.
+        """
+        self._refuse_if_read_only()
+        self.settings = self.settings.with_changes(**changes)
+        self._append_to_file(settings=self.settings.to_data())
+        self._return_to([step.key for step in self.steps[:1]])
+        return self
+
     def edit_messages(
         self, step: str, messages: str | Sequence[Message] | None, number: int = 0
     ) -> Self:
-        """Send other messages in a model call of a step. The next execution asks again.
+        """Send other messages in a model call of a step from now on. Returns the run.
 
         ``number`` counts the model calls of the step from 0. ``messages`` may be a text with a line
         [system], [user] or [assistant] above each. None takes back an earlier edit. The edit is
-        written to the run's file. Returns the run. Raises PromptError for a text without roles.
-        Raises SettingError if the system has no such agent, if the agent has several steps, or if
-        the step was executed and made no such call.
+        written to the run's file, and the position goes back to before the step.
+
+        Raises PromptError for a text without roles. Raises SettingError if the system has no such
+        agent, if the agent has several steps, if the step was executed and made no such call, or if
+        the run can only be read.
         """
         self._refuse_if_read_only()
         key = self._key_of(step)
@@ -247,9 +263,10 @@ class EditableRun(Engine):
         return self
 
     def _check_model_call(self, key: str, number: int) -> None:
-        """Raise SettingError if a step is known to have made no model call of this number.
+        """Raise SettingError if a step was executed and made no model call of this number.
 
-        Of a step that is not done, or whose output was put in by hand, it is not known.
+        A step that is not done, or whose output was put in by hand, passes: its calls are not
+        known.
         """
         step = self.steps_by_key.get(key)
         if step is None or not step.done or step.origin == "by hand":
@@ -270,10 +287,11 @@ class EditableRun(Engine):
         raise SettingError(f"{key} made no model call", hint=hint)
 
     def _return_to(self, edited_keys: Collection[str]) -> None:
-        """Set the position back to before the first edited step, so that ``go`` can stop after it.
+        """Mark the run as edited, and set its position back to before the first edited step.
 
-        The position becomes the number of steps done before it, unless it is lower already. The run
-        has no turn any more. If no edited step was reached, the position stays.
+        The position becomes the number of steps that were done before that step, unless it is lower
+        already, so that ``go`` can stop after the step. ``turn`` becomes None. If no edited step
+        was reached, the position stays.
         """
         self.turn = None
         self._is_edited = True

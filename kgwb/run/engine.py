@@ -162,9 +162,9 @@ class Engine:
         return self._of_agent(self.models, agent_name)
 
     def _of_agent(self, values: Mapping[str, T], agent_name: str) -> T | None:
-        """Return what an agent has among values by name: its own, its role's, or the default.
+        """Return the value for an agent: that under its name, else under its role, else under "".
 
-        The default is that of "". Returns None if there is none of the three.
+        "" is the default for all agents. Returns None if there is none of the three.
         """
         for name in (agent_name, self.system.role_of(agent_name), ""):
             if name in values:
@@ -182,6 +182,7 @@ class Engine:
         return model.name
 
     def _recorded_model_name(self, agent_name: str) -> str:
+        """Return the name of the model that was recorded for an agent; "" if none was."""
         return self._of_agent(self.recorded_models, agent_name) or ""
 
     def chat(
@@ -225,9 +226,10 @@ class Engine:
         return call, call.result
 
     def _edited_request(self, step: Step, request: ChatRequest) -> ChatRequest:
-        """Return a request with the messages that a person put in for it; without any, as it is.
+        """Return a request with the messages that a person put in for it; as it is without any.
 
-        They are found by the key of the step and the number of model calls that it has made so far.
+        Those messages stand under the key of the step and the number of model calls that it has
+        made so far.
         """
         number = self._count_model_calls(step)
         messages = self.edited_messages.get((step.key, number))
@@ -243,8 +245,8 @@ class Engine:
     def _content_to_record(self, request: ChatRequest, agent_name: str, subject: str) -> JsonObject:
         """Return the JSON data under which a model call is recorded, and found again.
 
-        It names the agent's model. With ``prefer_recorded`` it names the recorded model instead, if
-        the record has a reply of that model to the request.
+        It names the agent's model. With ``prefer_recorded`` it names the recorded model of the
+        agent instead, if the record has that model's reply to the request.
         """
         if self.prefer_recorded:
             model_name = self._recorded_model_name(agent_name)
@@ -256,11 +258,11 @@ class Engine:
     def _content_for_client(
         self, client_name: str, request: ChatRequest, agent_name: str, subject: str
     ) -> JsonObject:
-        """Return the JSON data under which a call of a pipeline's own client is recorded, and found.
+        """Return the JSON data under which a call of a pipeline's own client is recorded and found.
 
-        It names the model and the address of the server, "openai:MODEL@URL": another server may
-        reply otherwise. But a replay sends nothing. So it takes the same request to the same model
-        at another address, if there is none at this one.
+        It names model and address, "openai:MODEL@URL", because another server may reply otherwise.
+        A replay sends nothing: if it has no recorded call at this address, that of the same model
+        at another address is used.
         """
         content = self._content_for_model(client_name, request)
         if not self.is_replay or self._is_recorded(content, agent_name, subject):
@@ -278,10 +280,10 @@ class Engine:
         return content
 
     def _content_for_model(self, model_name: str, request: ChatRequest) -> JsonObject:
-        """Return the JSON data of a request to a model: its name, the task and the content.
+        """Return the JSON data by which a model call is recorded: model, task and content.
 
-        The model ``rules`` reads the graph, too. So its data also has the identity of the graph and
-        the muted triples.
+        For the model ``rules``, which reads the graph, also the identity of the graph and the muted
+        triples.
         """
         recorded = request.recorded_content()
         content = {"model": model_name, "task": request.task, "content": recorded}
@@ -333,14 +335,14 @@ class Engine:
         make: Callable[[], T] | None,
         result_type: Any = None,
     ) -> T:
-        """Return the recorded result of a call, else that of ``make``, which is then recorded.
+        """Return the recorded result of a call; without one, make the call and record it.
 
         ``kind`` and ``request``, which is JSON data, decide whether a recorded result is used.
-        ``make`` is None where the call cannot be made. ``result_type`` is the type of the result of
-        a kind that is not in ``calls.RESULT_TYPES``. Notes are added to the step if a result set
-        was cut, or if a CONCAT in a query left a variable unbound.
+        ``make`` returns the result; it is None where the call cannot be made. ``result_type`` is
+        the type of the result of a kind that is not in ``calls.RESULT_TYPES``. The step gets a note
+        if a result set was cut, or if a GROUP_CONCAT in a query left a variable unbound.
 
-        Raises what ``make`` raises, and NotRecordedError without ``make`` and record.
+        Raises what ``make`` raises, and NotRecordedError without a recorded result and ``make``.
         """
         missing = f"a {kind}"
         is_remote = False
@@ -400,14 +402,12 @@ class Engine:
         missing: str,
         result_type: Any,
     ) -> Call:
-        """Return the recorded call; if there is none, make it, record it and write it to the file.
+        """Return a recorded call, else one of the store, else make it; add it to the step.
 
-        A call that the run's store has is not made, but taken from there.
-
-        A call that two threads need at the same time is made once. A remote call is made on a
-        background thread, so that a cancelled execution need not wait for it. The key of the call
-        is added to the current step; the origin of the step becomes "live" if the call was made for
-        it. ``make`` is None if the call cannot be made; ``missing`` names it in the error.
+        A new call is written to the run's file. A call that two threads need at the same time is
+        made once. A remote call is made on a background thread, so that a cancelled execution need
+        not wait for it. The origin of the step becomes "live" if the call was made for it. ``make``
+        is None if the call cannot be made; ``missing`` names the call in the error.
 
         Raises Cancelled, NotRecordedError, what ``make`` raises, and Stopped for a call that is not
         recorded while a request is previewed.
@@ -458,10 +458,10 @@ class Engine:
         return call
 
     def _note_change(self, step: Step, kind: str, request: JsonObject) -> None:
-        """Note on a step that it asks something else than in the execution before, if it does.
+        """Add a note to a step that asks something else than in the execution before.
 
-        Compared is the call at the same position of the same step (``call_in_its_place``). Nothing
-        is noted if there was none, or after an edit.
+        Compared is the call at the same position of the same step (``call_in_its_place``). There is
+        no note if there was no such call, or after an edit.
         """
         earlier = self._earlier_steps.get(step.key)
         before = call_in_its_place(step, kind, earlier, self.calls)
@@ -479,13 +479,11 @@ class Engine:
         is_remote: bool,
         missing: str,
     ) -> Any:
-        """Return the result of ``make()``, which is called on a background thread if it is remote.
+        """Return the result of ``make()``, called on a background thread if ``is_remote``.
 
-        In a replay the error says what has changed, if the step asks something else than was
-        recorded.
-
-        Raises NotRecordedError if ``make`` is None, and Cancelled if the execution is cancelled
-        while it waits for a remote call.
+        Raises NotRecordedError if ``make`` is None; in a replay whose step asks something else than
+        was recorded, the error says what has changed. Raises Cancelled if the execution is
+        cancelled while it waits for a remote call.
         """
         if make is None:
             self._refuse_change(step, call)
@@ -499,9 +497,10 @@ class Engine:
         return make()
 
     def _refuse_change(self, step: Step, call: Call) -> None:
-        """Raise NotRecordedError if a step asks something else than in the recording.
+        """Raise NotRecordedError, which shows both, if a step asks what was not recorded.
 
-        Nothing is raised if a person has changed something, or if the step made no such call.
+        Nothing is raised after an edit by a person, or if no unused call of this kind is recorded
+        for the step.
         """
         if self._has_edits:
             return
@@ -521,11 +520,10 @@ class Engine:
     def map(self, function: Callable[..., R], items: Sequence[Any], *rest: Any) -> tuple[R, ...]:
         """Return ``function(item, *rest, run)`` for each item, in the order of the items.
 
-        The calls run at the same time if the function is an agent whose subject is the item, the
-        graph or a model is remote, and the person is not stepping. In any case all are made, also
-        after one has failed; then the first error is raised. At most the setting ``workers`` of
-        them run at the same time. An exception that is not a KgwbError is raised at once if the
-        calls run one after another.
+        The calls run at the same time, on at most ``workers`` threads (a setting), if the function
+        is an agent with different subjects for the items, the graph or a model is remote, and the
+        person is not stepping. Otherwise they run one after another. If some raise a KgwbError, the
+        others are made all the same, and then the first error is raised.
         """
         if not self._can_run_in_parallel(function, items):
             calls = [partial(function, item, *rest, self) for item in items]
@@ -534,6 +532,7 @@ class Engine:
         branches = [Frame(frame.step, [], self) for _ in items]
 
         def execute(item: Any, branch: Frame) -> R:
+            """Call the function for one item; the steps of this thread go into ``branch``."""
             current_frame.set(branch)
             return function(item, *rest, self)
 
@@ -629,9 +628,11 @@ class Engine:
 
     @contextmanager
     def _executed_step(self, spec: AgentSpec, inputs: Inputs) -> Iterator[Step]:
-        """Begin a step, and let the code inside set its output.
+        """Begin a step, let the code inside set its output, and end it.
 
-        It is done at the end, or it has the error that the code raised.
+        Listeners are notified of start and end. At the end the step is done, or has the error that
+        the code raised, and how long it took. Raises Stopped, Cancelled and SettingError as
+        ``execute`` does.
         """
         self._stop_if_cancelled()
         self._check_is_listed(spec)
@@ -661,12 +662,12 @@ class Engine:
             self._notify_listeners("end", step)
 
     def _keep_time(self, step: Step, later: Sequence[Step]) -> None:
-        """Keep how long a step took if its calls were made; else set its ``recorded_seconds``.
+        """Set how long a step took when its calls were made, if that is not how long it took now.
 
-        ``later`` are the steps that began after it, those below it among them. A replayed step has
-        the time of its live execution. Where that is not known, as for a run from a file, it is
-        estimated: the step's calls took as long as is recorded. A supervisor of which some steps
-        were replayed has the time that it would have taken without that.
+        ``later`` are the steps that began after it. The time of a step with live calls is
+        remembered in the record. For a replayed step, ``recorded_seconds`` becomes the time
+        remembered, or, as for a run from a file, an estimate by the recorded time of its calls. For
+        a supervisor the times of replayed steps below it are replaced in this way.
         """
         below = _steps_below(step, later)
         calls = frozenset(step.calls).union(*(each.calls for each in below))
@@ -692,7 +693,10 @@ class Engine:
         return sum(call.seconds for call in calls if call.step == step.key)
 
     def _count_step(self, step: Step) -> None:
-        """Count a step as done. Raises Stopped if the execution is to stop after it."""
+        """Raise ``position`` by one for a step that is done.
+
+        Raises Stopped if the execution is to stop after this step.
+        """
         with self._lock:
             self.position += 1
             if self._stop_condition.stops_after(step, self.position):
@@ -704,9 +708,9 @@ class Engine:
         raise Stopped
 
     def _note_past_calls(self, step: Step) -> None:
-        """Add a note to a step for each host to which it sent requests past the run.
+        """Add a note to a step for each host that it asked without the run's recording.
 
-        The note has the number of requests.
+        The note has the number of requests and the host.
         """
         for host, number in step.past_calls.items():
             requests = pluralize(number, "request")
@@ -776,9 +780,10 @@ class Engine:
         step.output = output
 
     def _take_override(self, spec: AgentSpec, step: Step) -> bool:
-        """Set the output of a step to the value that a person put in, and return whether there is one.
+        """Set the output of a step to the value that a person put in, if there is one.
 
-        Raises OverrideError for a value that fails the agent's check.
+        Returns whether there is one; then the origin of the step is "by hand". Raises OverrideError
+        for a value that fails the agent's check.
         """
         override_key = self._override_key(step)
         if not override_key:
@@ -789,10 +794,11 @@ class Engine:
         return True
 
     def _override_key(self, step: Step) -> str:
-        """Return the key in ``overrides`` of the value put in for a step; empty if there is none.
+        """Return the key in ``overrides`` of the value put in for a step; "" if there is none.
 
-        It is the key of the step, or the agent's name if the value was put in before the step was
-        reached. Raises OverrideError if a value has the name of an agent with several steps.
+        It is the key of the step. It is the agent's name if the value was put in before the step
+        was reached and this is the agent's only step; if the agent has several, OverrideError is
+        raised.
         """
         if step.key in self.overrides:
             return step.key
@@ -824,6 +830,7 @@ class Engine:
             )
 
     def _notify_listeners(self, event: str, step: Step) -> None:
+        """Call each listener with the event, "start" or "end", and the step."""
         for listener in list(self.listeners):
             listener(event, step)
 
@@ -831,7 +838,7 @@ class Engine:
 
     @property
     def past_calls(self) -> Counter[str]:
-        """How many requests the latest execution made past the run, by host.
+        """How many requests the latest execution made that the run did not record, by host.
 
         Requests that the system made outside of its agents count, too.
         """
@@ -866,12 +873,11 @@ class Engine:
 
     @contextmanager
     def _exclusive_execution(self, cancel: threading.Event) -> Iterator[None]:
-        """Execute the code inside as the only execution of this run.
+        """Run the code inside as the only execution of this run, which setting ``cancel`` cancels.
 
-        Setting ``cancel`` cancels it. If a cancelled execution has not ended yet, this one waits
-        for it, at most CANCEL_TIMEOUT_S. Raises SettingError if another execution goes on, and
-        Cancelled if ``cancel`` is set while this one waits. The wait for one that was not cancelled
-        is POLL_INTERVAL_S.
+        If a cancelled execution has not ended yet, this one waits for it, at most CANCEL_TIMEOUT_S.
+        For one that was not cancelled it waits POLL_INTERVAL_S, and then raises SettingError.
+        Raises Cancelled if ``cancel`` is set meanwhile.
         """
         deadline = time.monotonic() + CANCEL_TIMEOUT_S
         while not self._executing_lock.acquire(timeout=POLL_INTERVAL_S):
@@ -890,11 +896,13 @@ class Engine:
 
     @contextmanager
     def _execution(self, stop_condition: StopCondition) -> Iterator[None]:
-        """Reset the state of the latest execution, execute the code inside, and set the status.
+        """Run the code inside as a new execution: clear the latest one, and set the status.
 
-        Stopped is caught, with the status "paused", and Cancelled with "cancelled". Other errors
-        are raised, with the status "failed"; a KeyboardInterrupt with "cancelled". Without an error
-        the status is "done", and no call is outdated any more.
+        Steps, answer, error, position and counters begin anew. ``status`` is "running", then
+        "done"; "paused" after Stopped and "cancelled" after Cancelled, which are caught; "failed"
+        after another error, which is kept in ``error`` and raised; "cancelled" after a
+        KeyboardInterrupt, which is raised. After "done" no call is outdated any more. HTTP requests
+        of this process are watched from now on.
         """
         self._earlier_steps = {}
         if not self._is_edited:
@@ -944,14 +952,14 @@ class Engine:
             self._stop_condition = StopCondition()
 
     def _stop_if_cancelled(self) -> None:
-        """Raise Cancelled or Stopped if the execution has been cancelled, or has stopped."""
+        """Raise Cancelled if the execution has been cancelled, or Stopped if it has stopped."""
         if self._cancel.is_set():
             raise Cancelled
         if self._has_stopped:
             raise Stopped
 
     def _current_frame(self) -> Frame:
-        """Return the position of the execution on this thread.
+        """Return the Frame of the execution on this thread: the current step and the list of steps.
 
         Raises SettingError outside of an execution.
         """
@@ -973,6 +981,20 @@ class Engine:
 
     # The file
 
+    @contextmanager
+    def _open_file(self) -> Iterator[None]:
+        """Keep the run's file open while the code inside runs; without a file, do nothing."""
+        file = self._file
+        if file is None:
+            yield
+            return
+        file.keep_open()
+        try:
+            yield
+        finally:
+            with self._lock:
+                file.close()
+
     def _append_to_file(self, **entry: Any) -> None:
         """Add an entry, such as ``call={...}``, to the run's file; without a file, do nothing."""
         if self._file:
@@ -981,10 +1003,11 @@ class Engine:
     def _write(self, write: Callable[[], None]) -> None:
         """Call ``write`` where no interrupt can hit it, and on one thread at a time.
 
-        So an earlier save does not replace a later one.
+        So a save is never left half done, and an earlier one does not replace a later one.
         """
 
         def write_alone() -> None:
+            """Call ``write`` while this run's lock is held."""
             with self._lock:
                 write()
 
@@ -994,9 +1017,9 @@ class Engine:
 
 
 def _explain_failure(error: Exception) -> AgentFailedError:
-    """Return an error that says what an agent raised, and in which line of which file.
+    """Return an AgentFailedError with type and message of an error, and where it was raised.
 
-    It is the innermost line of the traceback, which may be in a library.
+    The place is the innermost line of the traceback, which may be in a library.
     """
     last_frame = traceback.extract_tb(error.__traceback__)[-1]
     return AgentFailedError(
@@ -1006,7 +1029,10 @@ def _explain_failure(error: Exception) -> AgentFailedError:
 
 
 def _steps_below(step: Step, later: Iterable[Step]) -> list[Step]:
-    """Return the steps that a step supervises, of all levels, among those that began after it."""
+    """Return the steps below a step, at all levels, in their order.
+
+    They are looked for among ``later``, the steps that began after it.
+    """
     keys = {step.key}
     below = []
     for each in later:

@@ -53,12 +53,12 @@ class ExportedSpan:
 
 
 def spans_of_run(run: Engine) -> list[ExportedSpan]:
-    """Return the spans of the latest execution of a run; each stands after the one it is below.
+    """Return the spans of a run's latest execution: of the run, of each step and each call.
 
-    The first is the run's, with its error. Steps stand below their supervisors, or below the run.
-    Each call is one span: a call that several steps used is below the first of them. When a call was
-    made is recorded. The steps have the time of their calls; a step without calls begins where the
-    one before it ends. Secrets in texts are masked.
+    A parent comes before its children. The run's span is the first, and has the run's error. Steps
+    are below their supervisors, or below the run. A call that several steps used is one span, below
+    the first of them. Calls have the times at which they were made, steps those of their calls; a
+    step without calls begins where the one before it ends. Secrets in texts are masked.
     """
     started = datetime.fromisoformat(run.created)
     root = ExportedSpan("run", "", run.system.name, _run_attributes(run), started, started)
@@ -73,9 +73,9 @@ def spans_of_run(run: Engine) -> list[ExportedSpan]:
 
 
 def trace_id_of(run: Engine, spans: Sequence[ExportedSpan]) -> int:
-    """Return the id of a run's trace, 128 bits: the same for the same content.
+    """Return the id of a run's trace, 128 bits, a hash of the run's id and of the spans' content.
 
-    So a run that is sent twice is not shown twice, and one that was edited is another trace.
+    So a run that is sent twice is shown once, and an edited run is another trace.
     """
     content = []
     for span in spans:
@@ -97,6 +97,7 @@ def _hash(text: str, byte_count: int) -> int:
 
 
 def _inputs_and_outputs(span: ExportedSpan) -> list[Any]:
+    """Return the attributes "input.value" and "output.value" of a span; None for one it lacks."""
     attributes = span.attributes
     return [attributes.get(SpanAttributes.INPUT_VALUE), attributes.get(SpanAttributes.OUTPUT_VALUE)]
 
@@ -115,7 +116,8 @@ class _Collector:
     def add_steps(self, parent: ExportedSpan, supervisor: str | None, start: datetime) -> datetime:
         """Add the spans of the steps below a supervisor, and return when the last of them ended.
 
-        ``start`` is when the first of them begins if it made no calls.
+        ``supervisor`` is a step's key, or None for the steps at the top. ``start`` is when the
+        first of them begins if it made no calls.
         """
         end = start
         for step in self.groups.get(supervisor, ()):
@@ -133,7 +135,10 @@ class _Collector:
         return end
 
     def add_calls(self, parent: ExportedSpan, keys: Sequence[str], start: datetime) -> datetime:
-        """Add the spans of calls that have none yet. Returns when the last of them ended."""
+        """Add the spans of those calls that have none yet, and return when the last of them ended.
+
+        ``start`` is returned if there are none.
+        """
         end = start
         for key in keys:
             call = self.calls.get(key)
@@ -240,6 +245,10 @@ def _model_attributes(call: Call) -> Attributes:
 
 
 def _message(messages: str, number: int, role: str, text: str) -> Attributes:
+    """Return the attributes of one message: role, and content with secrets masked.
+
+    ``messages`` is the attribute of the list of messages, in which it has this number.
+    """
     return {
         f"{messages}.{number}.{MessageAttributes.MESSAGE_ROLE}": role,
         f"{messages}.{number}.{MessageAttributes.MESSAGE_CONTENT}": mask_text(text),
@@ -287,7 +296,7 @@ def _found_documents(call: Call) -> Iterator[Attributes]:
 
 
 def _reranker_attributes(call: Call) -> Attributes:
-    """Return the attributes of a comparison of a phrase with names, each with its similarity."""
+    """Return the attributes of a similarity call: the phrase, and each name with its similarity."""
     phrase = mask_text(call.request["phrase"])
     attributes = {
         **_kind(Kind.RERANKER),
@@ -336,7 +345,11 @@ def _text(value_name: str, type_name: str, text: str) -> Attributes:
 
 
 def _value(value_name: str, type_name: str, data: Any) -> Attributes:
-    """Return JSON data as an input or an output. A text stays text, and so does what is cut."""
+    """Return JSON data as the attributes of an input or an output: the value and its MIME type.
+
+    A text has the type of text, and so has JSON longer than MAX_VALUE_CHARS, which is cut. Secrets
+    are masked.
+    """
     if isinstance(data, str):
         return _text(value_name, type_name, data)
     encoded = _json(data)
@@ -346,5 +359,6 @@ def _value(value_name: str, type_name: str, data: Any) -> Attributes:
 
 
 def _json(data: Any) -> str:
+    """Return data as JSON in one line, with secrets masked."""
     masked = mask_data(data)
     return json.dumps(masked, ensure_ascii=False)

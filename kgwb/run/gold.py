@@ -61,10 +61,10 @@ class RightAnswer:
         return self.text_beside(None)
 
     def text_beside(self, answer: Answer | None) -> str:
-        """Return the first right values in one line, as they are shown beside an answer.
+        """Return the first right values in one line, to be shown beside an answer.
 
-        A value whose label another right value has, or a value of the answer that is not right, is
-        followed by the value itself in brackets: "Dune (http://e/dune2)".
+        A label that another right value or a value of the answer has too is followed by the value
+        itself in brackets: "Dune (http://e/dune2)".
         """
         labels = dict(self.labels)
         if answer is not None:
@@ -72,6 +72,7 @@ class RightAnswer:
                 labels.setdefault(str(value.term), value.label)
 
         def label_with_value(value: str) -> str:
+            """Return "LABEL (VALUE)"; the value alone if the label is the same."""
             return value if labels[value] == value else f"{labels[value]} ({value})"
 
         names = tell_apart(labels, (labels.__getitem__, label_with_value))
@@ -115,9 +116,10 @@ class GoldDecisions:
 
 
 def assign_stages(agents_by_stage: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the stage of each agent, from the names of each stage's agents with spaces between.
+    """Return the stage of each agent, as a mapping that cannot be changed.
 
-    An agent that several stages name has the last of them. The mapping cannot be changed.
+    ``agents_by_stage`` has for each stage the names of its agents, with spaces between. An agent
+    that several stages name has the last of them.
     """
     stages: dict[str, str] = {}
     for stage, agents in agents_by_stage.items():

@@ -123,9 +123,10 @@ class _GivenIds(IdGenerator):
 
 
 def _make_spans(run: Engine) -> Sequence[ReadableSpan]:
-    """Return the spans of a run as OpenTelemetry's SDK makes them, in the order of the steps.
+    """Return the spans of a run as objects of OpenTelemetry's SDK.
 
-    Raises InputError if the environment has switched the SDK off.
+    The order is that of ``spans_of_run``. Ids are computed from the content. Raises InputError if
+    the environment has switched the SDK off.
     """
     exported = spans_of_run(run)
     trace_id = trace_id_of(run, exported)

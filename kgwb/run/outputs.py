@@ -12,9 +12,9 @@ MAX_SHOWN_CHARS = 80
 
 
 def matches_type(value: Any, promised: Any) -> bool:
-    """Return whether a value has a type; True for types that cannot be judged.
+    """Return whether a value has the type of an annotation; True for types that cannot be judged.
 
-    The items of a tuple are judged too, and those of other collections are not. A class that was
+    The items of a tuple are judged too, those of other collections are not. A class that was
     defined again, by a cell or a reload, is the same class. A whole number may stand for a float.
     """
     origin = get_origin(promised)
@@ -46,7 +46,10 @@ def _is_instance(value: Any, promised: Any) -> bool:
 
 
 def _items_match(items: Sequence[Any], promised: Sequence[Any]) -> bool:
-    """Return whether the items of a tuple have the types in the brackets of its annotation."""
+    """Return whether the items of a tuple have the types in the brackets of its annotation.
+
+    ``promised`` are these types; "..." as the second allows any number of the first.
+    """
     if len(promised) == 2 and promised[1] is Ellipsis:
         item_type = promised[0]
         return all(matches_type(item, item_type) for item in items)

@@ -32,7 +32,10 @@ OWN_THREADS = "kgwb"
 
 @contextmanager
 def inside_recorded_call() -> Iterator[None]:
-    """Let the requests of the code inside count as those of a recorded call, on this thread."""
+    """Let the HTTP requests of the code inside count as recorded: no step gets a note.
+
+    This holds for the calling thread.
+    """
     token = _is_in_call.set(True)
     try:
         yield
@@ -41,10 +44,10 @@ def inside_recorded_call() -> Iterator[None]:
 
 
 def watch_requests() -> None:
-    """Begin to notice the HTTP requests of this process: of ``http.client``, httpx and httpx2.
+    """Begin to count the HTTP requests of this process that http.client, httpx and httpx2 send.
 
-    Each library is patched once, and httpx only if it is imported already, and not half of it by
-    another thread. So each execution calls this again.
+    Each library is patched once for the life of the process. httpx and httpx2 are patched only if
+    they are imported already; so each execution calls this again.
     """
     with _lock:
         if "http.client" not in _watched:
@@ -64,7 +67,7 @@ def watch_requests() -> None:
 
 
 def _watch(owner: Any, name: str, host_of: Callable[..., str]) -> None:
-    """Replace a method of a class, for good, by one that also counts the request that it sends.
+    """Replace a method of a class, for good, by one that first counts the request that it sends.
 
     ``host_of`` gets the method's arguments and returns the host.
     """
@@ -72,7 +75,7 @@ def _watch(owner: Any, name: str, host_of: Callable[..., str]) -> None:
 
     @wraps(method)
     def counted(*args: Any, **kwargs: Any) -> Any:
-        """Count the request if it goes past a run, and send it."""
+        """Count the request, unless it is recorded, and send it."""
         _count_request(host_of(*args, **kwargs))
         return method(*args, **kwargs)
 
@@ -80,12 +83,15 @@ def _watch(owner: Any, name: str, host_of: Callable[..., str]) -> None:
 
 
 def _watch_threads() -> None:
-    """Remember of each thread that an execution starts, for good, at which step it was started."""
+    """Patch the start of threads, for good: a thread belongs to the step that started it.
+
+    Threads of kgwb itself, and those of a recorded call, are left out.
+    """
     start = threading.Thread.start
 
     @wraps(start)
     def remembering_start(thread: threading.Thread) -> None:
-        """Remember the step, and start the thread."""
+        """Remember the step that starts the thread, and start it."""
         frame = current_frame.get(None)
         is_own = thread.name.startswith(OWN_THREADS)
         if frame is not None and not is_own and not _is_in_call.get():

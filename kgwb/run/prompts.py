@@ -76,9 +76,11 @@ class Prompt:
     def measure_parts(
         self, messages: Iterable[Message], variables: Mapping[str, Any]
     ) -> dict[str, int]:
-        """Return how many characters of filled messages are instructions, examples, and each variable.
+        """Return how many characters each part of filled messages has.
 
-        Parts without a character are left out. Only the examples that were sent count.
+        The parts are "instructions", "examples", and each variable under its name, counted each
+        time it is used. Parts without a character are left out. Only the examples that were sent
+        count.
         """
         sent_text = "\n".join(message.content for message in messages)
         template = "\n".join(message.content for message in self.messages)
@@ -114,6 +116,7 @@ class Prompt:
 
 
 def _to_text(value: Any) -> str:
+    """Return a text as it is, and any other value as JSON."""
     if isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False)
@@ -276,10 +279,10 @@ class Prompts:
 
     @classmethod
     def of(cls, folder: Prompts | Mapping[str, str] | str | Path | None) -> Prompts:
-        """Return prompts that are read from a folder, or from texts by name; for None, kgwb's own.
+        """Return the prompts in a folder, or of texts by name, or these Prompts themselves.
 
-        Prompts are returned as they are. Raises PromptError if there is no such folder, or if a
-        text is not a prompt.
+        For None or "", only kgwb's own. Prompts are returned as they are. Raises PromptError if
+        there is no such folder, or if a text is not a prompt.
         """
         if isinstance(folder, Prompts):
             return folder
@@ -315,14 +318,12 @@ class Prompts:
         return name in self.texts or self._is_in_folder(name)
 
     def check(self, names: Collection[str]) -> None:
-        """Check the person's prompts before a model is asked.
+        """Check the person's prompts before a model is asked; raise PromptError with all problems.
 
         ``names`` are the prompts that the system may use. Each of the person's prompts among them
-        must have exactly the variables of the prompt that it replaces. A file that no agent reads is
-        refused if it is in a folder of prompts, or if it has the name of an agent and is in none;
-        other files, such as a README.md, and prompts of other systems are not.
-
-        Raises PromptError with all problems.
+        must parse, and have exactly the variables of the prompt that it replaces. A file that no
+        agent reads is a problem if it is in a subfolder, or if it is in none and has the name of an
+        agent. Other files, such as a README.md, and prompts of other systems are ignored.
         """
         known_names = {*names, *shipped_names()}
         problems = []
@@ -338,9 +339,10 @@ class Prompts:
             )
 
     def _find_problems(self, name: str) -> list[str]:
-        """Return what keeps an agent from using one of the person's prompts; empty if nothing does.
+        """Return what keeps an agent from using one of the person's prompts; [] if nothing.
 
-        A prompt that replaces none is only parsed.
+        It must parse and have the variables of the prompt that it replaces. A prompt that replaces
+        none is only parsed.
         """
         replaced_prompts = Prompts(system_prompts=self.system_prompts)
         try:
@@ -361,6 +363,7 @@ class Prompts:
         return problems
 
     def _is_in_folder(self, name: str) -> bool:
+        """Return whether the person's folder has this prompt's file; False without a folder."""
         if self.folder is None:
             return False
         path = self.folder / f"{name}.md"
@@ -430,11 +433,11 @@ class Prompts:
         return self.path(name).is_relative_to(shipped_folder())
 
     def save(self, name: str, text: str) -> Path:
-        """Write a prompt to the person's folder; without one, to the system's own file.
+        """Write a prompt to the person's folder, else to the system's file. Returns the file.
 
-        A file that is replaced is kept beside it as NAME.md.1, NAME.md.2, and so on. Returns the
-        file. Raises PromptError if the text is wrong, if the file cannot be written, or if
-        ``needs_folder`` and there is none.
+        The text that a file had is kept beside it as NAME.md.1, NAME.md.2, and so on. Raises
+        PromptError if the text is not a prompt, if the file cannot be written, or if a folder is
+        needed and there is none (``needs_folder``).
         """
         parse_prompt(name, text)
         if self.folder is not None:
@@ -468,7 +471,8 @@ class Prompts:
 def _replace_file(path: Path, text: str) -> None:
     """Write a file, and keep the text that it had in a file with the first free number: qir.md.1.
 
-    If it cannot be written, both are as before. Raises OSError and UnicodeEncodeError.
+    No copy is kept if the text is the same. If writing fails, no copy is left and the file is as
+    before. Raises OSError and UnicodeEncodeError.
     """
     if not path.exists() or path.read_bytes() == text.encode():
         disk.write_atomically(path, [text])
@@ -487,9 +491,10 @@ def _replace_file(path: Path, text: str) -> None:
 
 
 def _describe_unread_file(name: str, known_names: Collection[str]) -> list[str]:
-    """Return one text that says that no agent reads a prompt, with the most similar known name.
+    """Return a list of one text: no agent reads this prompt; it names the most similar known one.
 
-    The list is empty if the name is in no folder, and not that of an agent.
+    ``known_names`` are the names of all prompts. The list is empty for a file that may be something
+    else: it is in no subfolder, and has not the name of an agent.
     """
     folder, _, agent = name.rpartition("/")
     same_agent = []

@@ -85,6 +85,7 @@ def _recorded_system(header: JsonObject, data_of_steps: Sequence[JsonObject]) ->
 
 
 def _cannot_execute(*_: Any) -> Any:  # without a docstring, which would be an agent's purpose
+    """Raise SettingError, because the system of the run is missing."""
     raise SettingError(
         "the system of this run is missing",
         hint="name it: kgwb.load_run(path, system='./mine.py')",
@@ -126,9 +127,9 @@ def _read_step(data: JsonObject, run: Run) -> Step:
 
 
 def restore_times(run: Run, path: Path) -> None:
-    """Give a run the times of its file, in place of those of the execution that replayed it.
+    """Set the times of a run to those in its file, in place of those of the replay that opened it.
 
-    Steps that the file does not have keep theirs. An execution takes its own times again. Raises
+    Steps that the file does not have keep theirs; the next execution takes its own times. Raises
     RunFileError if the file cannot be read.
     """
     for entry in RunFile(path).entries():
@@ -143,7 +144,10 @@ def restore_times(run: Run, path: Path) -> None:
 
 
 def _output_data(data: JsonObject, run: Run) -> Any:
-    """Return the output of a step as JSON data. It may be the reply of one of its calls."""
+    """Return the recorded output of a step as JSON data.
+
+    It may be stored as the key of the call whose reply it is (``output_of_call``).
+    """
     if "output_of_call" not in data:
         return data["output"]
     call = run.calls[data["output_of_call"]]
@@ -178,7 +182,10 @@ def _read_end(run: Run, data: JsonObject) -> None:
 
 
 def _read_total_seconds(data: JsonObject) -> float:
-    """Return how long the execution of an "end" entry took with its calls made; 0 if that is not known."""
+    """Return how long an execution took when its calls were made, from the data of its "end".
+
+    0 if the file does not say.
+    """
     totals = data.get("totals", {})
     seconds: float = from_data(totals.get("recorded_seconds"), float | None) or 0.0
     if not seconds:

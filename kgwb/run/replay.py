@@ -84,7 +84,7 @@ class RecordedGraph:
         return {"muted": to_data(self.muted, Triples)}
 
     def _call(self, kind: str, request: JsonObject, *arguments: Any) -> Any:
-        """Return the recorded result of a request, else what the graph itself returns.
+        """Return the recorded result of a request, else ask the graph, and record what it returns.
 
         ``kind`` is also the name of the graph's method, which is called with the arguments. The
         identity of the graph is added to the request. Raises NotRecordedError if there is neither a
@@ -98,10 +98,10 @@ class RecordedGraph:
         return self._record(kind, recorded_request, make)
 
     def _query(self, kind: str, query: str) -> Any:
-        """Return the result of a query.
+        """Return the result of a query of this kind, from the record or from the graph.
 
-        It is recorded in the form that leaves out muted triples. A query that has no such form
-        without knowing the graph is recorded with the muted triples.
+        It is recorded under the text that leaves out the muted triples. A query that cannot be
+        rewritten without knowing the graph is recorded under its own text and the muted triples.
         """
         try:
             request = {"query": rewrite_without(query, self.muted)}
@@ -110,18 +110,22 @@ class RecordedGraph:
         return self._call(kind, request, query)
 
     def select(self, query: str) -> ResultSet:
+        """Return the rows of a SELECT, recorded or from the graph; see ``Graph.select``."""
         result: ResultSet = self._query("select", query)
         return result
 
     def ask(self, query: str) -> bool:
+        """Return the truth value of an ASK, recorded or from the graph; see ``Graph.ask``."""
         result: bool = self._query("ask", query)
         return result
 
     def construct(self, query: str) -> tuple[Triple, ...]:
+        """Return the triples of a CONSTRUCT or DESCRIBE, recorded or from the graph."""
         result: tuple[Triple, ...] = self._query("construct", query)
         return result
 
     def search(self, text: str, limit: int) -> SearchResult:
+        """Return the hits of a label search, recorded or from the graph; see ``Graph.search``."""
         request = {"text": text, "limit": limit, **self.muted_data}
         result: SearchResult = self._call("search", request, text, limit)
         return result

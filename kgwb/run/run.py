@@ -84,10 +84,11 @@ class Setup:
     embeddings: Embeddings
 
     def of_system(self, system: System) -> Setup:
-        """Return this setup for another system.
+        """Return a copy of this setup for another system.
 
-        Models of agents that the other system lacks are left out, and so are settings that it does
-        not have. Settings that were not changed are those of the other system's profile.
+        Models of agents and roles that the other system lacks are left out, and so are settings
+        that it does not have. Settings that were not changed from the profile become those of the
+        other system's profile of the same name.
         """
         agents = {"", *system.roles}  # "" is for all without their own
         agents.update(spec.name for spec in system.agents)
@@ -188,11 +189,11 @@ class Run(EditableRun):
         return self._run(stop_condition)
 
     def _stop_condition_of(self, until: str | int | None, before: str | None) -> StopCondition:
-        """Return where ``go`` stops: after a breakpoint or ``until``, or before ``before``.
+        """Return where ``go`` stops: after a breakpoint, after ``until``, or before ``before``.
 
-        A number as ``until`` is a count of steps. A paused run does not stop again where it has
-        paused. Raises SettingError if a breakpoint or an argument names an agent that the system
-        does not have. A boolean counts as a number.
+        A number as ``until`` is how many steps are to be done. A paused run does not stop again
+        where it has paused. Raises SettingError if a breakpoint or an argument names an agent that
+        the system does not have.
         """
         count = None
         after = set(self.breakpoints)
@@ -242,6 +243,10 @@ class Run(EditableRun):
         self._cancel.set()
 
     def _run(self, stop_condition: StopCondition) -> Run:
+        """Execute the system until it stops, and return this run.
+
+        On the main thread, the work is done on another one, and an interrupt cancels it.
+        """
         cancel = threading.Event()
         shielded(partial(self._execute, stop_condition, cancel), on_abandon=cancel.set)
         return self
@@ -254,7 +259,7 @@ class Run(EditableRun):
         can only be read, and RunFileError if the file cannot be written.
         """
         self._refuse_if_read_only()
-        with self._exclusive_execution(cancel):
+        with self._exclusive_execution(cancel), self._open_file():
             try:
                 with self._execution(stop_condition):
                     if stop_condition.count == 0:
@@ -272,10 +277,10 @@ class Run(EditableRun):
             self._append_to_file(**make_end_entry(self))
 
     def _check_models(self, stop_condition: StopCondition) -> None:
-        """Raise ModelError, before any work, if ``rules`` is to play a system that has no rules.
+        """Raise ModelError, before any work, if ``rules`` is the model of a system without rules.
 
-        An execution that stops somewhere may end before a model is needed, and one with recorded
-        calls or values put in may need none.
+        It is checked only for an execution to the end, without recorded calls and without values
+        put in: others may need no model.
         """
         may_stop = stop_condition.is_stepping or stop_condition.preview_of
         if may_stop or self.calls or self.overrides:
@@ -292,7 +297,7 @@ class Run(EditableRun):
             )
 
     def _check_answer(self, answer: Any) -> None:
-        """Raise OutputError, which shows the value, unless the system returned an Answer."""
+        """Raise OutputError, which shows the value, unless it is an Answer."""
         if not isinstance(answer, Answer):
             raise OutputError(
                 f"the system {self.system.name} returned {value_text(answer)}, not an Answer",
@@ -372,11 +377,11 @@ class Run(EditableRun):
         return copy._previewed_request
 
     def fork_to_ask(self, step: str, model: ChatModel, *, prompts: Prompts | None = None) -> Run:
-        """Return a fork in which a step asks this model, also if its reply is recorded.
+        """Return a fork in which a step asks this model even if its reply is recorded.
 
-        All other steps of the agent that are recorded stay as they are, since the model goes by the
-        name of the agent's own one. The step is not executed yet: ``go(step)`` does. ``prompts`` are
-        used in place of the run's.
+        The fork is not executed yet: ``go(step)`` asks. The recorded calls of the agent's other
+        steps are used, since the model goes by the name of the agent's own one. A value put in for
+        the step is removed. ``prompts`` are used in place of the run's.
 
         Raises SettingError if the agent asks no model, or if an earlier step must be run first, and
         PromptError for a prompt that the agent cannot fill.
@@ -408,16 +413,17 @@ class Run(EditableRun):
         times: int = 1,
         number: int = 0,
     ) -> NewReplies:
-        """Ask a model call of a step again, also of a run that can only be read.
+        """Ask a model call of a step again, and return the new replies beside the recorded one.
 
-        ``model`` is a model or its specification, or several. ``messages`` are sent in place of the
-        recorded ones; they may be a text with a line [system], [user] or [assistant] above each.
-        Each model is asked ``times`` times, each time but the first with another seed if the call
-        has one. ``number`` counts the model calls of the step from 0. Calls of tools are sent as
-        texts. The run does not change.
+        This also works for a run that can only be read. ``model`` is a model or its specification,
+        or several. ``messages`` are sent in place of the recorded ones; they may be a text with a
+        line [system], [user] or [assistant] above each. Each model is asked ``times`` times, 1 to
+        MAX_TIMES, each time but the first with another seed if the call has one. ``number`` counts
+        the model calls of the step from 0. Calls of tools are sent as texts. Nothing is recorded,
+        and the run does not change.
 
-        Raises SettingError if the step has no such call, PromptError for a text without roles, and
-        the ModelErrors of the models.
+        Raises SettingError if the step has no such call or for another ``times``, PromptError for a
+        text without roles, and the ModelErrors of the models.
         """
         calls = []
         for key in self[step].calls:
@@ -444,7 +450,7 @@ class Run(EditableRun):
     # Text
 
     def display_names(self) -> dict[str, str]:
-        """Return every display name in the answer and in the record, by IRI.
+        """Return every display name in the answer and in the record, by IRI as a string.
 
         If both name an IRI, the name in the record is returned.
         """
@@ -490,6 +496,7 @@ class Run(EditableRun):
         """
 
         def write() -> None:
+            """Write all entries of the run to the file."""
             entries = make_entries(self)
             RunFile(Path(path)).write(entries)
 
@@ -523,10 +530,10 @@ class Run(EditableRun):
         return otlp.write_trace(self, Path(target))
 
     def _write_to(self, path: str | Path | None) -> None:
-        """Make the file to which every further call is written; without a path, do nothing.
+        """Write the run to a file now, and then each further call; without a path, do nothing.
 
-        It begins with what the run has already. If there is such a file, the run first takes its
-        calls (``resume``), and then it is replaced.
+        If there is such a file, its calls of this question are first added to the record
+        (``resume``); then it is replaced.
         """
         if path:
             self._file = RunFile(Path(path))

@@ -25,9 +25,10 @@ from kgwb.version import __version__
 def make_header(run: Engine) -> JsonObject:
     """Return the first entry of a run's file: what the run is, without calls and results.
 
-    A run from a file keeps the names of the recorded models, except for agents that have a model.
-    Where the system came from is for readers: it is left out for kgwb's own systems. The prompts
-    are the texts that were used, and the person's own, which go before.
+    It has format and version, id, system, question, dialogue, settings, models by agent, graph and
+    prompts. Models are the present ones, and the recorded ones for agents without a model.
+    "system_from" is only there for a system from outside of kgwb. The prompts are the texts that
+    were used and the person's own; the latter win.
     """
     models = dict(run.recorded_models)
     for agent_name, model in run.models.items():
@@ -56,9 +57,9 @@ def make_header(run: Engine) -> JsonObject:
 
 
 def make_state_entries(run: Engine) -> list[JsonObject]:
-    """Return what a run begins its file with: header, recorded calls, values and messages put in.
+    """Return the entries of a run that are known before it ends, as JSON data, in this order.
 
-    They come in this order.
+    The header, the recorded calls, the values put in, and the messages put in.
     """
     entries = [make_header(run)]
     for call in list(run.calls.values()):
@@ -90,7 +91,7 @@ def make_messages_entry(key: str, number: int, messages: Sequence[Message] | Non
 def make_end_entry(run: Engine) -> JsonObject:
     """Return the "end" entry of the latest execution: status, position, answer, error and totals.
 
-    The answer is None if there is none, and the error is its message, or empty.
+    The answer is None if there is none. The error is its message, "" without one.
     """
     answer = None
     if run.answer is not None:
@@ -193,11 +194,12 @@ def read_header(run: Engine, header: JsonObject) -> None:
 
 
 def read_entries(run: Engine, entries: Iterable[JsonObject]) -> None:
-    """Add the calls, prompts and values put in of a file's entries to a run.
+    """Add what a file's entries hold to a run: calls, prompts, settings, values and messages put in.
 
     Of several entries for the same prompt or step the last one counts. ``recorded_status`` and
     ``recorded_position`` are set to those of the last "end" entry. If calls come after it, the
-    status is empty: the execution that made them was killed. "step" entries are ignored.
+    status is "": the execution that made them was killed. "step" entries are ignored. Raises
+    KeyError or ValueError for an entry of another form.
     """
     for entry in entries:
         if "call" in entry:
@@ -208,6 +210,10 @@ def read_entries(run: Engine, entries: Iterable[JsonObject]) -> None:
             prompt = entry["prompt"]
             name = old_names.current_prompt(prompt["name"])
             run.prompts = run.prompts.with_text(name, prompt["text"])
+        elif "settings" in entry:
+            saved_settings = old_names.current_settings(entry["settings"], run.system.name)
+            settings = run.system.settings.select_known(saved_settings)
+            run.settings = run.system.settings.of(settings)
         elif "override" in entry:
             _read_override(run, entry["override"])
         elif "messages" in entry:

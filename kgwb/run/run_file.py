@@ -25,7 +25,9 @@ DAMAGED_FILE_ERRORS = (
 """What reading raises if the entries of a file lack their form, or contradict each other."""
 RUN_FILE_HINT = "give a file that Run.save or kgwb ask --save wrote"
 
-encode_compact = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+encode_compact = json.JSONEncoder(
+    separators=(",", ":"), ensure_ascii=False, check_circular=False
+).encode
 
 
 class RunFile:
@@ -36,8 +38,20 @@ class RunFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._file = disk.AppendedFile(path, "surrogatepass")
+        self._is_kept_open = False
+        """Whether the file stays open from one entry to the next."""
         self._unwritten: list[str] = []
         """Lines that could not be written yet."""
+
+    def keep_open(self) -> None:
+        """Let the file stay open from one entry to the next, until ``close``."""
+        self._is_kept_open = True
+
+    def close(self) -> None:
+        """Close the file. An entry that is appended later opens and closes it."""
+        self._is_kept_open = False
+        self._file.close()
 
     def append(self, **entry: Any) -> None:
         """Write an entry, such as ``call={...}``, as one line at the end of the file.
@@ -47,7 +61,11 @@ class RunFile:
         with self._write_errors():
             self._unwritten.append(_to_line(entry))
             lines = "".join(self._unwritten)
-            disk.append_text(self.path, lines, "surrogatepass")
+            try:
+                self._file.append(lines)
+            finally:
+                if not self._is_kept_open:
+                    self._file.close()
         self._unwritten.clear()
 
     def write(self, entries: Iterable[JsonObject]) -> None:
@@ -94,10 +112,10 @@ class RunFile:
             raise RunFileError(f"{self.path} is empty", hint=RUN_FILE_HINT)
 
     def _is_other_file(self) -> bool:
-        """Return whether the path is that of a folder, or of a file that is no run file.
+        """Return whether the path is that of a folder, or of a file that is not a run file.
 
-        An empty file counts as a run file. Others are recognized by "kgwb_run" in their first line.
-        Of a path that does not exist, return False.
+        A run file is known by "kgwb_run" in its first line; an empty file counts as one. False if
+        nothing is at the path.
         """
         if not self.path.exists():
             return False
@@ -135,8 +153,8 @@ class RunFile:
     def _write_errors(self) -> Iterator[None]:
         """Raise RunFileError in place of an OSError of the code inside, which writes the file.
 
-        It is also raised if the name ends in ".gz": run files are not written gzipped. In that case
-        the code inside does not run.
+        For a name that ends in ".gz" it is raised before the code inside runs, because run files
+        are written uncompressed.
         """
         if self.path.suffix == ".gz":
             raise RunFileError(
@@ -156,8 +174,8 @@ class RunFile:
 def damage_errors(path: str | Path) -> Iterator[None]:
     """Raise RunFileError, "FILE is damaged", in place of errors of the code inside.
 
-    The code reads the entries of a run file. Replaced are DAMAGED_FILE_ERRORS and InputErrors but
-    for RunFileError, which is raised as it is.
+    The code inside reads the entries of the run file ``path``. DAMAGED_FILE_ERRORS and InputErrors
+    are replaced; a RunFileError is raised as it is.
     """
     try:
         yield
@@ -170,4 +188,5 @@ def damage_errors(path: str | Path) -> Iterator[None]:
 
 
 def _to_line(entry: JsonObject) -> str:
+    """Return an entry as one line of JSON, with the line break at its end."""
     return encode_compact(entry) + "\n"

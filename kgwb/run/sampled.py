@@ -65,7 +65,7 @@ class _Varied:
     def complete(
         self, request: ChatRequest, kg: Graph | None, cancel: threading.Event
     ) -> ChatReply:
-        """Ask the model, each time but the first with another seed if the request has one."""
+        """Ask the model with ``number`` added to the seed, if any; count the call and tokens."""
         if request.seed is not None:
             request = replace(request, seed=request.seed + self.number)
         reply = self.model.complete(request, kg, cancel)
@@ -97,15 +97,16 @@ def sample_step(  # what is asked, and how often
     prompts: Prompts | None = None,
     check: Callable[[], object] = lambda: None,
 ) -> StepSample:
-    """Ask the models of one step so many times each, and group the replies by decision.
+    """Ask the models of one step ``times`` times each, and group the replies by decision.
 
     The run does not change, and no step after this one is executed. What comes before is taken from
     the record of the run. The first time has the run's seed, each further one another. ``prompts``
-    are used in place of the run's. ``check`` is called before each time, and may raise. Decisions
-    are compared as two runs are: explanations and scores do not count.
+    are used in place of the run's. ``check`` is called before each time, and may raise to stop.
+    Decisions are compared as two runs are: explanations and scores do not count. Replies that are
+    not valid are one group. The most frequent decision comes first.
 
-    Raises SettingError for another number of times, what ``Run.fork_to_ask`` raises, and what the
-    models raise.
+    Raises SettingError unless ``times`` is 1 to MAX_TIMES, what ``Run.fork_to_ask`` raises, and
+    what the models raise.
     """
     if not 1 <= times <= MAX_TIMES:
         raise SettingError(f"a call cannot be asked {times} times", hint=f"give 1 to {MAX_TIMES}")
@@ -127,9 +128,10 @@ def sample_step(  # what is asked, and how often
 
 
 def _decide(run: Run, step: str, model: ChatModel, prompts: Prompts | None) -> tuple[str, Any]:
-    """Execute a copy of a run up to a step, which asks this model.
+    """Execute a copy of a run up to a step that asks this model, and return what the step decided.
 
-    Returns the output of the step on one line, and as it is; NO_VALID_REPLY and None without a valid reply.
+    That is its output on one line, cut at MAX_DECISION_CHARS, and as it is. Without a valid reply
+    they are NO_VALID_REPLY and None.
     """
     copy = run.fork_to_ask(step, model, prompts=prompts)
     try:
@@ -144,7 +146,10 @@ def _decide(run: Run, step: str, model: ChatModel, prompts: Prompts | None) -> t
 def _find_decision(
     decisions: Sequence[SampledDecision], text: str, output: Any
 ) -> SampledDecision | None:
-    """Return the decision that an output makes again; None if it is a new one."""
+    """Return the decision in the list that is equal to an output; None if there is none.
+
+    ``text`` is NO_VALID_REPLY for an output without a valid reply.
+    """
     for decision in decisions:
         is_same_kind = decision.is_valid == (text != NO_VALID_REPLY)
         if is_same_kind and decision_of(decision.output) == decision_of(output):

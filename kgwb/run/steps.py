@@ -205,11 +205,11 @@ class Totals:
         seconds: float,
         recorded_seconds: float | None = None,
     ) -> Totals:
-        """Return the totals of the calls of one execution.
+        """Return the totals of the calls of one execution: numbers of calls, tokens, and seconds.
 
-        ``live_model_calls`` of them were made in it, and ``seconds`` is how long it took. The
-        seconds of the graph are those of queries, label searches and names. ``recorded_seconds``
-        are given for an execution that took calls from the record.
+        ``live_model_calls`` is how many model calls were made in it, and ``seconds`` how long it
+        took. The seconds of the graph are those of queries, label searches and names.
+        ``recorded_seconds`` are given for an execution that took calls from the record.
         """
         model_calls = [call for call in calls if call.kind == "model"]
         queries = [call for call in calls if call.kind in QUERY_KINDS]
@@ -245,9 +245,9 @@ class Totals:
 
 
 def _to_saved_data(value: Any, value_type: Any = None) -> Any:
-    """Return a value of a step as JSON data; its line, if it has no JSON form.
+    """Return a value of a step as JSON data; as one line of text if it cannot be JSON.
 
-    A client that a function is given has none, for example. Executing the run again does not need
+    A client that a function is given cannot be, for example. Executing the run again does not need
     it.
     """
     try:
@@ -347,8 +347,8 @@ class _Tree:
     def step_lines(self, step: Step) -> Iterator[str]:
         """Yield the lines of one step: key, output and cost, then failed attempts and notes.
 
-        Further lines of the output come after the first, but not those of a supervisor: the rest is
-        shown by its steps. An attempt that was accepted has no line.
+        An output of several lines has them all, except for a supervisor, whose steps show the rest.
+        An attempt that was accepted has no line.
         """
         output, *parts = step.output_lines(self.names)
         if step.error:
@@ -373,7 +373,7 @@ class _Tree:
 
 
 def _role_origin_and_costs(step: Step, calls: Calls) -> list[str]:
-    """Return the role, the origin of the output and the costs of a step.
+    """Return texts for the role of a step, the origin of its output and its costs, in this order.
 
     The origin is "live", "by hand" or "from the record". It is left out for a step that made no
     calls and was not edited. The costs are those of ``step_costs``.
@@ -392,8 +392,8 @@ def step_costs(step: Step, calls: Calls) -> list[str]:
     """Return what a step cost: ["1 model call", "2 queries", "1 label search", "31 ms"].
 
     ``calls`` are those of the run. Without any, the attempts are counted as model calls. A count of
-    0 is left out; the seconds are always there, see ``time_texts``. Calls of other kinds are not
-    counted.
+    0 is left out, and calls of other kinds are not counted. The time always comes last, see
+    ``time_texts``.
     """
     kinds = Counter(calls[key].kind for key in step.calls if key in calls)
     counts = {
@@ -411,8 +411,8 @@ def step_costs(step: Step, calls: Calls) -> list[str]:
 def time_texts(seconds: float, recorded_seconds: float | None) -> list[str]:
     """Return how long something took: ["31 ms"], or ["335 ms recorded", "replayed in 4.9 ms"].
 
-    ``recorded_seconds`` are those of the execution that made the calls, if the latest one, of
-    ``seconds``, took them from the record; else None.
+    The second form is used if ``recorded_seconds`` is given: how long the calls took when they were
+    made, while the latest execution took them from the record in ``seconds``.
     """
     if recorded_seconds is None:
         return [format_seconds(seconds)]

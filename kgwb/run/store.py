@@ -110,7 +110,10 @@ class CallStore:
         self.close()
 
     def close(self) -> None:
-        """Close the file, and end all claims."""
+        """Close the database, and remove the lock by which others see that this user is alive.
+
+        Its claims end with that.
+        """
         with self._lock:
             self._database.close()
             if self._owner_lock:
@@ -118,7 +121,10 @@ class CallStore:
                 self._owner_lock = None
 
     def find(self, key: str) -> Call | None:
-        """Return the call with this key; None if the store does not have it, or cannot be read."""
+        """Return the call with this key; None if the store does not have it, or cannot be read.
+
+        A model call that is found is noted in ``reused_keys``.
+        """
         of_model = self._address(key, "model")
         of_graph = self._address(key, "")
         with self._errors_kept():
@@ -134,10 +140,11 @@ class CallStore:
     def find_or_make(
         self, key: str, kind: str, make: Callable[[], Call], poll: Callable[[], object]
     ) -> Call:
-        """Return the call with this key; if the store does not have it, make it and keep it.
+        """Return the call with this key; if the store does not have it, make it and store it.
 
-        Only one of several users makes a model call; the others wait, and call ``poll()`` meanwhile.
-        Raises what ``make`` and ``poll`` raise. Then nothing is kept.
+        Of several processes that share the store only one makes a model call; the others wait, and
+        call ``poll()`` every POLL_INTERVAL_S. Other calls are made without waiting. Raises what
+        ``make`` and ``poll`` raise; nothing is stored then.
         """
         if kind != "model":
             return self.find(key) or self.make(make)
@@ -152,16 +159,19 @@ class CallStore:
                 self._query("DELETE FROM claims WHERE address = ?", address)
 
     def make(self, make: Callable[[], Call]) -> Call:
-        """Make a call, and keep it in the place of one with its key. Raises what ``make`` raises."""
+        """Make a call, add it to ``made_calls``, and store it in place of one with the same key.
+
+        Raises what ``make`` raises.
+        """
         call = make()
         self.made_calls.append(call)
         self._write(call, "REPLACE")
         return call
 
     def add_run_file(self, path: Path) -> None:
-        """Add the calls of a saved run, as far as the store does not have them.
+        """Add the calls of a run file that the store does not have yet.
 
-        A file that is missing or damaged adds nothing.
+        A file that is missing or damaged adds nothing, or its calls before the damage.
         """
         with suppress(RunFileError, *DAMAGED_FILE_ERRORS):
             for entry in RunFile(path).entries():
@@ -169,12 +179,20 @@ class CallStore:
                     self._write(Call.from_data(entry["call"]), "IGNORE")
 
     def _address(self, key: str, kind: str) -> str:
-        """Return under what a call is kept. The kind only matters as far as it is "model" or not."""
+        """Return the key of a call's row in the store, "ASK:GRAPH:KEY".
+
+        ASK is how often the question was asked before. GRAPH is empty for a model call, and else
+        the digest of the graph that was asked.
+        """
         graph = "" if kind == "model" else self._graph
         return f"{self._ask}:{graph}:{key}"
 
     def _write(self, call: Call, conflict: str) -> None:
-        """Keep a call. A known one is replaced if ``conflict`` is "REPLACE", and stays if "IGNORE"."""
+        """Store a call; ``conflict`` is "REPLACE" or "IGNORE" for one whose key is there.
+
+        Then the oldest calls are dropped if the store is too large. An error of the database is
+        kept in ``error``.
+        """
         data = encode_compact(call.to_data()).encode("utf-8", "surrogatepass")
         address = self._address(call.key, call.kind)
         with self._errors_kept():
@@ -186,7 +204,10 @@ class CallStore:
             self._keep_within_bound()
 
     def _keep_within_bound(self) -> None:
-        """Drop the oldest calls if the store has grown too large. The file itself keeps its size."""
+        """Delete the oldest calls, DROPPED_SHARE of all, if the store is above its bound.
+
+        The file itself keeps its size; the freed pages are used for later calls.
+        """
         (pages,) = self._query("PRAGMA page_count") or (0,)
         (page_bytes,) = self._query("PRAGMA page_size") or (0,)
         if pages * page_bytes <= self._max_bytes:
@@ -208,9 +229,10 @@ class CallStore:
     # Claims
 
     def _claim(self, address: str) -> bool:
-        """Claim a call, unless a living user has claimed it. Returns whether it is claimed now.
+        """Claim a call unless a living user has; return whether this user may make it now.
 
-        If the store cannot be written, everything counts as claimed, so that the call is made.
+        The claim of a user that has ended is taken over. If the store cannot be written, the result
+        is True, so that the call is made.
         """
         self._hold_owner_lock()
         with self._errors_kept():
@@ -224,7 +246,10 @@ class CallStore:
         return True
 
     def _insert_claim(self, address: str) -> str | None:
-        """Claim a call if nobody has. Returns its owner; None if a claim has just ended."""
+        """Claim a call if nobody has, and return the name of its owner.
+
+        None if another user's claim ended just now.
+        """
         self._query("INSERT OR IGNORE INTO claims VALUES (?, ?)", address, self._name)
         row = self._query("SELECT owner FROM claims WHERE address = ?", address)
         if not row:
@@ -232,7 +257,7 @@ class CallStore:
         return str(row[0])
 
     def _hold_owner_lock(self) -> None:
-        """Lock the file by which others see that this user is alive."""
+        """Lock a file, unless it is locked already, by which others see that this user is alive."""
         with self._lock:
             if self._owner_lock is None:
                 lock = FileLock(self._lock_path(self._name))
@@ -240,7 +265,7 @@ class CallStore:
                 self._owner_lock = lock
 
     def _is_gone(self, owner: str) -> bool:
-        """Return whether the owner of a claim has ended, or was killed."""
+        """Return whether a claim's owner has ended or was killed; then remove its lock file."""
         lock = FileLock(self._lock_path(owner))
         try:
             lock.acquire(blocking=False)
@@ -250,6 +275,7 @@ class CallStore:
         return True
 
     def _lock_path(self, owner: str) -> Path:
+        """Return the file that a user of the store locks while it lives."""
         return self.path.with_name(f".{STORE_FILE}-{owner}.lock")
 
     @staticmethod
@@ -263,13 +289,14 @@ class CallStore:
 
     @contextmanager
     def _errors_kept(self) -> Iterator[None]:
-        """Keep an error of the database in ``error``, and go on after the block."""
+        """Catch errors of the database in the code inside, and keep the first one in ``error``."""
         try:
             yield
         except (sqlite3.Error, zlib.error, *DAMAGED_FILE_ERRORS) as exc:
             self.error = self.error or self._as_input_error(exc)
 
     def _as_input_error(self, exc: Exception) -> InputError:
+        """Return the InputError to show for an error of the database."""
         return InputError(
             f"the store of calls {self.path} cannot be used: {exc}",
             hint="free some space and do the same again: it continues from there; or delete this "

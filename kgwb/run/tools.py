@@ -43,14 +43,14 @@ class Tool(BaseModel):
 def tool(
     name: str, *, kind: AgentKind = "code", ends: bool = False
 ) -> Callable[[ToolType], ToolType]:
-    """Return a decorator that makes an agent of a Tool class: each use of it is a step of the run.
+    """Return a decorator that makes each use of a Tool class a step of the run.
 
-    ``name`` is the agent's name. ``ends`` says that the turns of ``act`` end after its use. The
-    subject of a step is the ``place`` that ``use_tool`` is given.
+    ``name`` is the agent's name, and ``kind`` its kind. ``ends`` says that the turns of ``act`` end
+    after its use. The subject of a step is the ``place`` that ``use_tool`` is given.
     """
 
     def decorate(tool_class: ToolType) -> ToolType:
-        """Add the AgentSpec, and whether the turns end, to the class."""
+        """Set ``spec`` and ``ends`` of the class, and return it."""
         tool_class.spec = AgentSpec(name, tool_class.use, "place", None, kind)
         tool_class.ends = ends
         return tool_class

@@ -16,10 +16,11 @@ VARYING_HINT = "get what varies through run.call, so that it is recorded"
 def call_in_its_place(
     step: Step, kind: str, earlier: Step | None, calls: Mapping[str, Call]
 ) -> Call | None:
-    """Return the call that an earlier execution of a step made where this one makes a new one.
+    """Return the call that an earlier execution made where a step is about to make a new one.
 
-    Returns None if the earlier execution was not done, had other inputs, made no call there, or one
-    of another kind. ``calls`` are those of the run.
+    ``earlier`` is the same step of that execution, and the place is the number of calls so far.
+    Returns None if the earlier step was not done, had other inputs, made no call there, or one of
+    another kind. ``calls`` are those of the run by key.
     """
     if earlier is None or not earlier.done or earlier.inputs != step.inputs:
         return None
@@ -33,10 +34,7 @@ def call_in_its_place(
 
 
 def recorded_call_of(step: Step, kind: str, calls: Iterable[Call]) -> Call | None:
-    """Return a recorded call of a kind that a step made, and did not use yet; None without one.
-
-    The first such call in the order of ``calls`` is returned.
-    """
+    """Return the first recorded call of this step and kind that it has not used yet, or None."""
     for call in calls:
         if call.step == step.key and call.kind == kind and call.key not in step.calls:
             return call
@@ -44,7 +42,7 @@ def recorded_call_of(step: Step, kind: str, calls: Iterable[Call]) -> Call | Non
 
 
 def describe_change(step: Step, kind: str, request: JsonObject, before: Call) -> str:
-    """Return what a step asks now and what it asked before; empty if that is the same."""
+    """Return a text of what a step asks now and what it asked before; "" if that is the same."""
     now_text = _request_text(kind, request)
     before_text = _request_text(kind, before.request)
     if now_text == before_text:
@@ -55,9 +53,9 @@ def describe_change(step: Step, kind: str, request: JsonObject, before: Call) ->
 
 
 def _request_text(kind: str, request: JsonObject) -> str:
-    """Return what is asked: the last message to a model, a query, or else the request as JSON.
+    """Return what a request asks: its query, the last message to a model, or else its JSON.
 
-    It is cut at MAX_REQUEST_CHARS characters. Empty for a request to a model without messages.
+    The text is cut at MAX_REQUEST_CHARS. "" for a request to a model without messages.
     """
     text = request.get("query")
     if kind == "model":

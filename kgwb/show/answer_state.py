@@ -70,8 +70,9 @@ def choose_answer_state(
 ) -> str:
     """Return the name of an answer's state, one of ANSWER_STATE_ICONS.
 
-    ``is_right`` is what gold says; None if it is not known. What gold says goes before all doubts.
-    An answer without values is right if the gold is empty, else it is unanswered.
+    The first of these that applies: RIGHT if ``is_right``; UNANSWERED without values; WRONG if
+    ``is_right`` is False; OWN_KNOWLEDGE if it is ungrounded; IN_DOUBT if there is a doubt; GIVEN.
+    ``is_right`` is what gold says; None if it is not known.
     """
     if is_right:
         return RIGHT
@@ -89,10 +90,11 @@ def choose_answer_state(
 def judge_answer(
     question: str, answer: Answer, right_answer: RightAnswer | None = None
 ) -> AnswerState:
-    """Return the state of an answer to a question.
+    """Return the state of an answer to a question, with its label and its doubts.
 
-    ``right_answer`` is what is known to be right. A question that a system cannot express is
-    labelled "Not answered", since the graph was not asked.
+    ``right_answer`` is what is known to be right. A value that is not of the type that the question
+    word asks for is a doubt; doubts are kept in the state IN_DOUBT only. A question that a system
+    cannot express is labelled "Not answered", since the graph was not asked.
     """
     is_right = None
     if right_answer is not None:
@@ -135,9 +137,9 @@ MAX_MISMATCH_CHARS = 200
 
 
 def describe_type_mismatch(question: str, answer: Answer) -> str:
-    """Return which values of an answer are not of the type that the question word asks for.
+    """Return which values of an answer are not of the type that was asked for; "" if none.
 
-    See ``describe_unfitting_values``. Returns "" for tables, counts and yes or no.
+    The text is that of ``describe_unfitting_values``. "" also for tables, counts and yes or no.
     """
     if answer.kind != "list" or answer.columns:
         return ""
@@ -148,11 +150,11 @@ def describe_type_mismatch(question: str, answer: Answer) -> str:
 
 
 def describe_unfitting_values(question: str, typed_labels: Iterable[tuple[str, str]]) -> str:
-    """Return which values are not of the type that the question word asks for.
+    """Return a text such as "1967-10-03 is a date where a place was asked"; "" if all values fit.
 
-    Such as "1967-10-03 is a date where a place was asked". ``typed_labels`` has the label and the
-    type of each value. The first of EXPECTED_VALUES in the question counts, wherever it stands.
-    Returns "" if all values fit, or if the question has no such word.
+    ``typed_labels`` has the label and the type of each value. What is asked for is told by the
+    first of EXPECTED_VALUES in the question, wherever it stands; without one the text is "". Labels
+    are cut at MAX_VALUE_CHARS, and their list at MAX_MISMATCH_CHARS.
     """
     question_word = QUESTION_WORD_PATTERN.search(question.casefold())
     if question_word is None:

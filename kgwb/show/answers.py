@@ -38,6 +38,7 @@ from kgwb.show.terms import (
     render_term,
     render_triples,
 )
+from kgwb.show.texts import render_texts
 from kgwb.terms import Term, describe_term, format_term, name_from_iri
 from kgwb.text import MAX_LABEL_CHARS, look_of, pluralize, shorten, tell_apart
 
@@ -56,12 +57,12 @@ def render_answer(answer: Answer, context: RenderContext) -> Html:
 
 
 def render_answer_parts(answer: Answer, context: RenderContext) -> list[Html]:
-    """Return the parts of a rendered answer: its text, its values with their support, its queries.
+    """Return the parts of a rendered answer: warnings, text, values with support, queries.
 
-    An answer without values has the reason in their place, and an answer from a model's own
-    knowledge, or with something that is not proved, a warning. At most MAX_ROWS values are shown:
-    MAX_VALUES at once, the others collapsed. An answer of several columns is a table, and the
-    support of its rows is collapsed. Vertices that share a name are told apart by their IRIs.
+    There is a warning for an answer from a model's own knowledge, and for a doubt. An answer
+    without values has the reason in their place. At most MAX_ROWS values are shown: MAX_VALUES at
+    once, the others collapsed. An answer of several columns is a table, and the support of its rows
+    is collapsed. Vertices that share a name are told apart by their IRIs.
     """
     context = with_unique_names(answer, context.with_names(answer.names))
     parts = []
@@ -73,6 +74,8 @@ def render_answer_parts(answer: Answer, context: RenderContext) -> list[Html]:
         parts.append(div("b", shorten(answer.text, MAX_LINE_CHARS)))
     if not answer.values and (answer.reason or not answer.text):
         parts.append(note(_reason_text(answer.reason)))
+    if answer.evidence:
+        parts.append(render_triples(answer.evidence, context))
     values = []
     for number, value in enumerate(answer.values[:MAX_ROWS], 1):
         rendered = _render_numbered_value(number, value, context)
@@ -124,12 +127,15 @@ def _render_answer_table(answer: Answer, context: RenderContext) -> Html:
 def _render_numbered_value(number: int, value: Value, context: RenderContext) -> Html:
     """Render a value of an answer with its number and the triples that support it.
 
-    The value itself is only written if no triple has it as subject or object, and shows it. A value
-    without support says "no triple".
+    The value itself is only written if no triple has it as subject or object, and shows it. Texts
+    beside the graph are marked as such. A value without support says "no triple".
     """
     support = muted_text("no triple")
     if value.support:
         support = render_triples(value.support, context, [value.term])
+    if value.texts:
+        triples = support if value.support else Html()
+        support = join(triples, render_texts(value.texts))
     label = Html()
     if not _is_end_of_triple(value):
         label = _render_value_label(value, context)
@@ -138,9 +144,9 @@ def _render_numbered_value(number: int, value: Value, context: RenderContext) ->
 
 
 def _is_end_of_triple(value: Value) -> bool:
-    """Return whether a value is the subject or the object of a triple that supports it.
+    """Return whether a value is the subject or the object of one of its supporting triples.
 
-    A literal is no IRI of the same text. False without support.
+    A literal and an IRI of the same text are different.
     """
     ends: set[Term] = set()
     for subject, _, object_ in value.support:
@@ -251,16 +257,20 @@ def with_unique_names(answer: Answer, context: RenderContext) -> RenderContext:
     name_of = _names_of_iris(answer, context)
 
     def short_name(iri: str) -> str:
+        """Return the name of an IRI, cut at MAX_DISTINCT_CHARS."""
         return shorten(name_of[iri], MAX_DISTINCT_CHARS)
 
     def name_with_ending(iri: str) -> str:
+        """Return the short name with the last part of the IRI in brackets."""
         *_, ending = re.split(r"[/#:]", iri.rstrip("/#:"))
         return f"{short_name(iri)} ({ending})"
 
     def name_with_iri(iri: str) -> str:
+        """Return the short name with the whole IRI in brackets."""
         return f"{short_name(iri)} ({iri})"
 
     def name_alone(iri: str) -> str:
+        """Return the name; if it is longer than MAX_LABEL_CHARS, the short name."""
         name = name_of[iri]
         if len(name) <= MAX_LABEL_CHARS:
             return name
@@ -273,9 +283,9 @@ def with_unique_names(answer: Answer, context: RenderContext) -> RenderContext:
 
 
 def _find_ambiguous_literals(answer: Answer, names: Mapping[str, str]) -> frozenset[Term]:
-    """Return the literals among values and support that look like another term there.
+    """Return the literals of an answer that look like another term of its values or support.
 
-    ``names`` are those of the IRIs.
+    Only what is shown counts. ``names`` are the display names of the IRIs.
     """
     terms_by_look: dict[str, set[Term]] = defaultdict(set)
     for value in answer.values[:MAX_ROWS]:
@@ -310,12 +320,11 @@ def _names_of_iris(answer: Answer, context: RenderContext) -> dict[str, str]:
 def _support_iris(answer: Answer) -> set[str]:
     """Return the IRIs in the supporting triples that are shown, predicates among them.
 
-    Shown are MAX_SUPPORT_TRIPLES triples of each of the first MAX_ROWS values.
+    Shown are MAX_SUPPORT_TRIPLES triples of each of the first MAX_ROWS values, and as many of the
+    evidence.
     """
-    iris = set()
+    triples = list(answer.evidence[:MAX_SUPPORT_TRIPLES])
     for value in answer.values[:MAX_ROWS]:
-        for triple in value.support[:MAX_SUPPORT_TRIPLES]:
-            for term in triple:
-                if isinstance(term, URIRef):
-                    iris.add(str(term))
-    return iris
+        triples += value.support[:MAX_SUPPORT_TRIPLES]
+    terms = chain.from_iterable(triples)
+    return {str(term) for term in terms if isinstance(term, URIRef)}

@@ -120,6 +120,7 @@ def render_retrieved(retrieved: RetrievedCandidates, context: RenderContext) -> 
 
 
 def _render_omitted(number: int) -> Html:
+    """Render "and N more"; nothing if the number is not positive."""
     if number <= 0:
         return Html()
     return div("band soft", and_more(number))

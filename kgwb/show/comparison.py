@@ -86,9 +86,9 @@ def render_comparison(first: ComparedRun, second: ComparedRun) -> Html:
 def _render_muting_verdict(full: RunState, muted: RunState) -> Html:
     """Render whether the answer has the same values without triples that only the second run mutes.
 
-    If a step of the second run is a survey of the graph, a remark says that it counts muted
-    triples. Nothing is rendered if the second run mutes no further triple, if one of the runs has
-    not ended, or if the first one has no answer. The values are compared without their order.
+    The values are compared without their order. A remark is added if a step of the second run is a
+    survey, which counts muted triples. Nothing is rendered if the second run mutes no further
+    triple, if one of the runs has not ended, or if the first one has no answer.
     """
     already_muted = full.run.kg.muted
     triples = [triple for triple in muted.run.kg.muted if triple not in already_muted]
@@ -113,6 +113,7 @@ def _render_muting_verdict(full: RunState, muted: RunState) -> Html:
 
 
 def _values_of(answer: Answer) -> set[object]:
+    """Return the values of an answer, each as its terms, without their order."""
     return {value.terms for value in answer.values}
 
 
@@ -194,10 +195,7 @@ def _is_same(pair: StepDifference) -> bool:
 
 
 def _names_in(differences: Differences) -> DisplayNames:
-    """Return the display names that the records of both runs hold, by IRI.
-
-    A name of the second run replaces one of the first.
-    """
+    """Return the display names in the records of both runs, by IRI; those of the second run win."""
     first_steps = [pair.first for pair in differences if pair.first]
     second_steps = [pair.second for pair in differences if pair.second]
     names: dict[str, str] = {}
@@ -328,7 +326,7 @@ def _render_outcomes(pair: StepDifference) -> tuple[Html, Html]:
 
 
 def _render_lone_outcome(step: Step | None) -> Html:
-    """Render the outcome of a step that the other run does not have; a missing one as missing."""
+    """Render the outcome of a step that only one run has; for the other, None, "no such step"."""
     if step is None:
         return span("missing", NO_STEP)
     return span("", step.outcome)

@@ -44,11 +44,11 @@ MAX_EXAMPLES = 5
 
 
 def explain_empty_query(kg: Graph, sparql: str, steps: Iterable[Step]) -> EmptyResultCause:
-    """Find the parts of a query that keep it from having rows.
+    """Return the parts of a query that keep it from having rows; the graph is queried for this.
 
-    The patterns and FILTERs of a candidate query are those of its record in the steps. Those of any
-    other query are read from its text. Raises QueryError for one that is not conjunctive, and the
-    GraphError of a query. The first record with this SPARQL counts.
+    Patterns and filters are those of the first candidate query in the steps with this SPARQL, else
+    they are read from its text. Raises QueryError for a text that is not a conjunctive query, and
+    the GraphError of a query.
     """
     for record in records_in(steps):
         if isinstance(record, CandidateQuery) and record.sparql == sparql:
@@ -88,10 +88,10 @@ def is_unanswered(output: Any) -> bool:
 
 
 def reasons_for_no_answer(output: Any, steps: Sequence[Step], kg: Graph | None = None) -> list[str]:
-    """Return what the steps before an empty answer looked for and the graph lacks, each once.
+    """Return what the steps before an empty answer looked for in vain; [] for other outputs.
 
-    If ``kg`` is a local graph, it is asked whether it has the predicate that a thing lacks. Returns
-    nothing for any other output.
+    Each reason is a text, and occurs once. If ``kg`` is a local graph, the reason says whether it
+    has the predicate that a thing lacks.
     """
     if not is_unanswered(output):
         return []
@@ -106,9 +106,11 @@ def reasons_for_no_answer(output: Any, steps: Sequence[Step], kg: Graph | None =
 
 
 def _describe_predicate(relation: str, kg: Graph | None) -> str:
-    """Return whether a graph has a predicate of the name of a relation, as the end of a sentence.
+    """Return ". The graph has ..." on the predicate with the name of a relation, to end a sentence.
 
-    Returns "" without a relation, for a remote graph, and if a large graph may have it.
+    It says that the graph has the predicate but no value here, or that it has no such predicate. ""
+    without a relation, for a remote graph, if only a similar name exists, and if a large graph was
+    not read whole.
     """
     if not relation or kg is None or kg.remote:
         return ""
@@ -125,9 +127,10 @@ _PREDICATE_NAMES: WeakKeyDictionary[Graph, tuple[frozenset[str], bool]] = WeakKe
 
 
 def _predicate_names(kg: Graph) -> tuple[frozenset[str], bool]:
-    """Return the names of a graph's predicates, and whether these are all.
+    """Return the names of a graph's predicates, and whether these are all of them.
 
-    Only MAX_READ_TRIPLES triples are read. The graph is asked once. If it fails, no name is known.
+    They are those of the first MAX_READ_TRIPLES triples, read once for each graph. If the graph
+    fails, no name is returned, and False.
     """
     if kg not in _PREDICATE_NAMES:
         triples = f"SELECT ?p WHERE {{ ?s ?p ?o }} LIMIT {MAX_READ_TRIPLES}"
@@ -212,12 +215,12 @@ def pattern_term_text(term: str, names: DisplayNames) -> str:
 
 
 def authors_of(steps: Iterable[Step], part: TriplePattern | str, names: DisplayNames) -> list[str]:
-    """Return which steps decided a part of a query, as texts.
+    """Return which steps wrote a part of a query, as texts; [] if none did.
 
-    For example: ["relation_linking[...] wrote the predicate director"]. The part is a triple
-    pattern, whose predicate and ends may have different authors, or the text of the FILTERs. If
-    several steps decided the same term, the last one is named. Returns nothing if no step did. Of a
-    pattern the predicate comes first, then subject and object.
+    For example "relation_linking[...] wrote the predicate director". The part is the text of the
+    filters, or a triple pattern: then there is a text for its predicate, its subject and its
+    object, in this order, as far as a step wrote them. If several steps wrote the same, the last
+    one is named.
     """
     # A supervisor stands before the steps it supervises, so the last author of a part is right.
     author_of: dict[QueryPart, str] = {}
@@ -252,13 +255,13 @@ def authors_of(steps: Iterable[Step], part: TriplePattern | str, names: DisplayN
 def locate_vertices(
     kg: Graph, name: str, mention: RetrievedCandidates | Link, limit: int
 ) -> list[str]:
-    """Return for each vertex with a name whether it is a candidate of a mention, and if not, why.
+    """Return a line for each vertex with a name: whether it is a candidate, or why not.
 
     ``name`` is a label, or an IRI with or without angle brackets. ``limit`` is the ``v_limit`` with
-    which the candidates were searched; a vertex that is not a candidate is searched again with
+    which the candidates were searched. A vertex that is not a candidate is searched again with
     SEARCH_LIMIT_FACTOR times that limit, for its rank. Each line has the display name, the IRI and
-    the place. If no vertex has the name, the only line has the nearest labels. Raises a GraphError.
-    At most MAX_VERTICES vertices are described, candidates first.
+    the place; at most MAX_VERTICES vertices are described, candidates first. If no vertex has the
+    name, the only line has the nearest labels. Raises a GraphError.
     """
     name = name.strip()
     iri = _iri_of_name(name)
@@ -346,10 +349,10 @@ def _describe_unknown_name(kg: Graph, name: str) -> str:
 def _describe_candidate(
     mention: RetrievedCandidates | Link, position: int, wanted_label: str | None
 ) -> str:
-    """Return the number of a candidate, counted from 1, as "is candidate 1".
+    """Return "is candidate N", counted from 1, and its label if that is not the wanted one.
 
-    Its label is added if a label was asked for (``wanted_label``) and it is another one, which
-    letter case does not make it.
+    ``wanted_label`` is None if the candidate was not asked for by a label. Letter case does not
+    matter.
     """
     place = f"is candidate {position + 1}"
     label = mention.candidates[position].label
@@ -359,10 +362,10 @@ def _describe_candidate(
 
 
 def _describe_rank(mention: RetrievedCandidates | Link, rank: int | None, limit: int) -> str:
-    """Return why a vertex is not a candidate, by its rank in a search for the mention.
+    """Return why a vertex is not a candidate, as a text that follows its name.
 
-    It was not found (None), its rank is beyond the limit, or worse vertices than the last candidate
-    were dropped.
+    ``rank`` is its place in a search for the mention: None if it was not found. A rank up to the
+    limit means that worse vertices than the last candidate were dropped.
     """
     if rank is None:
         return f"is in the graph, but the search for {mention.entity!r} does not find any of its labels"
@@ -392,13 +395,13 @@ def find_examples(
     direction: Direction,
     steps: Iterable[Step],
 ) -> PredicateExamples:
-    """Return triples of a predicate at the vertices that a fact is about, else of any vertices.
+    """Return triples of a predicate at the vertices that a fact is about, else at any vertices.
 
-    ``mentions`` are the ends of the fact in the order of the question, and the outputs of ``steps``
-    link them to vertices; the first link of a mention counts. With direction "in", the first
-    mention is the object. Triples of the subject come before those of the object. At most
-    MAX_EXAMPLES are returned, with the display names of their IRIs, and whether they are of any
-    vertices (``from_anywhere``). Raises a GraphError.
+    ``mentions`` are the two ends of the fact as the question has them; the vertices are those that
+    the outputs of ``steps`` link them to, the first link of each. With the direction "in", the
+    first mention is the object. Triples at the subject are tried before those at the object. At
+    most MAX_EXAMPLES are returned, with the display names of their IRIs; ``from_anywhere`` says
+    that they are at any vertices. Raises a GraphError.
     """
     vertices: dict[str, str] = {}
     for step in steps:
@@ -440,6 +443,7 @@ def find_examples_at(
 
 
 def _example_triples(kg: Graph, pattern: str) -> tuple[Triple, ...]:
+    """Return at most MAX_EXAMPLES triples that match a pattern. Raises a GraphError."""
     return kg.construct(f"CONSTRUCT WHERE {{ {pattern} }} LIMIT {MAX_EXAMPLES}")
 
 
@@ -577,11 +581,12 @@ def render_query_result(executed: QueryResult, context: RenderContext) -> Html:
 
 
 def edit_candidate_query(query: CandidateQuery, sparql: str) -> CandidateQuery:
-    """Return a candidate query with the SPARQL that a person typed, and patterns read from that.
+    """Return a copy of a candidate query with the SPARQL that a person typed.
 
-    A predicate that the candidate query had keeps its name there. Raises QueryRefusedError for an
-    update, and QueryError for a query that is not conjunctive, or that asks for another variable
-    than the candidate query. Any other predicate is named by its local part.
+    Patterns, filters and predicates are read from it. A predicate that the candidate query had
+    keeps its name; any other is named by its local part. Raises QueryRefusedError for an update,
+    and QueryError for a query that is not conjunctive, or that asks for another variable than the
+    candidate query.
     """
     patterns, filters = extract_patterns(sparql)
     asked = _describe_projection(sparql)
@@ -607,7 +612,7 @@ def edit_candidate_query(query: CandidateQuery, sparql: str) -> CandidateQuery:
 
 
 def _describe_projection(sparql: str) -> str:
-    """Return "an ASK", or "a SELECT of ?x" with the first variable."""
+    """Return "an ASK", or "a SELECT of ?x" with the first selected variable."""
     variables = analyze_query(sparql).projected_variables
     if not variables:
         return "an ASK"

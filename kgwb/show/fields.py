@@ -44,10 +44,10 @@ def render_fields(record: Any, context: RenderContext) -> Html:
 
 
 def _render_field(record: Any, field: ShownField, context: RenderContext) -> Html:
-    """Render a field by its mark and type; nothing if the line of the record is to say it.
+    """Render a field by its mark and type, with its label.
 
-    A record with a text of its own says its plain values in it. Explanations, tables, queries,
-    scores, records and tuples are shown in any case.
+    Nothing is rendered for a plain value of a record with its own ``__str__``, which should say it.
+    Explanations, tables, queries, scores, records and tuples are always rendered.
     """
     if field.mark == "explanation":
         lead = EXPLANATION_PREFIXES.get(field.name, "because")
@@ -66,7 +66,7 @@ def _render_field(record: Any, field: ShownField, context: RenderContext) -> Htm
 
 
 def render_explanation(text: str, lead: str = "because") -> Html:
-    """Render an explanation after the word that leads to it; nothing if it is empty."""
+    """Render "because" or another lead, and an explanation; nothing if the text is empty."""
     if not text:
         return Html()
     leading_word = span("soft", f"{lead} ")

@@ -77,10 +77,9 @@ class FormField:
         return field_label(self.name)
 
     def parts(self, path: str) -> Iterator[tuple[FormField, str]]:
-        """Yield the subfields, each with its path.
+        """Yield each subfield with its path; ``path`` is that of a group or of a table's row.
 
-        ``path`` is that of a group, or of a row of a table. The parts of a group are found by
-        their names, and the cells of a row by their numbers.
+        A part of a group is found by its name, a cell of a row by its number.
         """
         for number, part in enumerate(self.subfields):
             name: str | int = number
@@ -100,10 +99,10 @@ def field_label(name: str) -> str:
 
 
 def field_for_type(value_type: Any) -> FormField:
-    """Return the form of a type: that of its JSON schema, as it is serialized.
+    """Return the form field in which values of a type are edited, made from the type's JSON schema.
 
-    The fields of a record class that are marked as hidden are left out. Hidden fields of records
-    inside of it stay.
+    Fields of a record class that are marked as hidden are left out; those of records inside of it
+    are not.
     """
     schema = type_adapter(value_type).json_schema(mode="serialization")
     field = field_for_schema(schema)
@@ -137,11 +136,12 @@ class SchemaReader:
         self.definitions: JsonSchema = schema.get("$defs", {})
 
     def read(self, schema: JsonSchema, name: str, seen: tuple[str, ...]) -> FormField:
-        """Return the field of a part, see ``field_for_schema``.
+        """Return the form field for a part of a JSON schema, under this name.
 
-        ``seen`` are the references that lead to the part. An enumeration is a choice, a list of
-        items a table or texts, an object with properties a group. A part named "iri" that is a text
-        is an IRI. Every other part is edited by its JSON type, or as JSON.
+        ``seen`` are the references that lead to the part. An enumeration becomes a choice, a list
+        of items a table or texts, an object with properties a group, and a text named "iri" an IRI.
+        Any other part has the kind of its JSON type, or "json". A type that contains itself is
+        edited as JSON there.
         """
         field = FormField(name, "json", default=schema.get("default", MISSING))
         reference = schema.get("$ref")
@@ -233,9 +233,9 @@ def fit_field(field: FormField, data: Any) -> FormField:
 
 
 def _keeps(field: FormField, data: Any) -> bool:
-    """Return whether data stays the same JSON when it is filled into a field and read again.
+    """Return whether data stays the same JSON if it is filled into a field and read again.
 
-    It is also False if the data cannot be filled in or read.
+    False if it cannot be filled in or read.
     """
     with suppress(OverrideError, TypeError, KeyError, ValueError, AttributeError):
         values = to_form_values(field, data)
@@ -346,10 +346,10 @@ class FormReader:
         self.problems: list[str] = []
 
     def read(self, field: FormField, path: str, place: Place) -> Any:
-        """Return the data of a field.
+        """Return the data that a person typed into a field.
 
-        ``place`` are the labels of the parts of the form that the field is in. If an input has a
-        problem, the data is None there, and the problem is added to ``problems``.
+        ``path`` is the field's path in the data, and ``place`` the labels of the parts that it is
+        in. For an input with a problem the data is None, and the problem is added to ``problems``.
         """
         name = input_name(path)
         place = (*place, field.label)
@@ -524,6 +524,7 @@ def validate_record(data: Any, value_type: Any) -> Any:
 
 
 def _describe_position(part: int | str) -> str:
+    """Return a part of an error's place: a name as it is, a number as "row N", counted from 1."""
     if isinstance(part, str):
         return part
     return f"row {part + 1}"
@@ -563,7 +564,10 @@ def add_or_remove_row(
 
 
 def _find_subfield(field: FormField, names: Sequence[str]) -> FormField:
-    """Return the subfield to which names lead. A name that no subfield has is skipped."""
+    """Return the field that names lead to, from subfield to subfield.
+
+    A name that no subfield has, such as the number of a row, is skipped.
+    """
     for name in names:
         for part in field.subfields:
             if part.name == name:

@@ -87,9 +87,9 @@ class Html(str):
 
 
 def safe(content: object) -> Html:
-    """Return markup as it is, and anything else as escaped text.
+    """Return Html as it is, and anything else as escaped text.
 
-    A text is cut at MAX_TEXT_CHARS characters, with its length behind it, and control characters
+    A text longer than MAX_TEXT_CHARS is cut there, with its length behind it. Control characters
     are replaced.
     """
     if isinstance(content, Html):
@@ -101,6 +101,7 @@ def safe(content: object) -> Html:
 
 
 def _escape_text(text: str) -> Html:
+    """Return a text escaped for content and attributes, with its control characters replaced."""
     return Html(escape(remove_controls(text), quote=True))
 
 
@@ -177,10 +178,12 @@ def join(*contents: object) -> Html:
 
 
 def div(class_: str, *contents: object, **attributes: object) -> Html:
+    """Render a div with a CSS class, or "" for none; contents and attributes as in ``tag``."""
     return tag("div", *contents, class_=class_ or None, **attributes)
 
 
 def span(class_: str, *contents: object, **attributes: object) -> Html:
+    """Render a span with a CSS class, or "" for none; contents and attributes as in ``tag``."""
     return tag("span", *contents, class_=class_ or None, **attributes)
 
 
@@ -386,10 +389,10 @@ def tabs(
 
 
 def collapsible(summary: object, *contents: object, expanded: bool = False, key: str = "") -> Html:
-    """Render a summary that unfolds contents; the summary alone if all contents are empty.
+    """Render a summary that shows or hides contents; the summary alone if they are empty.
 
-    ``key`` is the id by which a widget keeps it open when it is rendered again. It is collapsed at
-    first unless ``expanded``.
+    It is collapsed at first unless ``expanded``. ``key`` is the id by which a widget keeps it open
+    when it is rendered again.
     """
     if not any(contents):
         return div("", summary)
@@ -421,6 +424,7 @@ def table(headings: Sequence[object], rows: Iterable[Sequence[object]], *, total
 
 
 def _table_row(element: str, cells: Iterable[object]) -> Html:
+    """Render a row of a table; ``element`` is that of each cell, "th" or "td"."""
     rendered = [tag(element, cell) for cell in cells]
     return tag("tr", *rendered)
 
@@ -491,6 +495,7 @@ def score_bar(score: float | None) -> Html:
 
 
 def _percent(fraction: float) -> str:
+    """Return a fraction as a CSS length with one decimal: "12.5%"."""
     return f"{fraction * 100:.1f}%"
 
 
@@ -615,9 +620,9 @@ def _common_prefix_length(first: list[str], second: list[str]) -> int:
 def mark_changed_words(before: str, after: str) -> tuple[Html, Html]:
     """Render two texts, and mark in each the words that the other one does not have.
 
-    They are marked with "del" in the first text, and with "ins" in the second. If the words in
-    common have at most MIN_SHARED_RATIO of the characters of the shorter text, each text is marked
-    as a whole. Spaces and punctuation count as words.
+    They are marked with "del" in the first text, and with "ins" in the second. Each text is marked
+    as a whole if the letters and digits of shared words are at most MIN_SHARED_RATIO of the shorter
+    text. Spaces and punctuation count as words.
     """
     words_before = _split_words(before)
     words_after = _split_words(after)
@@ -682,8 +687,8 @@ def render_line_diff(before: list[str], after: list[str]) -> tuple[int, Html]:
     """Return how many lines differ, and the first MAX_ROWS of them as HTML.
 
     Lines in the same place of a part that differs stand below each other, with changed words
-    marked. Such a pair counts as one line. Each line is cut at MAX_COMPARED_CHARS. A note says how
-    many lines are left out.
+    marked, and count as one. Each line is cut at MAX_COMPARED_CHARS. A note says how many are left
+    out.
     """
     pairs: list[tuple[str | None, str | None]] = []
     for part in align_lists(before, after):

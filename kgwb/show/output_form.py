@@ -67,9 +67,9 @@ class OutputForm:
         """The data of the form as long as nothing was typed."""
 
     def _inputs_by_field(self, group: FormField) -> dict[str, Any]:
-        """Return the data of the step's inputs that have the name of a field in the group.
+        """Return the step's inputs that have the name of a field of the group, as data.
 
-        Inputs that are None, and fields that are a choice, are left out.
+        Inputs that are None, and fields that are chosen among records, are left out.
         """
         inputs = {}
         for part in group.subfields:
@@ -107,6 +107,7 @@ class OutputForm:
         return update_derived_fields(record)
 
     def _has_other_choice(self, data: Mapping[str, Any]) -> bool:
+        """Return whether another option is chosen than in the step's own output."""
         changed = [name for name in self.choice_fields if data[name] != self.data[name]]
         return bool(changed)
 
@@ -125,8 +126,8 @@ def choose_option(step: Step, position: int) -> Any:
     """Return the output of a step with another option chosen in its first choice field.
 
     ``position`` counts the records to choose from, from 0; -1 chooses none of them. Where several
-    can be chosen, the output has only this one. For a position that does not exist, it has none
-    there, and OverrideError is raised where one record is chosen. The output must have a choice
+    can be chosen, only this one is chosen then. A position that does not exist raises OverrideError
+    where one record is chosen, and chooses none where several can be. The output must have a choice
     field.
     """
     form = OutputForm(step)
@@ -245,9 +246,11 @@ def _label_options(options: Sequence[Any]) -> list[str]:
     """Return a label for each option in one line; all its data where two labels would be the same."""
 
     def format_line(position: int) -> str:
+        """Return the option at a position in one line."""
         return one_line(options[position])
 
     def format_data(position: int) -> str:
+        """Return all data of the option at a position as JSON."""
         return json.dumps(to_data(options[position]))
 
     labels = tell_apart(range(len(options)), (format_line, format_data))

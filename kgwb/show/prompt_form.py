@@ -88,12 +88,12 @@ def render_prompt_form(  # noqa: PLR0913  # what stands in a form
     """Render the template of a prompt in an editor, with buttons to try, save or reset it.
 
     ``file_text`` is the text of the prompt file, or None if the file is missing. ``used_text`` is
-    the text that the run uses, and ``draft`` is a template that was typed in place of that. The
-    changes are shown from the file to what is in the editor. ``request`` is the request as it will
-    be sent, ``problem`` is why the prompt cannot be used, and ``note`` is a remark. For
-    ``revision`` see ``form_html.render_fields``. With ``needs_folder`` the form asks for the folder
-    in which the prompt is saved. ``reply`` is what came of trying it, directly below the buttons.
-    ``left_out`` is what was cut from the request for room.
+    the text that the run uses, and ``draft`` a template that was typed in place of that. The
+    changes from the file to the editor are shown, and ``request``, which is the request as it will
+    be sent. ``problem`` is why the prompt cannot be used, and ``note`` a remark. With
+    ``needs_folder`` the form asks for the folder in which the prompt is saved. ``reply`` is what
+    trying it gave, below the buttons. ``left_out`` is what was cut from the request for lack of
+    room. For ``revision`` see ``form_html.render_fields``.
     """
     header, template = split_prompt(used_text)
     text = draft
@@ -125,11 +125,11 @@ def render_prompt_form(  # noqa: PLR0913  # what stands in a form
 
 
 def render_messages_form(text: str, is_edited: bool, revision: int, reply: object = "") -> Html:
-    """Render the messages that an agent sent without a prompt file, in an editor, with a button.
+    """Render the messages of an agent without a prompt file in an editor, to try them once.
 
     ``text`` has each message below a line with its role. ``is_edited`` says whether a person has
-    put it in. For ``revision`` see ``form_html.render_fields``. ``reply`` is what came of trying
-    them, below the button.
+    changed it. For ``revision`` see ``form_html.render_fields``. ``reply`` is what trying the
+    messages gave, below the button.
     """
     state = "edited" if is_edited else "as the agent wrote it"
     header = div(
@@ -148,10 +148,10 @@ def render_messages_form(text: str, is_edited: bool, revision: int, reply: objec
 def _render_prompt_header(
     name: str, values: dict[str, str], file_template: str | None, text: str
 ) -> Html:
-    """Render the file name of a prompt, its strategy, reply class and source, and its state.
+    """Render a prompt's file name, its strategy, reply class and source, and its state.
 
-    The state is whether ``text``, the template in the editor, is that of the file, or the file is
-    missing.
+    The state is "as in the file", "edited" if ``text``, the template in the editor, differs from
+    ``file_template``, or "the file is missing" if that is None.
     """
     is_edited = text != (file_template or "")
     if file_template is None:
@@ -206,10 +206,9 @@ def _render_actions(needs_folder: bool) -> Html:
 
 
 def render_template_diff(before: str, after: str) -> Html:
-    """Render the lines of a template that were changed, below their number.
+    """Render the changed lines of a template below their number; nothing if there are none.
 
-    They are unfolded. Returns nothing if no line was changed. At most MAX_ROWS changed lines are
-    shown.
+    At most MAX_ROWS changed lines are shown.
     """
     old_lines = before.splitlines()
     new_lines = after.splitlines()
@@ -262,12 +261,12 @@ def render_request(
     prompt: Prompt | None = None,
     left_out: Sequence[str] = (),
 ) -> Html:
-    """Render the messages that a model gets, folded below their length.
+    """Render the messages that a model gets, collapsed below their length.
 
-    The length is in characters, with an estimate of tokens. With the ``prompt`` that was filled, the
-    tokens of its parts are listed: instructions, examples, and each variable; and what was ``left_out``
-    for lack of room. The values of variables are marked in the messages of the user. If ``request``
-    is None, a text explains why there may be nothing to send.
+    The length is in characters, with an estimate of tokens. With the ``prompt`` that was filled,
+    the tokens of its parts are listed: instructions, examples, and each variable; and what was
+    ``left_out`` for lack of room. The values of variables are marked in the messages of the user.
+    If ``request`` is None, a text explains why there may be nothing to send.
     """
     if request is None:
         reason = "Run the agents before this one first. An agent without a model sends nothing."

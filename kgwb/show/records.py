@@ -30,12 +30,12 @@ BUILT_IN_VIEWS: Mapping[type, View] = {
 
 
 def render(value: Any, context: RenderContext) -> Html:
-    """Render a record, or any other value.
+    """Render a record, or any other value, by the first of these that applies.
 
-    A view of the system for the record's class or a class it derives from comes first, then one of
-    BUILT_IN_VIEWS. Without a view a list is a table, an object of JSON is a table of its fields, a
-    record is shown by the types of its fields, and anything else is its text. An empty list is
-    "nothing". A query is highlighted. A text with line ends keeps them; another one is cut at
+    A view of the system for the record's class, or one that it derives from; then one of
+    BUILT_IN_VIEWS. A list is a table, or "nothing" if it is empty. A record is shown by the types
+    of its fields, and an object of JSON as a table of its fields. Anything else is its text: a
+    query is highlighted, a text with line ends keeps them, and another one is cut at
     MAX_LINE_CHARS.
     """
     view = find_view(type(value), context.views)

@@ -101,9 +101,9 @@ def render_answer_banner(state: RunState) -> Html:
 
 
 def _render_right_answer(run: Run, answer: Answer | None) -> Html:
-    """Render what is known to be the right answer of a run, so that it differs from ``answer``.
+    """Render what is known to be the right answer of a run; nothing if it is not known.
 
-    Nothing if it is not known.
+    Values that have the same name as other ones in ``answer`` are told apart from these.
     """
     if run.right_answer is None or not run.right_answer.labels:
         return Html()
@@ -148,8 +148,9 @@ def _render_collapsed_step(
 ) -> Html:
     """Render a step as one line that expands to the step in full and to those it supervises.
 
-    A step that failed or is blamed, and a supervisor at the top, are expanded at once. ``depth`` is the number
-    of supervisors above the step, by which it is indented.
+    ``supervised`` are these, already rendered. A step that failed or is blamed, and a supervisor at
+    the top, are expanded at once. ``depth`` is the number of supervisors above the step, by which
+    it is indented.
     """
     run = state.run
     kind = displayed_agent_kind(run, step.agent)

@@ -123,9 +123,8 @@ def subject_text(step: Step) -> str:
 def setup_text(run: Run) -> str:
     """Return system, models, profile and muted triples: "chatty_kg · rules · fast · without ...".
 
-    A replay has "recorded replies" in the place of models. A run that can only be read has the
-    names of its recorded models and no profile, and it is said what is missing.
-    Each model is named once. The parts are separated by " · ".
+    Each model is named once; a replay has "recorded replies" in their place. A run that can only be
+    read has the names of its recorded models, no profile, and the reason at the end.
     """
     names = [model.name for model in run.models.values()]
     models = ", ".join(dict.fromkeys(names))
@@ -166,10 +165,10 @@ class AnswerView(NamedTuple):
 
 
 def answer_view(state: RunState) -> AnswerView:
-    """Return how the answer of a run is shown now.
+    """Return how the answer of a run is shown now: icon, label, headline and details.
 
     A task that is being executed comes first, then a failure, then stale steps, then the answer.
-    Without any of these it is "No answer yet" with the status of the run.
+    Without any of these the headline is "No answer yet", and the label is the status of the run.
     """
     if state.current_task:
         return AnswerView("wait", _capitalized(state.current_task), "…", "")
@@ -208,9 +207,9 @@ def _capitalized(text: str) -> str:
 
 
 def _cost_text(totals: Totals) -> str:
-    """Return the duration, model calls and queries: "2.1 s · 3 model calls · 1 query".
+    """Return the duration, model calls and queries of a run: "2.1 s · 3 model calls · 1 query".
 
-    Of a replayed run, the duration is the recorded one and its own.
+    For a replayed run the duration is two texts, see ``time_texts``.
     """
     duration = " · ".join(time_texts(totals.seconds, totals.recorded_seconds))
     model_calls = pluralize(totals.model_calls, "model call")
@@ -230,7 +229,10 @@ def _view_of_failure(run: Run, failure: KgwbError) -> AnswerView:
 
 
 def _view_of_stale_answer(previous: Answer | None) -> AnswerView:
-    """Return how a run with stale steps is shown: with the answer before the edit, if it had one."""
+    """Return how a run with stale steps is shown; ``previous`` is its answer, if it had one.
+
+    The headline asks the person to continue; the details have the answer before the edit.
+    """
     details = ""
     if previous is not None:
         details = f"before your edit: {previous}"
@@ -255,15 +257,19 @@ def _view_of_answer(judged: AnswerState, answer: Answer, cost: str) -> AnswerVie
 
 
 def _origins_of(answer: Answer) -> list[str]:
-    """Return where an answer comes from: own knowledge, or its triples, and whose words it has.
+    """Return texts that say where an answer comes from; [] for the text of a program alone.
 
-    Of a program's text, nothing is known.
+    "from the model's own knowledge", or "stands on N triples", and "in the words of a model" if the
+    answer has a text.
     """
     if answer.ungrounded:
         return ["from the model's own knowledge"]
     if is_text_alone(answer):
         return []
     support = pluralize(len(answer.support), "triple")
+    if answer.texts:
+        texts = f"{pluralize(len(answer.texts), 'text')} beside the graph"
+        support = f"{support} and {texts}" if answer.support else texts
     origins = [f"stands on {support}"]
     if answer.text:
         origins.append("in the words of a model")

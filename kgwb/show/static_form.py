@@ -49,14 +49,16 @@ class Tag(NamedTuple):
 
     @property
     def classes(self) -> frozenset[str]:
+        """The class names of the element."""
         names = self.attributes.get("class", "")
         return frozenset(names.split())
 
     @property
     def is_dropped(self) -> bool:
-        """Whether the element and all that is in it is left out.
+        """Whether the element is left out of the static form, with all that is in it.
 
-        So are tabs that are not chosen: nobody can choose them.
+        That is so for DROPPED_ELEMENTS, DROPPED_CLASSES, pages of their own, and tabs that are not
+        selected, because nobody can select them.
         """
         if self.name in DROPPED_ELEMENTS or self.classes & DROPPED_CLASSES:
             return True
@@ -86,10 +88,10 @@ class _Rewriter:
         """The elements around the present position, the outermost first."""
 
     def pieces(self) -> Iterator[str]:
-        """Yield the static form of the tokens.
+        """Yield the pieces of the static form: texts as they are, elements rewritten.
 
-        Text stays as it is; elements and end tags are written anew. Where words would run together
-        without a style sheet, a blank is put between them.
+        A blank is put between two elements where their words would run together without a style
+        sheet.
         """
         previous = ""
         while self._position < len(self._tokens):
@@ -107,16 +109,21 @@ class _Rewriter:
             previous = token
 
     def _needs_space(self, previous: str, token: str) -> bool:
-        """Return whether one element begins right behind another, outside of preformatted text."""
+        """Return whether an element begins right after the end of another one.
+
+        False inside of preformatted text, where a blank would show.
+        """
         is_between = previous.startswith("</") and TAG_NAME.match(token) is not None
         if not is_between or token.startswith("</"):
             return False
         return not any(tag.name in TEXT_ELEMENTS for tag in self._open)
 
     def _rewrite_element(self, token: str) -> str:
-        """Return what stands in place of the element that begins with a token, or of its start tag.
+        """Return the static form of the element at ``token``, and move the position on.
 
-        The position is moved behind it.
+        A dropped element gives "", and a picture or an input is replaced whole; the position is
+        then behind it. Of any other element only the start tag is returned, and the element is put
+        on the stack of open ones.
         """
         tag = Tag(_element_name(token), dict(ATTRIBUTE.findall(token)))
         if tag.is_dropped:
@@ -140,6 +147,7 @@ class _Rewriter:
 
 
 def _element_name(token: str) -> str:
+    """Return the name of the element that a start or end tag names; "" for a text."""
     match = TAG_NAME.match(token)
     return match[1] if match else ""
 
@@ -161,7 +169,11 @@ def _element_end(tokens: list[str], start: int) -> int:
 
 
 def _start_tag(tag: Tag) -> str:
-    """Return a start tag without what sends events, and behind it what the style sheet would say."""
+    """Return a start tag without the attributes that send events.
+
+    After it stands what the style sheet would add before the content: the line of a relation, or a
+    sign. An element of ELEMENTS_INSTEAD is replaced by another one.
+    """
     name = ELEMENTS_INSTEAD.get(tag.name, tag.name)
     attributes = dict(tag.attributes)
     sign = attributes.get("data-s", "").strip()
@@ -189,12 +201,14 @@ def _typed_text(tag: Tag) -> str:
 
 
 def _end_tag(tag: Tag) -> str:
+    """Return the end tag of an element, after the arrow that the style sheet adds to relations."""
     name = ELEMENTS_INSTEAD.get(tag.name, tag.name)
     after = _unstyled(" →") if "rel" in tag.classes else ""
     return f"{after}</{name}>"
 
 
 def _unstyled(text: str) -> str:
+    """Return a text that only a page without the style sheet shows."""
     return f'<span class="unstyled">{text}</span>'
 
 
@@ -202,7 +216,10 @@ def _unstyled(text: str) -> str:
 
 
 def _as_image(svg: str) -> str:
-    """Return an image of an SVG picture, with its title and description as the text instead."""
+    """Return an img element for an SVG picture; its alt text is the title and description.
+
+    The size limits of the picture are kept.
+    """
     title = _first_group(TITLE, svg)
     description = _first_group(DESCRIPTION, svg)
     title_and_description = ". ".join(filter(None, (title, description)))
@@ -228,6 +245,7 @@ def _as_image(svg: str) -> str:
 
 
 def _first_group(pattern: re.Pattern[str], text: str) -> str:
+    """Return the first group of a pattern's first match, unescaped; "" without a match."""
     match = pattern.search(text)
     return unescape(match[1]) if match else ""
 

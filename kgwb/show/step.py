@@ -74,11 +74,11 @@ def render_step_body(
     *,
     supervises: bool = False,
 ) -> Html:
-    """Render a step in full: notes, output, cost, and collapsed its inputs and attempts.
+    """Render a step in full: notes, output, cost, and collapsed its inputs and its attempts.
 
-    ``inputs`` are the rendered inputs. The output of a step that ``supervises`` others is left out,
-    since the steps below it show the same. The display of inputs and attempts is collapsed, with
-    their number. Without inputs or attempts these parts are left out.
+    ``inputs`` are the rendered inputs, and ``calls`` those of the run. The output of a step that
+    ``supervises`` others is left out, since the steps below it show the same. Inputs and attempts
+    have their number, and are left out if there are none.
     """
     output = Html()
     if step.done and not supervises:
@@ -104,10 +104,11 @@ def render_step_body(
 
 
 def render_step_header(state: RunState, key: str, controls: object = "") -> Html:
-    """Render the icon, name, subject and state of a step, and below them its facts.
+    """Render the icon, name, subject and state of a step, and below them facts about it.
 
     The facts are kind and role of the agent, cost and origin. ``key`` may be the name of an agent
-    that has no step. ``controls`` are shown at the end. The tooltip is the agent's purpose.
+    that has no step. ``controls`` are shown at the end. The tooltip is the first line of the
+    agent's docstring.
     """
     step = state.steps.get(key)
     agent = agent_of_key(key)
@@ -134,7 +135,8 @@ def render_step_header(state: RunState, key: str, controls: object = "") -> Html
 def _step_badge(state: RunState, step: Step | None, step_state: str) -> tuple[str, str]:
     """Return the icon and the label of a step's state.
 
-    A value set by hand has its own. A step that put out an answer has the state of the answer.
+    A step that is done has "by hand" if its output was put in, or, if the output is an answer, the
+    state of that answer.
     """
     if step is None or step_state != "done":
         return STEP_STATES[step_state]
@@ -231,6 +233,7 @@ def render_inputs(step: Step, context: RenderContext) -> Html:
 
 
 def _render_input(value: Any, context: RenderContext) -> Html:
+    """Render a value in full if it has more than one line, else its line."""
     if has_details(value, context):
         return render(value, context)
     return div("body", tag("bdi", one_line(value)))
@@ -289,6 +292,7 @@ def render_attempts(step: Step, calls: Mapping[str, Call]) -> Html:
 
 
 def _render_attempt_list(attempts: Sequence[ShownAttempt]) -> Html:
+    """Render attempts; a text says so if the step made no model call."""
     if not attempts:
         return div("body soft", "This step made no model call.")
     return render_template("show/templates/attempts.html", attempts=attempts)

@@ -111,11 +111,10 @@ class Subgraph:
 def build_subgraph(run: Run, *, max_nodes: int = MAX_NODES) -> Subgraph:
     """Return the subgraph of a run, as far as the run went, with about ``max_nodes`` nodes at most.
 
-    Its nodes are the linked vertices, and the ends of the triples that support the answer; see
-    ``_limit_nodes`` for the limit. Before the run has an answer, the latest answer of a step stands
-    for it. Roles come from the records, from matching the queries of the answer against the
-    support, and from the answer itself. Asks a graph for nothing but names, and that only if it is
-    local. Raises the GraphError of that.
+    Its nodes are the linked vertices, and the subjects and objects of the triples that support the
+    answer; see ``_limit_nodes`` for the limit. Before the run has an answer, the latest answer of a
+    step is taken. Roles come from the records, from matching the queries of the answer against the
+    support, and from the answer itself. No graph is queried.
     """
     # A run that is executing adds steps meanwhile.
     steps = tuple(run.steps)
@@ -154,9 +153,8 @@ def subgraph_of_answer(answer: Answer) -> Subgraph:
 def _answer_so_far(run: Run, records: Sequence[object]) -> Answer:
     """Return the run's answer, else the latest answer among the records, else an empty one.
 
-    Answers without values do not stand for the run, except an empty one of the class Answer itself:
-    subclasses answer a part of the question. Answers from a model's own knowledge do not count,
-    because they have no support.
+    An answer from a model's own knowledge does not count, since it has no support. Of records of a
+    subclass, which answer a part of the question, only those with values count.
     """
     if run.answer and not run.answer.ungrounded:
         return run.answer
@@ -203,6 +201,7 @@ def _group_roles(assignments: Iterable[RoleAssignment]) -> RolesByPart:
     kinds = list(ROLE_TEXTS)
 
     def rank(role: Role) -> tuple[int, str]:
+        """Return the sort key of a role: the order of ROLE_TEXTS, then its detail."""
         return kinds.index(role.kind), role.detail
 
     roles: dict[TermOrTriple, tuple[Role, ...]] = {}
@@ -340,11 +339,10 @@ def _omission_note(shown_nodes: int, all_nodes: int, part: Answer, answer: Answe
 
 
 def _match_queries(records: Sequence[object], answer: Answer) -> Iterator[RoleAssignment]:
-    """Yield the roles that the queries of an answer give to the support of its values.
+    """Yield the roles that the queries of an answer give to the terms and triples of its support.
 
-    Only candidate queries are known by their patterns. If two have the same text, the later one
-    counts. Triples get the words of the question if there is a phrase for each pattern. Queries of
-    the answer that no record has are left out.
+    A query counts if a candidate query among the records has its text, the last such. Triples get
+    the words of the question as their role if there are as many phrases as patterns.
     """
     all_phrases = _latest_relation_phrases(records)
     known = {}
@@ -406,15 +404,16 @@ def _find_bindings(
 ) -> Iterator[dict[str, Term]]:
     """Yield each binding under which all patterns are among the triples, by backtracking.
 
-    A binding maps the texts of a pattern's terms to terms: variables, and also constants, which the
-    first ``binding`` holds. The pattern with the fewest unbound variables is matched first. Without
-    patterns the first ``binding`` is yielded as it is.
+    A binding maps the texts of variables and of constants to terms; ``binding`` has the constants
+    first. The pattern with the fewest unbound variables is matched first. Without patterns
+    ``binding`` itself is yielded.
     """
     if not patterns:
         yield binding
         return
 
     def count_unbound(pattern: TriplePattern) -> int:
+        """Return how many variables of a pattern the binding does not have."""
         return sum(text not in binding for text in pattern)
 
     pattern = min(patterns, key=count_unbound)
@@ -432,11 +431,11 @@ def _find_bindings(
 
 
 def expand_node(kg: Graph, subgraph: Subgraph, node: Term, max_triples: int = 20) -> Subgraph:
-    """Return the subgraph with at most ``max_triples`` more triples of a vertex, in both directions.
+    """Return the subgraph with at most ``max_triples`` more triples of a vertex.
 
-    Predicates take turns, so that each is shown. The predicates that the graph's vocabulary
-    excludes are left out. The note of the node has the number of triples that are not shown. Takes
-    one query, and one for names.
+    They are in both directions. Predicates take turns, so that each is shown; those that the
+    graph's vocabulary excludes are left out. The node's note says how many triples were found and
+    shown. One query is sent, and one request for names.
 
     Raises SettingError for a literal or a blank node, and the GraphError of a query.
     """

@@ -51,13 +51,13 @@ def render_svg(
     *,
     answer_icon: str = ANSWER_STATE_ICONS[GIVEN],
 ) -> Html:
-    """Render the picture of a subgraph; EMPTY_MESSAGE if it has no nodes.
+    """Render the picture of a subgraph as SVG; EMPTY_MESSAGE if it has no nodes.
 
     If an answer is ``highlighted``, its node and its support stand out, and the rest is pale. A
     click on a node sends the ``event`` with the number of the node; without an event, nodes cannot
     be clicked. ``answer_icon`` is the icon of the answer's state, which decides the colour of the
     answer and its support. A picture that is wider than its place scrolls sideways. For screen
-    readers the picture has a title, and the first edges as sentences.
+    readers it has a title, and the first edges as sentences.
     """
     if not subgraph.nodes:
         return EMPTY_MESSAGE
@@ -104,10 +104,9 @@ def render_svg(
 
 
 def highlighted_parts(subgraph: Subgraph, highlighted: Value | None) -> dict[str, list[int]] | None:
-    """Return the numbers of the nodes and edges that stand out for an answer.
+    """Return the positions of the nodes and edges that stand out for an answer; None without one.
 
-    "nodes" are the answer's own node and the ends of its support, and "edges" are its support.
-    Returns None if there is no answer to highlight.
+    "nodes" has the answer's own node and the ends of its support, "edges" its support.
     """
     if highlighted is None:
         return None
@@ -124,7 +123,10 @@ def highlighted_parts(subgraph: Subgraph, highlighted: Value | None) -> dict[str
 
 
 def _highlight_class(number: int, highlighted: Sequence[int] | None) -> str:
-    """Return the CSS class of a part that stands out or recedes; "" if there is no highlight."""
+    """Return the CSS class of the part with this number: " lit" if it is highlighted, else " dim".
+
+    "" if there is no highlight at all.
+    """
     if highlighted is None:
         return ""
     if number in highlighted:
@@ -228,6 +230,7 @@ def _render_node(node: Node, box: NodeBox, mark: str, attributes: dict[str, obje
 
 
 def _format_point(point: complex) -> str:
+    """Return a point as "x,y" with one decimal."""
     x = point.real
     y = point.imag
     return f"{x:.1f},{y:.1f}"

@@ -85,11 +85,11 @@ class Curve(NamedTuple):
 
 
 def compute_layout(subgraph: Subgraph) -> Layout:
-    """Place the nodes in columns by their distance from the linked vertices.
+    """Return where the nodes and edges of a subgraph are drawn.
 
-    So the subgraph of a question reads from left to right. A column is as wide as its widest box
-    and centred vertically. All rows have the same height, and all columns the same gap between
-    them.
+    Nodes stand in columns by their distance from the linked vertices, so that the subgraph of a
+    question reads from left to right. A column is as wide as its widest box and centred vertically.
+    All rows have the same height, and all columns the same gap between them.
     """
     nodes = subgraph.nodes
     endpoints = _endpoints(subgraph)
@@ -297,10 +297,11 @@ def _point_beside(box: NodeBox, other: NodeBox, distance: float) -> complex:
 
 
 def place_labels(curves: Sequence[Curve], labels: Sequence[str]) -> list[complex]:
-    """Return where the middle of each curve's label is, so that no label lies on one before it.
+    """Return the middle of each curve's label, chosen so that labels do not lie on one another.
 
-    A label is in the middle of its curve, or else at the first of LABEL_PARTS where it has room. If
-    it has room nowhere, it is where it is furthest from the others. An empty label takes no room.
+    A label is in the middle of its curve, or else at the first of LABEL_PARTS where it has room
+    beside the labels before it. If it has room nowhere, it is where it is furthest from the others.
+    An empty label takes no room.
     """
     taken: list[LabelBox] = []
     places = []
@@ -342,6 +343,7 @@ class LabelBox(NamedTuple):
 
 
 def has_round_box(node: Node) -> bool:
+    """Return whether the box of a node has rounded ends: linked vertices and unknowns."""
     return node.shape in ("linked", "unknown")
 
 
@@ -367,10 +369,9 @@ def edge_label(edge: Edge) -> str:
 
 
 def fit_width(text: str, max_chars: int) -> str:
-    """Return a text, or its beginning with "…" if it has more than ``max_chars`` characters.
+    """Return a text, cut with "…" at its end if it is wider than ``max_chars`` characters.
 
-    Wide characters, such as Chinese ones, count twice. The "…" takes the place of the last
-    character that has room.
+    Wide characters, such as Chinese ones, count twice.
     """
     room = max_chars
     for position, char in enumerate(text):
@@ -400,4 +401,5 @@ def _char_width(char: str) -> float:
 
 
 def _is_wide(char: str) -> bool:
+    """Return whether a character takes twice the width, as Chinese ones do."""
     return east_asian_width(char) in ("W", "F")

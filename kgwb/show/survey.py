@@ -188,11 +188,11 @@ class ClassRow(NamedTuple):
 def render_classes(
     survey: Survey, context: RenderContext, search_text: str = "", *, expand_largest: bool = False
 ) -> Html:
-    """Render the classes of a survey, or those that a search finds, each collapsed.
+    """Render the classes of a survey that a search finds, each collapsed; all for an empty text.
 
-    A class is found by its name or by those of its predicates. In the second case it is expanded,
-    and only the predicates that match are shown. ``expand_largest`` expands the first class shown.
-    The first MAX_CLASSES are shown in full; of the others the names and sizes are listed.
+    A class is found by its name, or by the name of a predicate: then it is expanded, and only the
+    predicates that match are shown. ``expand_largest`` expands the first class shown. The first
+    MAX_CLASSES are shown in full; of the others the names and sizes are listed.
     """
     context = context.with_names(survey.names)
     descriptions = texts_by_iri(survey.notes)
@@ -239,9 +239,9 @@ def _find_classes(survey: Survey, search_text: str, names: DisplayNames) -> list
 
 
 def _property_matches(search_text: str, prop: PropertySurvey, names: DisplayNames) -> bool:
-    """Return whether the name or IRI of a predicate matches a search.
+    """Return whether a predicate or an inner predicate of it matches a search.
 
-    So do those of the predicates that follow it, where it leads to nodes that only hold structure.
+    Names and IRIs are compared, see ``_matches_search``.
     """
     for part in (prop, *prop.inner):
         name = names.get(str(part.predicate), "")
@@ -392,12 +392,14 @@ def _render_value_sorts(prop: PropertySurvey, context: RenderContext) -> Html:
 
 
 def _name_sorts(sorts: Sequence[ValueSurvey], context: RenderContext) -> list[str]:
-    """Return what the sorts of values of a predicate are called, with a CURIE where names are equal."""
+    """Return a name for each sort of values; with the CURIE where the name occurs several times."""
 
     def name_sort(number: int) -> str:
+        """Return the name of the sort with this number."""
         return _sort_name(sorts[number], context.names)
 
     def name_with_curie(number: int) -> str:
+        """Return the name of the sort, and the CURIE of its class or datatype, if any."""
         name = name_sort(number)
         of = sorts[number].of
         if not of:

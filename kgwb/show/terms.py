@@ -105,10 +105,11 @@ class RenderContext:
         return None
 
     def prefix_of(self, namespace: str) -> str:
-        """Return the graph's own prefix of a namespace, else a well-known or a generated one.
+        """Return the prefix of a namespace, and remember it in ``used_prefixes``.
 
-        Another namespace never has the same prefix in this context, so that CURIEs tell IRIs apart.
-        A prefix of the graph's author is not generated for another namespace.
+        It is the graph's own, else a well-known or a generated one. No other namespace has the same
+        prefix in this context, so that CURIEs tell IRIs apart. A prefix of the graph's author is
+        not generated for another namespace.
         """
         used = self.used_prefixes
         if namespace not in used:
@@ -137,7 +138,7 @@ class RenderContext:
 
 
 def texts_by_iri(pairs: Iterable[tuple[URIRef, str]]) -> dict[str, str]:
-    """Return what is known of IRIs, such as their names, by the text of the IRI."""
+    """Return pairs of an IRI and a text, such as its name, as a dict by the IRI as a plain str."""
     texts = {}
     for iri, text in pairs:
         texts[str(iri)] = text
@@ -321,8 +322,9 @@ def render_candidate(candidate: Candidate, context: RenderContext) -> Html:
 def lay_out(query: str) -> str:
     """Return a query of one line with a line for each triple pattern, indented by its braces.
 
-    A line begins after "{" and "." and before "}" and FILTER; each brace indents by two blanks. A
-    query whose body has several lines is returned unchanged. PREFIX lines stay as they are.
+    A line begins after "{" and "." and before "}" and FILTER; each brace indents by two blanks.
+    PREFIX lines stay as they are. A query whose body has several lines already is returned
+    unchanged.
     """
     prologue, body = _split_prologue(query.strip())
     if "\n" in body:
@@ -332,6 +334,7 @@ def lay_out(query: str) -> str:
     depth = 0
 
     def begin_line() -> None:
+        """Begin a new line, indented by the present depth."""
         lines.append("")
         indents.append(depth)
 
@@ -404,10 +407,11 @@ def readable_query(query: str, context: RenderContext) -> str:
 
 
 def declare_known_prefixes(query: str, context: RenderContext) -> str:
-    """Return a query with a PREFIX for each prefix that it uses, does not declare, and is known.
+    """Return a query with a PREFIX for each known prefix that it uses and does not declare.
 
-    Known are the prefixes that the page shows, those of the graph, and the well-known ones. They are
-    put before the first word, in the same line, so that the lines keep their numbers.
+    Known are the prefixes that the page shows, those of the graph, and the well-known ones. The
+    declarations are put before the first word, in the same line, so that the lines keep their
+    numbers.
     """
     known = {}
     for prefixes in (KNOWN_PREFIXES, context.prefixes, context.used_prefixes):

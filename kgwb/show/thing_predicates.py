@@ -61,11 +61,12 @@ _THINGS: WeakKeyDictionary[Graph, dict[Refusal, tuple[Thing, ...]]] = WeakKeyDic
 def things_of_refusal(
     output: Any, question: str, steps: Iterable[Step], kg: Graph | None
 ) -> tuple[Thing, ...]:
-    """Return the things of an unanswered question with their predicates, at most MAX_THINGS.
+    """Return the things that an unanswered question is about, with their predicates.
 
     They are the vertices that the steps linked, else those that have words of the question as their
-    label. Things without a predicate are left out. Returns nothing for any other output, for a
-    remote graph, and if the graph fails. The graph is asked once for the same refusal.
+    label; at most MAX_THINGS, and only those with a predicate. Empty for any other output, without
+    a graph, for a remote graph, and if the graph fails. The graph is asked once for the same
+    question and links.
     """
     if kg is None or kg.remote or not is_unanswered(output):
         return ()
@@ -84,7 +85,7 @@ def things_of_refusal(
 
 
 def _linked_vertices(steps: Iterable[Step]) -> tuple[URIRef, ...]:
-    """Return the first MAX_THINGS vertices that the outputs of steps link names to."""
+    """Return the vertices that steps have linked names to, each once; the first MAX_THINGS."""
     iris: dict[URIRef, None] = {}
     for step in steps:
         link = step.output
@@ -94,9 +95,10 @@ def _linked_vertices(steps: Iterable[Step]) -> tuple[URIRef, ...]:
 
 
 def _vertices_named_in(question: str, kg: Graph) -> tuple[URIRef, ...]:
-    """Return the vertices whose labels are words of a question, those of the longest label.
+    """Return the vertices that have the most words of a question in a row as their label.
 
-    Predicates and classes are left out, and so is a single word in small letters.
+    At most MAX_WORDS words are looked at, MAX_NAME_WORDS in a row, and MAX_THINGS vertices
+    returned. Predicates and classes are left out, and so is a single word in small letters.
     """
     words = WORD.findall(question)[:MAX_WORDS]
     words = [word.removesuffix("'s").removesuffix("’s").rstrip(".") for word in words]
@@ -115,6 +117,11 @@ def _vertices_named_in(question: str, kg: Graph) -> tuple[URIRef, ...]:
 
 
 def _things(iris: Sequence[URIRef], kg: Graph) -> tuple[Thing, ...]:
+    """Return vertices as things with their predicates; those without any are left out.
+
+    At most MAX_PREDICATES predicates each, those that lead away first, then by name. Raises a
+    GraphError.
+    """
     things = []
     for iri in iris:
         found = find_predicates(kg, iri)
@@ -141,9 +148,9 @@ def values_of(kg: Graph, thing: URIRef, predicate: ThingPredicate) -> PredicateE
 
 
 def predicate_of_event(things: Sequence[Thing], argument: str) -> tuple[Thing, ThingPredicate]:
-    """Return the thing and the predicate whose positions a click has sent, as in "0 3".
+    """Return the thing and the predicate that a click has sent as positions, such as "0 3".
 
-    Raises InputError if there are no such positions: the page shows another answer by now.
+    Raises InputError if there are none at these positions: the page shows another answer by now.
     """
     positions = re.fullmatch(r"(\d+) (\d+)", argument)
     if positions:
@@ -160,7 +167,7 @@ def result_name(thing: Thing, predicate: ThingPredicate) -> str:
 
 
 def render_questions(things: Sequence[Thing]) -> Html:
-    """Render the predicates of things; a click puts a question for it into the field of a chat."""
+    """Render things with their predicates as buttons that write a question into a chat."""
     parts = []
     for thing in things:
         chips = [
@@ -172,9 +179,9 @@ def render_questions(things: Sequence[Thing]) -> Html:
 
 
 def render_predicates(things: Sequence[Thing], context: RenderContext) -> Html:
-    """Render the predicates of things; a click asks the graph, whose reply is shown below them.
+    """Render things with their predicates as buttons that ask the graph for values.
 
-    Without a graph that can be asked they are only named.
+    The replies so far are shown below each thing.
     """
     parts = []
     for thing_number, thing in enumerate(things):
@@ -188,6 +195,7 @@ def render_predicates(things: Sequence[Thing], context: RenderContext) -> Html:
 
 
 def _render_thing(thing: Thing, chips: Iterable[Html]) -> Html:
+    """Render a thing's name above the buttons of its predicates."""
     label = tag("b", tag("bdi", shorten(thing.label)))
     lead = div("", muted_text("The graph has of "), label, muted_text(":"))
     return div("stack tight", lead, div("chips", *chips))

@@ -59,9 +59,10 @@ class Stage(NamedTuple):
 
 
 def render_pipeline(state: RunState, selected: str = "") -> Html:
-    """Render the agents by stage, lit as far as the run came; a click chooses an agent's step.
+    """Render the agents of a system by stage, lit as far as the run has come.
 
-    ``selected`` is the key of the step that is shown. An agent with a breakpoint is marked.
+    A click selects an agent's first step. The agent of the step with the key ``selected`` is
+    marked, and so is one with a breakpoint.
     """
     selected_agent = agent_of_key(selected)
     stages = []
@@ -146,9 +147,10 @@ def step_depths(steps: Iterable[Step]) -> dict[str, int]:
 
 
 def timeline_rows(state: RunState) -> list[TimelineRow]:
-    """Return the steps in flow order, and between them the agents that have no step.
+    """Return the rows of the timeline: the steps, and the agents that have no step.
 
-    Steps are in the order in which they began; supervisors stand before what they supervise.
+    Steps are in the order in which they began, so supervisors stand before what they supervise. An
+    agent without a step has its row where its step would be.
     """
     steps = state.steps.values()
     depths = step_depths(steps)
@@ -291,10 +293,7 @@ def render_timeline(state: RunState, selected: str, role: str = "") -> Html:
 
 
 def _rows_of_role(rows: Sequence[TimelineRow], role: str, system: System) -> list[TimelineRow]:
-    """Return the rows of the agents that a role plays, and those of supervisors.
-
-    Their order stays.
-    """
+    """Return the rows of the agents that a role plays, and those of supervisors, in their order."""
     kept = []
     for row in rows:
         agent = agent_of_key(row.key)
@@ -329,9 +328,9 @@ def _shortcuts(rows: Sequence[TimelineRow], selected: str) -> dict[int, str]:
 
 
 def _paused_position(state: RunState, rows: Sequence[TimelineRow]) -> int:
-    """Return the position of the last row that the latest execution reached.
+    """Return the position of the last row that the latest execution reached, without stale ones.
 
-    Returns -1 if it has reached none, or if the run has ended.
+    -1 if it has reached none, or if the run has ended.
     """
     if state.has_ended:
         return -1

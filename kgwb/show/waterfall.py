@@ -118,6 +118,7 @@ def _bars(time: StepTime, total: StepTime) -> list[Bar]:
 
 
 def _width(seconds: float, total: StepTime) -> str:
+    """Return seconds as a share of the whole run's time, as a CSS width: "12.50%"."""
     percent = seconds / total.total_s * 100
     return f"{percent:.2f}%"
 

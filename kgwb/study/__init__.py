@@ -1,1 +1,1 @@
-"""What a paper needs beside its benchmarks: the experiments of published papers, and tables to print."""
+"""What a paper needs: experiments of published papers, error analysis, tables to print, archives of results."""

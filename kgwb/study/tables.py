@@ -27,6 +27,7 @@ from kgwb.bench.results import RESULTS_FILE
 from kgwb.bench.runner import fingerprint
 from kgwb.bench.statistics import SIGNIFICANCE_LEVEL, holm_adjusted
 from kgwb.errors import InputError
+from kgwb.study.error_analysis import ErrorAnalysis
 from kgwb.text import pluralize, single_line, source_name
 
 DEFAULT_MEASURES = ("precision", "recall", "f1")
@@ -168,13 +169,16 @@ def make_table(
     measures: Sequence[str] = DEFAULT_MEASURES,
     baseline: str | None = None,
 ) -> PaperTable:
-    """Return one of TABLES: "quality", "cost" or "losses".
+    """Return one of TABLES: "quality", "cost", "losses" or "errors".
 
-    ``measures`` and ``baseline`` are for "quality". Raises InputError for an unknown table, measure
-    or baseline, and if the results do not have the same questions and gold.
+    ``measures`` and ``baseline`` are for "quality". "errors" is the error analysis of the first
+    results. Raises InputError for an unknown table, measure or baseline, if the results do not have
+    the same questions and gold, and for "errors" without an error analysis.
     """
     if name == "quality":
         return make_quality_table(all_results, measures, baseline)
+    if name == "errors":
+        return make_error_table(all_results[0])
     if name not in TABLES:
         raise InputError(f"there is no table {name!r}", hint=f"give one of {', '.join(TABLES)}")
     makers = {"cost": make_cost_table, "losses": make_loss_table}
@@ -184,7 +188,7 @@ def make_table(
     )
 
 
-TABLES = ("quality", "cost", "losses")
+TABLES = ("quality", "cost", "losses", "errors")
 """The names of the tables that ``make_table`` returns."""
 
 
@@ -194,6 +198,19 @@ def from_report_table(table: ReportTable, caption: str) -> PaperTable:
     for row in table.rows:
         rows.append([Cell(str(cell)) for cell in row])
     return PaperTable(caption, list(map(str, table.headers)), rows)
+
+
+def make_error_table(results: LoadedResults) -> PaperTable:
+    """Return the shares of the categories of an error analysis, by coder, with kappa in the caption.
+
+    Raises InputError if no sample was drawn, or if a file of the analysis is damaged.
+    """
+    analysis = ErrorAnalysis.read(results)
+    caption = f"What went wrong, with Wilson's 95 % intervals: {analysis.describe()}."
+    for coders, agreed, kappa in analysis.make_agreement_table().rows:
+        caption += f" {coders}: the same category for {agreed}, Cohen's kappa {kappa}."
+    caption += f" {describe_setups([results])}"
+    return from_report_table(analysis.make_category_table(), caption)
 
 
 def make_quality_table(

@@ -42,10 +42,8 @@ def profile(
 
     They are settings of the given system. Without one they are settings of the first of kgwb's own
     systems that has all settings to be changed. With ``are_strings`` the new values are texts that
-    a person typed, and they are parsed.
-
-    Raises SettingError for an unknown system or setting, for a profile that the system does not
-    have, and for an impossible value.
+    a person typed, and they are parsed. Raises SettingError for an unknown system or setting, for a
+    profile that the system does not have, and for an impossible value.
     """
     sources = [system] if system else SYSTEM_NAMES
     settings_classes = [resolve_system(source).settings for source in sources]
@@ -116,7 +114,10 @@ def _system_of_header(header: JsonObject, source: SystemSource | None) -> System
 
 
 def _missing_system(header: JsonObject, error: SettingError) -> str:
-    """Return what is missing to execute the run of a file whose system could not be loaded."""
+    """Return the message of the error by which a system could not be loaded, for the user.
+
+    If the header of the run file says where the system came from, that is added.
+    """
     text = error.message
     origin = header.get("system_from")
     if isinstance(origin, str):

@@ -42,7 +42,7 @@ class Alignment(Generic[F]):
 
 
 def align_facts(facts: Sequence[F], target: str, gold: GoldQuery) -> Alignment[F] | None:
-    """Return the alignment of facts with a gold query that has the most similar names.
+    """Return the alignment of facts with the patterns of a gold query whose names are most similar.
 
     ``target`` is the unknown that the facts ask for; empty if it is not known. Every order of the
     patterns and every direction is tried. None is returned if none fits, and for a gold query of
@@ -77,10 +77,11 @@ def _find_alignments(facts: Sequence[F], target: str, gold: GoldQuery) -> Iterat
 def _align_ends(
     facts: Mapping[F, tuple[TriplePattern, Direction]], target: str, gold: GoldQuery
 ) -> Mapping[str, str]:
-    """Return the gold term of each end of the facts; nothing if the patterns do not fit them.
+    """Return the gold term of each end of the facts; an empty mapping if the patterns do not fit them.
 
-    They fit if entities are vertices, unknowns are unknowns, the target is the target, and no two
-    ends have the same term.
+    ``facts`` has a pattern and a direction for each fact. They fit if entities stand for vertices,
+    unknowns for unknowns, ``target`` for the gold target, each end always for one term, and no two
+    ends for the same term.
     """
     ends = {}
     if target:
@@ -96,10 +97,10 @@ def _align_ends(
 
 
 def _name_similarity(alignment: Alignment[F], names: Mapping[str, str]) -> float:
-    """Return how similar relations and entities are to the names of their gold terms, as a sum.
+    """Return the sum of the similarities of relations and entities to the names of their gold terms.
 
-    Each similarity is the ratio of matching characters, 0 to 1. Letter case does not count. A term
-    without a name is compared as it is written.
+    Each similarity is the ratio of matching characters, 0 to 1, regardless of letter case. Unknowns
+    do not count. A term without a name is compared as it is written.
     """
     pairs = []
     for fact, (pattern, _) in alignment.facts.items():
@@ -124,8 +125,9 @@ def reword_fact(
 ) -> tuple[str, str, str]:
     """Return subject, relation and object of an aligned fact in words of the question.
 
-    A relation keeps its words if the question has any of them, else it is the name of the gold
-    predicate. For an end see ``_choose_words``. Letter case does not count.
+    A relation keeps its words if the question has any of them, else it is replaced by the name of
+    the gold predicate. Each end keeps its words or becomes the label of its gold vertex, as
+    ``_choose_words`` decides. Letter case does not count.
     """
     question = question.casefold()
     (_, predicate, _), _ = alignment.facts[fact]
@@ -140,11 +142,11 @@ def reword_fact(
 
 
 def _choose_words(words: str, label: str, question: str) -> str:
-    """Return the words of an end, or the label of its gold vertex.
+    """Return the words of an end, or the label of its gold vertex instead.
 
     The label is returned if the question has none of the words, or has the whole label: the fact
-    then has too much or too little of it. An unknown is returned as it is. Letter case does not
-    count.
+    then has too much or too little of it. An unknown is returned as it is. ``question`` is in lower
+    case.
     """
     if _is_unknown(words) or words.casefold() == label.casefold():
         return words
@@ -154,10 +156,10 @@ def _choose_words(words: str, label: str, question: str) -> str:
 
 
 def _contains_word(words: str, question: str) -> bool:
-    """Return whether a question has one of the words, or a word that begins like it.
+    """Return whether a question has the beginning of one of the words: its first four letters.
 
-    Words of less than three letters do not count, and four letters of a longer one are enough: the
-    question may have another ending of the word.
+    Words of less than three letters do not count. Four letters are enough, since the question may
+    have another ending of the word. ``question`` is in lower case.
     """
     long_words = re.findall(r"\w{3,}", words.casefold())
     return any(word[:4] in question for word in long_words)

@@ -114,13 +114,13 @@ def retrieve_candidates(entity: str, run: Run) -> RetrievedCandidates:
 def search_candidates(
     entity: str, run: Run, *, doubts_lower_case: bool = False
 ) -> RetrievedCandidates:
-    """Search the labels of the graph for an entity, and return candidates, best first.
+    """Search the labels of the graph for an entity, and return the candidates, best first.
 
     At most ``v_limit`` vertices are found (Chatty-KG, Algorithm 2, line 3); the step notes if the
-    limit was reached. All of them are returned with their labels only, or the best ones with their
-    descriptions (``_describe_best``): the setting ``candidate_texts`` decides. With
-    ``doubts_lower_case``, an entity that may be a common noun keeps its inexact matches. No
-    candidates are returned if no label is like the entity.
+    limit was reached. With the setting ``candidate_texts`` "described", only the best are returned,
+    with their descriptions (``_describe_best``); else all of them with their labels only. With
+    ``doubts_lower_case``, an entity that may be a common noun keeps its inexact matches. The result
+    has no candidates if no label is like the entity.
     """
     settings = run.settings
     result = run.kg.search(entity, settings.v_limit)
@@ -136,7 +136,7 @@ def search_candidates(
 
 
 def may_be_common_noun(entity: str, candidates: Iterable[Candidate]) -> bool:
-    """Return whether an entity in lower case has labels only that are written otherwise.
+    """Return whether an entity is in lower case and no candidate's label is written exactly so.
 
     "pilotage" may mean the service that a tariff "T03 Pilotage" is for, and not the department
     "Pilotage".
@@ -149,13 +149,12 @@ def may_be_common_noun(entity: str, candidates: Iterable[Candidate]) -> bool:
 def _describe_best(
     candidates: Sequence[Candidate], run: Run, *, keeps_inexact: bool = False
 ) -> list[Candidate]:
-    """Return the best candidates with what distinguishes them.
+    """Return the best candidates, at most ``shown_candidates``, with their types and descriptions.
 
-    If any matches the entity exactly, only exact matches are returned, or with ``keeps_inexact`` the
-    best MAX_DOUBTFUL of all. At most ``shown_candidates`` are returned. They get their types and
-    descriptions, and where anything matches exactly, the
-    names of their predicates too. A single exact match gets nothing, as there is nothing to
-    distinguish it from.
+    If any matches the entity exactly, only exact matches are returned, or with ``keeps_inexact``
+    the best MAX_DOUBTFUL of all; they then get the names of their predicates too. A single exact
+    match is returned without any of this, as there is nothing to distinguish it from. Asks the
+    graph up to three kinds of queries.
     """
     exact = [candidate for candidate in candidates if is_exact_match(candidate)]
     best = list(exact or candidates)
@@ -181,10 +180,7 @@ def is_exact_match(candidate: Candidate) -> bool:
 
 
 def find_candidate(iri: URIRef | None, candidates: Iterable[Candidate]) -> Candidate | None:
-    """Return the first candidate with an IRI; None if there is none.
-
-    No candidate has the IRI None.
-    """
+    """Return the first candidate with an IRI; None if there is none, or if the IRI is None."""
     for candidate in candidates:
         if candidate.iri == iri:
             return candidate
@@ -192,11 +188,11 @@ def find_candidate(iri: URIRef | None, candidates: Iterable[Candidate]) -> Candi
 
 
 def find_relation_names(iris: Sequence[URIRef], run: Run) -> dict[URIRef, tuple[str, ...]]:
-    """Return the names of the predicates of each vertex, in two queries.
+    """Return the names of the predicates of each vertex, with two queries for all vertices together.
 
     Predicates of which the vertex is the subject come first, each group in alphabetical order. The
-    others have "(incoming)" behind their names. Predicates that the graph's vocabulary excludes are
-    left out. Vertices without any have an empty tuple.
+    others have " (incoming)" behind their names. Predicates that the graph's vocabulary excludes
+    are left out. Vertices without any have an empty tuple.
     """
     names_by_vertex: dict[URIRef, dict[str, None]] = {iri: {} for iri in iris}
     excluded = run.kg.vocabulary.excluded_predicates
@@ -233,7 +229,8 @@ def find_link_problems(
 ) -> Iterator[str]:
     """Yield a problem if a link that a person put in is for another entity than the step's.
 
-    Its vertex may be any, also one that the search did not find.
+    Its vertex may be any, also one that the search did not find. ``question`` and ``context`` are
+    not used.
     """
     if link.entity != retrieved.entity:
         yield f"the link is for {link.entity!r}, the step for {retrieved.entity!r}"
@@ -273,8 +270,9 @@ def _choose_unasked(
 ) -> Link | None:
     """Return the link that needs no model, with the reason; None if a model must choose.
 
-    It is the only vertex found, or the only one with exactly this label, where ``unasked_choice``
-    allows that; else, with ``keeps_links``, the vertex that an earlier turn linked the entity to.
+    It is the only candidate, where ``unasked_choice`` allows to take that; else, with
+    ``keeps_links``, the vertex that an earlier turn linked the entity to or answered with. Neither
+    graph nor model is asked.
     """
     entity = retrieved.entity
     candidates = retrieved.candidates
@@ -291,16 +289,21 @@ def _choose_unasked(
 
 
 def is_decided_unasked(candidates: Sequence[Candidate], settings: Settings) -> bool:
-    """Return whether there is one candidate, and ``unasked_choice`` allows to take it unasked."""
+    """Return whether there is exactly one candidate, and ``unasked_choice`` allows to take it unasked.
+
+    With "only_candidate" any is taken, with "never" none, and else only one whose label is the
+    entity.
+    """
     if len(candidates) != 1 or settings.unasked_choice == "never":
         return False
     return settings.unasked_choice == "only_candidate" or is_exact_match(candidates[0])
 
 
 def _select_by_number(retrieved: RetrievedCandidates, question: str, run: Run) -> Link:
-    """Let a model choose a vertex by its number.
+    """Ask a model for the number of the vertex that is meant, and return the link with its reason.
 
-    Number 0 makes a link without a vertex, as does a model without a valid reply.
+    Number 0 makes a link without a vertex, as does a model without a valid reply if the settings
+    say to abstain; otherwise InvalidReplyError is raised.
     """
     entity = retrieved.entity
     candidates = retrieved.candidates
@@ -313,11 +316,12 @@ def _select_by_number(retrieved: RetrievedCandidates, question: str, run: Run) -
 
 
 def _ask_for_number(retrieved: RetrievedCandidates, question: str, run: Run) -> VertexReply | None:
-    """Ask a model for the number and label of the candidate that an entity means.
+    """Ask a model for the number and label of the candidate that an entity means, and return its reply.
 
     The label must be that of the candidate (Chatty-KG, section 5.1.2). Letter case does not count,
     unless the label is exactly that of another candidate. Number 0, for none of them, needs an
-    empty label. Returns None without a valid reply, if the settings say to abstain.
+    empty label. Without a valid reply, return None if the settings say to abstain, else raise
+    InvalidReplyError.
     """
     candidates = retrieved.candidates
 
@@ -333,6 +337,7 @@ def _ask_for_number(retrieved: RetrievedCandidates, question: str, run: Run) -> 
 
 
 def _make_choice_variables(retrieved: RetrievedCandidates, question: str) -> dict[str, object]:
+    """Return the variables of the prompts that let a model choose: question, entity and numbered candidates."""
     return {
         "question": question,
         "entity": retrieved.entity,
@@ -341,10 +346,10 @@ def _make_choice_variables(retrieved: RetrievedCandidates, question: str) -> dic
 
 
 def _find_number_problem(number: int, label: str, candidates: Sequence[Candidate]) -> str:
-    """Return a problem unless a number and a label are those of one candidate, else "".
+    """Return what is wrong with a number and a label that should be those of one candidate; "" if nothing.
 
-    Numbers begin with 1. Letter case does not count, unless the label is exactly that of another
-    candidate.
+    Numbers begin with 1. Letter case and spaces around the label do not count, unless the label is
+    exactly that of another candidate.
     """
     count = len(candidates)
     if not 1 <= number <= count:
@@ -359,9 +364,11 @@ def _find_number_problem(number: int, label: str, candidates: Sequence[Candidate
 
 
 def _select_several(retrieved: RetrievedCandidates, question: str, run: Run) -> Link:
-    """Let a model choose the vertices that are meant together, by their numbers.
+    """Ask a model for the numbers of the vertices that are meant together, and return one link with all.
 
-    No numbers make a link without a vertex, as does a model without a valid reply.
+    The first is the link's vertex, and the further ones are its ``others``, each once. No numbers
+    make a link without a vertex, as does a model without a valid reply if the settings say to
+    abstain; otherwise InvalidReplyError is raised.
     """
     entity = retrieved.entity
     candidates = retrieved.candidates
@@ -380,12 +387,12 @@ def _ask_for_numbers(
 ) -> VerticesReply | None:
     """Ask a model for the numbers and labels of all candidates that an entity means together.
 
-    Each label must be that of the candidate, as in ``_ask_for_number``. Returns None without a valid
-    reply, if the settings say to abstain.
+    There must be as many labels as numbers, each that of its candidate, as in ``_ask_for_number``.
+    Without a valid reply, return None if the settings say to abstain, else raise InvalidReplyError.
     """
 
     def find_problem(reply: VerticesReply) -> str:
-        """Return the first problem of a number and its label, or that a list is longer."""
+        """Return the first problem of a number and its label, or that there are more of one; "" if valid."""
         if len(reply.numbers) != len(reply.labels):
             return f"{len(reply.numbers)} numbers, but {len(reply.labels)} labels"
         for number, label in zip(reply.numbers, reply.labels, strict=True):
@@ -423,9 +430,10 @@ def number_candidates(candidates: Sequence[Candidate]) -> list[dict[str, object]
 
 
 def tell_rows_apart(rows: Sequence[dict[str, object]], name: str, texts: Sequence[str]) -> None:
-    """Add a text for each row to those rows that are the same but for their number.
+    """Add ``texts`` under the key ``name`` to those rows that are equal but for their "number".
 
-    ``name`` is the key of the texts. Rows that differ already are left as they are.
+    ``texts`` has one for each row. Rows are changed in place; a row that differs from all others is
+    left as it is.
     """
     looks = []
     for row in rows:
@@ -439,12 +447,12 @@ def tell_rows_apart(rows: Sequence[dict[str, object]], name: str, texts: Sequenc
 def find_earlier_link(
     retrieved: RetrievedCandidates, question: str, context: Context
 ) -> Candidate | None:
-    """Return the candidate that the latest turn with the entity linked it to, or answered with.
+    """Return the candidate that the latest turn with the entity linked it to, or answered with, else None.
 
-    Returns None if no turn has the entity, or if its vertex is not among the candidates. Also
-    returns None if a word of the question is in the types, description or relations of another
-    candidate, and not in those of the earlier one: after the novel, a person may ask about "the
-    1972 film" of the same name.
+    None is returned if no turn has the entity, or if its vertex is not among the candidates. It is
+    also returned if a content word of the question is in the types, description or neighbours of
+    another candidate, and not in those of the earlier one: after the novel, a person may ask about
+    "the 1972 film" of the same name.
     """
     earlier = _find_latest_candidate(retrieved, context)
     if earlier is None:
@@ -458,7 +466,7 @@ def find_earlier_link(
 
 
 def _find_latest_candidate(retrieved: RetrievedCandidates, context: Context) -> Candidate | None:
-    """Return the candidate for an entity that the latest turn with this entity linked or answered.
+    """Return the candidate that the latest turn with this entity linked it to, or gave as its answer.
 
     An answer carries its vertex (``Turn.vertices``): after an answer "Ann Lee", that name means the
     vertex that was the answer, and no other one of this name. Letter case does not count. Returns
@@ -478,9 +486,10 @@ def _find_latest_candidate(retrieved: RetrievedCandidates, context: Context) -> 
 
 
 def _candidate_words(candidate: Candidate) -> set[str]:
-    """Return the content words of a candidate's types and description, and of its neighbours.
+    """Return the content words of a candidate's types, its description, and the neighbours in its relations.
 
-    Relations are written "member of: Marketing"; the words before the colon do not count.
+    Relations are written "member of: Marketing"; the words before the colon do not count, nor do
+    relations without one.
     """
     texts = [*candidate.types, candidate.description]
     for relation in candidate.relations:
@@ -499,10 +508,11 @@ def _content_words(text: str) -> set[str]:
 
 
 def _select_by_label(retrieved: RetrievedCandidates, run: Run) -> Link:
-    """Choose a vertex by its label; among several of one label, by the local part of its IRI.
+    """Ask a model for the label that is meant, and return a link to the vertex with this label.
 
-    The second choice is only made for several. Each is one model call. Without a valid reply the
-    link has no vertex. Source: Chatty-KG, section 5.1.1, and the reference code.
+    If several candidates have it, the model is asked a second time, for the local part of the IRI.
+    Without a valid reply the link has no vertex if the settings say to abstain; otherwise
+    InvalidReplyError is raised. Source: Chatty-KG, section 5.1.1, and the reference code.
     """
     entity = retrieved.entity
     candidates = retrieved.candidates
@@ -523,10 +533,7 @@ def _select_by_label(retrieved: RetrievedCandidates, run: Run) -> Link:
 
 
 def _name_by_local_part(candidates: Sequence[Candidate]) -> dict[str, Candidate]:
-    """Return candidates by the local parts of their IRIs.
-
-    Where several have one local part, in different namespaces, their whole IRIs are the names.
-    """
+    """Return candidates by the local parts of their IRIs; by the whole IRI where several share a local part."""
     counts = Counter(local_part(candidate.iri) for candidate in candidates)
     by_name = {}
     for candidate in candidates:
@@ -538,9 +545,9 @@ def _name_by_local_part(candidates: Sequence[Candidate]) -> dict[str, Candidate]
 
 
 def find_label(label: str, labels: Collection[str]) -> str | None:
-    """Return the label of a list that a model means: the same, else the same but for letter case.
+    """Return the label of a collection that a model means: the equal one, else the only one equal but for case.
 
-    Returns None if there is no such label, or several that differ from it in letter case only.
+    Returns None if there is no such label, or if several differ from it in letter case only.
     """
     if label in labels:
         return label
@@ -549,9 +556,10 @@ def find_label(label: str, labels: Collection[str]) -> str | None:
 
 
 def _ask_for_label(entity: str, labels: list[str], run: Run) -> str | None:
-    """Ask a model which of some labels an entity means, and return that one; see ``find_label``.
+    """Ask a model which of some labels an entity means, and return that label as it is in the list.
 
-    Returns None without a valid reply, if the settings say to abstain.
+    The reply may differ in letter case; see ``find_label``. Without a valid reply, return None if
+    the settings say to abstain, else raise InvalidReplyError.
     """
 
     def find_problem(reply: LabelReply) -> str:
@@ -566,10 +574,10 @@ def _ask_for_label(entity: str, labels: list[str], run: Run) -> str | None:
 
 
 def _ask_for_name(entity: str, names: list[str], run: Run) -> str | None:
-    """Ask a model which of some names of vertices is that of the vertex an entity means.
+    """Ask a model which of some local parts (or IRIs) is that of the vertex an entity means, and return it.
 
-    The reply must be one of them, in the same letter case. Returns None without a valid reply, if
-    the settings say to abstain.
+    The reply must be one of them, in the same letter case. Without a valid reply, return None if
+    the settings say to abstain, else raise InvalidReplyError.
     """
 
     def find_problem(reply: NameReply) -> str:
@@ -585,9 +593,10 @@ def _ask_for_name(entity: str, names: list[str], run: Run) -> str | None:
 
 
 def collect_vertices(run: Run) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the IRIs of the vertices that a run chose, and of those that it chose from.
+    """Return the IRIs of the vertices that a run linked, and of all candidates that its searches found.
 
-    Of entities that were not linked there is no vertex.
+    They are taken from the outputs of vertex_selection and entity_retriever so far. An entity that
+    was not linked adds none to the first set.
     """
     chosen: set[str] = set()
     for link in list_outputs(run, "vertex_selection"):
@@ -599,10 +608,11 @@ def collect_vertices(run: Run) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def make_link_rung(vertices: Mapping[str, URIRef], run: Run, gold: GoldQuery) -> Rung | None:
-    """Return the rung that links entities to their gold vertices; None if there are none.
+    """Return the rung that replaces the links of entities by links to their gold vertices; None without any.
 
-    The entity retriever is to blame if a gold vertex is not among the candidates, else the vertex
-    selection. A vertex that is not among them gets its display name.
+    ``vertices`` has the gold vertex of each entity. The agent blamed is the entity retriever if a
+    gold vertex is not among the candidates, else the vertex selection. A vertex that is not among
+    them gets its display name.
     """
     links = {}
     blamed = "vertex_selection"

@@ -22,7 +22,7 @@ NUMBER_TEXT = re.compile(r"[+-]?\d+(,\d{3})*(\.\d+)?")
 
 
 def execute_sparql(kg: Graph, sparql: str) -> ResultSet | bool:
-    """Execute a query, and return the rows of a SELECT or the truth of an ASK.
+    """Check and execute a query; return the rows of a SELECT, or the truth of an ASK.
 
     Raises QueryError for any other form, QueryError or QueryRefusedError for a query that does not
     pass the gate, and the GraphErrors of its execution.
@@ -36,10 +36,9 @@ def execute_sparql(kg: Graph, sparql: str) -> ResultSet | bool:
 
 
 def label_terms(terms: Iterable[Term], run: Run) -> dict[Term, str]:
-    """Return the label of each term: the display name of an IRI, the text of any other term.
+    """Return the label of each distinct term, in their order: the display name of an IRI, else the term's text.
 
-    The terms keep their order. Names are asked of the graph with one request. Each term stands
-    once.
+    Names are asked of the graph with one request for all IRIs.
     """
     labels = {term: str(term) for term in terms}
     iris = [term for term in labels if isinstance(term, URIRef)]
@@ -61,10 +60,7 @@ def is_number(term: Term) -> bool:
 
 
 def get_names_in_rows(rows: Iterable[Row], run: Run) -> Mapping[URIRef, str]:
-    """Return the display names of the IRIs in some rows, by IRI.
-
-    The graph is asked with one request, and not without any IRI.
-    """
+    """Return the display names of the IRIs in some rows, by IRI, with one request to the graph for all."""
     iris: set[URIRef] = set()
     for row in rows:
         iris.update(cell for cell in row if isinstance(cell, URIRef))
@@ -74,10 +70,10 @@ def get_names_in_rows(rows: Iterable[Row], run: Run) -> Mapping[URIRef, str]:
 def find_row_support(
     sparql: str, columns: Sequence[str], rows: Sequence[Row], run: Run
 ) -> Mapping[Row, Triples]:
-    """Return the triples that support each row of a result set, see ``find_support_by_row``.
+    """Return, by row, the triples of the graph that support it, see ``find_support_by_row``.
 
-    ``columns`` are the names of the columns of the rows. If the graph fails to answer, the support
-    is empty and the step has a note with the reason.
+    ``columns`` are the variables of the rows' cells. If the graph fails to answer, an empty mapping
+    is returned and the step gets a note with the reason, so that the answer is not lost.
     """
     try:
         return find_support_by_row(run.kg, sparql, columns, rows)

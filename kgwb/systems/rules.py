@@ -27,14 +27,15 @@ WORD_WEIGHT = 0.25
 def choose_vertex(
     question: str, entity: str, candidates: Sequence[Any], kg: Graph | None, embeddings: Embeddings
 ) -> ReplyData:
-    """Return the number and label of the candidate that an entity of a question means.
+    """Return the number and label of the candidate that an entity of a question means, as a reply.
 
     It is a candidate whose label is the name, but for letter case; else one whose label has the
     same words with other signs or accents. Of several, it is the one that fits the question best.
-    Otherwise it is the one spelled most alike, if its label has all words of the name or has
-    MIN_SPELLING_SIMILARITY. If none has, the number is 0 and the label empty. There must be a
-    candidate. Candidates have "number", "label", "type", "description", and perhaps "relations".
-    The reply has a "reason" as well.
+    Otherwise it is the one spelled most alike, if its label has all words of the name or a
+    similarity of MIN_SPELLING_SIMILARITY. If none has, the number is 0 and the label empty. There
+    must be a candidate. Candidates have "number", "label", "type", "description", and perhaps
+    "relations". The reply has a "reason" as well. Raises ModelError if there are several and the
+    grammar cannot read the question.
     """
     name = normalize(entity)
     name_words = set(name.split())
@@ -75,11 +76,10 @@ def _choose_homonym(
 ) -> Any:
     """Return the candidate that fits a question best, the first of equals.
 
-    What counts: a number that the question and the candidate's type and description have in common
-    (YEAR_WEIGHT), each such word (WORD_WEIGHT), and how like the candidate's relations are to
-    those that the question asks for. Words after " not " and those of these relations do not count.
-
-    Raises ModelError if the grammar cannot read the question.
+    The score is YEAR_WEIGHT if the question shares a number with the candidate's type and
+    description, WORD_WEIGHT for each shared word, and the highest similarity of the candidate's
+    relations to those that the question asks for. Words after " not ", the entity and these
+    relations' words do not count. Raises ModelError if the grammar cannot read the question.
     """
     relations = []
     for subject, relation, object_ in parse_question(question, kg).facts:
@@ -111,7 +111,7 @@ def _choose_homonym(
 def choose_vertices(
     question: str, entity: str, candidates: Sequence[Any], kg: Graph | None, embeddings: Embeddings
 ) -> ReplyData:
-    """Return the numbers and labels of the one candidate of ``choose_vertex``, or empty lists."""
+    """Return a reply with the number and label of the one candidate of ``choose_vertex``, or with empty lists."""
     choice: Any = choose_vertex(question, entity, candidates, kg, embeddings)
     is_chosen = choice["number"] > 0
     return {
@@ -134,9 +134,9 @@ def choose_local_name(entity: str, names: Sequence[str]) -> ReplyData:
 
 
 def _compare_spelling(name: str, text: str) -> float:
-    """Return the ratio of matching characters, 0 to 1, of the first MAX_COMPARED_CHARS of each.
+    """Return the ratio of matching characters of two names, 0 to 1, regardless of case, accents and signs.
 
-    Both are compared in normal form.
+    Only the first MAX_COMPARED_CHARS of each are compared.
     """
     first = normalize(name)[:MAX_COMPARED_CHARS]
     second = normalize(text)[:MAX_COMPARED_CHARS]

@@ -40,14 +40,13 @@ _file_modules: dict[Path, tuple[int, ModuleType]] = {}
 
 
 def resolve_system(source: SystemSource) -> System:
-    """Return the system that a person names.
+    """Return the system that a person names, and import its module if need be.
 
     A System is returned as it is. A path, or a text that ends in ".py" or ".py:VALUE", is a file. A
     text with a colon or a point is an import path, ``module:VALUE``. Any other text is a name, see
-    ``load_system``. Without VALUE it is SYSTEM.
-
-    This imports what the text says. So the text must come from the person, never from a file.
-    Raises SettingError if there is no such system, or its module cannot be imported.
+    ``load_system``. Without VALUE it is SYSTEM. A file or module that is given so becomes the
+    system's ``origin``. The text must come from the person, never from a file, since what it names
+    is executed. Raises SettingError if there is no such system, or its module cannot be imported.
     """
     if isinstance(source, System):
         return source
@@ -68,10 +67,10 @@ def resolve_system(source: SystemSource) -> System:
 
 
 def load_value(text: str) -> object:
-    """Return the value that "./file.py:NAME" or "module:NAME" names.
+    """Execute the file or import the module in "./file.py:NAME" or "module:NAME", and return the value NAME.
 
-    This executes the file or imports the module, so the text must come from the person. Raises
-    SettingError if there is no such module or value.
+    The text must come from the person, since this executes code. Raises SettingError for a text of
+    another form, and if there is no such module or value.
     """
     place, _, value_name = text.rpartition(":")
     if not place:
@@ -140,9 +139,10 @@ def installed_systems() -> Mapping[str, EntryPoint]:
 
 @lru_cache(maxsize=8)
 def _read_entry_points(search_path: tuple[str, ...]) -> Mapping[str, EntryPoint]:
-    """Return ``installed_systems`` for a value of ``sys.path``; reading takes long.
+    """Read the entry points of systems from the metadata of the packages on a search path.
 
-    The first package that announces a name counts. Names of kgwb's own systems are left out.
+    Returns them by name, see ``installed_systems``. Reading takes long, so the result is kept for
+    each of the last eight search paths.
     """
     found: dict[str, EntryPoint] = {}
     for entry_point in entry_points(group=ENTRY_POINT_GROUP):
@@ -152,9 +152,10 @@ def _read_entry_points(search_path: tuple[str, ...]) -> Mapping[str, EntryPoint]
 
 
 def _split_value_name(text: str) -> tuple[str, str]:
-    """Return a module or file and the name of the value in it: ("mytog.tog", "SYSTEM").
+    """Split a text such as "mytog.tog:SYSTEM" into the module or file and the name of the value in it.
 
-    A colon that is followed by a slash or a backslash belongs to the path of a file.
+    Without a name it is DEFAULT_VALUE. A colon that is followed by a slash or a backslash belongs
+    to the path of a file.
     """
     place, colon, value_name = text.rpartition(":")
     if not colon or "/" in value_name or "\\" in value_name:
@@ -172,12 +173,11 @@ def _import_module(name: str) -> ModuleType:
 
 
 def load_file(path: Path) -> ModuleType:
-    """Return the module of a file, which is executed again only if it has changed.
+    """Execute a Python file and return its module; a file that has not changed since is not executed again.
 
     It may import the modules beside it. A changed file is executed in the same module, as
-    ``importlib.reload`` does, so that systems that were loaded before use the new functions.
-
-    Raises SettingError if there is no such file, or executing it fails.
+    ``importlib.reload`` does, so that systems that were loaded before use the new functions. Raises
+    SettingError if there is no such file, or executing it fails.
     """
     path = path.expanduser().resolve()
     if not path.is_file() or path.suffix != ".py":
@@ -195,10 +195,10 @@ def load_file(path: Path) -> ModuleType:
 
 
 def _make_file_module(path: Path) -> ModuleType:
-    """Return the module of a file, not executed yet, and not registered.
+    """Return a new module for a file, which is neither executed nor registered in ``sys.modules`` yet.
 
-    Its name is the file's without ".py". A name that a module has already, or that could be
-    imported, is made unique by the folder's name and a number.
+    Its name is the file's without ".py". If a module of this name exists or could be imported, the
+    name gets the folder's name before it and a number after it.
     """
     name = path.stem
     if name in sys.modules or importlib.util.find_spec(name) is not None:
@@ -209,9 +209,10 @@ def _make_file_module(path: Path) -> ModuleType:
 
 
 def _execute_module(module: ModuleType) -> None:
-    """Execute the file of a module in it. A module that fails the first time is forgotten.
+    """Execute the file of a module in the module, which is registered in ``sys.modules`` meanwhile and after.
 
-    Other modules can import it while it is executed. Raises what the file raises.
+    So other modules can import it while it is executed. A new module that fails is removed again.
+    Raises what the file raises.
     """
     spec = module.__spec__
     assert spec is not None
@@ -228,9 +229,9 @@ def _execute_module(module: ModuleType) -> None:
 
 @contextmanager
 def _searched_folder(folder: Path, *, is_first: bool) -> Iterator[None]:
-    """Let the code inside import modules of a folder, before or after all other modules.
+    """Add a folder to the module search path for the code inside the ``with`` block, and remove it afterwards.
 
-    The folder is removed from ``sys.path`` afterwards.
+    With ``is_first`` its modules go before all others, else after them.
     """
     entry = str(folder)
     if is_first:
@@ -246,9 +247,10 @@ def _searched_folder(folder: Path, *, is_first: bool) -> Iterator[None]:
 
 @contextmanager
 def _explained_import(place: str) -> Iterator[None]:
-    """Raise SettingError in place of what the import inside raises, except for a KgwbError.
+    """Turn any exception of the import inside the ``with`` block, but a KgwbError, into a SettingError.
 
-    The message has the error and the line of the module where it arose.
+    The message has the error; the hint has the file and line of the person's code where it arose,
+    or, for a missing module, what to install.
     """
     try:
         yield
@@ -266,7 +268,7 @@ def _explained_import(place: str) -> Iterator[None]:
 
 
 def _last_own_frame(error: Exception) -> traceback.FrameSummary:
-    """Return the last place of an error in the person's own code; without any, the last of all.
+    """Return the deepest place of an error in the person's own code; without any, the deepest of all.
 
     Frames of Python itself, of installed packages and of kgwb are not the person's own.
     """
@@ -285,9 +287,10 @@ def _last_own_frame(error: Exception) -> traceback.FrameSummary:
 
 
 def _system_in(module: ModuleType, value_name: str, place: str) -> System:
-    """Return the system that a module has under a name. Raises SettingError if it has none.
+    """Return the system that a module has under a name. Raises SettingError if that is missing or no System.
 
-    The hint names a system that the module has under another name.
+    The error's hint names a system that the module has under another name, or says how to write
+    one. ``place`` names the module in messages.
     """
     value = getattr(module, value_name, None)
     if isinstance(value, System):

@@ -23,18 +23,18 @@ READ_ONLY = "it is the trace of another program"
 
 
 def open_trace(path: str | Path, *, kg: GraphSource | None = None, trace: int | str = "") -> Run:
-    """Return the trace in a file of OTLP JSON as a run, which can only be read.
+    """Return a trace in a file of OTLP JSON as a run that can only be read.
 
     The names of the spans may be OpenInference's or those of OpenTelemetry for generative AI. Each
     span is a step. The run shows itself in a notebook, and in ``kgwb.debug(run)``; a model call of
     it is asked again by ``run.ask_again(step, model)``. Secrets in texts are masked.
 
-    With ``kg``, each SPARQL query of the trace is executed again on this graph, and the subgraph of
-    the run shows the triples that its results stand on. ``trace`` is the number of a trace in the
-    file, from 1 on, or its id, if the file has several.
+    With ``kg``, each SPARQL query of the trace is executed again on this graph, and the run's
+    subgraph shows the triples that support its results. ``trace`` chooses one of several traces in
+    the file, by its number from 1 on or by its id.
 
-    Raises InputError if the file is no OTLP JSON, or if ``trace`` is needed or there is no such
-    trace, and what opening the graph raises.
+    Raises InputError if the file is not OTLP JSON, if there is no such trace, or if there are
+    several and none is chosen, and what opening the graph raises.
     """
     spans = _choose_trace(Path(path), trace)
     graph = None
@@ -48,9 +48,9 @@ def open_trace(path: str | Path, *, kg: GraphSource | None = None, trace: int | 
 
 
 def _choose_trace(path: Path, trace: int | str) -> list[Span]:
-    """Return the spans of the trace that is named, or of the only one in a file.
+    """Return the spans of one trace in a file, by number or id; "" means the only one.
 
-    Raises InputError if there is none, or several and none is named.
+    Raises InputError, which lists the traces, if there is no such trace, or several for "".
     """
     traces: dict[str, list[Span]] = {}
     for span in read_spans(path):

@@ -77,7 +77,11 @@ class ModelUse:
 
 
 def kind_of(span: Span) -> SpanKind:
-    """Return what a span does, by its kind or operation; "sparql" if it executes a query."""
+    """Return what a span does: "model", "sparql", "search" or "code".
+
+    It is "model" by the span's kind or operation, or if it names a requested model; "sparql" if it
+    executes a query; "search" by its kind; otherwise "code".
+    """
     kind = span.attributes.get(OPENINFERENCE["kind"]) or span.attributes.get(GEN_AI["kind"])
     has_request = GEN_AI["request_model"] in span.attributes and kind is None
     if kind == "LLM" or kind in MODEL_OPERATIONS or has_request:
@@ -102,7 +106,8 @@ def input_of(span: Span) -> Any:
 def output_of(span: Span) -> Any:
     """Return the output of a span as JSON data; None without one.
 
-    That of a model call is its reply, and that of a search without output what was found.
+    The output of a model call is the text of its reply. That of another span is its recorded
+    output, else the documents that it retrieved, else the reply of a model that it has.
     """
     if kind_of(span) == "model":
         return model_use_of(span).reply
@@ -124,9 +129,11 @@ def output_of(span: Span) -> Any:
 
 
 def query_of(span: Span) -> str:
-    """Return the SPARQL query that a span executes; "" for none, and for chains and agents.
+    """Return the SPARQL query that a span executes, without a code fence; "" if it executes none.
 
-    It is looked for in the input and the parameters of tools, and of spans of databases.
+    The first text that is a query is taken, in the input and the parameters of tools, retrievers
+    and databases. Chains and agents are not looked at, since their texts repeat those of their
+    tools.
     """
     attributes = span.attributes
     is_chain = attributes.get(OPENINFERENCE["kind"], "TOOL") not in ("TOOL", "RETRIEVER")
@@ -155,7 +162,11 @@ def cost_of(span: Span) -> float | None:
 
 
 def model_use_of(span: Span) -> ModelUse:
-    """Return the messages, the reply, the parameters and the tokens of a model call."""
+    """Return what a model call was: model, messages, reply, parameters and numbers of tokens.
+
+    What the trace does not have is None or empty; a number of tokens is 0, and the model "unknown
+    model".
+    """
     attributes = span.attributes
     parameters = _from_json(attributes.get(OPENINFERENCE["parameters"]))
     if not isinstance(parameters, dict):
@@ -192,12 +203,14 @@ def _tokens(attributes: Mapping[str, Any], name: str) -> int:
 
 
 def _number(value: Any) -> float | None:
+    """Return a number as a float; None for anything else, also for a truth value."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
     return None
 
 
 def _whole_number(value: Any) -> int | None:
+    """Return a whole number as it is; None for anything else, also for a truth value."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     return None
@@ -207,7 +220,11 @@ def _whole_number(value: Any) -> int | None:
 
 
 def _messages_of(span: Span) -> ChatMessages:
-    """Return the messages that were sent in a model call; none if the trace does not have them."""
+    """Return the messages that a span sent to a model, as pairs of role and text; [] without any.
+
+    They are looked for under the names of OpenInference, then of OpenTelemetry, then of its older
+    versions. The input of a model call without messages is one message of the user.
+    """
     attributes = span.attributes
     messages = _openinference_messages(attributes, OPENINFERENCE["messages"])
     if messages:
@@ -229,7 +246,11 @@ def kind_is_model(span: Span) -> bool:
 
 
 def _reply_of(span: Span) -> str:
-    """Return the text of a model's reply; "" if the trace does not have it."""
+    """Return the text of a model's reply; "" if the trace does not have it.
+
+    The texts of several messages are joined by an empty line. A model call without messages of a
+    reply has its output as the reply.
+    """
     attributes = span.attributes
     messages = _openinference_messages(attributes, OPENINFERENCE["reply"])
     if not messages:
@@ -245,7 +266,10 @@ def _reply_of(span: Span) -> str:
 
 
 def _openinference_messages(attributes: Mapping[str, Any], name: str) -> ChatMessages:
-    """Return the messages below a name of OpenInference, with calls of tools as JSON text."""
+    """Return the messages under a name of OpenInference, as pairs of role and text.
+
+    The text joins the contents, and calls of tools as JSON, in lines. A missing role is "user".
+    """
     messages = []
     for item in _items_below(attributes, name):
         texts = []
@@ -274,7 +298,11 @@ def _gen_ai_message(message: Any) -> list[str]:
 
 
 def _part_text(part: Any) -> str:
-    """Return the text of a part of a message: a text, or what a tool is asked and replies."""
+    """Return the text of one part of a message.
+
+    A text is returned as it is, a call of a tool as ``_call_text`` does, and another part by the
+    first of its fields content, text, response and result, else as JSON.
+    """
     if not isinstance(part, dict):
         return str(part)
     if part.get("type") == "tool_call":
@@ -286,7 +314,10 @@ def _part_text(part: Any) -> str:
 
 
 def _old_messages(attributes: Mapping[str, Any], name: str) -> ChatMessages:
-    """Return messages written as NAME.0.role and NAME.0.content, or NAME as one text."""
+    """Return messages written as NAME.0.role and NAME.0.content, or as one text under NAME.
+
+    A missing role is "user" for the messages sent, "assistant" for the reply.
+    """
     messages = []
     usual_role = "assistant"
     if name == GEN_AI["old_messages"]:
@@ -306,7 +337,10 @@ def _call_text(name: Any, arguments: Any) -> str:
 
 
 def _items_below(attributes: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
-    """Return the items of a list that is flattened as NAME.0.FIELD, NAME.1.FIELD, by field."""
+    """Return the items of a list that is flattened into attributes NAME.0.FIELD, NAME.1.FIELD, ...
+
+    They are in the order of their numbers, each as a dict of its fields.
+    """
     items: dict[int, dict[str, Any]] = {}
     prefix = f"{name}."
     for key, value in attributes.items():
@@ -323,7 +357,10 @@ def _items_below(attributes: Mapping[str, Any], name: str) -> list[dict[str, Any
 
 
 def _from_json(value: Any) -> Any:
-    """Return the data of a text that is a JSON object or list, without secrets; else the value."""
+    """Return the data of a text that is a JSON object or list, with secrets masked.
+
+    Any other value, and a text that does not parse, is returned as it is.
+    """
     if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
         return value
     try:
@@ -333,13 +370,14 @@ def _from_json(value: Any) -> Any:
 
 
 def _to_text(value: Any) -> str:
+    """Return a text as it is, and any other value as JSON."""
     if isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False)
 
 
 def _as_list(value: Any) -> list[Any]:
-    """Return a list, also of a text that is JSON; a single value is a list of it."""
+    """Return a list, also for the JSON text of one; [value] for a single value, [] for None."""
     data = _from_json(value)
     if data is None:
         return []
@@ -349,7 +387,7 @@ def _as_list(value: Any) -> list[Any]:
 
 
 def _texts_in(data: Any) -> Iterator[str]:
-    """Yield the texts in JSON data."""
+    """Yield all texts in JSON data, in order and at any depth; keys of objects are left out."""
     if isinstance(data, str):
         yield data
     elif isinstance(data, dict):
@@ -375,9 +413,10 @@ def answer_text(data: Any) -> str:
 
 
 def _text_in_fields(data: Any, names: tuple[str, ...]) -> str:
-    """Return the text of JSON data: itself, its first field of these names, or its last message.
+    """Return the text that JSON data stands for; "" if it has none.
 
-    Of an object with one field, it is the text of that. Returns "" if there is none of these.
+    That is a text itself, or the first field of an object that is in ``names``, else its only field
+    or its messages; of a list, that of its last item.
     """
     if isinstance(data, dict):
         return _text_in_object(data, names)
@@ -391,7 +430,10 @@ def _text_in_fields(data: Any, names: tuple[str, ...]) -> str:
 
 
 def _text_in_object(data: Mapping[str, Any], names: tuple[str, ...]) -> str:
-    """Return the text of an object, see ``_text_in_fields``."""
+    """Return the text of an object: its first field in ``names`` that is a text, else one inside.
+
+    Inside is looked at in "kwargs", "messages", or its only field, where "content" counts as well.
+    """
     for name in names:
         if isinstance(data.get(name), str):
             return str(data[name])

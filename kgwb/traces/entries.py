@@ -34,7 +34,12 @@ MAX_QUESTION_CHARS = 1_000
 
 
 def header_of_spans(spans: Sequence[Span], source: str) -> JsonObject:
-    """Return the header of a run file for a trace. The question is in the first span's input."""
+    """Return the header of a run file for a trace.
+
+    The question is in the first span's input, else the last message of a person to a model, else
+    the first span's name; it is cut at MAX_QUESTION_CHARS. ``source`` is the name of the trace's
+    file.
+    """
     first = spans[0]
     question = question_text(input_of(first)) or _question_of_model_call(spans) or first.name
     models = dict.fromkeys(model_use_of(span).model for span in spans if kind_of(span) == "model")
@@ -67,9 +72,9 @@ def _question_of_model_call(spans: Sequence[Span]) -> str:
 
 
 def entries_of_spans(spans: Sequence[Span]) -> list[JsonObject]:
-    """Return the calls of a trace's models, its steps, and its end, as entries of a run file.
+    """Return a trace as entries of a run file: model calls and queries, then steps, then the end.
 
-    A step stands before those below it, and steps at the same place in the order of their begin.
+    A step comes before those below it; steps below the same one are in the order of their begin.
     """
     keys = step_keys(spans)
     calls = []
@@ -86,10 +91,10 @@ def entries_of_spans(spans: Sequence[Span]) -> list[JsonObject]:
 
 
 def walk(spans: Sequence[Span]) -> Iterator[tuple[Span, str]]:
-    """Yield each span with the id of the one it is below, which comes before it; "" for none.
+    """Yield each span once, after its parent, with the parent's id; "" for one at the top.
 
-    A span whose parent is not in the file is at the top. So is one in a circle of parents. What is
-    deeper than MAX_DEPTH is shown at that depth.
+    A span whose parent is not in the file is at the top, and one of a circle of parents. A span
+    deeper than MAX_DEPTH gets a parent such that it is at that depth.
     """
     known = {span.span_id for span in spans}
     below: dict[str, list[Span]] = {}
@@ -127,10 +132,10 @@ def step_keys(spans: Sequence[Span]) -> Mapping[str, str]:
 
 
 def agent_of_span(span: Span, kinds: dict[str, str]) -> str:
-    """Return the name of the agent that a span becomes: its own, without what keys are made of.
+    """Return the name of the agent that a span becomes.
 
-    ``kinds`` are the kinds of the names so far. Where a name has another kind already, the kind is
-    added to it, since an agent has one.
+    ``kinds`` has the kind of each name so far; this one is added. An agent has one kind, so "
+    (KIND)" is added to a name that has another kind already.
     """
     name = _agent_name(span)
     kind = kind_of(span)
@@ -147,7 +152,10 @@ def _agent_name(span: Span) -> str:
 
 
 def _make_step(span: Span, key: str, parent: str) -> JsonObject:
-    """Return the entry of a span as a step: input, output, time, and its cost as a note."""
+    """Return the step of a span as data of a run file, without its calls.
+
+    What the span cost, if the trace says so, is a note. It is done unless the span has an error.
+    """
     notes = []
     cost = cost_of(span)
     if cost is not None:
@@ -190,9 +198,9 @@ def _inputs(span: Span) -> JsonObject:
 
 
 def _make_call(span: Span, step_key: str, counts: Counter[str]) -> JsonObject | None:
-    """Return the entry of a model call or a query; None for another span.
+    """Return the call of a span, a model call or a query, as data of a run file; None for another.
 
-    ``counts`` are how often the same was asked before.
+    ``counts`` has how often each call was made so far, by its key, and is raised by one.
     """
     kind = kind_of(span)
     if kind == "model":

@@ -53,9 +53,10 @@ class Span:
 
 
 def read_spans(path: Path) -> list[Span]:
-    """Return the spans of a file in the order of their begin; a span given twice is one.
+    """Return the spans of a file by their begin, those that end later first if it is the same.
 
-    Raises InputError if the file cannot be read, is no OTLP JSON, or has no spans.
+    Of two spans with the same ids the last one counts. Raises InputError if the file cannot be
+    read, is not OTLP JSON, or has no spans.
     """
     spans: dict[tuple[str, str], Span] = {}
     try:
@@ -70,7 +71,7 @@ def read_spans(path: Path) -> list[Span]:
 
 
 def _read_json(path: Path) -> list[Any]:
-    """Return the JSON values of a file: one, or one for each line.
+    """Return the JSON values of a file: one for all, or one for each line (also gzipped).
 
     Raises InputError if the file cannot be read, or is not JSON.
     """
@@ -86,7 +87,10 @@ def _read_json(path: Path) -> list[Any]:
 
 
 def _spans_data(entries: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield the data of each span. Raises ValueError for an entry of another form."""
+    """Yield the data of each span in the entries of a file, or in lists of entries.
+
+    Raises ValueError for an entry that is not an object with "resourceSpans".
+    """
     for entry in entries:
         if isinstance(entry, list):
             yield from _spans_data(entry)
@@ -99,7 +103,11 @@ def _spans_data(entries: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _read_span(data: Mapping[str, Any]) -> Span:
-    """Return the span that JSON data of OTLP describes, with the attributes of its events."""
+    """Return the span that JSON data of OTLP describes, with secrets in its texts masked.
+
+    Its attributes include those of its events; the span's own win. Raises one of
+    DAMAGED_FILE_ERRORS for data of another form.
+    """
     attributes = {}
     error = _read_error(data)
     for event in data.get("events", ()):
@@ -147,7 +155,7 @@ def _read_attributes(pairs: Any) -> dict[str, Any]:
 
 
 def _read_value(value: Mapping[str, Any]) -> Any:
-    """Return the JSON data of a value of OTLP; None for one of another kind."""
+    """Return the JSON data of a value of OTLP ({"intValue": "3"}); None for unknown kinds."""
     for kind, content in value.items():
         if kind == "intValue":  # 64 bits are written as a text
             return int(content)
@@ -161,7 +169,7 @@ def _read_value(value: Mapping[str, Any]) -> Any:
 
 
 def _read_pairs(pairs: Any) -> dict[str, Any]:
-    """Return pairs of a key and a value of OTLP as an object."""
+    """Return a list of {"key", "value"} of OTLP as a dict of JSON data."""
     data = {}
     for pair in pairs:
         key = str(pair["key"])

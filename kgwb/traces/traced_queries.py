@@ -37,10 +37,10 @@ class TracedQuery(Record):
 
 
 def add_queries(run: Run, spans: Sequence[Span], kg: Graph | None) -> None:
-    """Make the output of each step that executed a query a TracedQuery.
+    """Set the output of each step that executed a query to a TracedQuery.
 
-    With a graph the queries are executed again. A query that fails there is noted on its step. The
-    answer of the run gets the values and the support of the last query that has any.
+    With a graph the queries are executed again; one that fails gets a note on its step. The answer
+    of the run gets values and support of the last query that has values, and keeps its text.
     """
     keys = step_keys(spans)
     steps = run.steps_by_key
@@ -72,9 +72,10 @@ def _plain(output: Any) -> str:
 
 
 def _execute(kg: Graph, sparql: str) -> Answer:
-    """Return the result of a SELECT or an ASK with the triples that it stands on.
+    """Execute a SELECT or ASK on a graph, and return the result as an answer with its support.
 
-    Raises GraphError if the query is refused, rejected, too slow, or has another form.
+    Each row is a value: its first cell that is bound. Raises GraphError if the query is refused,
+    rejected, too slow, or has another form.
     """
     if validate_query(sparql, "select", "ask").form == "ask":
         return _execute_ask(kg, sparql)
@@ -89,7 +90,10 @@ def _execute(kg: Graph, sparql: str) -> Answer:
 
 
 def _answer_of_rows(result: ResultSet, values: Sequence[Value], sparql: str) -> Answer:
-    """Return values as an answer; of one variable they are no table."""
+    """Return an answer of the kind "list" with these values; without any, the reason says so.
+
+    It is a table with columns if the result has several variables.
+    """
     columns: tuple[str, ...] = tuple(result.variables)
     if len(columns) == 1:
         values = [replace(value, row=()) for value in values]
@@ -99,7 +103,7 @@ def _answer_of_rows(result: ResultSet, values: Sequence[Value], sparql: str) -> 
 
 
 def _with_labels(kg: Graph, answer: Answer) -> Answer:
-    """Return an answer whose values are called by their display names."""
+    """Return the answer with display names, which its values have as labels where there is one."""
     named = with_display_names(kg, answer)
     names: dict[Term, str] = dict(named.names)
     values = []
@@ -110,7 +114,7 @@ def _with_labels(kg: Graph, answer: Answer) -> Answer:
 
 
 def _execute_ask(kg: Graph, sparql: str) -> Answer:
-    """Return the result of an ASK, with the triples of one solution if it is true."""
+    """Return the truth value of an ASK as an answer; if true, with one solution's triples."""
     is_true = kg.ask(sparql)
     support: Triples = ()
     if is_true:

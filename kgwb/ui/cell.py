@@ -38,9 +38,9 @@ class AgentCell(StepPanel):
         return h.join(person, panel, task, failure)
 
     def _render_task(self) -> Html:
-        """Render the task of the session, else the loading of the embeddings; else nothing.
+        """Render the session's current task, or while it is idle the loading of the embeddings.
 
-        Loading is only named while the session is idle.
+        Nothing is rendered if there is neither.
         """
         task = self.session.current_task
         if not task:
@@ -50,7 +50,11 @@ class AgentCell(StepPanel):
         return h.div("band soft", task, " …")
 
     def _render_failure_elsewhere(self) -> Html:
-        """Render the failure of the session, unless this step has an error or a task is executed."""
+        """Render the failure of the session's latest task, if it is not one of this step.
+
+        Nothing is rendered while a task is executed, or if this step has an error, which its panel
+        shows.
+        """
         failure = self.session.failure
         if failure is None or self.session.current_task:
             return Html()

@@ -9,12 +9,15 @@ from typing import NamedTuple
 from IPython import get_ipython
 
 from kgwb.bench.gold_set import DEFAULT_FILE, keep_as_gold
+from kgwb.flow import Turn
 from kgwb.run import Run
+from kgwb.run.conversations import KeptConversation
 from kgwb.show import html as h
 from kgwb.show.explain import render_reasons
 from kgwb.show.html import Html
 from kgwb.show.run_state import answer_view
 from kgwb.show.terms import context_of, render_omitted_triples, render_triples
+from kgwb.show.texts import render_texts
 from kgwb.show.thing_predicates import render_questions, things_of_refusal
 from kgwb.text import display_name, pluralize, shorten, single_line, source_name
 from kgwb.ui.choosers import Glance, overview_of
@@ -36,6 +39,8 @@ from kgwb.ui.session import session_of
 MAX_TRIPLES = 8
 """Supporting triples shown of an open turn; the debugger shows all."""
 MAX_SOURCE_CHARS = 40
+MAX_CONVERSATIONS = 30
+"""Conversations of a file that are listed."""
 
 
 class AgentDot(NamedTuple):
@@ -75,6 +80,8 @@ class TurnView:
     support: Html
     omitted_support: Html
     """How many more supporting triples there are."""
+    texts: Html
+    """The texts beside the graph that support the answer."""
     reasons: Html
     """Why there is no answer."""
     things: Html
@@ -105,6 +112,8 @@ class Chat(Live):
         """The text in the field for the next question."""
         self.revision = 0
         """Increased whenever the field must take over ``draft``."""
+        self.shows_conversations = False
+        """Whether the conversations in the workbench's file are listed."""
         self.overview: Glance | None = None
         """Of the graph; None if it is a remote one."""
         super().__init__(self.conversation)
@@ -118,6 +127,7 @@ class Chat(Live):
 
     @property
     def is_busy(self) -> bool:
+        """Whether a turn is being executed."""
         return bool(self.conversation.current_task)
 
     def __repr__(self) -> str:
@@ -126,9 +136,9 @@ class Chat(Live):
         return f"Chat({turns} on {source})"
 
     def children(self) -> Mapping[str, Part]:
-        """Return the debugger of the open turn, if it is open. It is made when first opened.
+        """Return the debugger of the open turn under "debugger"; {} if no debugger is open.
 
-        Empty if no turn is open, or its debugger is closed. A debugger is kept for each run.
+        It is made when it is first opened, and kept for each run.
         """
         run = self._opened_run()
         if run is None or not self.debugger_is_open:
@@ -140,7 +150,7 @@ class Chat(Live):
         return {"debugger": self.debuggers[run.id]}
 
     def _opened_run(self) -> Run | None:
-        """Return the run of the open turn. None if none is open, or there is no such turn."""
+        """Return the run of the open turn; None if no turn is open or there is no such turn."""
         number = self.open_turn
         runs = self.conversation.runs
         if number is None or not 0 <= number < len(runs):
@@ -152,8 +162,8 @@ class Chat(Live):
     def view(self) -> Html:
         """Render the dialogue, the progress, the field for a question, and an open debugger.
 
-        From now on the chat follows changes in all turns. Stale turns can be run again while
-        nothing is executed. Examples are those that were not asked yet.
+        The chat subscribes to changes in all turns. Stale turns can be run again while nothing is
+        executed. Example questions that were not asked yet are offered.
         """
         conversation = self.conversation
         conversation.subscribe_to_runs()
@@ -175,6 +185,8 @@ class Chat(Live):
             draft=self.draft,
             revision=self.revision,
             examples=self._unasked_examples(),
+            conversations=self._other_conversations(),
+            shows_conversations=self.shows_conversations,
             can_recall=bool(conversation.ended) and not conversation.runs and not self.is_busy,
             debugger=debugger,
         )
@@ -193,6 +205,7 @@ class Chat(Live):
         setup = workbench.setup
         model_names = dict.fromkeys(model.name for model in setup.models.values())
         models = single_line(", ".join(model_names))
+        earlier = self.conversation.dialogue_before(0)
         turns = []
         for number, run in enumerate(self.conversation.runs):
             turns.append(self._view_turn(number, run))
@@ -201,6 +214,7 @@ class Chat(Live):
             setup=f"about {source} · {setup.system.name} · {models}",
             source_in_full=single_line(workbench.kg.source),
             is_busy=self.is_busy,
+            earlier_turns=[_view_earlier_turn(turn) for turn in earlier.turns],
             turns=turns,
             debugger_is_open=self.debugger_is_open,
             is_interactive=is_interactive,
@@ -234,10 +248,12 @@ class Chat(Live):
         is_open = number == self.open_turn
         support = Html()
         omitted_support = Html()
+        texts = Html()
         reasons = Html()
         if is_open:
             support = _render_support(run)
             if run.answer is not None:
+                texts = render_texts(run.answer.texts) if run.answer.texts else Html()
                 omitted_support = render_omitted_triples(len(run.answer.support) - MAX_TRIPLES)
             reasons = render_reasons(run.answer, run.steps, run.unrecorded_graph)
         things = Html()
@@ -264,14 +280,15 @@ class Chat(Live):
             wording_input=wording_input,
             support=support,
             omitted_support=omitted_support,
+            texts=texts,
             reasons=reasons,
             things=things,
         )
 
     def _previous_answer(self, run: Run) -> str:
-        """Return the answer of the run that this one replaced; empty if it replaced none.
+        """Return the answer of the run that this one replaced; "" if it replaced none.
 
-        If the question was another one, it stands before the answer.
+        If that run had another question, the question stands before the answer.
         """
         previous = self.conversation.replaced_runs.get(run.id)
         if previous is None:
@@ -292,7 +309,32 @@ class Chat(Live):
         asked = {run.question for run in self.conversation.runs}
         return [question for question in examples if question not in asked]
 
+    def _other_conversations(self) -> list[KeptConversation]:
+        """Return the conversations in the workbench's file but the present one, newest first.
+
+        At most MAX_CONVERSATIONS are returned.
+        """
+        workbench = self.conversation.workbench
+        others = [kept for kept in workbench.conversations if kept.id != workbench.conversation_id]
+        return others[-MAX_CONVERSATIONS:][::-1]
+
     # Events
+
+    def do_conversations(self, event: Event) -> None:
+        """List the conversations in the file, or hide the list."""
+        self.shows_conversations = not self.shows_conversations
+
+    def do_open_conversation(self, event: Event) -> None:
+        """Go on with a conversation of the file. The event's ``arg`` is its id.
+
+        Raises SettingError while a turn is executed or for one over another graph, and InputError
+        if the file does not have it.
+        """
+        self.conversation.open_kept(argument_of(event))
+        self.shows_conversations = False
+        self.open_turn = None
+        self.reworded_turn = None
+        self.debugger_is_open = False
 
     def do_ask(self, event: Event) -> None:
         """Ask the typed question, and close the open turn. The text stays if it cannot be asked.
@@ -308,6 +350,7 @@ class Chat(Live):
         self.debugger_is_open = False
 
     def do_fill(self, event: Event) -> None:
+        """Put the question of the event's ``arg`` into the field, so that the person can ask it."""
         self.draft = argument_of(event)
         self.revision += 1
 
@@ -318,12 +361,14 @@ class Chat(Live):
         self.debugger_is_open = False
 
     def do_debug(self, event: Event) -> None:
+        """Open the debugger of the open turn, or close it."""
         self.debugger_is_open = not self.debugger_is_open
 
     def do_gold(self, event: Event) -> str:
-        """Keep the answer of the open turn as gold. Returns a message that says where it is.
+        """Write the answer of the open turn to DEFAULT_FILE as gold. Returns a message.
 
-        Raises InputError if the turn has no answer, or the file cannot be used.
+        Nothing is written, and "" returned, if no turn is open. Raises InputError if the turn has
+        no answer, or the file cannot be used.
         """
         run = self._opened_run()
         if run is None:
@@ -332,16 +377,17 @@ class Chat(Live):
         return f"kept as question {entry['id']} of {DEFAULT_FILE}; the debugger can correct it"
 
     def do_graph(self, event: Event) -> None:
-        """Open the debugger of the open turn on its subgraph.
-
-        Nothing more happens if no turn is open.
-        """
+        """Open the debugger of the open turn, with the subgraph selected."""
         self.debugger_is_open = True
         debugger = self.children().get("debugger")
         if isinstance(debugger, Debugger):
             debugger.selected_view = "graph"
 
     def do_reword(self, event: Event) -> None:
+        """Open the field for another wording of a turn, or close it if it is open.
+
+        The event's ``arg`` is the number of the turn.
+        """
         number = int(event["arg"])
         self.reworded_turn = _toggle(self.reworded_turn, number)
 
@@ -361,12 +407,15 @@ class Chat(Live):
         self.conversation.hand_over(int(event["arg"]))
 
     def do_resume(self, event: Event) -> None:
+        """Submit the rest of the turn whose number is the event's ``arg``."""
         self.conversation.resume(int(event["arg"]))
 
     def do_rerun(self, event: Event) -> None:
+        """Submit an execution of all stale turns."""
         self.conversation.rerun_stale()
 
     def do_cancel(self, event: Event) -> None:
+        """Cancel the turn that is being executed, and drop the queue."""
         self.conversation.cancel()
 
     def do_forget(self, event: Event) -> str:
@@ -388,6 +437,19 @@ class Chat(Live):
         self.conversation.recall_ended()
 
 
+class EarlierTurn(NamedTuple):
+    """A turn that came before the runs of the chat: only its question and answer are known."""
+
+    question: str
+    answer: str
+
+
+def _view_earlier_turn(turn: Turn) -> EarlierTurn:
+    """Return the texts of a turn that was continued from."""
+    answer = ", ".join(turn.answers) or "no answer"
+    return EarlierTurn(shorten(single_line(turn.question)), shorten(single_line(answer)))
+
+
 def _toggle(selected: int | None, number: int) -> int | None:
     """Return the number, to be selected; None if it is selected already."""
     if number == selected:
@@ -398,7 +460,7 @@ def _toggle(selected: int | None, number: int) -> int | None:
 def _agent_dots(run: Run) -> list[AgentDot]:
     """Return a dot for each agent of the system, in flow order.
 
-    Its class is the kind of the agent; the dot of an agent without a step is dim.
+    Its CSS class is the kind of the agent; that of an agent without a step is also "dim".
     """
     worked = {step.agent for step in run.steps}
     dots = []

@@ -68,9 +68,9 @@ class Glance(Worker):
     def _look(self) -> None:
         """Survey the graph, and then try questions until MAX_EXAMPLE_QUESTIONS are answered.
 
-        At most MAX_TRIED_QUESTIONS are tried. Listeners are notified after the survey and after
-        each answer, and a cancel ends the trying. Raises GraphError if the graph cannot be
-        surveyed.
+        The survey is kept in ``survey`` and the answers in ``example_answers``; listeners are
+        notified after the survey and after each answer. At most MAX_TRIED_QUESTIONS are tried, and
+        a cancel ends the trying. Raises GraphError if the graph cannot be surveyed.
         """
         self.survey = survey_graph(self.kg)
         self.current_task = "trying example questions"
@@ -209,10 +209,10 @@ class GraphChooser(Live):
         return self.worker.submit(f"opening {shown_name}", open_named)
 
     def _open(self, name: str) -> None:
-        """Open a graph, make it the chosen one, and begin its overview.
+        """Open a graph, make it the chosen one, and begin its overview in the background.
 
-        It is asked one query before, which fails for an endpoint that does not answer. Raises
-        KgwbError, and leaves everything as it was then. The survey goes on in the background.
+        It is asked one query first, so that an endpoint that does not answer fails at once. Raises
+        KgwbError; the graph chosen before stays then.
         """
         kg = open_kg(name)
         kg.ask("ASK { ?s ?p ?o }")

@@ -10,6 +10,7 @@ from kgwb.errors import SettingError
 from kgwb.flow import Dialogue
 from kgwb.kg import Graph
 from kgwb.run import Run, Setup
+from kgwb.run.conversations import KeptConversation
 from kgwb.run.run import check_question
 from kgwb.text import shorten, single_line
 from kgwb.ui.handover import hand_over
@@ -25,12 +26,17 @@ class DialogueWorkbench(Protocol):
     kg: Graph
     setup: Setup
     runs: list[Run]
+    conversation_id: str
 
+    @property
+    def conversations(self) -> tuple[KeptConversation, ...]: ...
     @property
     def dialogue(self) -> Dialogue: ...
     def begin(self, question: str) -> Run: ...
     def new_dialogue(self) -> None: ...
     def continue_dialogue(self, dialogue: Dialogue) -> None: ...
+    def open_conversation(self, id_: str) -> None: ...
+    def keep_turns(self) -> None: ...
 
 
 class Conversation(Worker):
@@ -48,6 +54,8 @@ class Conversation(Worker):
         """The run that was in a turn before, by the id of the run that replaced it."""
         self.ended: list[tuple[Run, ...]] = []
         """The runs of earlier dialogues, oldest dialogue first."""
+        self._ended_ids: list[str] = []
+        """The id of each of these dialogues in a file of conversations."""
         self._continued: list[Dialogue] = []
         """The turns that came before these runs, for each of these dialogues."""
         self._current_session: Session | None = None
@@ -62,7 +70,10 @@ class Conversation(Worker):
         return tuple(self.workbench.runs)
 
     def dialogue_before(self, number: int) -> Dialogue:
-        """Return the present dialogue before a turn. Turns that are not finished are not in it."""
+        """Return the present dialogue before a turn.
+
+        Turns that are not finished are not in it.
+        """
         turns = self.workbench.dialogue.turns
         later = self.runs[number:]
         finished_later = [run for run in later if run.turn is not None]
@@ -84,6 +95,7 @@ class Conversation(Worker):
         check_question(question, self.workbench.setup.settings)
 
         def ask() -> None:
+            """Begin a run of the question as the newest turn, and execute it."""
             run = self.workbench.begin(question)
             number = len(self.runs) - 1
             self._execute_turn(number, run)
@@ -111,13 +123,15 @@ class Conversation(Worker):
         return self.submit(f"answering turn {number + 1} again", ask)
 
     def hand_over(self, number: int) -> Future[None]:
-        """Submit the question of a turn to the system that can express it, in the turn's place.
+        """Submit the question of a turn to the system that can express it.
 
-        Raises SettingError if there is no such system.
+        Its run takes the place of the turn's run. Returns a future that is done when the question
+        was answered. Raises SettingError if there is no such system.
         """
         run = hand_over(self.runs[number])
 
         def ask() -> None:
+            """Execute the run of the other system in the place of the turn's run."""
             self._execute_turn(number, run)
 
         return self.submit(f"asking {run.system.name} turn {number + 1}", ask)
@@ -128,13 +142,15 @@ class Conversation(Worker):
         return self.submit(f"resuming turn {number + 1}", resume)
 
     def rerun_stale(self) -> Future[None]:
-        """Submit an execution of every stale turn, each with the dialogue before it as it is then.
+        """Submit an execution of every stale turn, each with the dialogue before it then.
 
-        Recorded calls are used where their content is the same. A turn that fails is not in the
-        dialogue of those after it.
+        They are executed in order. Recorded calls are used where their content is the same. A turn
+        that fails is not in the dialogue of those after it. Returns a future that is done when all
+        were executed.
         """
 
         def rerun() -> None:
+            """Execute the stale turns in order, until a cancel."""
             for number in range(len(self.runs)):
                 if self.is_stale(number) and not self.cancelled:
                     self._resume_turn(number)
@@ -155,6 +171,7 @@ class Conversation(Worker):
         Raises SettingError if a turn is being executed.
         """
         self.require_idle()
+        self._ended_ids.append(self.workbench.conversation_id)
         self._continued.append(self.dialogue_before(0))
         self.ended.append(self.runs)
         self.workbench.new_dialogue()
@@ -172,7 +189,25 @@ class Conversation(Worker):
                 hint="ask a question, or begin a new dialogue",
             )
         self.workbench.continue_dialogue(self._continued.pop())
+        self.workbench.conversation_id = self._ended_ids.pop()
         self.workbench.runs.extend(self.ended.pop())
+        self.notify()
+
+    def open_kept(self, id_: str) -> None:
+        """Go on with a conversation of the workbench's file; the present one can be recalled.
+
+        Raises SettingError if a turn is being executed, or the conversation was held over another
+        graph, and InputError if the file does not have it.
+        """
+        self.require_idle()
+        runs = self.runs
+        continued = self.dialogue_before(0)
+        present_id = self.workbench.conversation_id
+        self.workbench.open_conversation(id_)
+        if runs:
+            self._ended_ids.append(present_id)
+            self._continued.append(continued)
+            self.ended.append(runs)
         self.notify()
 
     def subscribe_to_runs(self) -> None:
@@ -194,10 +229,11 @@ class Conversation(Worker):
         self._execute_turn(number, run)
 
     def _execute_turn(self, number: int, run: Run) -> None:
-        """Put a run in the place of a turn's run, and execute it in its session.
+        """Put a run in the place of a turn's run, execute it in its session, and wait for its end.
 
         It is not executed if the conversation was cancelled meanwhile. The run that was there
-        before is kept in ``replaced_runs``. Returns when the execution has ended.
+        before is kept in ``replaced_runs``. An error of the run is kept in its session, and not
+        raised.
         """
         previous = self.runs[number]
         if previous is not run:
@@ -210,5 +246,6 @@ class Conversation(Worker):
             if not self.cancelled:
                 execution = session.go()
                 execution.result()
+                self.workbench.keep_turns()
         finally:
             self._current_session = None

@@ -106,9 +106,9 @@ class Debugger(StepPanel):
     def view(self) -> Html:
         """Render the whole debugger: answer, buttons, pipeline, timeline, and the selected view.
 
-        If a person plays, their form is shown, too, and the right answer if it is known. Buttons
-        that cannot be pressed now are disabled: back without a step, on when the run has ended, and
-        both while a command is executed.
+        If a person plays an agent, their form is shown, too. Buttons that cannot be pressed now are
+        disabled: going back without a step, going on when the run has ended, and both while a
+        command is executed.
         """
         state = self.session.run_state()
         key = self.key
@@ -136,8 +136,8 @@ class Debugger(StepPanel):
     def _pending_tasks(self) -> list[str]:
         """Return texts for the commands in the queue, and for embeddings that are being loaded.
 
-        While a command is executed, the loading is not mentioned: the command waits for it and says
-        so.
+        While a command is executed the loading is left out, because the command waits for it and
+        says so.
         """
         texts = []
         loading = self.session.embeddings_loader.current_task
@@ -188,6 +188,7 @@ class Debugger(StepPanel):
         return self.render_panel()
 
     def render_static(self) -> Html:
+        """Render the run as it stands: answer, steps and times."""
         return render_run(self.run)
 
     def __repr__(self) -> str:
@@ -216,9 +217,10 @@ class Debugger(StepPanel):
         return h.div("body stack", *parts, self._render_gold_form(), times)
 
     def _render_things(self, answer: Answer) -> Html:
-        """Render the predicates of the things that an unanswered question is about.
+        """Render the things that an unanswered question is about, with their predicates.
 
-        What the graph has replied about them is kept with the step that is shown.
+        Nothing is rendered without a step that is shown, or without such things. Replies of the
+        graph are kept with the step.
         """
         step = self.step
         things = self.things_of(answer)
@@ -241,9 +243,9 @@ class Debugger(StepPanel):
         )
 
     def _render_empty_results(self, answer: Answer, steps: tuple[Step, ...]) -> list[Html]:
-        """Render why queries have no rows, as far as the graph was asked.
+        """Render what the graph replied to "Why is it empty?" for the queries of an answer.
 
-        It was asked about the last step whose output is the answer.
+        The replies are kept with the last step whose output is the answer. Empty if there are none.
         """
         answering = [step for step in steps if step.done and step.output == answer]
         if not answering:
@@ -256,6 +258,7 @@ class Debugger(StepPanel):
         return replies
 
     def _render_subgraph(self) -> Html:
+        """Render the subgraph panel, which is made when it is first shown."""
         if self.subgraph_panel is None:
             self.subgraph_panel = SubgraphPanel(self.session, outer=self)
         return self.render_child("graph")
@@ -276,10 +279,10 @@ class Debugger(StepPanel):
         )
 
     def _render_compared_runs(self) -> Html:
-        """Render the run beside its latest fork; without forks, before and after the latest edit.
+        """Render the run beside its latest fork, else before and after the latest edit.
 
-        A fork that is still executed, or a run without an edit, is a text instead. If steps are
-        stale after the edit, a remark says so.
+        Without forks and edits, and for a fork that is still executed, it is a text. A remark says
+        if steps are stale after the edit.
         """
         now = ComparedRun("now", self.session.run_state())
         if self.forks:
@@ -308,9 +311,10 @@ class Debugger(StepPanel):
     # Events
 
     def do_choose(self, event: Event) -> None:
-        """Show a step. Raises SettingError if the system has no such agent.
+        """Show the step of the event's ``arg``, a key or an agent's name, in the view "step".
 
-        The view "step" is opened, and the debugger stays at this step when the run goes on.
+        The debugger stays at this step when the run goes on. Raises SettingError if the system has
+        no such agent.
         """
         key = self._checked_key(event)
         self.follows_latest_step = False
@@ -326,15 +330,17 @@ class Debugger(StepPanel):
         self.selected_view = name
 
     def do_role(self, event: Event) -> None:
+        """Show only the steps of the role in the event's ``arg``; all for another name."""
         role = str(event["arg"])
         self.selected_role = ""
         if role in self.run.system.roles:
             self.selected_role = role
 
     def do_stop(self, event: Event) -> None:
-        """Set a breakpoint after an agent. If there is one after the step or its agent, remove it.
+        """Set a breakpoint after the agent of the event's ``arg``, or remove it.
 
-        Raises SettingError if the system has no such agent.
+        ``arg`` is a step's key or an agent's name. Breakpoints of the step and of its agent are
+        both removed. Raises SettingError if the system has no such agent.
         """
         key = self._checked_key(event)
         agent = agent_of_key(key)
@@ -346,20 +352,27 @@ class Debugger(StepPanel):
             breakpoints.difference_update(stops)
 
     def do_step(self, event: Event) -> None:
+        """Submit one more step, and follow it. Raises SettingError if the run has ended."""
         self._check_not_ended()
         self._follow_latest_step()
         self.session.step()
 
     def do_go(self, event: Event) -> None:
+        """Submit an execution to the next breakpoint or the end, and follow it.
+
+        Raises SettingError if the run has ended.
+        """
         self._check_not_ended()
         self._follow_latest_step()
         self.session.go()
 
     def do_back(self, event: Event) -> None:
+        """Submit going back by one step, and show the latest step then."""
         self._follow_latest_step()
         self.session.back()
 
     def do_start(self, event: Event) -> None:
+        """Submit going back to the start of the run."""
         self._follow_latest_step()
         self.session.go(0)
 
@@ -375,11 +388,19 @@ class Debugger(StepPanel):
         self.selected_view = "step"
 
     def do_profile(self, event: Event) -> None:
+        """Execute a fork under the profile in the event's ``arg``, and compare both runs.
+
+        Raises SettingError for another name.
+        """
         name = argument_of(event)
         settings = self.run.system.settings.of_profile(name)
         self.run_fork(f"under profile {name}", settings=settings)
 
     def do_model(self, event: Event) -> None:
+        """Execute a fork with the model that was typed for all agents, and compare it with the run.
+
+        Raises SettingError for a text that looks like a key, and UnknownModelError.
+        """
         name = read_name(event, "model")
         model = open_model(name)
         self.run_fork(f"with model {name}", models=model)
@@ -444,7 +465,10 @@ class Debugger(StepPanel):
         self._run_beside(name, fork)
 
     def _run_beside(self, name: str, run: Run) -> None:
-        """Execute another run in its own session, and open the view "Compare" on both."""
+        """Execute another run in its own session, and open the view "Compare" with both.
+
+        It is added to ``forks``; the debugger is drawn again when its session changes.
+        """
         session = session_of(run)
         self.subscribe_to(session)
         self.forks.append(Fork(name, session))
@@ -471,7 +495,7 @@ class ComparisonPanel(Live):
     def _compared_runs(self) -> list[ComparedRun]:
         """Return both runs with their names and present states, in order.
 
-        That of a run is read from its session, if it has one.
+        The state of a run that has a session is that of the session, which knows stale steps.
         """
         compared = []
         for name, run in zip(self.names, self.runs, strict=True):

@@ -9,10 +9,11 @@ from kgwb.systems import resolve_system
 
 
 def find_able_system(run: Run) -> str:
-    """Return the name of the system that can answer what a run could not express.
+    """Return the name of the system that can answer what a run could not express; "" for none.
 
-    Returns "" if the run has another answer or none, if its system names no other one, if its model
-    is ``rules``, which other systems cannot use, or if it is a replay, which has no graph to ask.
+    "" unless the answer has no values and says CANNOT_EXPRESS, if the run's system names no other
+    one, if a model is ``rules``, which other systems cannot use, or if it is a replay, which has no
+    graph to ask.
     """
     answer = run.answer
     if answer is None or run.unrecorded_graph is None:
@@ -24,10 +25,10 @@ def find_able_system(run: Run) -> str:
 
 
 def hand_over(run: Run) -> Run:
-    """Return a run of the same question in the system that can express it, not executed yet.
+    """Return a run of the same question in the system of ``find_able_system``, not executed yet.
 
     It has the graph, the models, and those of the settings and prompts that the other system knows.
-    Raises SettingError if there is no such system.
+    Raises SettingError if there is no such system, or no graph.
     """
     name = find_able_system(run)
     graph = run.unrecorded_graph

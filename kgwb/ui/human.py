@@ -95,14 +95,15 @@ class Person(Part):
             session.run.listeners.append(self._on_step)
 
     def _on_step(self, event: str, step: Step) -> None:
+        """Remember a step that has begun, so that its request can be matched with it."""
         self.started_steps[step.key] = step
 
     def _listen(self) -> list[PendingRequest]:
-        """Listen to the human models if the session executes a task, else stop listening.
+        """Return the requests of this run that wait for a person's reply, the oldest first.
 
-        A model calls ``redraw`` when its requests change, as long as this part listens. Returns
-        the requests of this run that wait for a reply, oldest first; those of other runs that the
-        person plays in are left out.
+        While the session executes a task, this part listens to the human models, which call
+        ``redraw`` when their requests change; otherwise it stops listening, and returns [].
+        Requests of other runs that the person plays in are left out.
         """
         if not self.session.current_task:
             for human in self.humans:
@@ -120,9 +121,9 @@ class Person(Part):
     # The request
 
     def view(self) -> Html:
-        """Render the oldest request, or that no reply is needed.
+        """Render the oldest request that waits for a reply, else that no reply is needed.
 
-        Nothing is rendered if no person plays in the run.
+        Nothing is rendered if no agent of the run is played by a person.
         """
         waiting = self._listen()
         if waiting:
@@ -193,9 +194,9 @@ class Person(Part):
         return steps[0]
 
     def _begin_form(self, pending: PendingRequest, attempts: Sequence[Attempt]) -> None:
-        """Show the form of another request, with the reply of the attempt before, if there is one.
+        """Show the form of another request, filled with the reply of the latest attempt.
 
-        Without one it is filled with defaults. A reply that is no JSON is left out.
+        Without an attempt, or if that reply is not JSON, it is filled with defaults.
         """
         self.shown_request = pending
         self.is_json = False
@@ -276,11 +277,10 @@ class Person(Part):
         return rows
 
     def _read_form(self, event: Event) -> dict[str, str]:
-        """Keep and return the values of the event's form, with those of the picked option.
+        """Return the values of the event's form, and keep them for the next drawing.
 
-        An option fills the fields that have the names of its parts; "none of these" fills them with
-        0 and empty texts. Without an option in the form the first one is picked. Requests without
-        options have the values of the form alone.
+        For a request with options, the picked option, the first by default, fills the fields that
+        have the names of its parts; "none of these" fills them with 0 and empty texts.
         """
         values = dict(form_of(event))
         options = self._numbered_options()
@@ -299,10 +299,11 @@ class Person(Part):
     # Without a request
 
     def _render_idle(self) -> Html:
-        """Render that no reply is needed, and after a reply the form that asks a model the same.
+        """Render that no reply is needed now, or why the latest execution failed.
 
-        With it come the comparison with the model's reply, the progress and the failure of asking
-        it. If the last execution ended because no reply was valid, that is rendered instead.
+        After a reply there is a form that asks a model the same, with the progress, the failure and
+        the result of that. If the last execution ended because no reply was valid, only that is
+        said.
         """
         rejected = self._find_rejected_step()
         if rejected is not None:
@@ -401,7 +402,10 @@ class Person(Part):
     do_less = do_more
 
     def do_json(self, event: Event) -> None:
-        """Switch between the form and JSON, and keep the reply. Raises OverrideError if it cannot."""
+        """Switch the form between fields and JSON; what was typed is kept.
+
+        Raises OverrideError if what was typed cannot be read. Nothing happens without a request.
+        """
         if self.shown_request is None:
             return
         values = self._read_form(event)
@@ -410,7 +414,7 @@ class Person(Part):
         self._fill_form(self.shown_request.request, data)
 
     def do_beside(self, event: Event) -> None:
-        """Submit a fork in which a model plays the person's latest step, and show both replies.
+        """Submit a fork in which the typed model plays the person's latest step; show both.
 
         Nothing happens if the person has not played yet. An empty text is the model "rules". Raises
         SettingError for a text that looks like a key, and what opening the model raises.
@@ -421,6 +425,7 @@ class Person(Part):
         model = open_model(read_name(event, "model") or "rules")
 
         def compare() -> None:
+            """Keep the comparison of the model's reply with the person's."""
             self.model_comparison = self._compare_with(model, played)
 
         task = f"asking {model.name} to play {display_name(played.agent)}"
@@ -441,6 +446,7 @@ class Person(Part):
         return h.div("ab", reply_of_person, reply_of_model)
 
     def do_cancel(self, event: Event) -> None:
+        """Cancel the execution that waits for the reply."""
         self.session.cancel()
 
 
@@ -460,6 +466,7 @@ def _context_values(request: ChatRequest) -> list[tuple[str, str]]:
 
 
 def _is_numbered(row: Any) -> bool:
+    """Return whether a value is an object with the field "number"."""
     return isinstance(row, dict) and "number" in row
 
 

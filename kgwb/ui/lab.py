@@ -147,13 +147,13 @@ class PromptLab(Live):
         workers: int = 4,
         **options: Any,
     ) -> PromptLab:
-        """Ask a workbench the questions of a file, and open the lab with the results.
+        """Ask a workbench the questions of a file, and return a lab with the results.
 
-        ``folder`` is the results folder; what it has of these questions is not asked again. It blocks
-        until all questions are asked, or the first ``limit`` of them. With ``ladder`` the agent that
-        lost each answer is found, which asks several times more. ``options`` are those of the lab.
-        Raises InputError if the file cannot be used, if the folder holds results of another setup,
-        or if the system has no ladder.
+        ``folder`` is the results folder; questions that it has are not asked again. It blocks until
+        the first ``limit`` questions, or all, are asked. With ``ladder`` the agent that lost each
+        answer is found, which asks several times more. ``options`` are those of the lab. Raises
+        InputError if the file cannot be used, if the folder holds results of another setup, or if
+        the system has no ladder.
         """
         all_questions = load_questions(questions)
         asked = add_gold_answers(all_questions[:limit], workbench.kg)
@@ -176,14 +176,16 @@ class PromptLab(Live):
         return next(iter(self.prompt_texts), "")
 
     def children(self) -> Mapping[str, Part]:
+        """Return the open debugger under "debugger"; {} without one."""
         if self.debugger is None:
             return {}
         return {"debugger": self.debugger}
 
     def _load_report(self) -> None:
-        """Read the retries again, and compare them with the first results.
+        """Read the results and retries of the folders again, and compare them.
 
-        The comparison takes long, and is made here so that no view has to wait for it.
+        This takes long, and is done here so that no view has to wait for it. The comparison is in
+        ``report``.
         """
         report = Report(self.lab.earlier_results.folder, *self.result_folders)
         _ = report.comparisons
@@ -281,9 +283,9 @@ class PromptLab(Live):
     # The retry
 
     def _edited_prompt(self, name: str) -> str:
-        """Return the text of a prompt with the template that was typed, if any was.
+        """Return the text of a prompt with the template that was typed in place of its own.
 
-        A template that was not changed leaves the text exactly as it was.
+        If nothing was typed, or the same, it is exactly the text that was sent.
         """
         sent = self.prompt_texts[name]
         _header, template = split_prompt(sent)
@@ -301,7 +303,7 @@ class PromptLab(Live):
         return edited
 
     def _read_form(self, event: Event) -> Retry:
-        """Keep what was typed, and return what it asks for.
+        """Keep what was typed into the form, and return the retry that it asks for.
 
         Raises InputError for options that are not valid, or if nothing differs from the results,
         and PromptError for a prompt that its agent cannot use.
@@ -346,9 +348,9 @@ class PromptLab(Live):
         return Budget(limits, self.prices)
 
     def _submit_estimate(self, retry: Retry) -> None:
-        """Estimate the cost of a retry on the worker's thread, from what is recorded.
+        """Submit an estimate of a retry's cost from what is recorded; no model is asked.
 
-        No model is asked. The text of the estimate is then in ``estimate_text``.
+        Its text is then in ``estimate_text``.
         """
 
         def estimate() -> None:
@@ -361,9 +363,9 @@ class PromptLab(Live):
         self.worker.submit("estimating the cost", estimate)
 
     def _submit_retry(self, retry: Retry, budget: Budget) -> None:
-        """Ask the questions on the worker's thread.
+        """Submit a retry, which asks the questions on the worker's thread.
 
-        The folder depends on setup and prompts, so the same retry continues in it.
+        Its folder is named by setup and prompts, so that the same retry continues there.
         """
         names = [_short_name(name) for name in self._edited_prompts()]
         changes = ", ".join(names) or "prompts"
@@ -412,7 +414,7 @@ class PromptLab(Live):
             )
 
     def _show_folder(self, folder: Path) -> None:
-        """Load the report with the results of a folder, which is the latest one then."""
+        """Make a results folder the latest one of the report, and load the report again."""
         if folder in self.result_folders:
             self.result_folders.remove(folder)
         self.result_folders.append(folder)
@@ -426,7 +428,7 @@ class PromptLab(Live):
         self._take_edited_prompts()
 
     def _take_edited_prompts(self) -> None:
-        """Make drafts of the prompts that were edited in the debugger since this was last done."""
+        """Make drafts of the prompts that were edited in the debugger since the last call."""
         if self.debugger is None:
             return
         texts = dict(self.debugger.run.prompts.texts)
@@ -444,10 +446,11 @@ class PromptLab(Live):
     # Events
 
     def do_start(self, event: Event) -> None:
-        """Show an earlier retry, and take its prompts into the editor.
+        """Show an earlier retry, and take its prompts into the editor as drafts.
 
-        The event's ``arg`` is the name of its folder. Prompts that no saved run of it used stay as
-        they were measured first. Nothing happens if there is no such retry.
+        The event's ``arg`` is the name of its folder; nothing happens if there is no such retry.
+        Prompts that no saved run of it used are those that were measured first. Other drafts are
+        dropped. The report is loaded on the worker's thread.
         """
         folders = [
             retry.folder for retry in self._retries if retry.folder.name == argument_of(event)
@@ -480,27 +483,34 @@ class PromptLab(Live):
         return f"kept {changed}; Workbench(..., prompts={self.kept_folder!r}) uses it"
 
     def do_undo(self, event: Event) -> str:
-        """Take back the latest change of the folder in which prompts are kept."""
+        """Take back the latest change of the folder in which prompts are kept.
+
+        Returns a message with its note and the prompts.
+        """
         history = PromptHistory(self.kept_folder)
         change = history.undo()
         changed = ", ".join(change.after)
         return f"{change.note}: {changed}"
 
     def do_prompt(self, event: Event) -> None:
+        """Select the prompt that the event's ``arg`` names; nothing happens for another name."""
         name = argument_of(event)
         if name in self.prompt_texts:
             self.selected_prompt = name
 
     def do_draft(self, event: Event) -> None:
+        """Keep what is being typed as the draft of the selected prompt."""
         self.template_drafts[self.selected_prompt] = typed_text(event["value"])
 
     def do_estimate(self, event: Event) -> None:
+        """Submit an estimate of the cost of what was typed. Raises what ``_read_form`` does."""
         self._submit_estimate(self._read_form(event))
 
     def do_again(self, event: Event) -> None:
-        """Submit an estimate of the cost, and then the retry.
+        """Submit an estimate of the cost, and then the retry, with what was typed.
 
-        Everything that was typed is checked before: if it is not valid, nothing is submitted.
+        Everything that was typed is checked first: if something is not valid, the error is raised
+        and nothing is submitted.
         """
         retry = self._read_form(event)
         budget = self._typed_budget()
@@ -508,14 +518,15 @@ class PromptLab(Live):
         self._submit_retry(retry, budget)
 
     def do_cancel(self, event: Event) -> None:
+        """Cancel the estimate or the retry at the next question."""
         self.worker.cancel()
 
     def do_open(self, event: Event) -> None:
-        """Open a question of the report in the debugger, at the agent that decided otherwise.
+        """Open a question of the report in a debugger, at the agent that decided otherwise.
 
-        The event's ``arg`` is "NUMBER AGENT<tab>QUESTION", with the number of the results. Raises
-        InputError if the question's run was not kept. Without an agent it is opened at the step that
-        the ladder blames.
+        The event's ``arg`` is "NUMBER AGENT<tab>QUESTION": the position of the results, the agent,
+        and the question's id. Without an agent it is opened at the step that the ladder blames.
+        Raises InputError if the question's run was not saved.
         """
         place, _, question = argument_of(event).partition("\t")
         number, _, agent = place.partition(" ")
@@ -540,7 +551,10 @@ class PromptLab(Live):
 
 
 def _position_of(results: LoadedResults, all_results: Sequence[LoadedResults]) -> int:
-    """Return the position of results, by identity: those of two folders may be equal."""
+    """Return the position of these very results; equal ones of another folder do not count.
+
+    Raises ValueError if they are not there.
+    """
     for position, other in enumerate(all_results):
         if other is results:
             return position

@@ -20,10 +20,10 @@ NOT_BLAMED = "no agent is known (kgwb bench --ladder finds it)"
 
 
 def render_lost_questions(results: LoadedResults, *, has_links: bool) -> Html:
-    """Render the lost questions by the agent that is blamed, each kind of question together.
+    """Render the lost questions in a section for each blamed agent, sorted by kind in it.
 
     Agents that lost most come first. With ``has_links`` a click on a question opens it in the
-    debugger. Returns nothing if no question was lost.
+    debugger. Nothing is rendered if no question was lost.
     """
     groups: dict[str, list[BenchRow]] = {}
     for id_, row in results.rows.items():
@@ -35,6 +35,7 @@ def render_lost_questions(results: LoadedResults, *, has_links: bool) -> Html:
         return Html()
 
     def rank(agent: str) -> tuple[int, str]:
+        """Return the sort key of an agent: most lost questions first, then by name."""
         return -len(groups[agent]), agent
 
     parts = []
@@ -77,9 +78,11 @@ def _render_question(id_: str, titles: Mapping[str, str], *, has_links: bool) ->
 
 
 def render_lucky_questions(results: LoadedResults, *, has_links: bool) -> Html:
-    """Render a folded table of the questions that are right by luck, with their rates.
+    """Render a collapsed table of the questions that are right by luck, with their rates.
 
-    With ``has_links`` a click opens the first ask in the debugger. Returns nothing if there are none.
+    A question is right by luck if it was asked several times, and some answers were right and
+    others were not. Those most often right come first. With ``has_links`` a click opens the first
+    run in the debugger. Nothing is rendered if there are none.
     """
     lucky = {id_: rate for id_, rate in find_pass_rates(results).items() if rate.is_luck}
     if not lucky:
@@ -107,7 +110,10 @@ def _kind_of(row: BenchRow) -> str:
 
 
 def render_retries(retries: Sequence[PastRetry]) -> Html:
-    """Render the earlier retries, folded, each with a button that starts from it."""
+    """Render a collapsed table of earlier retries, each with a button to start from it.
+
+    Nothing is rendered if there are none.
+    """
     rows = []
     for retry in retries:
         start = h.button(
@@ -128,7 +134,7 @@ def render_retries(retries: Sequence[PastRetry]) -> Html:
 def render_keep_form(folders: Sequence[Path], kept_folder: str) -> Html:
     """Render the form that keeps the prompts of one of these retries; nothing without any.
 
-    Below it, folded, is the history of the folder in which they are kept.
+    Below it, collapsed, is the history of ``kept_folder``, the folder in which they are kept.
     """
     if not folders:
         return Html()

@@ -75,10 +75,7 @@ class Part:
         return {}
 
     def find_component(self, scope: str) -> Part | None:
-        """Return the part of a scope at any depth below this one; None if there is none.
-
-        The first one found, depth first, is returned.
-        """
+        """Return the part named ``scope`` at any depth below this one, depth first; else None."""
         for name, child in self.children().items():
             if name == scope:
                 return child
@@ -167,9 +164,9 @@ class Live(Part, anywidget.AnyWidget):
     def update(self, event: Event) -> None:
         """Handle an event of the page, and draw the state after it.
 
-        An error is shown in the widget, since a callback has no other place for it. If the event
-        submitted a task, the task's worker draws the widget soon. What is no dictionary is ignored.
-        The part that the event's "scope" names handles it, or the widget itself.
+        The part that the event's "scope" names handles it, or the widget itself. An error is shown
+        in the widget, since a callback has no other place for it. If the event submitted a task,
+        the worker draws the widget soon, and it is not drawn here. Anything but a dict is ignored.
         """
         if not isinstance(event, dict):
             return
@@ -207,10 +204,12 @@ class Live(Part, anywidget.AnyWidget):
             self.event_error = exc
 
     def do_shown(self, event: Event) -> None:
+        """Note that a page displays the widget; the event has the id of the display."""
         display = str(event.get("display"))
         self._displays = {*self._displays, display} - {""}
 
     def do_gone(self, event: Event) -> None:
+        """Note that a page does not display the widget any more; undisplayed it is not drawn."""
         display = str(event.get("display"))
         self._displays = self._displays - {display}
 

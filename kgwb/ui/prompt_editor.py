@@ -52,10 +52,10 @@ class PromptEditor:
         """Increased whenever the text area must take over the draft."""
 
     def prompt_name(self, key: str) -> str:
-        """Return the name of a step's prompt.
+        """Return the name of the prompt to edit for a step's key or an agent.
 
         It is the prompt that the step used last, now or before an edit; else one that another step
-        of the agent used; else the one that the step will use; else "SYSTEM/AGENT".
+        of the agent used; else that of the request that the step would send; else "SYSTEM/AGENT".
         """
         agent = agent_of_key(key)
         versions = self._versions_of(key)
@@ -85,11 +85,10 @@ class PromptEditor:
         return versions
 
     def edited_prompt(self, key: str, event: Event) -> EditedPrompt:
-        """Return a step's prompt with the template in the event's form, else with its draft.
+        """Return a step's prompt with the template of the event's form, else with its draft.
 
-        The header is that of the text that the run uses. Without form and draft it is this text.
-
-        Raises PromptError if there is no such prompt.
+        Without both it is the text that the run uses, which the header always comes from. Raises
+        PromptError if there is no such prompt.
         """
         name = self.prompt_name(key)
         text = self.run.prompts.text(name)
@@ -108,10 +107,10 @@ class PromptEditor:
         self.drafts.pop(key, None)
 
     def revert(self, key: str) -> None:
-        """Replace the draft by the template of the prompt's file.
+        """Put the template of the prompt's file into the editor.
 
-        There is no draft if the run uses the text of the file. Raises PromptError if the file
-        cannot be read.
+        It is a draft if the run uses another text; otherwise the draft is dropped. Raises
+        PromptError if the file cannot be read.
         """
         name = self.prompt_name(key)
         file_text = self._file_text(name)
@@ -202,8 +201,8 @@ class PromptEditor:
     def frozen_messages(self, key: str, step: Step | None) -> str | None:
         """Return the draft of a step's messages, else those of its first model call as text.
 
-        Returns None for a step that made no model call. Roles that cannot be sent again are those
-        under which the messages will be sent.
+        Returns None for a step that made no model call. Roles that cannot be sent again are
+        replaced as ``recorded_messages`` does.
         """
         if step is None or not model_calls_of(step):
             return None

@@ -81,6 +81,7 @@ def notebook_digest(notebook: Any) -> str:
 
 @cache
 def _shipped_digests() -> frozenset[str]:
+    """Return the digests of the notebooks that come with kgwb."""
     text = SHIPPED_NOTEBOOKS.read_text(encoding="utf-8")
     digests = json.loads(text)
     return frozenset(digests.values())

@@ -80,7 +80,7 @@ class Session(Worker):
         return tuple(self.steps.values())
 
     def steps_of(self, agent: str) -> tuple[Step, ...]:
-        """Return the steps of an agent; for a key, the step with this key."""
+        """Return the steps of an agent, also stale ones; for a step's key, only that step."""
         steps = []
         for step in self.all_steps:
             if agent in (step.agent, step.key):
@@ -112,9 +112,9 @@ class Session(Worker):
     def _step_states(self) -> dict[str, str]:
         """Return the state of each step that is stale, ahead, running or unfinished, by key.
 
-        Stale goes before the others. A step that has failed is left out; so is one that is done.
-        One that is not done is running while a task is executed, else unfinished. "ahead" are steps
-        that the latest execution has not reached.
+        The first that applies: "stale" after an edit; "ahead" if the latest execution has not
+        reached it; "running", or "unfinished" if no task is executed, if it is not done. Steps that
+        have failed or are done have no entry.
         """
         states = {}
         for key, step in self._steps.items():
@@ -133,11 +133,11 @@ class Session(Worker):
         return self.run_state().step_state(key)
 
     def peek(self, step: str, name: str = "", text: str = "") -> ChatRequest | None:
-        """Return the first request that a step or agent will send, without sending it.
+        """Return the first request that a step or agent would send, without sending it.
 
-        With ``name``, the prompt of that name has this text. The request is kept until the run
-        changes. Returns None, and raises, as ``Run.preview_request`` does. Without ``name``, the
-        prompts of the run are used.
+        With ``name``, the prompt of that name has this text; without, the prompts of the run are
+        used. The request is cached until the run changes. Returns None, and raises, as
+        ``Run.preview_request`` does.
         """
         preview = (step, name, text)
         if preview not in self._previews:
@@ -169,6 +169,7 @@ class Session(Worker):
         """
 
         def step() -> None:
+            """Execute one step, and more while the run has paused at a supervisor's end."""
             self.run.step()
             while self._paused_after_supervisor() and not self.cancelled:
                 self.run.step()
@@ -207,6 +208,7 @@ class Session(Worker):
         groups = group_by_supervisor(self.run.steps)
 
         def steps_by_end(supervisor: str | None) -> Iterator[Step]:
+            """Yield the steps below a supervisor in the order of their ends; None is the top."""
             for step in groups.get(supervisor, ()):
                 yield from steps_by_end(step.key)
                 yield step
@@ -267,6 +269,16 @@ class Session(Worker):
             self.run.edit_prompt(name, text)
         self.notify()
 
+    def edit_settings(self, **changes: Any) -> None:
+        """Change settings of this run. All steps become stale.
+
+        Raises SettingError if the run is busy, or for an unknown or impossible setting.
+        """
+        first_keys = [step.key for step in self.all_steps[:1]]
+        with self._edit(*first_keys):
+            self.run.edit_settings(**changes)
+        self.notify()
+
     def edit_messages(self, key: str, text: str) -> None:
         """Send other messages in the first model call of a step, which becomes stale.
 
@@ -279,10 +291,9 @@ class Session(Worker):
     def save_prompt(self, name: str, text: str, folder: str = "") -> str:
         """Write a prompt to its file, and use it in this run. Returns the path of the file.
 
-        The file is in ``folder``, if it is given; else it is where ``Prompts.save`` writes it. If the
-        text was not used before, the steps that used the prompt become stale.
-        Raises SettingError if the run is busy, and PromptError if the text is wrong or the file
-        cannot be written.
+        The file is in ``folder``, if given; else it is where ``Prompts.save`` writes it. If the run
+        used another text, the steps that used the prompt become stale. Raises SettingError if the
+        run is busy, and PromptError if the text is not a prompt or the file cannot be written.
         """
         self.require_idle()
         prompts = self.run.prompts
@@ -295,10 +306,11 @@ class Session(Worker):
         return str(path)
 
     def refresh(self, key: str) -> Future[None]:
-        """Submit an execution up to a step that makes the step's calls again.
+        """Submit an execution up to a step, in which the step's calls are made again.
 
-        If it does not get there, the recorded calls are used after all. Raises SettingError if the
-        run is busy, or has not reached the step.
+        If it fails or is cancelled before, the recorded calls are used after all. Returns a future
+        that is done when it has ended. Raises SettingError if the run is busy, or has not reached
+        the step.
         """
         with self._edit(key):
             self.run.refresh(key)
@@ -316,11 +328,11 @@ class Session(Worker):
 
     @contextmanager
     def _edit(self, *keys: str) -> Iterator[None]:
-        """Guard an edit of the steps with these keys.
+        """Run the code inside as an edit of the steps with these keys.
 
-        Afterwards the state before the edit is in ``history``, unless steps were stale already, and
-        the steps that follow are stale. If the edit raises, neither happens. Raises SettingError if
-        the run is busy.
+        Afterwards the state before the edit is added to ``history``, unless steps were stale
+        already, and the first edited step and those after it are stale. If the code raises, neither
+        happens. Raises SettingError if the run is busy.
         """
         with self._lock:
             self.require_idle()
@@ -374,9 +386,10 @@ class Session(Worker):
             )
 
     def notify(self) -> None:
-        """Take over new steps, and call every listener.
+        """Take over new steps of the run, and call every listener.
 
-        While code executes the run, this is repeated until the run has ended.
+        While code executes the run outside of this session, this is repeated until the run has
+        ended.
         """
         if self._has_new_steps:
             self._update_steps()
@@ -385,15 +398,15 @@ class Session(Worker):
             self.notify_soon()
 
     def _load_embeddings(self) -> None:
+        """Load the run's embeddings; a failure is left to the agent that needs them."""
         with suppress(EmbeddingError):  # the agent that needs them raises it again
             self.run.embeddings.load()
 
     def _submit_command(self, label: str, command: Work) -> Future[None]:
-        """Submit a command on the run, to be executed once the embeddings are loaded.
+        """Submit a command on the run, which is executed once the embeddings are loaded.
 
-        A command that was cancelled while it waited is not executed. Returns its future.
-
-        Raises SettingError if code executes the run.
+        A command that was cancelled while it waited is not executed. The steps are taken over at
+        its end. Returns a future that is done then. Raises SettingError if code executes the run.
         """
 
         def execute() -> None:
@@ -411,10 +424,10 @@ class Session(Worker):
         return self.submit(label, execute)
 
     def _wait_for_embeddings(self) -> None:
-        """Wait until the embeddings are loaded or the command is cancelled.
+        """Wait until the embeddings are loaded, or the command is cancelled.
 
-        Meanwhile the loading is shown as the current task. Returns at once in a replay. It looks
-        every NOTIFY_DELAY_S.
+        Meanwhile the loading is shown as the current task; every NOTIFY_DELAY_S it is looked
+        whether it has ended. Returns at once if none are loaded, as in a replay.
         """
         loader = self.embeddings_loader
         thread = loader.thread
@@ -425,9 +438,10 @@ class Session(Worker):
             thread.join(NOTIFY_DELAY_S)
 
     def _on_step(self, event: str, step: Step) -> None:
-        """Note that a step has begun or ended. The run calls this on its own threads.
+        """Note that a step has begun or ended, and notify the listeners soon.
 
-        Listeners are called soon. If the person has cancelled meanwhile, the run is cancelled.
+        The run calls this on its own threads. If the person has cancelled meanwhile, the run is
+        cancelled.
         """
         if self.cancelled and self.current_task:
             # The cancel came before the execution had begun, which did not see it.
@@ -436,10 +450,11 @@ class Session(Worker):
         self.notify_soon()
 
     def _update_steps(self) -> None:
-        """Take over the steps of the latest execution.
+        """Take over the steps of the latest execution into the session's own.
 
-        Steps that it did not reach stay, unless it has come to the end. They are all stale if a
-        step before them has another output now; else each stays as it was.
+        Steps that it did not reach stay, unless it has come to the end. They all become stale if a
+        step has another output than before; otherwise stale ones among them stay stale. If no
+        earlier step is left, answer and totals are kept as those of a complete state.
         """
         with self._lock:
             self._has_new_steps = False
@@ -464,6 +479,7 @@ class Session(Worker):
 
 
 def _run_label(key: str) -> str:
+    """Return the label of the task that runs up to a step or agent."""
     return f"running to {display_name(agent_of_key(key))}"
 
 

@@ -46,24 +46,30 @@ class StepPanel(StepView):
     # Running
 
     def do_run(self, event: Event) -> None:
+        """Submit an execution up to the end of the step that is shown."""
         self.selected_section = ""
         self.session.run_to(self.key)
 
     def do_anew(self, event: Event) -> None:
+        """Submit an execution up to the step that is shown, in which its calls are made again."""
         self.selected_section = ""
         self.session.refresh(self.key)
 
     def do_restore(self, event: Event) -> None:
+        """Remove the value that was put in for the step, and submit an execution up to the step."""
         self.session.restore(self.key)
 
     def do_cancel(self, event: Event) -> None:
+        """Cancel the question to the graph and the command on the run."""
         self.graph_worker.cancel()
         self.session.cancel()
 
     def do_section(self, event: Event) -> None:
+        """Show the section that the event's ``arg`` names."""
         self.selected_section = argument_of(event)
 
     def do_which(self, event: Event) -> None:
+        """Show the step of the event's ``arg``. Raises SettingError for no such agent."""
         self.requested_key = self._checked_key(event)
         self.selected_section = ""
 
@@ -73,17 +79,37 @@ class StepPanel(StepView):
         self.run.system.agent_spec(key)
         return key
 
+    def do_command(self, event: Event) -> str:
+        """Do what a form or a button of the system's views asks for, and run the step again.
+
+        The event's ``arg`` is the name of one of the system's commands. Returns what came of it.
+        Raises SettingError for an unknown command, for a run that can only be read, and while
+        something is executed, and what the command raises.
+        """
+        name = argument_of(event)
+        command = self.run.system.commands.get(name)
+        if command is None or self.run.read_only:
+            raise SettingError(
+                f"this run has no command {name!r}", hint="use a button of this cell"
+            )
+        self.session.require_idle()
+        result = command(self.run, form_of(event))
+        self.session.edit_settings(**result.settings)
+        self.session.go(self.key)
+        return result.message
+
     # The prompt
 
     def do_draft(self, event: Event) -> None:
+        """Keep what is being typed into the template as the draft of the step's prompt."""
         self.prompt_editor.keep_draft(self.key, event["value"])
 
     def do_try(self, event: Event) -> None:
-        """Use the edited prompt in this run, and run the step. A result put in by hand is removed.
+        """Use the edited prompt in this run, and submit an execution up to the step.
 
-        Of an agent without a prompt file, the edited messages are sent. Raises PromptError if the
-        agent cannot use the prompt. The run goes on up to the step. The draft is discarded. The reply
-        is shown below the buttons, so that what the person looks at stays where it is.
+        For an agent without a prompt file, the edited messages are sent. A result put in by hand is
+        removed, and the draft discarded. The reply is shown below the buttons, so that the person's
+        place in the page stays. Raises PromptError if the agent cannot use the prompt.
         """
         key = self.key
         step = self.step
@@ -105,9 +131,9 @@ class StepPanel(StepView):
         """Ask the first model call of the step again, as often as typed, with the typed messages.
 
         It is for a run that can only be read. Each of the typed models is asked, on the worker's
-        thread; the replies are shown below the form as they come. Raises
-        SettingError without a model or with another number, PromptError for messages without
-        roles, and UnknownModelError.
+        thread; the new replies are shown below the form at the end. Raises SettingError without a
+        model or with something else than a number, PromptError for messages without roles, and
+        UnknownModelError.
         """
         step = self._shown_step()
         results = self.results_of(step)
@@ -127,6 +153,7 @@ class StepPanel(StepView):
         self.prompt_editor.keep_draft(self.key, text)
 
         def ask() -> None:
+            """Ask the call again, and keep the replies. A cancel leaves the call on its thread."""
             ask_again = partial(self.run.ask_again, step.key, models, messages=messages)
             results.new_replies = run_in_thread(
                 partial(ask_again, times=int(times)), poll=self._stop_if_graph_cancelled
@@ -163,15 +190,17 @@ class StepPanel(StepView):
         )
 
         def work() -> None:
+            """Ask the call as often as typed, and keep the decisions."""
             state.sample = run_in_thread(ask, poll=self._stop_if_graph_cancelled)
 
         self.graph_worker.submit(f"asking: {state.cost}", work)
 
     def _read_sample_form(self, event: Event) -> tuple[SampleState, list[ChatModel]]:
-        """Keep what was typed with its cost, and return it with the models.
+        """Keep what was typed into the form of the sample; return its state and the models to ask.
 
-        Without a name the model is the agent's own. Raises SettingError for another number than 1 to
-        MAX_TIMES, or without a model, and UnknownModelError.
+        The state has the cost as a text. Without a typed name the model is the agent's own. Raises
+        SettingError for another number than 1 to MAX_TIMES, or without a model, and
+        UnknownModelError.
         """
         key = self.key
         state = self.sample_states.setdefault(key, SampleState())
@@ -226,6 +255,7 @@ class StepPanel(StepView):
         return f"saved to {path}; the next run uses it"
 
     def do_revert(self, event: Event) -> None:
+        """Put the template of the prompt's file into the editor. Raises PromptError without one."""
         self.prompt_editor.revert(self.key)
 
     # The output
@@ -233,8 +263,8 @@ class StepPanel(StepView):
     def do_take(self, event: Event) -> None:
         """Put in the output with the option that was clicked, and run up to the step.
 
-        Nothing is done if the step chose this option itself. Raises OverrideError for a position
-        that is no option.
+        The event's ``arg`` is the position of the option. Nothing is done if the step chose it
+        itself. Raises OverrideError for a position that is not one of an option.
         """
         step = self._shown_step()
         position = int(event["arg"])
@@ -243,9 +273,9 @@ class StepPanel(StepView):
             self.session.replace(self.key, value)
 
     def do_apply(self, event: Event) -> None:
-        """Put in the values of the form as the step's output. Raises OverrideError for wrong ones.
+        """Put in the values of the form as the step's output, and run up to the step.
 
-        They stay in the form then.
+        Raises OverrideError for wrong values; they stay in the form then.
         """
         step = self._keep_typed_form(event)
         results = self.results_of(step)
@@ -282,10 +312,10 @@ class StepPanel(StepView):
     # Questions to the graph
 
     def _ask_graph(self, question: str, ask: Callable[..., Any], *arguments: Any) -> None:
-        """Submit a question about the step's output, and keep the reply under the question's name.
+        """Submit a question to the graph, and keep the reply under the question's name.
 
         ``ask`` gets the graph and the arguments, and returns the reply. A cancel leaves the graph
-        working on a thread of its own. Raises InputError in a replay.
+        working on its thread. Raises InputError in a replay.
         """
         step = self._shown_step()
         graph = self.run.unrecorded_graph
@@ -296,6 +326,7 @@ class StepPanel(StepView):
             )
 
         def work() -> None:
+            """Ask the graph, and keep the reply with the step."""
             reply = run_in_thread(
                 partial(ask, graph, *arguments), poll=self._stop_if_graph_cancelled
             )
@@ -394,10 +425,10 @@ class StepPanel(StepView):
         self.session.replace(self.key, value)
 
     def _edited_query(self, event: Event) -> EditedQuery:
-        """Return the query that an event names, with the text typed in its place.
+        """Return the query that an event names by its number, with the text typed in its place.
 
-        A query is shown with prefixes and line breaks. If that text was not changed, the query
-        itself is returned. Prefixes that the page or the graph knows need not be declared.
+        A query is shown with prefixes and line breaks; if that text was not changed, the query
+        itself is returned. Prefixes that the page or the graph knows are declared in it.
         """
         number = int(event["arg"])
         step = self._shown_step()

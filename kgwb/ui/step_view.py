@@ -178,10 +178,10 @@ class StepView(Live):
     # The panel
 
     def render_panel(self) -> Html:
-        """Render the step with its tabs, and the section that is chosen or that fits.
+        """Render a step with its header and tabs, and the selected section.
 
-        ``step`` may not have been run. Notes and errors of the step stand above the section, and a
-        stale step has a button to run it again.
+        Notes and errors of the step stand above the section, and a stale step has a button to run
+        it again. The step need not have been run.
         """
         key = self.key
         step = self.step
@@ -206,12 +206,10 @@ class StepView(Live):
         )
 
     def sections(self, key: str, step: Step | None) -> list[TabOption]:
-        """Return the sections of a step as tabs.
+        """Return the sections of a step as tabs: result, inputs, prompt, attempts and form.
 
-        Agents that ask no model have no prompt and no attempts. Supervisors have no form, and
-        neither has a run that can only be read.
-        The sections are the result, the inputs, the prompt, the attempts, and the form. The number
-        of attempts is shown if there are several.
+        Agents that ask no model have no prompt and no attempts. Supervisors, and runs that can only
+        be read, have no form. The number of attempts is shown if there are several.
         """
         sections: list[TabOption] = [("result", "Result", ""), ("in", "Inputs", "")]
         if self._asks_model(key, step):
@@ -233,10 +231,10 @@ class StepView(Live):
         return kind in ("model", "person")
 
     def _section_to_show(self, key: str, step: Step | None, names: list[str]) -> str:
-        """Return the chosen section, if the step has it; else the one that fits the step's state.
+        """Return the section that the person selected, if the step has it; else a fitting one.
 
-        That is the result once there is one; before, the prompt, or the inputs without a model. Of
-        an agent that a person plays it is the inputs.
+        That is the result once there is one or an error; before, the prompt of an agent with a
+        model, else the inputs.
         """
         if self.selected_section in names:
             return self.selected_section
@@ -264,10 +262,9 @@ class StepView(Live):
     def _render_controls(self, step: Step | None) -> Html:
         """Render the buttons that run the step, ask its model again, undo an edit, and cancel.
 
-        Those that cannot be used now are disabled: all but cancelling while something is executed,
-        and asking again for a step without calls. Undoing is there only for a step that a person
-        overrode. In a debugger cancelling is only for questions to the graph.
-        A run that can only be read has none of them.
+        While something is executed all but cancelling are disabled, and asking again also for a
+        step without calls. Undoing is there only for a step whose output was put in. In a debugger,
+        cancelling is only for questions to the graph. A run that can only be read has no buttons.
         """
         if self.run.read_only:
             return Html()
@@ -327,11 +324,11 @@ class StepView(Live):
         return h.join(form, self._render_sample(key))
 
     def _render_reply(self, key: str, step: Step | None) -> Html:
-        """Render what came of trying a prompt: the result of the step, and the replies folded.
+        """Render what trying a prompt gave: the result of the step, and its replies collapsed.
 
         A step that failed has its notes in place of the result. While the run is executed, its task
-        is shown. Nothing is rendered if the prompt was not tried. Whenever this changes, it comes
-        into view.
+        is shown. Nothing is rendered if the prompt was not tried. The page scrolls to it whenever
+        it changes.
         """
         tries = self.tries[key]
         task = self.session.current_task
@@ -443,9 +440,10 @@ class StepView(Live):
         return things_of_refusal(output, self.run.question, steps, self.run.unrecorded_graph)
 
     def _context_of(self, step: Step) -> RenderContext:
-        """Return what is known where the step's output is rendered: names, steps, graph replies.
+        """Return the context for rendering a step's output: names, steps, the graph's replies.
 
-        A local graph is asked first why the output is empty, if it is, and if it was not asked.
+        If the output is an empty answer that was not explained yet, a local graph is first asked
+        why.
         """
         results = self.results_of(step)
         graph = self.run.unrecorded_graph

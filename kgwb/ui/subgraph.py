@@ -78,11 +78,11 @@ class SubgraphPanel(Live):
     # The subgraph
 
     def _update_subgraph(self) -> None:
-        """Build the subgraph again if the outputs of the run have changed.
+        """Build the subgraph again if the outputs of the run have changed since it was last built.
 
-        If it is another one then, it replaces the old one with all expanded nodes, the first
-        answer is highlighted, and no node is selected. If the run is done and its graph is local,
-        neighbours are added.
+        If it is another one, it replaces the old one and its expanded nodes; the first answer is
+        highlighted, and no node is selected. If the run is done and its graph is local, neighbours
+        are added.
         """
         with self._update_lock:
             run = self.run
@@ -105,11 +105,10 @@ class SubgraphPanel(Live):
                 self._add_neighbours(graph)
 
     def _add_neighbours(self, graph: Graph) -> None:
-        """Add the triples around the linked vertices and unknowns of a small subgraph.
+        """Add at most NEIGHBOUR_TRIPLES triples around each linked vertex and unknown with an IRI.
 
-        The graph is asked at once, so it must be a local one. A subgraph of more than
-        MAX_EXPANDED_NODES nodes stays as it is. Each of these vertices gets at most
-        NEIGHBOUR_TRIPLES triples; where the graph fails, none.
+        The graph is queried here and now, so it must be a local one. A subgraph of more than
+        MAX_EXPANDED_NODES nodes stays as it is. A vertex at which the graph fails gets none.
         """
         nodes = self.subgraph.nodes
         if len(nodes) > MAX_EXPANDED_NODES:
@@ -154,6 +153,7 @@ class SubgraphPanel(Live):
             subgraph=self._render_subgraph(view),
             legend=picture.render_legend(self.subgraph, answer),
             unsupported_answer=unsupported_answer,
+            has_texts=answer is not None and bool(answer.texts),
             selected_node=self._render_selected_node(),
         )
 
@@ -269,16 +269,18 @@ class SubgraphPanel(Live):
     # Events
 
     def do_drawn(self, event: Event) -> None:
+        """Select the view that the event's ``arg`` names: "picture", "graph" or "table"."""
         self.selected_view = argument_of(event)
 
     def do_lit(self, event: Event) -> None:
+        """Highlight the support of the answer at the position in the event's ``arg``."""
         self.highlighted_number = int(event["arg"])
 
     def do_node(self, event: Event) -> None:
-        """Select a node, and ask the graph for its description if it has an IRI.
+        """Select the node whose position is the event's ``arg``, and ask the graph to describe it.
 
-        If the node is an answer, its support is highlighted. In a replay no description is asked
-        for.
+        If the node is an answer, its support is highlighted. Nothing is asked in a replay, for a
+        node without an IRI, or again.
         """
         number = int(event["arg"])
         self.selected_number = number
@@ -296,22 +298,21 @@ class SubgraphPanel(Live):
             self._submit_description(graph, number, node.term)
 
     def _submit_description(self, graph: Graph, number: int, iri: URIRef) -> None:
-        """Ask the graph to describe an IRI, and keep the reply as that of a node of this subgraph.
+        """Submit a question for types and description of an IRI; the reply is kept for the node.
 
         An error is in ``worker.failure``.
         """
         descriptions = self.descriptions  # another subgraph, whose numbers differ, has its own
 
         def describe() -> None:
+            """Ask the graph, and keep the description under the node's number."""
             described = describe_vertices(graph, [iri])
             descriptions[number] = described[iri]
 
         self.worker.submit("asking the graph", describe)
 
     def do_expand(self, event: Event) -> None:
-        """Add the triples around the selected node.
-
-        The graph is asked on the worker's thread.
+        """Submit the expansion of the selected node: the triples around it are added.
 
         Raises SettingError if no node is selected, or in a replay.
         """
@@ -338,6 +339,7 @@ class SubgraphPanel(Live):
 
 
 def _tab_label(answer: Value) -> str:
+    """Return the label of an answer in one line, cut at MAX_TAB_CHARS."""
     return fit_width(single_line(answer.label), MAX_TAB_CHARS)
 
 

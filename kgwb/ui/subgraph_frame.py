@@ -57,10 +57,10 @@ def frame_page() -> str:
 
 
 def to_vis_network(subgraph: Subgraph) -> dict[str, Any]:
-    """Return the nodes and edges of a subgraph as data for vis-network.
+    """Return a subgraph as data for vis-network: lists of "nodes" and "edges".
 
     The id of a node or edge is its position in the subgraph. Nodes are placed as in the picture.
-    Ellipses are unknowns.
+    Unknowns are ellipses, all others boxes.
     """
     network = Network(directed=True)
     layout = compute_layout(subgraph)
@@ -98,9 +98,9 @@ def _tooltip(item: Node | Edge) -> str:
 
 
 def _curve(curvature: float) -> dict[str, Any] | bool:
-    """Return how vis-network bends an edge: clockwise or not, by the sign of the curvature.
+    """Return vis-network's setting for how an edge bends; False for a straight one.
 
-    False for a straight one.
+    The sign of the curvature decides the side.
     """
     if not curvature:
         return False

@@ -76,11 +76,10 @@ class Worker:
     def submit(self, label: str, work: Work) -> Future[None]:
         """Execute work on the worker's thread: now, or after the tasks submitted before.
 
-        Returns a future that is done when the work has ended. If an earlier task fails or is
-        cancelled, the work is dropped and the future is done, too. An error of the work is not in
-        the future but in ``failure``.
-
-        Raises RuntimeError if the process can start no more threads.
+        Returns a future that is done, with the result None, when the work has ended. An error of
+        the work is not in the future but in ``failure``. If an earlier task fails or is cancelled,
+        the work is dropped, and the future is done, too. Raises RuntimeError if the process can
+        start no more threads.
         """
         task = Task(label, work, Future())
         # An interrupt in the middle of this would leave the worker busy forever.
@@ -141,9 +140,9 @@ class Worker:
                 task.future.set_result(None)
 
     def _take_next_task(self) -> Task | None:
-        """Make the first task of the queue the current one; return None if the queue is empty.
+        """Take the first task out of the queue and make it the current one.
 
-        The worker is idle then.
+        Returns None if the queue is empty; the worker is idle then.
         """
         if not self._queue:
             self.current_task = ""
@@ -153,6 +152,7 @@ class Worker:
         return task
 
     def _clear_queue(self) -> None:
+        """Drop all tasks of the queue, and set their futures done."""
         while self._queue:
             self._queue.popleft().future.set_result(None)
 
@@ -171,10 +171,10 @@ class Worker:
             raise SettingError(f"busy: {self.current_task}", hint="wait for it, or cancel it")
 
     def notify(self) -> None:
-        """Call every listener now, those with priority first.
+        """Call every listener now, on this thread, those with priority first.
 
-        The others wait PRIORITY_DELAY_S, in seconds, for those with priority. A notification that
-        was due soon is dropped.
+        The others are called PRIORITY_DELAY_S later. A pending notification of ``notify_soon`` is
+        dropped.
         """
         with self._lock:
             if self._timer is not None:
@@ -190,7 +190,10 @@ class Worker:
             listener()
 
     def notify_soon(self) -> None:
-        """Call every listener in NOTIFY_DELAY_S, on a thread, once for all changes until then."""
+        """Call every listener after NOTIFY_DELAY_S, on another thread.
+
+        Changes until then are covered by the same notification.
+        """
         with self._lock:
             if self._timer is None:
                 self._timer = threading.Timer(NOTIFY_DELAY_S, self.notify)
@@ -214,7 +217,7 @@ class Worker:
             self._priority_count = 0
 
     def prioritize(self, *listeners: Listener) -> None:
-        """Call these listeners before the others, since the person looks at what they draw.
+        """Let ``notify`` call these listeners first, since the person looks at what they draw.
 
         Those that had priority before lose it. A listener that is not subscribed is ignored.
         """

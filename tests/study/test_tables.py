@@ -12,15 +12,18 @@ import pytest
 from engines import leave_out
 
 from kgwb.bench import Report
+from kgwb.bench.figures import LoadedResults
 from kgwb.bench.statistics import holm_adjusted
 from kgwb.cli import main
 from kgwb.errors import InputError
+from kgwb.study.error_analysis import add_coding, draw_sample
 from kgwb.study.tables import (
     FORMATS,
     Cell,
     PaperTable,
     escape_latex,
     format_table,
+    make_error_table,
     make_table,
 )
 
@@ -127,6 +130,11 @@ def test_latex_compiles(measured: list[Path]) -> None:
     if not shutil.which("pdflatex"):
         leave_out("no pdflatex: install the Debian package texlive-latex-recommended")
     tables = [TABLE]
+    results = LoadedResults.read(measured[1])
+    results = results.with_rows([{**row, "f1": 0.0} for row in results.rows.values()])
+    sample = draw_sample(results, 3, categories=["90 % & more_"])
+    add_coding(results, sample, "ann", sample.ids[0], "90 % & more_")
+    tables.append(make_error_table(results))
     for name in ("quality", "cost"):
         tables.append(make_table(name, Report(*measured).results))
     body = "\n".join(format_table(table, "latex") for table in tables)

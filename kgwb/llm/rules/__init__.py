@@ -37,13 +37,12 @@ class RulesModel(ChatModel):
     def complete(
         self, request: ChatRequest, kg: Graph | None, cancel: threading.Event
     ) -> ChatReply:
-        """Return the reply of the system's rule for this prompt, as JSON text.
+        """Return the reply of the rule for this prompt, as JSON text, without any model.
 
-        The rule takes by name what it needs of the prompt's variables, ``kg`` and ``embeddings``.
-        ``cancel`` is not used. The messages are not used. Raises KeyError for a parameter of the
-        rule that is none of these.
-
-        Raises ModelError if the system has no rule for the prompt, and what the rule raises.
+        The rule is a function of the system. It gets by name those of its parameters that are
+        variables of the prompt, ``kg`` or ``embeddings``. The messages and ``cancel`` are not used.
+        Raises ModelError if the system has no rule for the prompt, KeyError for another parameter
+        of the rule, and what the rule raises.
         """
         if request.rule is None:
             raise ModelError(

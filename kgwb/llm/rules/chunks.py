@@ -71,11 +71,11 @@ Chunks = list[Chunk]
 
 
 def split_into_chunks(words: Words, end: str) -> Chunks:
-    """Return the content words grouped between function words; a verb form is a chunk of its own.
+    """Return the content words of a part of a question, in chunks that function words separate.
 
-    ``end`` is what follows the words: END_OF_QUESTION or MENTIONED_NAME. Numbers are left out: a
-    year tells homonyms apart, and is not a relation. Every chunk has what stands before and after
-    it. Function words are left out.
+    A verb form is a chunk of its own. Function words and numbers are left out: a year tells
+    homonyms apart, and is not a relation. Each chunk knows what stood before and after it; after
+    the last one that is ``end``, END_OF_QUESTION or MENTIONED_NAME.
     """
     splitter = _Splitter()
     for word in words:
@@ -121,9 +121,9 @@ class _Splitter:
             self.open.words.append(word)
 
     def close_chunk(self, after: str) -> None:
-        """End the open chunk, if it has words, and begin a new one. ``after`` is what follows it.
+        """End the open chunk and begin a new one; nothing happens if the open one has no words.
 
-        A chunk of one word that is a verb form becomes a verb.
+        ``after`` is what follows the chunk. A chunk of one word that is a verb form becomes a verb.
         """
         chunk = self.open
         if chunk.words:
@@ -133,10 +133,11 @@ class _Splitter:
             self.open = Chunk(before="noun")
 
     def _add_separator(self, word: str) -> None:
-        """Keep a function word for the chunk that follows it: the one right before, and the first.
+        """Note a function word on the open chunk, as the word before the chunk's own words.
 
-        Fillers are not kept, and determiners are not the first. The chunk is with a question word if
-        only WORDS_CONTINUING_QUESTION stand between.
+        ``before`` is the last such word, ``joining_word`` the first. Fillers are noted as neither,
+        and determiners are not a joining word. The chunk stands with a question word if only
+        WORDS_CONTINUING_QUESTION come between.
         """
         chunk = self.open
         if word in en.QUESTION_WORDS:
@@ -153,9 +154,9 @@ class _Splitter:
 def relations_before_name(chunks: Chunks) -> Chunks:
     """Return the chunks before a name that are relations, in the order of the words.
 
-    Nouns that are a type are left out. A noun right after a verb takes its
-    place if it names a known relation ("won the award"); after "the same" it makes the verb a
-    shared relation ("acted in the same film as X").
+    Nouns that are the type of something are left out. A noun right after a verb replaces the verb's
+    words if it names a known relation ("won the award"). After "the same" a noun makes the verb a
+    shared relation ("acted in the same film as X"). The chunks are changed by this.
     """
     relations: Chunks = []
     for position, chunk in enumerate(chunks):
@@ -177,8 +178,8 @@ def relations_before_name(chunks: Chunks) -> Chunks:
 def relations_after_name(chunks: Chunks) -> Chunks:
     """Return the chunks after a name that are relations.
 
-    If there are verbs, it is the first of them; it is shared if any chunk is. Otherwise it is every
-    noun without a question word, or every noun if all have one. Without chunks the list is empty.
+    If there are verbs, it is the first verb alone; it becomes shared if any chunk is. Otherwise
+    these are the nouns without a question word, or all nouns if each has one. Empty without chunks.
     """
     verbs = [chunk for chunk in chunks if chunk.is_verb]
     if verbs:

@@ -79,10 +79,11 @@ LETTER_OR_DIGIT = re.compile(r"[^\W_]")
 
 
 def find_unread_form(question: str, kg: Graph | None) -> list[str]:
-    """Return why questions of this language or form are not read; [] if they are.
+    """Return the reason why a question is of a language or form that is not read; [] if it is read.
 
-    The words of names do not count. Without a graph, only names with capitals or in brackets are
-    found.
+    At most one reason is returned: it is not in English, has one of UNREAD_WORDS, is two questions
+    at once, asks for a manner ("how does"), or has no name of the graph. Words of names do not
+    count. Without a graph, only names with capitals or in brackets are found.
     """
     question = remove_filler_phrases(question)
     mentions = find_mentions(question, kg)
@@ -104,9 +105,11 @@ def find_unread_form(question: str, kg: Graph | None) -> list[str]:
 def find_unread_parts(
     question: str, reading: ParsedQuestion, kg: Graph, embeddings: Embeddings
 ) -> list[str]:
-    """Return what of a question its reading leaves out; [] if it leaves nothing out.
+    """Return reasons why a reading does not answer the whole question; [] if it does.
 
-    If no name of the question is found in the graph, nothing is said: there will be no answer.
+    A reason is a sentence for a person: a name that may mean several things, words that nothing in
+    the reading stands for, or values of a kind that was not asked for. [] also if no name of the
+    reading is found in the graph, because there will be no answer.
     """
     question = remove_filler_phrases(question)
     tokens = tokenize(question)
@@ -136,7 +139,11 @@ def _words_without(mentions: Iterable[Mention], tokens: Sequence[Token]) -> list
 
 
 def _find_unclear_name(vertices_of: Mapping[Mention, Vertices], kg: Graph) -> list[str]:
-    """Return that a name is only a part of the labels of several things of one class; else []."""
+    """Return the reason that a name may mean several things; [] if each name is clear.
+
+    A name is unclear if it is no whole label, and only a part of different labels of several things
+    of one class. The first unclear name is reported, with these labels.
+    """
     exact = kg.exact([mention.text for mention in vertices_of])
     for mention, vertices in vertices_of.items():
         if mention.text in exact or len(vertices) < 2:
@@ -192,7 +199,11 @@ class _Coverage:
         self.value_types = self._names_of_types()
 
     def find_unread_parts(self) -> list[str]:
-        """Return the words that nothing accounts for, else the kind or class that no value is of."""
+        """Return a reason for each word that nothing accounts for, else for wrong values.
+
+        [] if no predicate was chosen for a question about one predicate: the graph has no value
+        then.
+        """
         if self.is_lookup and not self.chosen:
             return []  # the graph has no value of this predicate, which the answer will say
         unread = [f"nothing in the query stands for “{word}”" for word in self._unread_words()]
@@ -205,11 +216,12 @@ class _Coverage:
         return self._find_wrong_values()
 
     def _find_unknown_truth(self) -> list[str]:
-        """Return that the graph does not say whether one fact about two names is true; else [].
+        """Return the reason that the graph does not say whether a fact holds; else [].
 
-        It says so only if the first of them has a predicate like the relation that may lead to the
-        other: who has no birth place in the graph may be born anywhere. Nothing is said about what
-        a thing is ("is X a chemist").
+        The graph says so if the first name has a predicate like the relation that may lead to the
+        other: a person without a birth place in the graph may be born anywhere. Nothing is checked
+        for what a thing is ("is X a chemist"), nor for a reading with another number of facts or
+        names.
         """
         if len(self.reading.facts) != 1 or len(self.vertices_of) != 2:
             return []
@@ -225,7 +237,7 @@ class _Coverage:
         return [f"the graph does not say of {first.text} what is asked with “{relation}”"]
 
     def _chosen_predicates(self) -> Predicates:
-        """Return the predicates that are like the first relation of the reading."""
+        """Return the predicates of the names that are like the first relation of the reading."""
         if not self.reading.facts:
             return []
         _, relation, _ = self.reading.facts[0]
@@ -235,9 +247,10 @@ class _Coverage:
         return [predicate for predicate in self.predicates if predicate.name in similar]
 
     def _names_of_predicates(self) -> list[str]:
-        """Return the names of the chosen predicates and of those behind their blank nodes.
+        """Return the names of the predicates that words may ask for, each once.
 
-        If more than one predicate is asked for, it is all that are within two triples of the names.
+        For a question about one predicate these are the chosen ones and those behind their blank
+        nodes. For another question they are all within two triples of the names.
         """
         names: list[str] = []
         predicates = self.chosen if self.is_lookup else self.predicates
@@ -273,6 +286,13 @@ class _Coverage:
         return word not in EMPTY_WORDS and bool(LETTER_OR_DIGIT.search(word))
 
     def _is_accounted_for(self, position: int) -> bool:
+        """Return whether something in the reading or the graph stands for the word at a position.
+
+        That is a predicate or a class that is like the word, a kind of value for a word for a time
+        or place, or a text of the thing that is asked about. For a question about more than one
+        predicate it may also be a relation of the reading or any label of the graph. A comparing
+        word or superlative must stand in the name of a predicate.
+        """
         word = self.words[position]
         if _is_comparing(word):
             return self._stands_in_predicate(word)
@@ -310,12 +330,13 @@ class _Coverage:
         return is_beside_name and has_text_with(self.kg, self.vertices, word)
 
     def _stands_in_predicate(self, word: str) -> bool:
+        """Return whether a word is one of the words of a predicate's name, in normal form."""
         return any(word in normalize(name).split() for name in self.predicate_names)
 
     def _is_like_predicate(self, position: int, threshold: float) -> bool:
-        """Return whether a word asks for a predicate: as a form of one of its words, or by meaning.
+        """Return whether a word, alone or with a neighbour, is like a predicate's name.
 
-        Words that are rivals of the predicate's words do not.
+        ``_is_like`` says when it is.
         """
         for phrase in self._phrases_at(position):
             for name in self.predicate_names:
@@ -324,6 +345,11 @@ class _Coverage:
         return False
 
     def _is_like(self, phrase: str, name: str, threshold: float) -> bool:
+        """Return whether a phrase is a form of a word of a predicate's name, or like it in meaning.
+
+        A stem in common is enough. Otherwise their similarity must reach ``threshold``, and no two
+        words of them be rivals (see ``are_rivals``).
+        """
         phrase_words = normalize(phrase).split()
         name_words = normalize(name).split()
         meanings: list[str] = []
@@ -339,9 +365,11 @@ class _Coverage:
         return max_similarity(phrase, [name], self.embeddings) >= threshold
 
     def _phrases_at(self, position: int) -> list[str]:
-        """Return a word, and the relation that it names alone or with a neighbour.
+        """Return the phrases that the word at a position may ask for.
 
-        With "of" or "from" after it, only what both name counts: "made of" asks for no maker.
+        These are the word, its relation phrase, and the relation phrases of the word with what is
+        asked for or with a neighbour. If the word with "of" or "from" after it names a relation,
+        only that is returned: "made of" does not ask for a maker.
         """
         word = self.words[position]
         following = self.words[position + 1 : position + 2]
@@ -360,7 +388,12 @@ class _Coverage:
         return phrases
 
     def _is_class(self, position: int) -> bool:
-        """Return whether a word names a class that is led to, or a class of the names."""
+        """Return whether the word at a position names a class of the names or of the values.
+
+        It does if a class is like it, and no other class of the graph is more like it. A word
+        between a determiner and a name without a class in the graph does as well ("the contract
+        X").
+        """
         word = self.words[position]
         own_classes = fetch_class_names(self.kg, self.vertices)
         expected = [*self.value_types, *own_classes]
@@ -382,6 +415,11 @@ class _Coverage:
         return before in en.DETERMINERS and after == [""]
 
     def _is_any_class(self, phrase: str, names: Sequence[str]) -> bool:
+        """Return whether a phrase means one of these classes.
+
+        It does if its last word has the stem of a word of the class, or if its similarity with one
+        of them is at least MIN_CLASS_SIMILARITY, as it is or in the singular.
+        """
         words = normalize(phrase).split()
         if words:
             last_stem = stem(words[-1])
@@ -395,7 +433,11 @@ class _Coverage:
         return False
 
     def _is_kind_word(self, word: str) -> bool:
-        """Return whether a word for a time or place is what the question asks for."""
+        """Return whether a word for a time or place says what kind of value is asked for.
+
+        In a question about one predicate, only a word for a time does, and only if a time is asked
+        for.
+        """
         kind = asked_kind(self.words)
         if not self.is_lookup:
             return True
@@ -434,7 +476,12 @@ class _Coverage:
         return pair in RELATION_PHRASES or word in RELATION_PHRASES
 
     def _find_wrong_values(self) -> list[str]:
-        """Return what is asked for if the values of the chosen predicates are of no such kind or class."""
+        """Return the reason that the values of the chosen predicates are of a wrong kind; else [].
+
+        For predicates that lead to the name, the values are things, which are neither times nor
+        numbers. For others, values are fetched from the graph and compared with the kind that is
+        asked for.
+        """
         outgoing = [predicate.iri for predicate in self.chosen if not predicate.is_incoming]
         if len(outgoing) < len(self.chosen):
             kind = asked_kind(self.words)
@@ -454,9 +501,9 @@ class _Coverage:
 
 
 def _is_lookup(reading: ParsedQuestion) -> bool:
-    """Return whether a reading asks for one predicate of one name.
+    """Return whether a reading asks for one predicate of one name, and is not a yes-or-no question.
 
-    It may state the class of the answers as well, or ask for the values behind blank nodes.
+    Further facts may state the class of the answers, or ask for the values behind blank nodes.
     """
     if reading.kind == "boolean" or not reading.facts:
         return False

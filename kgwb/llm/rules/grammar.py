@@ -76,12 +76,10 @@ class ParsedQuestion(NamedTuple):
 
 
 def parse_question(question: str, kg: Graph | None) -> ParsedQuestion:
-    """Read a question as triples, by the grammar alone; the graph is needed to find names.
+    """Read a question as triples, by the grammar alone; the graph is only used to find names.
 
-    Filler phrases are removed first. Without a graph, only names with capitals or in brackets are
-    found.
-
-    Raises ModelError if it has one of UNSUPPORTED_WORDS, which the grammar would pass over.
+    Filler phrases are removed first. Without a graph, names are words with capitals or in brackets.
+    Raises ModelError if the question has one of UNSUPPORTED_WORDS, which the grammar cannot read.
     """
     question = remove_filler_phrases(question)
     tokens = tokenize(question)
@@ -250,10 +248,11 @@ def _question_kind(tokens: Sequence[Token], words: Words) -> QuestionKind:
 def _chain_facts(
     name: str, steps: Sequence[RelationStep], target: str, fact_count: int
 ) -> list[Fact]:
-    """Return the facts of the chain that leads from a name to the target.
+    """Return the facts that lead step by step from a name to the target.
 
-    ``fact_count`` is the number of facts before it. It numbers the unknowns in between: "?x1", ...
-    Without steps it is one fact of UNKNOWN_RELATION.
+    The unknowns in between are "?xN", numbered after ``fact_count``, the number of facts before. A
+    step that is backward has its places exchanged. Without steps there is one fact of
+    UNKNOWN_RELATION.
     """
     facts: list[Fact] = []
     place = name
@@ -343,11 +342,13 @@ class _NameReader:
         return count
 
     def _combine(self, after: Chunks) -> tuple[Chunks, Chunks]:
-        """Return the relations before the name, and those at the end of the question (``after``).
+        """Return the relations before the name, and those that are left of ``after``.
 
-        If there are any at the end, those before the name with a question word are left out. A verb
-        such as "start" at the end joins the relation before the name. If nothing is asked before or
-        after the name and the end has no verb, relations that are named twice count once.
+        ``after`` are the relations at the end of the question. If there are any, those before the
+        name with a question word are left out. A verb such as "start" at the end is joined to the
+        relation before the name. If nothing is asked before or after the name and the end has no
+        verb, a relation that is named at both places is kept once. The chunks before the name are
+        marked as such.
         """
         chunks = split_into_chunks(self.left, MENTIONED_NAME)
         before = relations_before_name(chunks)
@@ -381,10 +382,10 @@ class _NameReader:
         return not en.BE_FORMS.isdisjoint(words)
 
     def _steps_of_chunks(self, chunks: Chunks) -> list[RelationStep]:
-        """Return the relations that chunks stand for, one step each; shared ones lead there and back.
+        """Return the steps for chunks, one for each relation; a shared one has two, there and back.
 
-        The last relation leads to the date or place that is asked for. If the last chunk is an event
-        and a kind of place is asked for ("in which country"), one more step leads to that.
+        The last relation leads to the date or place that is asked for. If the last chunk is an
+        event and a kind of place is asked for ("in which country"), one more step leads to that.
         """
         steps: list[RelationStep] = []
         for chunk in chunks:

@@ -195,16 +195,17 @@ class _PredicateReader:
         self.embeddings = embeddings
 
     def read(self, words: Words, last_question: Words) -> ParsedQuestion:
-        """Return a reading that the graph can answer, if the predicates of the name allow one.
+        """Return a reading of the question that the graph can answer, else the grammar's reading.
 
         The grammar's reading is kept if the graph has predicates like its relations. Otherwise the
-        predicate that is most like the words of the question becomes its only relation; if there is
-        none, the grammar's reading is kept as well. A "how many" or "who" question that the
-        predicates cannot answer gets a relation that no predicate is like, and so no answer. For a
-        question about an agent ("who"), predicates that have only numbers do not count.
+        predicate of the name that is most like the words becomes its only relation; if no predicate
+        is like them, the grammar's reading is kept as well. A "how many" or "who" question that the
+        predicates cannot answer gets a relation that no predicate is like, and so has no answer.
+        Predicates that have only numbers are no answer to "who".
 
-        ``words`` are those of the question with "" for the name. Those of its last question alone
-        are tried first. ``_with_asked_class`` adds the class that the question asks for.
+        ``words`` are those of the question with "" for the name, ``last_question`` those of its
+        last sentence with a question word, which are tried first. A fact with the class that is
+        asked for is added where ``_with_asked_class`` says so.
         """
         predicates = fetch_predicates(self.kg, self.vertices)
         self.reading = self._without_class_relation(words)
@@ -214,7 +215,10 @@ class _PredicateReader:
     def _read_by(
         self, predicates: Predicates, words: Words, last_question: Words
     ) -> ParsedQuestion:
-        """Return the reading of ``read``, without the class that is asked for."""
+        """Choose the reading among the grammar's and one by a predicate, as ``read`` describes.
+
+        The class that is asked for is not added here.
+        """
         numeric: list[VertexPredicate] = []
         if self._asks_for_agent(words):
             numeric = [predicate for predicate in predicates if predicate.has_only_numbers]
@@ -242,6 +246,7 @@ class _PredicateReader:
         return self._reading_of_predicate(predicate)
 
     def _best_predicate(self, words: Words, predicates: Predicates) -> VertexPredicate | None:
+        """Return the predicate that these words of the question ask for; None if none fits."""
         return QuestionWords(words, self.embeddings).best_predicate(predicates)
 
     def _place_predicate(self, words: Words, predicates: Predicates) -> VertexPredicate | None:
@@ -309,13 +314,13 @@ class _PredicateReader:
     def _with_asked_class(
         self, reading: ParsedQuestion, words: Words, predicates: Predicates
     ) -> ParsedQuestion:
-        """Return a reading whose answers are of the class that the question asks for.
+        """Add the class of the answers that the question names to a reading of one fact.
 
-        In "which stations did X design", the class stands after the question word. If the predicate
-        leads to things of other classes too, or of others alone, a fact is added that states the
-        class. A reading of several facts stays as it is, and so does one whose predicate has the
-        name of the class. So does one where things have several types: a city may be said to be a
-        big city alone.
+        In "which stations did X design", the class stands after the question word. A fact that
+        states it is added if the predicate also leads to things of other classes or without a
+        class. The reading is returned as it is if it has several facts, if the predicate is named
+        like the class, or if things near the name have two types: a city may be typed as a big city
+        alone.
         """
         if len(reading.facts) != 1:
             return reading
@@ -340,11 +345,12 @@ class _PredicateReader:
         return reading
 
     def _without_class_relation(self, words: Words) -> ParsedQuestion:
-        """Return the grammar's reading without a relation that is the name of a class.
+        """Return the grammar's reading, without its second relation if that is the name of a class.
 
         In "which maps are kept in X", "maps" is not a relation of what is kept in X if the graph
-        has a class of that name, and no predicate of it near X. The relation must be the second of
-        two, and lead to what is asked for.
+        has a class of that name, and no predicate of that name within two triples of X. The
+        relation must be the second of two, stand after the question word, and lead to what is asked
+        for. Otherwise the reading stays.
         """
         reading = self.reading
         if len(reading.facts) != 2:
@@ -478,15 +484,13 @@ class QuestionWords:
                 self.content_positions.append(position)
 
     def best_predicate(self, predicates: Predicates) -> VertexPredicate | None:
-        """Return the predicate that the question asks for.
+        """Return the predicate that the question asks for; None if none fits.
 
-        Of the predicates that have MIN_PREDICATE_SIMILARITY with a word it is the one with the
-        largest sum over all words. If there are none, it is the only predicate whose value type is
-        named, or else the only predicate. A question for a date looks at predicates of time alone.
-
-        Returns None if no predicate fits. It does not fit if a word that is neither like it nor
-        like its value type asks for something else, or, for a predicate that no word is like, if
-        there is any such word.
+        Of the predicates with MIN_PREDICATE_SIMILARITY to a word, it is the one with the largest
+        sum over all words; None if a word that it does not explain asks for something else. If no
+        word is that like a predicate, it is the only one whose value type is named, or else the
+        only predicate; None if it leaves any word unexplained. For a question for a date, only
+        predicates of time are looked at.
         """
         value_type, _ = expected_value_type(self.words)
         if value_type == "date":
@@ -552,9 +556,10 @@ class QuestionWords:
         return "of" in following[:1] and en.WH_WORDS.isdisjoint(following)
 
     def _match(self, predicate: VertexPredicate) -> _Match:
-        """Return how like each content word is to a predicate, or to those behind its blank nodes.
+        """Return the similarity of each content word with a predicate of the name.
 
-        A word is compared alone, as a relation phrase, and with each neighbour; the best counts.
+        A word is compared alone, as a relation phrase, and with each neighbour; the greatest
+        counts.
         """
         names = [predicate.name, *predicate.inner_predicates]
         best_similarities = {}

@@ -81,10 +81,11 @@ class _MentionFinder:
         self.kg = kg
 
     def find_unmarked(self) -> list[Mention]:
-        """Return the names that ``find_mentions`` finds without regard to brackets, in order.
+        """Return the names in the question that no brackets mark, in order, without overlaps.
 
-        The longest candidates are taken first, and those that overlap one taken are dropped.
-        Without any candidate it is the longest label in lower case; none if there is no label.
+        Candidates are likely labels and runs of capitalised words. The longest are taken first, and
+        those that overlap one of these are dropped. Without any candidate it is the longest label
+        in lower case, if there is a label.
         """
         labels = self._find_labels()
         likely = [label for label in labels if self._is_likely_name(label)]
@@ -214,6 +215,7 @@ class _MentionFinder:
         return found.how == "all words"
 
     def _is_adjective(self, mention: Mention) -> bool:
+        """Return whether a name is a single adjective of nationality before a noun."""
         return mention.size == 1 and self._is_nationality_adjective(mention.start)
 
     def _is_nationality_adjective(self, position: int) -> bool:
@@ -266,4 +268,5 @@ class _MentionFinder:
 
 
 def _size_and_position(mention: Mention) -> tuple[int, int]:
+    """Return a sort key: by number of tokens, then by position."""
     return mention.size, mention.start

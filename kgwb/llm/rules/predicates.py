@@ -149,9 +149,9 @@ def _select_inner_predicates(kg: Graph, vertices: Vertices) -> Sequence[Row]:
 
 
 def fetch_values(kg: Graph, vertices: Vertices, predicates: Iterable[URIRef]) -> list[Term]:
-    """Return values of predicates of vertices, the literals of blank nodes in place of these.
+    """Return values of predicates of vertices, at most MAX_SAMPLED_VALUES, in no fixed order.
 
-    At most MAX_SAMPLED_VALUES are returned, in no order.
+    In place of a blank node its literals are returned; one without literals is returned itself.
     """
     subjects = values_clause("?v", vertices)
     listed = values_clause("?p", sorted(predicates))
@@ -184,7 +184,7 @@ def has_text_with(kg: Graph, vertices: Vertices, word: str) -> bool:
 
 
 def names_of_classes(kg: Graph) -> frozenset[str]:
-    """Return the names of the classes of a graph in normal form. The graph is asked once."""
+    """Return the names of a graph's classes in normal form, fetched once for each graph."""
     if kg not in _CLASS_NAMES:
         names = find_class_names(kg).values()
         _CLASS_NAMES[kg] = frozenset(map(normalize, names))
@@ -201,10 +201,10 @@ def has_neighbour_of_two_types(kg: Graph, vertices: Vertices) -> bool:
 
 
 def predicates_within_two_steps(kg: Graph, vertices: Vertices) -> Collection[str]:
-    """Return the names of the predicates one or two triples away from vertices, either direction.
+    """Return the names of the predicates one or two triples away from vertices, in any direction.
 
-    The vocabulary's excluded predicates are left out. There is no limit on the triples that are
-    looked at. They are in the order of their IRIs.
+    Excluded predicates of the vocabulary are left out. The names are in the order of the
+    predicates' IRIs. One query is sent, without a limit on the triples.
     """
     excluded = kg.vocabulary.excluded_predicates
     values = values_clause("?v", vertices)

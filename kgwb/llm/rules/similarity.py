@@ -24,15 +24,12 @@ AGENT_ENDINGS = (" by", "er", "or")
 def find_similar_predicates(relation: str, names: Names, embeddings: Embeddings) -> list[str]:
     """Return the names of predicates that are like a relation, in their order; [] if none is.
 
-    A name that is the relation, but for letter case, is returned alone. Names with other numbers
-    than the relation are not like it: "p18" is another thing than "p1".
-
-    A name must have MIN_RELATION_SIMILARITY and be within SIMILARITY_TOLERANCE of the best one; the
-    latter is not needed for IS_A_RELATION. If the relation is the time or place of an event, the
-    predicate must be like that event too: "burial place" is not like "birth place".
-
-    A relation with a comma is a list of names, as ``grounding`` makes it for a value without a
-    name; the names in that list are returned.
+    If names are the relation but for letter case, only these are returned. Otherwise a name must
+    have MIN_RELATION_SIMILARITY and be within SIMILARITY_TOLERANCE of the best one; the latter is
+    not needed for IS_A_RELATION. A name with other numbers than the relation is not like it: "p18"
+    is another thing than "p1". If the relation is the time or place of an event, the predicate must
+    be like that event too: "burial place" is not like "birth place". A relation with a comma is a
+    list of names, and those of them that are in ``names`` are returned.
     """
     if ", " in relation:
         parts = relation.split(", ")

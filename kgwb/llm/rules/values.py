@@ -22,11 +22,11 @@ MEASURED_WORDS = frozenset(
 
 
 def describe_wrong_kind(words: Words, values: Sequence[Term]) -> str:
-    """Return the kind that ``asked_kind`` says if all values are of others, else "".
+    """Return the kind of value that the question asks for if no value can be of it, else "".
 
-    A time is a literal that is one, and a number a literal with a digit. Things may be places and
-    people. Of literals, a place is any but times, numbers and truth values, and a person any other
-    with a capital letter. Without values the kind is not wrong.
+    The kinds are those of ``asked_kind``. A time is a literal that is one, a number a literal with
+    a digit. An IRI can be a place or a person. Of literals, a place can be any but times, numbers
+    and truth values, and a person those of them with a capital letter. "" also without values.
     """
     if not values:
         return ""

@@ -16,6 +16,7 @@ LEXICON = tomllib.loads(_LEXICON_FILE.read_text(encoding="utf-8"))
 
 
 def _word_list(name: str) -> frozenset[str]:
+    """Return the words of one list in the section "words" of the lexicon."""
     return frozenset(LEXICON["words"][name].split())
 
 

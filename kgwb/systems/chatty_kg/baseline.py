@@ -24,8 +24,10 @@ def answer_without_graph(question: str, context: Context, run: Run) -> Answer:
     """Ask the model alone, with the dialogue as it was spoken; its answer is not grounded.
 
     A name that is the label of exactly one vertex is compared as that vertex, as the gold answers
-    are vertices. Of a question for yes or no, the first answer is read as "yes" or "no". The answer
-    has no values if the model knows none. Names are returned once each, in the model's order.
+    are vertices; any other name is a literal. Of a question for yes or no, the first answer is true
+    if it is "yes" or "true", else false. The answer has no values if the model knows none or gives
+    no valid reply. Each name is a value once, in the model's order. The graph is asked only for
+    labels.
     """
     dialogue = [describe_turn(turn, "questions_and_answers") for turn in context.turns]
     variables = {"question": question, "dialogue": dialogue}
@@ -47,6 +49,6 @@ def answer_without_graph(question: str, context: Context, run: Run) -> Answer:
 
 
 def _find_term(name: str, run: Run) -> Term:
-    """Return the one vertex with exactly this label, else the name as a literal."""
+    """Return the vertex with exactly this label, else the name as a literal, also if several vertices have it."""
     vertices = run.kg.exact([name]).get(name, ())
     return vertices[0] if len(vertices) == 1 else Literal(name)

@@ -104,9 +104,9 @@ def build_context(dialogue: Dialogue, run: Run) -> Context:
 def translate_question(question: Question, run: Run) -> Question:
     """Translate the question to English (Chatty-KG, section 4.1).
 
-    The settings ``question_language`` and ``translate`` say when the translator is asked. A question
-    that it leaves as it is, is not marked as translated; nor is one without a valid translation.
-    The step notes which of the two happened. A translated question keeps the original text.
+    The settings ``question_language`` and ``translate`` say when the translator is asked. Returns
+    the translation with the original text, or the question itself if no translator is needed, if it
+    leaves the question as it is, or if it gives no valid reply. The step notes the last two.
     """
     if not _needs_translator(question.text, ChattySettings.of_run(run)):
         return question
@@ -129,7 +129,8 @@ def _needs_translator(text: str, settings: ChattySettings) -> bool:
     """Return whether the translator is asked for a question.
 
     If ``question_language`` is given, it is for any language but English. Otherwise the setting
-    ``translate`` decides: "by_words" if the text does not look English, "model" always.
+    ``translate`` decides: "by_words" if the text does not look English, "model" always, "never" not
+    at all.
     """
     language = settings.question_language.casefold()
     if language:
@@ -163,8 +164,8 @@ def classify_question(question: str, context: Context, run: Run) -> Classificati
 def find_leading_pronoun(question: str) -> str:
     """Return the first pronoun of a question; "" if there is none or a name stands before it.
 
-    Only pronouns in lower case count, and not a contraction ("it's"). A digit counts as a name, and
-    so does a capital letter that does not begin the question.
+    Only pronouns of the third person in lower case count, and not a contraction ("it's"). A digit
+    counts as a name, and so does a capital letter that does not begin the question.
     """
     pronoun = PRONOUN_WORD.search(question)
     if not pronoun or NAME_START.search(question[: pronoun.start()]):
@@ -176,8 +177,9 @@ def find_leading_pronoun(question: str) -> str:
 def rephrase_question(question: str, context: Context, run: Run) -> RephrasedQuestion:
     """Rephrase a question so that it can be understood without the dialogue.
 
-    The setting ``context_content`` says what the model is shown of each earlier turn. Without a
-    valid reply the question stays as it is. Source: Chatty-KG, section 4.2.2, equation 3.
+    The setting ``context_content`` says what the model is shown of each earlier turn, and so which
+    prompt is used. The result has the rephrased question, with single spaces, and the given one.
+    Without a valid reply the question stays as it is. Source: Chatty-KG, section 4.2.2, equation 3.
     """
     content = ChattySettings.of_run(run).context_content
     prompt = "chatty_kg/rephraser"
@@ -191,12 +193,12 @@ def rephrase_question(question: str, context: Context, run: Run) -> RephrasedQue
 
 
 def describe_turn(turn: Turn, content: str) -> dict[str, Any]:
-    """Return what the rephraser sees of an earlier turn, as the setting ``context_content`` says.
+    """Return what the rephraser is shown of an earlier turn, as data for the prompt.
 
-    ``content`` is its value. "questions_and_answers" gives both as they were,
-    "questions_and_rephrasings" the question with its standalone form, and any other value the
-    standalone question with its answers and entities. A turn without a standalone form has its
-    question there.
+    ``content`` is the value of the setting ``context_content``. "questions_and_answers" gives both
+    as they were, "questions_and_rephrasings" the question with its standalone form, and any other
+    value the standalone question with its answers and entities. The question takes the place of a
+    missing standalone form.
     """
     answers = list(turn.answers)
     if content == "questions_and_answers":
@@ -214,7 +216,7 @@ def asks_for_others(question: str, context: Context, run: Run) -> bool:
     """Return whether a follow-up question asks for values that earlier answers do not have.
 
     It does if it has one of EXCLUDING_WORDS, as "What else has he starred in?" in Figure 1 of the
-    paper. A question without earlier turns does not, nor does any with ``leaves_out_mentioned`` off.
+    paper. Always False without earlier turns, and with ``leaves_out_mentioned`` off.
     """
     if not context.turns or not ChattySettings.of_run(run).leaves_out_mentioned:
         return False
@@ -226,8 +228,8 @@ def asks_for_others(question: str, context: Context, run: Run) -> bool:
 def leave_out_mentioned(answer: Answer, context: Context, run: Run) -> Answer:
     """Leave out values that were in earlier answers or in the support of these.
 
-    The step notes the values that were left out. If no value remains, the answer has a reason that
-    says so. The order of the others stays.
+    These are the vertices of earlier turns. The step notes the values that were left out. If no
+    value remains, the answer has a reason that says so. The order of the others stays.
     """
     mentioned: set[object] = set()
     for turn in context.turns:
@@ -248,10 +250,7 @@ def leave_out_mentioned(answer: Answer, context: Context, run: Run) -> Answer:
 
 
 def can_be_reworded(answer: Answer, run: Run) -> bool:
-    """Return whether an answer is reworded as a sentence.
-
-    It is if ``reword_answer`` is on and the answer has 1 to MAX_REWORDED_VALUES values.
-    """
+    """Return whether an answer has 1 to MAX_REWORDED_VALUES values, and ``reword_answer`` is on."""
     is_short = 0 < len(answer.values) <= MAX_REWORDED_VALUES
     return is_short and ChattySettings.of_run(run).reword_answer
 
@@ -260,11 +259,13 @@ def can_be_reworded(answer: Answer, run: Run) -> bool:
 def reword_answer(answer: Answer, question: str, run: Run) -> Answer:
     """Write the answer as a sentence that has the label of every value, but for letter case.
 
-    Source: Chatty-KG, section 4.1, equation 1 (zero-shot). The values stay as they are. Raises what
-    ``ask_model`` raises.
+    The model is asked until a sentence has all labels. Source: Chatty-KG, section 4.1, equation 1
+    (zero-shot). The sentence becomes the text of the answer; its values stay as they are. Raises
+    what ``ask_model`` raises.
     """
 
     def find_missing_labels(reply: RewordedReply) -> str:
+        """Return a problem that names the labels which the sentence lacks, regardless of letter case; "" if none."""
         sentence = reply.sentence.casefold()
         missing = [label for label in answer.labels if label.casefold() not in sentence]
         if not missing:

@@ -37,11 +37,11 @@ from kgwb.systems.chatty_kg.settings import ChattySettings
 def execute_queries(selection: QuerySelection, qir: QIR, linked: LinkingResult, run: Run) -> Answer:
     """Execute the selected queries and unite their results, each value with supporting triples.
 
-    A boolean question is true if any query holds. An answer without values has the reason. With
-    ``counts_values``, the values are counted if a count is asked for and they are not all numbers
-    that the graph stores. With ``wording_decides_direction``, of queries that differ in directions
-    only, the first with rows is taken, or for a boolean question the first; but not if both
-    directions were chosen.
+    A boolean question is true if any query holds. With ``counts_values``, the values are counted if
+    a count is asked for and they are not all numbers that the graph stores. With
+    ``wording_decides_direction``, of queries that differ in directions only, the first with rows is
+    taken, or for a boolean question the first; but not if both directions were chosen. An answer
+    without values has the reason. Display names are added. Raises the GraphErrors of the queries.
     """
     settings = ChattySettings.of_run(run)
     one_direction = settings.wording_decides_direction and not selection.unites_directions
@@ -58,10 +58,10 @@ def execute_queries(selection: QuerySelection, qir: QIR, linked: LinkingResult, 
 
 
 def _find_missing(selection: QuerySelection, linked: LinkingResult, run: Run) -> str:
-    """Return what is missing for an answer; "" if nothing is.
+    """Return a text that says what is missing for an answer; "" if nothing is.
 
-    That are the entities without a vertex, or else the facts without a predicate if these may not
-    be left out (``unlinked_facts``), or else a predicate, if no query was selected.
+    Missing are entities without a vertex or literal; or else facts without a predicate, if these
+    may not be left out (``unlinked_facts``); or else a selected query. The first of these is named.
     """
     if linked.unlinked_entities:
         return f"no vertex for {', '.join(linked.unlinked_entities)}"
@@ -71,11 +71,10 @@ def _find_missing(selection: QuerySelection, linked: LinkingResult, run: Run) ->
 
 
 def _answer_boolean(queries: Sequence[CandidateQuery], one_direction: bool, run: Run) -> Answer:
-    """Return true with its support if any query holds, else false.
+    """Return an answer that is true, with its support, if any query holds, else false.
 
-    No query is asked after the one that holds. With ``one_direction``, a query is left out if it
-    differs from an earlier one in directions only. The answer has the queries that were asked, in
-    order.
+    The queries are asked in order until one holds. With ``one_direction``, a query is left out if
+    it differs from an earlier one in directions only. The answer has the queries that were asked.
     """
     value = Value(Literal(False), "false")
     executed = []
@@ -114,12 +113,12 @@ class _Results:
 def _answer_values(
     queries: Sequence[CandidateQuery], qir: QIR, one_direction: bool, run: Run
 ) -> Answer:
-    """Return the values of all queries, in the order of the setting ``value_order``.
+    """Execute the queries, and return an answer with their distinct values and the supporting triples.
 
-    With ``merges_names``, texts that name another value are left out. With ``counts_values``, the
-    number of values is returned instead if a count is asked for and they are not all numbers. If no
-    query has rows, the answer has that as its reason. Values are ordered by the best score of their
-    queries, and with "by_query" equals by label.
+    Values are ordered by the best score of their queries; with ``value_order`` "by_query" equals by
+    label. With ``merges_names``, texts that name another value are left out. With
+    ``counts_values``, the number of values is returned instead if a count is asked for and they are
+    not all numbers. If no query has rows, the answer has no values and says so as its reason.
     """
     settings = ChattySettings.of_run(run)
     results = _collect_values(queries, qir, one_direction, run)
@@ -145,11 +144,12 @@ def _answer_values(
 def _collect_values(
     queries: Sequence[CandidateQuery], qir: QIR, one_direction: bool, run: Run
 ) -> _Results:
-    """Execute queries and return the values of the target, each with the triples of all queries.
+    """Execute queries and return the values of the target, each with the triples of all queries that have it.
 
-    Queries without the target are left out. With ``one_direction``, so is a query if an earlier one,
-    with a score of at least MIN_SETTLING_SCORE and with rows, differs from it in directions only. A
-    value has the score of the best query that found it.
+    Queries without the target are left out. With ``one_direction``, so is a query if an earlier
+    one, with a score of at least MIN_SETTLING_SCORE and with rows, differs from it in directions
+    only. For a list, blank nodes are replaced by their literals (``_look_into_nodes``). A value has
+    the score of the best query that found it.
     """
     results = _Results()
     settled = set()
@@ -187,10 +187,11 @@ def _are_looked_into(rows: Iterable[Row], run: Run) -> bool:
 def _look_into_nodes(
     query: CandidateQuery, qir: QIR, rows: tuple[Row, ...], run: Run
 ) -> tuple[CandidateQuery, tuple[str, ...], tuple[Row, ...]]:
-    """Return a query with literals in place of blank nodes, its variables, and its rows.
+    """Execute a query for the literals at blank nodes, and return it, its variables, and its rows.
 
-    A blank node tells a person nothing: a length may be a node that has the number. The given query
-    and rows are returned if the nodes have no literals.
+    A blank node tells a person nothing: a length may be a node that has the number. Columns with
+    blank nodes are replaced by any literals that these nodes have. The given query and rows are
+    returned if the nodes have no literals.
     """
     patterns = list(query.patterns)
     filters = query.filters
@@ -216,10 +217,11 @@ def _look_into_nodes(
 def _answer_table(
     queries: Sequence[CandidateQuery], qir: QIR, one_direction: bool, run: Run
 ) -> Answer:
-    """Return a value for each different row of the queries, each with its supporting triples.
+    """Execute the queries, and return an answer with a value for each distinct row and its supporting triples.
 
-    Rows of queries with higher scores come first, those of one query by their labels. Queries that
-    lack a column are left out, and those that ``_collect_values`` would leave out for direction.
+    Rows of earlier queries come first, those of one query by their labels. Queries that lack a
+    column are left out, and those that ``_collect_values`` would leave out for direction. If no
+    query has rows, the answer has no values and says so as its reason.
     """
     values: dict[Row, Value] = {}
     executed = []
@@ -248,7 +250,11 @@ def _answer_table(
 def _make_row_values(
     query: CandidateQuery, columns: Sequence[str], rows: Sequence[Row], run: Run
 ) -> list[Value]:
-    """Return a value for each row of a query, by label. The label has the names of all cells."""
+    """Return a value for each row of a query, sorted by label, with the triples that support it.
+
+    Its term is the first bound cell, and its label has the names of all bound cells, with " · "
+    between them. A row has at least one.
+    """
     names = [column.lstrip("?") for column in columns]
     supports = find_row_support(query.sparql, names, rows, run)
     labels = label_terms(filter(_is_bound, chain.from_iterable(rows)), run)
@@ -268,11 +274,11 @@ def _is_bound(cell: Term | None) -> TypeGuard[Term]:
 
 
 def _merge_names(results: _Results, run: Run) -> None:
-    """Leave out each text that is the name of a thing among the values; the thing gets its triples.
+    """Remove each text that is the name of a vertex among the values, and give its triples to the vertex.
 
-    ``results`` is changed. The thing keeps the better score of the two; of several things of one
-    name it is the first. Letter case does not count. Numbers, dates and truth values are no names.
-    Without a text or without a thing, no name is looked up.
+    ``results`` is changed in place. The vertex keeps the better score of the two; of several of one
+    name the first is taken. Letter case does not count. Numbers, dates and truth values are no
+    names. The graph is asked for names only if there are both texts and vertices.
     """
     texts = []
     has_things = False
@@ -304,10 +310,10 @@ def is_text(term: Term) -> bool:
 
 
 def _count_values(results: _Results, target: str, run: Run) -> Answer:
-    """Return the number of values, supported by the triples of all of them.
+    """Return an answer with the number of distinct values, supported by the triples of all of them.
 
-    If a result set was cut, the graph counts the values of all executed queries together. Raises
-    QueryError if that count is not a number.
+    If a result set was cut, the graph counts the values of all executed queries together, with one
+    more query. Raises QueryError if that count is not a number.
     """
     sparql = results.sparql
     number = len(results.supports)

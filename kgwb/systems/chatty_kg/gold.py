@@ -41,10 +41,10 @@ STAGE_BY_AGENT = assign_stages(AGENTS_BY_STAGE)
 
 
 def collect_linked_iris(run: Run) -> LinkedIris:
-    """Return what a run linked, and what it chose from, as far as it was executed.
+    """Return the IRIs that a run linked, and those that it chose from, as far as it was executed.
 
-    These are the vertices of the links, the predicates of the selected queries, the candidates of
-    all entities, and the ranked predicates of all relations.
+    Linked are the vertices of the links and the predicates of the selected queries. Candidates are
+    those of all entities, and the ranked predicates of all relations.
     """
     vertices, vertex_candidates = collect_vertices(run)
     predicates: set[str] = set()
@@ -63,14 +63,14 @@ def collect_linked_iris(run: Run) -> LinkedIris:
 
 
 def make_question_rung(run: Run, gold: GoldQuery) -> Rung | None:
-    """Return the gold standalone question; None if there is none or the run has the same."""
+    """Return the rung with the gold standalone question; None if gold has none or the run has the same."""
     if not gold.standalone or gold.standalone == get_output(run, "understanding"):
         return None
     return Rung("understanding", {"understanding": gold.standalone})
 
 
 def make_qir_rung(run: Run, gold: GoldQuery) -> Rung | None:
-    """Return the QIR that the gold query stands for; None if it is that of the run.
+    """Return the rung with the QIR that the gold query stands for; None if it is that of the run.
 
     If the QIR of the run can be aligned with the gold query, its words are kept where the question
     has them (``reword_fact``): it is the linkers' task to find labels and relations under these
@@ -97,9 +97,10 @@ def make_qir_rung(run: Run, gold: GoldQuery) -> Rung | None:
 
 
 def make_vertex_rung(run: Run, gold: GoldQuery) -> Rung | None:
-    """Return the gold vertex of each entity that has another vertex or none; None if all have it.
+    """Return the rung that links each entity with another vertex or none to its gold vertex; None if all are right.
 
-    ``make_link_rung`` has who is to blame. A QIR that cannot be aligned gives None as well.
+    ``make_link_rung`` says which agent is blamed. A QIR that cannot be aligned with gold gives None
+    as well.
     """
     alignment = _align_qir(get_output(run, "qir"), gold)
     ends = alignment.ends if alignment else {}
@@ -114,10 +115,9 @@ def make_vertex_rung(run: Run, gold: GoldQuery) -> Rung | None:
 
 
 def make_predicate_rung(run: Run, gold: GoldQuery) -> Rung | None:
-    """Return the gold predicate of each relation whose ranked predicates lack it.
+    """Return the rung that gives each relation whose ranked predicates lack the gold one this one alone.
 
-    Returns None if no relation lacks it. The gold predicate is the only one then. A QIR that cannot
-    be aligned gives None as well.
+    Returns None if no relation lacks it, and if the QIR cannot be aligned with gold.
     """
     alignment = _align_qir(get_output(run, "qir"), gold)
     facts = alignment.facts if alignment else {}
@@ -135,10 +135,10 @@ def make_predicate_rung(run: Run, gold: GoldQuery) -> Rung | None:
 
 
 def make_selection_rung(run: Run, gold: GoldQuery) -> Rung | None:
-    """Return the generated query that has the patterns of the gold query, as the only selected one.
+    """Return the rung that selects only the generated query with exactly the patterns of the gold query.
 
-    Returns None if there is no such query, or if the run selected just that. Patterns are compared
-    without their order.
+    The order of the patterns does not count. Returns None if there is no such query, or if the run
+    selected just that.
     """
     patterns = set(_rename_unknowns(run, gold))
     generated = get_output(run, "query_generator")
@@ -153,10 +153,10 @@ def make_selection_rung(run: Run, gold: GoldQuery) -> Rung | None:
 
 
 def make_query_rung(run: Run, gold: GoldQuery) -> Rung | None:
-    """Return the gold query as the only candidate query and the only selected one.
+    """Return the rung with the gold query as the only candidate query and the only selected one.
 
-    The matching step gets no links, so that execution finds none missing. It is returned for every
-    run.
+    The matching step gets no links, so that execution finds none missing. The query generator is
+    blamed. It is returned for every run.
     """
     patterns = _rename_unknowns(run, gold)
     names = tuple(gold.names.get(predicate, predicate) for _, predicate, _ in patterns)
@@ -170,9 +170,10 @@ def make_query_rung(run: Run, gold: GoldQuery) -> Rung | None:
 
 
 def _rename_unknowns(run: Run, gold: GoldQuery) -> tuple[TriplePattern, ...]:
-    """Return the patterns of the gold query with the names that the run's QIR has for its unknowns.
+    """Return the patterns of the gold query with its unknowns renamed to those of the run's QIR.
 
-    If the QIR cannot be aligned with the gold query, only the target gets the name of its target.
+    If the QIR cannot be aligned with the gold query, only the target is renamed; without a QIR
+    nothing is.
     """
     qir = get_output(run, "qir")
     alignment = _align_qir(qir, gold)
@@ -202,7 +203,10 @@ LADDER = MappingProxyType(
 
 
 def _align_qir(qir: QIR | None, gold: GoldQuery) -> Alignment[Fact] | None:
-    """Return the alignment of a QIR with a gold query; None without a QIR, or for another kind."""
+    """Return the alignment of a QIR with a gold query, see ``align_facts``.
+
+    Also None without a QIR, and if the QIR asks for another kind of answer than gold.
+    """
     if qir is None or qir.kind != gold.kind:
         return None
     return align_facts(qir.facts, qir.target, gold)

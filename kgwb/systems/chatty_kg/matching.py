@@ -61,8 +61,9 @@ def link_entity(
     """Retrieve the candidates of one entity and choose one.
 
     ``kinds`` are the entities of the QIR that name a kind of thing. With ``links_literals``, an
-    entity for which no vertex is chosen is linked to a literal that is exactly it. If several
-    literals are, it is the one that the graph has most often.
+    entity for which no vertex is chosen is linked to a literal of the graph that is exactly it; if
+    several literals are, to the one that the graph has most often. Otherwise the link has neither
+    vertex nor literal, but a reason.
     """
     retrieved = retrieve_candidates(entity, question, kinds, run)
     link = select_vertex(retrieved, question, context, run)
@@ -95,7 +96,13 @@ def retrieve_candidates(
 def _retrieve_and_describe(
     entity: str, question: str, kinds: Collection[str], run: Run
 ) -> RetrievedCandidates:
-    """Return the candidates of an entity with all that a model sees of them."""
+    """Search the candidates of an entity, and return them with all that a model sees of them.
+
+    With ``classes`` "searched", classes whose names have its words are added. Otherwise an entity
+    that is one of ``kinds`` gets classes, and for others the relations of homonyms get the values
+    that they lead to; with ``tells_apart`` candidates that nothing else distinguishes get relations
+    too.
+    """
     settings = ChattySettings.of_run(run)
     is_kind = entity in kinds
     doubts_lower_case = settings.tells_apart and not is_kind
@@ -113,10 +120,10 @@ def _retrieve_and_describe(
 
 
 def _may_be_several(retrieved: RetrievedCandidates) -> bool:
-    """Return whether candidates of equal standing have the words of an entity in their labels.
+    """Return whether an entity may mean several candidates together: "coal" of "Steam coal", "Coking coal".
 
-    They must have the same types. The entity must be in lower case, as a common noun is, and no
-    label may match it exactly: "coal" of "Steam coal" and "Coking coal", without a "Coal".
+    It may if it is in lower case, as a common noun is, no label matches it exactly, and at least
+    two candidates with the same types have all its words in their labels.
     """
     entity = retrieved.entity
     if entity != entity.lower() or any(map(is_exact_match, retrieved.candidates)):
@@ -133,10 +140,10 @@ def _may_be_several(retrieved: RetrievedCandidates) -> bool:
 
 
 def _add_relations_of_alike(retrieved: RetrievedCandidates, run: Run) -> RetrievedCandidates:
-    """Return candidates with the relations of those that nothing but the label tells apart.
+    """Return the candidates, with the names of their relations for those that only the label distinguishes.
 
     These have the types of another candidate, and neither a description nor relations. Only the
-    first MAX_ALIKE candidates are looked at.
+    first MAX_ALIKE candidates are looked at. The graph is asked only if there are any.
     """
     best = retrieved.candidates[:MAX_ALIKE]
     bare = [each for each in best if not each.description and not each.relations]
@@ -153,10 +160,11 @@ def _add_relations_of_alike(retrieved: RetrievedCandidates, run: Run) -> Retriev
 
 
 def _find_values(iris: Iterable[URIRef], run: Run) -> Mapping[tuple[URIRef, str], Collection[str]]:
-    """Return the labels of the terms that the relations of vertices lead to, in one query.
+    """Return the labels of the terms that the relations of vertices lead to, with one query.
 
-    The key is a vertex with the name of a relation, written as by ``find_relation_names``. Blank
-    nodes and the vertex itself are left out.
+    The key is a vertex with the name of a relation, written as by ``find_relation_names``. At most
+    MAX_TRIPLES_PER_SIDE triples of each vertex and direction are read. Blank nodes and the vertex
+    itself are left out.
     """
     branches = []
     for iri in iris:
@@ -187,11 +195,11 @@ def _add_values(
     values: Mapping[tuple[URIRef, str], Collection[str]],
     question: str,
 ) -> RetrievedCandidates:
-    """Write behind each relation of each candidate where it leads: "member of: Marketing".
+    """Return the candidates with what each of their relations leads to: "member of: Marketing".
 
-    ``_choose_labels`` chooses among the values of a relation, by the words of the question that are
-    not in the entity. A relation without values stays as it is. A value is cut at MAX_VALUE_CHARS
-    characters.
+    ``values`` has the labels by vertex and name of the relation. ``_choose_labels`` chooses among
+    them by the words of the question that are not in the entity. A relation without values stays as
+    it is. A value is cut at MAX_VALUE_CHARS characters.
     """
     question_words = _words(question) - _words(retrieved.entity)
     candidates = []
@@ -228,11 +236,12 @@ def _words(text: str) -> set[str]:
 
 
 def _add_classes(retrieved: RetrievedCandidates, run: Run) -> RetrievedCandidates:
-    """Return candidates for an entity that names a kind of thing: classes, then vertices.
+    """Return the result of a search for an entity that names a kind of thing: with classes first, then vertices.
 
     These are the classes whose name is the entity (``_find_classes_called``), and the vertices that
-    match it exactly. If there are neither, these are the classes with the most similar names and all vertices found, at
-    most ``shown_candidates`` together, of which at least half are for classes.
+    match it exactly. If there are neither, they are the classes with the most similar names and all
+    vertices found, at most ``shown_candidates`` together, of which at least half are for classes.
+    Descriptions of the classes are asked of the graph.
     """
     entity = retrieved.entity
     names = find_class_names(run.kg)
@@ -254,10 +263,10 @@ def _add_classes(retrieved: RetrievedCandidates, run: Run) -> RetrievedCandidate
 
 
 def _find_classes_called(entity: str, names: Mapping[URIRef, str]) -> dict[URIRef, float]:
-    """Return the scores of the classes whose name is an entity, but for letter case.
+    """Return the classes whose name is an entity, but for letter case, each with the score 1.
 
-    If no class has that name, these are the classes whose name has the same words: "Cafe" means
-    the class "Café".
+    If no class has that name, these are the classes whose name has the same words, with a lower
+    score: "Cafe" means the class "Café". Empty if there is none.
     """
     scores = {}
     for iri, name in names.items():
@@ -269,10 +278,10 @@ def _find_classes_called(entity: str, names: Mapping[URIRef, str]) -> dict[URIRe
 
 
 def _add_classes_with_words(retrieved: RetrievedCandidates, run: Run) -> RetrievedCandidates:
-    """Return candidates with the classes whose names have all words of the entity among them.
+    """Return the result of a search, with the classes added whose names have all words of the entity.
 
-    Candidates are ordered by score and then by IRI, and at most ``v_limit`` are returned. Letter
-    case and accents do not count.
+    Candidates are then sorted by score and by IRI, and at most ``v_limit`` are kept. Letter case
+    and accents do not count.
     """
     words = _words(retrieved.entity)
     candidates = list(retrieved.candidates)
@@ -290,10 +299,10 @@ def _add_classes_with_words(retrieved: RetrievedCandidates, run: Run) -> Retriev
 def _score_similar_classes(
     entity: str, names: Mapping[URIRef, str], limit: int, run: Run
 ) -> dict[URIRef, float]:
-    """Return the scores of the ``limit`` classes with the names most similar to an entity.
+    """Return the ``limit`` classes with the names most similar to an entity, each with its score, best first.
 
-    The best comes first, and equals are ordered by IRI. A score is the similarity, but at least 0
-    and at most MAX_INEXACT_SCORE.
+    Equals are ordered by IRI. A score is the similarity, but at least 0 and at most
+    MAX_INEXACT_SCORE.
     """
     if not names:
         return {}

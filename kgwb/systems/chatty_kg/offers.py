@@ -43,7 +43,10 @@ class Offers:
     """The predicates of the candidate queries, by fact, as a model is asked about them."""
 
     def __init__(self, generated: GeneratedQueries, linked: LinkingResult) -> None:
-        """Collect the predicates that the queries have for each fact, best query first."""
+        """Collect, for each fact with predicates, those that the queries have for it, best query first.
+
+        Nothing is asked of the graph.
+        """
         self.relations = [relation for relation in linked.relations if relation.predicates]
         qir = QIR(tuple(relation.fact for relation in linked.relations))
         self.terms = assign_terms(qir, linked.links)
@@ -54,10 +57,10 @@ class Offers:
             self._add_fact(position, generated.queries)
 
     def _add_fact(self, position: int, queries: Sequence[CandidateQuery]) -> None:
-        """Offer the predicates that queries have for the fact at a position.
+        """Append the predicates that the queries have for the fact at a position to ``by_fact``, by shown name.
 
         REVERSE is behind the name of a predicate that leads from object to subject, if one of that
-        name also leads from subject to object.
+        name also leads from subject to object. The shown name is added for each query, too.
         """
         predicates = [self._find_predicate(query, position) for query in queries]
         both = _find_names_of_both_directions(predicates)
@@ -71,7 +74,10 @@ class Offers:
         self.by_fact.append(offer)
 
     def _find_predicate(self, query: CandidateQuery, position: int) -> RankedPredicate | None:
-        """Return the predicate that a query has for the fact at a position; None if none fits."""
+        """Return the predicate that a query has for the fact at a position, by its patterns and name.
+
+        None if no linked predicate fits, as in a query that a person wrote.
+        """
         relation = self.relations[position]
         for predicate in relation.predicates:
             patterns, _ = make_patterns(relation.fact, predicate, self.terms)
@@ -86,7 +92,11 @@ class Offers:
         return all(name in names for name, names in pairs)
 
     def describe(self, run: Run) -> list[dict[str, object]]:
-        """Return what a model sees: each triple, and its predicates by name with an example."""
+        """Return what a model is shown, for each fact: its "triple", and its "predicates" by name.
+
+        A predicate has a triple of the graph as its "example", if there is one. One query is sent
+        for each fact.
+        """
         shown = []
         for relation, offer in zip(self.relations, self.by_fact, strict=True):
             examples = _find_examples(relation, offer, self.terms, self.restrictions, run)
@@ -101,9 +111,9 @@ class Offers:
 
 
 def unites_directions(chosen: Iterable[Iterable[str]]) -> bool:
-    """Return whether a predicate was chosen in both directions for a fact.
+    """Return whether, for any fact, a predicate was chosen in both directions.
 
-    ``chosen`` has the names for each fact.
+    ``chosen`` has the shown names for each fact.
     """
     for names in chosen:
         listed = set(names)
@@ -137,10 +147,10 @@ def _find_examples(
     restrictions: Mapping[str, str],
     run: Run,
 ) -> dict[str, str]:
-    """Return for each name a triple of the graph, or two over a node, in one query.
+    """Return, by shown name, a triple of the graph with this predicate, as text; all with one query.
 
-    The triple has the linked ends of the fact, if it has any. Names without a triple, and those of
-    type predicates, have none.
+    It is two triples for a predicate that leads over a node. The triple has the linked ends of the
+    fact, if it has any. Names without a triple, and those of type predicates, are missing.
     """
     patterns_by_name: dict[str, Sequence[TriplePattern]] = {}
     for name, predicate in offer.items():
@@ -161,7 +171,7 @@ def _find_examples(
 
 
 def _make_branch(number: int, patterns: Sequence[TriplePattern], filters: str) -> str:
-    """Return a subquery for one match of patterns: its number as ?_i, and its ends as CELLS."""
+    """Return a subquery that binds one match of patterns: ``number`` to ?_i, and the ends to CELLS."""
     ends = []
     for subject, _, object_ in patterns:
         ends += [subject, object_]

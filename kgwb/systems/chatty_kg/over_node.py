@@ -47,12 +47,13 @@ MAX_NODES = 1_000
 
 
 def find_predicates_over_node(fact: Fact, paths: PathsByEnd, run: Run) -> list[RankedPredicate]:
-    """Return the pairs of predicates that connect the ends of a fact over one node between them.
+    """Return the pairs of predicates that connect the two ends of a fact over one node between them.
 
-    Both ends must be linked vertices, or be led to by a path; of an end the best path counts. Pairs
+    Both ends must be linked vertices, or be led to by a path, of which the first one counts. Pairs
     that meet in a node to which both ends point are left out: a country is no fact about two things
-    that are in it. Returns none if a predicate connects the ends directly. Pairs are ordered by the
-    better of the two similarities, then by IRI.
+    that are in it. Empty if an end is a literal or not reached, or if a predicate connects the ends
+    directly. Pairs are ordered by the better of the two similarities, then by IRI. Sends up to five
+    queries.
     """
     ends = []
     for end in fact.ends:
@@ -75,10 +76,10 @@ def find_predicates_over_node(fact: Fact, paths: PathsByEnd, run: Run) -> list[R
 def _select_pairs(
     samples: str, subject: str, object_: str, directions: tuple[Direction, Direction], run: Run
 ) -> dict[NodePair, None]:
-    """Return the pairs of predicates that lead from one term to another over a node, each once.
+    """Return the distinct pairs of predicates that lead from one term to another over a node, with one query.
 
-    ``samples`` has the subqueries that bind the terms. Predicates that the vocabulary excludes are
-    left out.
+    ``samples`` has the subqueries that bind the terms. ``directions`` are those of the two
+    predicates. Predicates that the vocabulary excludes are left out.
     """
     direction, onward_direction = directions
     to_node = _write_triple(subject, "?_p", "?_n", direction)
@@ -105,9 +106,10 @@ def _write_triple(start: str, predicate: str, end: str, direction: Direction) ->
 
 
 def _rank_pairs(pairs: Iterable[NodePair], relation: str, run: Run) -> list[RankedPredicate]:
-    """Return pairs of predicates by the better of their two similarities, then by their IRIs.
+    """Return pairs of predicates as ranked ones, sorted by similarity, the highest first, then by IRIs.
 
-    The similarity is that of a predicate's name with the relation.
+    The similarity of a pair is the better of the two similarities of its predicates' names with the
+    relation.
     """
     names = _name_pairs(pairs, run)
     similarities = compute_similarities(relation, names.values(), run)
@@ -129,7 +131,10 @@ def _name_pairs(pairs: Iterable[NodePair], run: Run) -> Mapping[URIRef, str]:
 def _make_predicate(
     pair: NodePair, similarity: float, names: Mapping[URIRef, str]
 ) -> RankedPredicate:
-    """Return a pair of predicates as one, which is named "FIRST → SECOND"."""
+    """Return a pair of predicates as one, which is named "FIRST → SECOND".
+
+    Its second predicate is ``onward``.
+    """
     (first, direction), (second, onward_direction) = pair
     return RankedPredicate(
         iri=first,
@@ -158,14 +163,14 @@ class OpenFact(NamedTuple):
 
 
 def find_predicates_to_open_end(fact: Fact, paths: PathsByEnd, run: Run) -> list[RankedPredicate]:
-    """Return the pairs of predicates that lead from the one reached end of a fact over a node.
+    """Return the best MAX_PAIRS pairs of predicates that lead from the reached end of a fact over a node.
 
     The other end must be an unknown that nothing leads to yet: from a ship over its calls to the
-    pilots. The best path to the reached end counts, and at most MAX_NODES nodes are looked at. The
-    predicate at the unknown must be like the relation or like the unknown's name, or the name must
-    be like a class of what is there, with a similarity of MIN_LIKE_OPEN_END. The similarity of a
-    pair is the mean of this and of the relation's with the nearer of the two predicates. The best
-    MAX_PAIRS are returned.
+    pilots. Only the first path to the reached end counts, and at most MAX_NODES nodes are looked
+    at. The predicate at the unknown must be like the relation or like the unknown's name, or the
+    name must be like a class of what is there, with a similarity of MIN_LIKE_OPEN_END. The
+    similarity of a pair is the mean of this and of the relation's with the nearer of the two
+    predicates. Empty for another fact.
     """
     open_fact = _make_open_fact(fact, paths, run)
     if open_fact is None:
@@ -178,9 +183,9 @@ def find_predicates_to_open_end(fact: Fact, paths: PathsByEnd, run: Run) -> list
 
 
 def _make_open_fact(fact: Fact, paths: PathsByEnd, run: Run) -> OpenFact | None:
-    """Return a fact with one reached end; None if it has another number of them.
+    """Return a fact with exactly one reached end and an unknown at the other; None for any other fact.
 
-    Also returns None if the other end is no unknown, or if the reached one is a literal.
+    Also None if the reached end is a literal.
     """
     reached_ends = [end for end in fact.ends if paths.get(end)]
     open_ends = [end for end in fact.ends if end not in reached_ends and is_unknown(end)]
@@ -204,9 +209,9 @@ def _make_open_fact(fact: Fact, paths: PathsByEnd, run: Run) -> OpenFact | None:
 def _walk_over_node(
     fact: OpenFact, near_direction: Direction, far_direction: Direction, run: Run
 ) -> Iterator[tuple[NodePair, URIRef]]:
-    """Yield the pairs of predicates over a node, each with a class of what is at the open end.
+    """Yield the pairs of predicates over a node, each with a class of what is at the open end; one query.
 
-    The directions are those of the walk from the reached end, and those of a pair are seen from the
+    The directions are those of the walk from the reached end; those of a pair are seen from the
     subject of the fact. Things without a class have RDFS.Resource. Predicates that the vocabulary
     excludes are left out, and so is the way back by the predicate that led to the node.
     """
@@ -247,7 +252,11 @@ def _turn_round(pair: NodePair) -> NodePair:
 
 
 def _rank_pairs_to_open_end(pairs: NodePairs, fact: OpenFact, run: Run) -> list[RankedPredicate]:
-    """Return the pairs that are like a fact, see ``find_predicates_to_open_end``."""
+    """Return the best MAX_PAIRS of the pairs that are like a fact, with their similarities, best first.
+
+    ``find_predicates_to_open_end`` says what the similarity is. ``pairs`` has the classes of what
+    each leads to.
+    """
     if not pairs:
         return []
     class_iris: set[URIRef] = set()

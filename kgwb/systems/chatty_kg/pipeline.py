@@ -42,8 +42,8 @@ def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     """Answer one turn of a dialogue: translate, make standalone, extract the QIR, answer it.
 
     With ``model_alone`` the model answers without the graph. The caller keeps the dialogue. Values
-    of earlier answers are left out of the answer to a question for others, and the answer is put
-    into words where the settings say so.
+    of earlier answers are left out of the answer to a question for others ("What else ..."), and
+    the answer is put into words where the settings say so.
     """
     english = chat.translate_question(question, run)
     context = chat.build_context(dialogue, run)
@@ -63,8 +63,9 @@ def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
 def make_standalone(question: str, context: Context, run: Run) -> str:
     """Rephrase a question that depends on the dialogue (Chatty-KG, Algorithm 1, lines 1 to 6).
 
-    It is rephrased at most ``rephrasings`` times; with more than one, the new question is classified
-    again after each (reference code). With ``multi_turn`` off, the question is returned as it is.
+    It is classified first, and rephrased only if it is dependent, at most ``rephrasings`` times;
+    with more than one, the new question is classified again after each (reference code). With
+    ``multi_turn`` off, the question is returned as it is.
     """
     settings = ChattySettings.of_run(run)
     if not settings.multi_turn:
@@ -84,7 +85,7 @@ def answer_qir(qir: QIR, question: str, context: Context, run: Run) -> Answer:
     """Link, generate, select and execute (Chatty-KG, Algorithm 3).
 
     A question that triples cannot express is not answered; the reason says which parts of it, and
-    which system can. Nor is a question without valid triples.
+    which system can. Nor is a question without valid triples. Both give an answer without values.
     """
     if not qir.facts and not qir.beyond:
         return Answer(qir.kind, reason=f"{CANNOT_EXPRESS}: no valid triples within the attempts")
@@ -101,9 +102,9 @@ def answer_qir(qir: QIR, question: str, context: Context, run: Run) -> Answer:
 
 
 def make_turn(run: Run) -> Turn:
-    """Return what the dialogue remembers of a finished run.
+    """Return the turn that the dialogue remembers of a finished run.
 
-    These are the question, the standalone question if it differs, the answers with the vertices of
+    It has the question, the standalone question if it differs, the answers with the vertices of
     their support, and the links; no links if the run did not get so far.
     """
     outputs = {step.key: step.output for step in run.steps if step.done}

@@ -33,9 +33,10 @@ def is_literal(term: str) -> bool:
 
 
 def name_predicates(iris: Sequence[URIRef], run: Run) -> Mapping[URIRef, str]:
-    """Return the names of predicates by IRI: labels, or the last segments (``predicate_names``).
+    """Return the names of predicates by IRI: their labels, or with ``predicate_names`` the last parts of IRIs.
 
-    A last segment without a word, such as P57 in Wikidata, is no name: its label is taken.
+    A last part without two letters in a row, such as P57 in Wikidata, is no name: the label is
+    taken.
     """
     names = dict(run.kg.names(iris))
     if ChattySettings.of_run(run).predicate_names == "labels":
@@ -55,10 +56,10 @@ def make_sample_clause(where: str, term: str, limit: int) -> str:
 
 
 def select_predicates(where: str, direction: Direction, run: Run) -> set[Pair]:
-    """Return the predicates ?_p of a graph pattern, each with the direction.
+    """Return the predicates that ?_p is bound to in a graph pattern, each paired with ``direction``.
 
-    Predicates that the vocabulary of the graph excludes are left out, but type predicates only
-    without the setting ``keeps_type_predicates``.
+    Predicates that the vocabulary of the graph excludes are left out; type predicates are kept with
+    the setting ``keeps_type_predicates``. One query is sent.
     """
     vocabulary = run.kg.vocabulary
     kept: Collection[URIRef] = ()
@@ -74,7 +75,7 @@ def select_predicates(where: str, direction: Direction, run: Run) -> set[Pair]:
 
 
 def make_ranking_key(predicate: RankedPredicate) -> tuple[float, str, str, bool]:
-    """Return a key that sorts predicates by similarity, the highest first, then by IRIs."""
+    """Return a key that sorts predicates by similarity, the highest first, then by IRIs, then "out" first."""
     return (
         -predicate.similarity,
         str(predicate.iri),

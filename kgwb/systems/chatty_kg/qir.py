@@ -78,10 +78,10 @@ class QirReply(PublishedReply):
 
 
 def find_qir_problems(qir: QIR, question: str) -> Iterator[str]:
-    """Yield what is wrong with a QIR that a person put in.
+    """Yield what is wrong with a QIR that a person put in; nothing if it is valid.
 
-    It must pass the checks of a reply, each unknown must be a SPARQL variable, and a QIR with
-    unknowns needs a target unless it is boolean.
+    It must pass the checks of a model's reply, each unknown must be a SPARQL variable, and a QIR
+    with unknowns needs a target unless it is boolean.
     """
     triples = []
     for fact in qir.facts:
@@ -141,11 +141,13 @@ def extract_qir(question: str, run: Run) -> QIR:
 def make_triple_checks(
     kind: AnswerKind | None, *, checks_target: bool = True
 ) -> tuple[Check[PublishedReply], ...]:
-    """Return the checks (2) to (4) of Chatty-KG, section 4.2.3, and ``checks_target`` one of ours.
+    """Return the checks that the triples of a reply must pass: (2) to (4) of Chatty-KG, section 4.2.3.
 
-    Check (1), well-formed JSON, is made by ``ask``. ``kind`` is what the words of the question ask
-    for; None leaves that to the reply. If the triples cannot express the question, it will not be
-    answered, so only check (2) is made.
+    They are: no triple lacks a part, an entity, and an unknown unless the question is boolean.
+    ``checks_target`` adds one of ours: the target is one of the unknowns. Check (1), well-formed
+    JSON, is made by ``ask``. ``kind`` is what the words of the question ask for; None leaves that
+    to the reply. If the triples cannot express the question, it will not be answered, so only check
+    (2) counts.
     """
     checks = (
         Check("subject, predicate, object", _find_incomplete_triples),
@@ -158,10 +160,7 @@ def make_triple_checks(
 
 
 def _find_incomplete_triples(reply: PublishedReply) -> str:
-    """Return a problem with the numbers of the triples that lack a part; "" if none does.
-
-    Numbers count from 1. A part of blanks is lacking.
-    """
+    """Return a problem with the numbers, from 1, of the triples in which a part is blank; "" if none is."""
     incomplete = []
     for number, triple in enumerate(reply.triples, 1):
         parts = (triple.subject, triple.predicate, triple.object)
@@ -176,9 +175,9 @@ def _has_complete_triples(reply: PublishedReply) -> bool:
 
 
 def _find_missing_entity(reply: PublishedReply) -> str:
-    """Return a problem if all ends of the triples are unknowns or blank, else "".
+    """Return a problem if all ends of the triples are unknowns or blank; "" if one is an entity.
 
-    There is no problem if triples cannot express the question.
+    Also "" if triples cannot express the question.
     """
     if _list_inexpressible(reply):
         return ""
@@ -189,9 +188,10 @@ def _find_missing_entity(reply: PublishedReply) -> str:
 
 
 def _find_missing_unknown(reply: PublishedReply, kind: AnswerKind | None) -> str:
-    """Return a problem if no end is an unknown.
+    """Return a problem if no end of the triples is an unknown; "" if one is.
 
-    There is none if the question is boolean or triples cannot express it.
+    Also "" if the question is boolean, by ``kind`` or else by the reply, or if triples cannot
+    express it.
     """
     is_boolean = (kind or reply.question_type) == "boolean"
     if is_boolean or _list_inexpressible(reply) or _list_unknowns(reply):
@@ -200,10 +200,10 @@ def _find_missing_unknown(reply: PublishedReply, kind: AnswerKind | None) -> str
 
 
 def _find_strange_target(reply: PublishedReply) -> str:
-    """Return a problem if the target is an unknown, but not one of those in the triples.
+    """Return a problem if the target is an unknown, but not one of those in the triples; "" otherwise.
 
-    There is none if the triples have no unknown, if the target is no unknown (``build_qir`` then
-    chooses one), or if triples cannot express the question.
+    There is no problem if the triples have no unknown, if the target is no unknown (``build_qir``
+    then chooses one), or if triples cannot express the question.
     """
     unknowns = _list_unknowns(reply)
     if not unknowns or not is_unknown(reply.target) or _list_inexpressible(reply):
@@ -264,8 +264,8 @@ def build_qir(
     Of facts that differ in letter case and spaces only, the first is kept. A question without
     unknowns is boolean, unless triples cannot express it, and a boolean one has no target. Any
     other target is that of the reply if it is one of the unknowns, else the first unknown. If the
-    reply has several, the first is the target, and all are the columns of a list. With
-    ``target`` "first_by_name" it is the first unknown in alphabetical order (reference code).
+    reply has several, the first is the target, and all are the columns of a list. With ``target``
+    "first_by_name" it is the first unknown in alphabetical order (reference code).
     """
     facts: dict[tuple[str, ...], Fact] = {}
     for triple in reply.triples:
@@ -289,11 +289,10 @@ def build_qir(
 
 
 def determine_kind(question: str, kind_from_model: AnswerKind | None) -> AnswerKind | None:
-    """Return whether a question asks for a list, a count, or yes or no.
+    """Return whether a question asks for a list, a count, or yes or no, by its opening words.
 
-    The opening words of the question decide. If they do not, the model's word is taken: its
-    "count" as it is, its "boolean" as "list", and None as None. Of "Does anyone speak ..." its
-    "boolean" stays.
+    If they do not decide, ``kind_from_model`` is taken: "count" as it is, "boolean" as "list", and
+    None as None. Of "Does anyone speak ..." its "boolean" stays.
     """
     if _opens_as_boolean(question):
         return "boolean"
@@ -307,8 +306,8 @@ def determine_kind(question: str, kind_from_model: AnswerKind | None) -> AnswerK
 def _opens_as_boolean(question: str) -> bool:
     """Return whether a question begins with one of BOOLEAN_OPENERS and asks for yes or no.
 
-    "Could you name ..." and "Does anyone know ..." ask for something else. So does a question that
-    goes on with another one, see FOLLOW_UP_QUESTION.
+    Not so "Could you name ..." and "Does anyone ...", where one of POLITE_SUBJECTS follows, and a
+    question that goes on with another one, see FOLLOW_UP_QUESTION.
     """
     opening = _opening_words(question)
     if not opening or opening[0] not in BOOLEAN_OPENERS:
@@ -339,9 +338,9 @@ def _clean_end(end: str) -> str:
 def _make_variable(name: str) -> str:
     """Return the SPARQL variable of an unknown's name: "?the_person" for "?the person".
 
-    Characters other than letters, digits and "_" become "_", and none is left at the ends. A letter
-    that is not ASCII becomes "u" and its code: "?gruf6udfe" for "?größe". A name that is empty then
-    becomes "?unknown".
+    Characters other than letters, digits and "_" become "_", and none is left at the ends. A
+    character that is not ASCII becomes "u" and its code: "?gruf6udfe" for "?größe". A name that is
+    empty then becomes "?unknown".
     """
     ascii_name = ""
     for character in name.strip().lstrip("?"):

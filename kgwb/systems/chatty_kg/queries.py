@@ -58,12 +58,13 @@ PREDICATES_CHECK_NAME = "predicates from the list"
 def generate_queries(qir: QIR, linked: LinkingResult, run: Run) -> GeneratedQueries:
     """Build a query for each combination of one predicate a fact, and keep ``query_num`` of them.
 
-    ``query_order`` says which are kept. No query is built if an entity has no vertex, as a query
-    for a part of the question would answer another question; nor if a fact has no predicate, unless
-    ``unlinked_facts`` is "left_out". Equal queries are kept once, and the step notes how many
-    combinations were dropped. With ``wording_decides_direction``, no query says two facts in one
-    triple pattern by reading one of them backwards. Source: section 5.2.1; Algorithm 3, lines 1 and
-    2. At most MAX_COMBINATIONS combinations are looked at.
+    ``query_order`` says which are kept: those with the best score, or the first. No query is built
+    if an entity has no vertex, as a query for a part of the question would answer another question;
+    nor if a fact has no predicate, unless ``unlinked_facts`` is "left_out". Equal queries are kept
+    once, and the step notes how many combinations were dropped. With ``wording_decides_direction``,
+    no query says two facts in one triple pattern by reading one of them backwards. At most
+    MAX_COMBINATIONS combinations are looked at. Nothing is executed. Source: section 5.2.1;
+    Algorithm 3, lines 1 and 2.
     """
     settings = ChattySettings.of_run(run)
     relations = [relation for relation in linked.relations if relation.predicates]
@@ -94,7 +95,7 @@ def generate_queries(qir: QIR, linked: LinkingResult, run: Run) -> GeneratedQuer
 
 
 def _joins_opposite_facts(query: CandidateQuery, combination: Combination) -> bool:
-    """Return whether two facts became one triple pattern, as one of them is read backwards.
+    """Return whether two facts became one triple pattern, because one of them is read backwards.
 
     Of "a stands in for b" and "b stands in for a", only one would be left then.
     """
@@ -109,10 +110,7 @@ def _joins_opposite_facts(query: CandidateQuery, combination: Combination) -> bo
 
 
 def _sort_key(combination: Combination) -> tuple[float, list[str], list[bool]]:
-    """Return a key that sorts combinations by score, the highest first, then by IRIs.
-
-    Of combinations that differ in directions only, "out" comes first.
-    """
+    """Return a key that sorts combinations by score, the highest first, then by IRIs, then "out" first."""
     score = score_combination(combination)
     iris = [str(predicate.iri) for predicate in combination]
     incoming = [predicate.direction == "in" for predicate in combination]
@@ -133,11 +131,11 @@ def _build_query(
     restrictions: Mapping[str, str],
     run: Run,
 ) -> CandidateQuery:
-    """Return the query of a combination: an ASK for a boolean question, else a SELECT.
+    """Return the query of a combination of predicates: an ASK for a boolean question, else a SELECT.
 
-    It selects the target, each row once. A pattern or filter that several facts have is written
-    once. ``restrictions`` are those of ``find_restrictions``, and ``_make_filters`` adds more. Its
-    score is that of the combination, rounded to four digits.
+    It selects the distinct values of the target or of the columns. A pattern or filter that several
+    facts have is written once. ``restrictions`` are those of ``find_restrictions``;
+    ``_make_filters`` adds more. Its score is that of the combination, rounded to four digits.
     """
     patterns: dict[TriplePattern, None] = {}
     filters: dict[str, None] = {}
@@ -167,9 +165,9 @@ def _make_filters(
     """Return the FILTERs that a query needs for its kind of question; "" if it needs none.
 
     With ``refuses_stored_false``, no variable of a boolean question may be a stored false: "is it a
-    hybrid" of a car whose ``hybrid`` is false. With ``excludes_named``, the answer of any other
-    question of several facts may not be a vertex that it names: who shares a director with X is
-    not X.
+    hybrid" of a car whose ``hybrid`` is false. With ``excludes_named``, the target of any other
+    question of several facts may not be a vertex that it names: who shares a director with X is not
+    X.
     """
     filters = ""
     if qir.kind == "boolean" and settings.refuses_stored_false:
@@ -216,9 +214,9 @@ class PooledReply(Reply):
 def find_selection_problems(
     selection: QuerySelection, generated: GeneratedQueries, question: str, linked: LinkingResult
 ) -> Iterator[str]:
-    """Yield a problem for each query of a person's selection that is not a candidate query.
+    """Yield a problem for each query of a person's selection that is not one of the candidate queries.
 
-    Queries are compared by their text.
+    Queries are compared by their text. ``question`` and ``linked`` are not used.
     """
     candidates = {query.sparql for query in generated.queries}
     for query in selection.queries:
@@ -233,7 +231,9 @@ def select_queries(
     """Keep the queries whose predicates are relevant to the question (Algorithm 3, lines 3 to 17).
 
     With ``unasked_predicates``, no model is asked if ``_find_certain_predicate`` decides for every
-    relation; the step notes that. Else ``predicate_choice`` says what a model is shown.
+    relation; the step notes that. Otherwise a model is shown the predicates of all queries in one
+    list ("pooled" in ``predicate_choice``), or those of each fact, with ``predicate_examples`` also
+    with directions and examples. The selection is empty if there are no queries.
     """
     settings = ChattySettings.of_run(run)
     if not generated.queries:
@@ -257,10 +257,11 @@ def select_queries(
 def _select_with_examples(
     generated: GeneratedQueries, question: str, linked: LinkingResult, run: Run
 ) -> QuerySelection:
-    """Keep the queries whose predicates a model chooses by name, direction and example.
+    """Ask a model which predicates are relevant, with directions and examples, and keep the queries that have them.
 
-    Those that differ from them in directions only come behind them: they are executed if the chosen
-    ones have no rows.
+    With ``wording_decides_direction``, queries that differ from the kept ones in directions only
+    come behind them, unless a predicate was chosen in both directions: they are executed if the
+    chosen ones have no rows. The graph is asked for examples.
     """
     offers = Offers(generated, linked)
     offered = [list(offer) for offer in offers.by_fact]
@@ -279,10 +280,10 @@ def _select_with_examples(
 def _find_other_directions(
     kept: Sequence[CandidateQuery], generated: GeneratedQueries
 ) -> list[CandidateQuery]:
-    """Return the queries that differ from kept ones in directions only.
+    """Return the generated queries that differ from a kept one in directions only, and are not kept.
 
-    Both must have a score of MIN_SETTLING_SCORE. Below it, the other direction would be united with
-    the chosen one.
+    Both must have a score of at least MIN_SETTLING_SCORE: below it, the results of the other
+    direction would be united with those of the chosen one.
     """
     settling = set()
     for query in kept:
@@ -303,10 +304,10 @@ def _list_names_by_fact(generated: GeneratedQueries) -> list[list[str]]:
 
 
 def _keep_by_fact(generated: GeneratedQueries, relevant: Sequence[list[str]]) -> QuerySelection:
-    """Keep the queries that have a relevant predicate for every fact.
+    """Return the queries whose predicate is relevant for every fact, in their order, as a selection.
 
-    ``relevant`` has the names for each fact. Names that were not offered for it are dropped. The
-    order of the queries stays; of the relevant names those that were offered are in the selection.
+    ``relevant`` has the names for each fact. Names that were not offered for it do not count; the
+    others are in the selection.
     """
     kept = []
     for query in generated.queries:
@@ -327,11 +328,11 @@ def _list_relevant(
 
 
 def _find_certain_predicate(relation: LinkedRelation) -> list[str]:
-    """Return the one predicate that a relation certainly means; an empty list if there is none.
+    """Return a list with the one predicate that a relation certainly means; an empty list if there is none.
 
     It is the only one that has the name of the relation, but for letter case. If none has, it is
     the first one if its similarity is at least MIN_SIMILARITY and leads by MIN_LEAD. There is none
-    for a relation without predicates, and a way over a node is never certain.
+    for a relation without predicates, or if the best is a pair over a node.
     """
     if not relation.predicates or relation.predicates[0].onward is not None:
         return []
@@ -351,13 +352,13 @@ def _find_certain_predicate(relation: LinkedRelation) -> list[str]:
 def _ask_for_predicates(
     question: str, shown: Sequence[Mapping[str, object]], offered: Sequence[list[str]], run: Run
 ) -> list[list[str]]:
-    """Ask a model which of the predicates offered for each triple are relevant.
+    """Ask a model which of the predicates offered for each triple are relevant, and return a list for each.
 
-    ``shown`` is what it sees of the triples, and ``offered`` has the names that it may choose.
-    The reply must have a list for each triple (Chatty-KG, section 5.2.3). Names that were not
-    offered are dropped later, but a list must not have such names only. An empty list is valid: it
-    means that the graph does not have the relation. Without a valid reply all lists are empty, if
-    the settings say to abstain.
+    ``shown`` is what it sees of the triples, and ``offered`` has the names that it may choose. The
+    reply must have a list for each triple (Chatty-KG, section 5.2.3), and none may have only names
+    that were not offered; the returned lists may still have such names among others. An empty list
+    is valid: the graph does not have the relation. Without a valid reply all lists are empty if the
+    settings say to abstain, else InvalidReplyError is raised.
     """
 
     def find_unlisted(reply: SelectionReply) -> str:
@@ -380,15 +381,16 @@ def _ask_for_predicates(
 
 
 def _select_from_pool(generated: GeneratedQueries, question: str, run: Run) -> QuerySelection:
-    """Keep the queries that have at least one relevant predicate (Algorithm 3, line 17).
+    """Ask a model which predicates are relevant, and keep the queries with at least one of them.
 
-    A model is shown the predicates of all queries in one list. Names that are not in it are
-    dropped, and a reply without any name of the list is invalid (section 5.2.3). After theta such
-    replies no query is kept, as Algorithm 3 then goes on without predicates.
+    It is shown the predicates of all queries in one list. Names that are not in it are dropped, and
+    a reply without any name of the list is invalid (section 5.2.3). After theta such replies no
+    query is kept, as the algorithm then goes on without predicates. Source: Algorithm 3, line 17.
     """
     listed = predicate_names(generated.queries)
 
     def find_unlisted(reply: PooledReply) -> str:
+        """Return a problem if no name of a reply is in the list, else ""."""
         if set(listed).isdisjoint(reply.predicates):
             return f"none of the predicates is in the list: {_quote(reply.predicates)}"
         return ""

@@ -139,7 +139,7 @@ class QIR(Record):
         return tuple(dict.fromkeys(mentions))
 
     def __str__(self) -> str:
-        """Return the number of triples and the target, or what they cannot express."""
+        """Return the number of triples and what is asked for; if triples cannot express the question, only that."""
         if self.beyond:
             return f"{CANNOT_EXPRESS}: {'; '.join(self.beyond)}"
         asked_for = ", ".join(self.selected) or "yes or no"
@@ -218,10 +218,10 @@ class LinkedRelation(Record):
         return parts
 
     def missing_from_graph(self) -> str:
-        """Return that the relation has no predicate, or no similar one, and the nearest ones.
+        """Return a text that says that the relation has no predicate, or none that is similar; "" if one is.
 
-        The predicates are those of the things that the fact is about. Returns "" if the similarity
-        of the best predicate is MIN_EXPECTED_SIMILARITY or more.
+        Similar is a best predicate with a similarity of at least MIN_EXPECTED_SIMILARITY. Otherwise
+        up to MAX_NEAREST_PREDICATES predicates of the things that the fact is about are named.
         """
         relation = self.fact.relation
         if not self.predicates:

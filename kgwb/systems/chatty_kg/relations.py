@@ -75,7 +75,7 @@ class Path(NamedTuple):
 
 
 def link_relations(qir: QIR, links: Sequence[Link], run: Run) -> tuple[LinkedRelation, ...]:
-    """Return the ranked predicates of each fact, in the order of the QIR.
+    """Link each fact to ranked predicates of the graph, and return them in the order of the QIR's facts.
 
     Facts are linked from the linked vertices outwards. The predicates of a fact between two
     unknowns are looked for at what the best paths lead to, unless ``links_joins`` is off. A fact
@@ -137,8 +137,8 @@ def _list_paths_to_ends(
 def assign_terms(qir: QIR, links: Sequence[Link]) -> TermByEnd:
     """Return the SPARQL term of each entity and unknown of a QIR.
 
-    It is the IRI of a linked vertex in angle brackets, or a literal. An unknown is a variable itself.
-    An entity with several vertices gets the variable "?_any" with a number, which
+    It is the IRI of a linked vertex in angle brackets, or a literal. An unknown is a variable
+    itself. An entity with several vertices gets the variable "?_any" with a number, which
     ``find_restrictions`` restricts, and an entity without any "?unlinked" with a number.
     """
     terms = {}
@@ -165,7 +165,10 @@ def _list_vertices(link: Link, term: str) -> str:
 
 
 def find_restrictions(links: Sequence[Link], terms: TermByEnd) -> dict[str, str]:
-    """Return the FILTER for the variable of each entity with several vertices, by the variable."""
+    """Return, by variable, the FILTER that restricts it to the vertices of its entity.
+
+    Only entities that are linked to several vertices have such a variable.
+    """
     restrictions = {}
     for link in links:
         if link.others and link.entity in terms:
@@ -182,7 +185,7 @@ def restrict(patterns: Iterable[TriplePattern], restrictions: Mapping[str, str])
 
 
 def _choose_next_fact(waiting: Sequence[Fact], paths: Iterable[str]) -> Fact:
-    """Return the first waiting fact that a path leads to, or the first one if none is reached.
+    """Return the first waiting fact with an end that a path leads to; the first of all if there is none.
 
     ``paths`` are the ends that paths lead to.
     """
@@ -196,11 +199,10 @@ def _choose_next_fact(waiting: Sequence[Fact], paths: Iterable[str]) -> Fact:
 def _extend_paths(
     paths: Mapping[str, Sequence[Path]], relation: LinkedRelation, terms: TermByEnd
 ) -> dict[str, list[Path]]:
-    """Return the paths that lead over a linked fact to the one end that has no paths yet.
+    """Return the paths that lead over a linked fact to its one end without paths, best score first.
 
-    Each path to its other end is continued by each predicate of the fact. The path with the highest
-    score comes first. Nothing is returned if none or both of its ends are without paths, or if it
-    has no predicate.
+    Each path to its other end is continued by each predicate of the fact; scores are multiplied by
+    the similarity. Empty if none or both of its ends are without paths, or if it has no predicate.
     """
     fact = relation.fact
     new_ends = {end for end in fact.ends if end not in paths}
@@ -229,7 +231,7 @@ def _keep_leading_paths(paths: Sequence[Path], run: Run) -> list[Path]:
     """Return the first BEAM_WIDTH_WITH_NODES paths that lead to anything in the graph.
 
     The graph is asked about each in turn, about MAX_CHECKED_PATHS at most. If none of them leads to
-    anything, the first one is returned.
+    anything, the first path alone is returned.
     """
     leading: list[Path] = []
     for path in paths[:MAX_CHECKED_PATHS]:
@@ -243,7 +245,7 @@ def _keep_leading_paths(paths: Sequence[Path], run: Run) -> list[Path]:
 def make_patterns(
     fact: Fact, predicate: RankedPredicate, terms: TermByEnd
 ) -> tuple[list[TriplePattern], str]:
-    """Return the triple patterns of a fact with one of its predicates, and their FILTER or "".
+    """Return the triple patterns of a fact with one of its predicates, and a FILTER for them or "".
 
     There is one pattern, or there are two if a node stands between the ends. If the predicate has
     one class, that class is the object. If it has several, the object is a variable that the FILTER
@@ -322,10 +324,10 @@ def link_relation(fact: Fact, paths: PathsByEnd, run: Run) -> LinkedRelation:
 
 
 def _rank_predicates(pairs: Iterable[Pair], relation: str, run: Run) -> list[RankedPredicate]:
-    """Return predicates with their names and the similarity of these with a relation.
+    """Return predicates with their names and the similarity of these with a relation, in the given order.
 
-    They are not sorted. With ``wording_decides_direction``, directions that the wording speaks
-    against are lowered.
+    With ``wording_decides_direction``, the similarity is lowered in directions that the wording
+    speaks against (``_prefer_worded_direction``).
     """
     settings = ChattySettings.of_run(run)
     names = name_predicates([iri for iri, _ in pairs], run)
@@ -340,7 +342,7 @@ def _rank_predicates(pairs: Iterable[Pair], relation: str, run: Run) -> list[Ran
 
 
 def _without_literal_subjects(pairs: Pairs, fact: Fact, paths: PathsByEnd) -> Pairs:
-    """Return predicates without those in a direction in which a literal would be the subject."""
+    """Return the predicates, but for those in a direction in which a literal would be the subject."""
     left_out = set()
     for end, direction in ((fact.subject, "out"), (fact.object, "in")):
         terms = [term for _, term in paths.get(end, ())]
@@ -360,10 +362,10 @@ def _has_predicate_like_relation(ranked: Iterable[RankedPredicate]) -> bool:
 
 
 def _keep_best(ranked: Sequence[RankedPredicate], run: Run) -> list[RankedPredicate]:
-    """Return the best ``predicates_per_relation`` predicates, in all their directions.
+    """Return the best ``predicates_per_relation`` predicates, each in all its directions.
 
-    ``ranked`` has the best first. A predicate in both directions counts once, and a pair over a
-    node counts as another one. The step notes how many were dropped.
+    ``ranked`` has the best first. A predicate in both directions counts once; a pair over a node
+    counts as a predicate of its own. The step notes how many were dropped.
     """
     identities = [(predicate.iri, predicate.onward) for predicate in ranked]
     limit = ChattySettings.of_run(run).predicates_per_relation
@@ -378,11 +380,11 @@ def _keep_best(ranked: Sequence[RankedPredicate], run: Run) -> list[RankedPredic
 
 
 def _find_type_predicates(fact: Fact, paths: PathsByEnd, run: Run) -> list[RankedPredicate]:
-    """Return the type predicates by which the object of a fact, a class, has instances.
+    """Return the type predicates by which the object of a fact, a class, has instances, sorted by IRI.
 
-    Each has the class and its subclasses that have instances by it. Nothing is found if the fact
-    does not state a type, or if its object is not linked or is no such class. They come by IRI,
-    with the similarity 1.
+    Each has the class and its subclasses that have instances by it, and the similarity 1. Empty if
+    the fact does not state a type, or if its object is not linked or is no such class. Sends one
+    query and one for names.
     """
     if not fact.states_type or fact.object not in paths:
         return []
@@ -407,10 +409,11 @@ def _find_type_predicates(fact: Fact, paths: PathsByEnd, run: Run) -> list[Ranke
 
 
 def _find_connecting_predicates(fact: Fact, paths: PathsByEnd, run: Run) -> Pairs | None:
-    """Return the predicates that connect the two linked vertices of a fact, with their directions.
+    """Return the predicates that connect the two linked ends of a fact, with their directions.
 
-    Returns None if not both ends are linked vertices, or if the setting ``linked_ends`` does not
-    ask for them. Two queries are made. Source: Chatty-KG, section 5.1.3.
+    The mapping may be empty. None is returned instead if not both ends are linked vertices, or if
+    the setting ``linked_ends`` is "any_end". Two queries are made. Source: Chatty-KG, section
+    5.1.3.
     """
     if ChattySettings.of_run(run).linked_ends == "any_end":
         return None
@@ -428,12 +431,11 @@ def _find_connecting_predicates(fact: Fact, paths: PathsByEnd, run: Run) -> Pair
 
 
 def _find_predicates_at_ends(fact: Fact, paths: PathsByEnd, run: Run) -> Pairs:
-    """Return the predicates found at the ends of a fact, with their directions.
+    """Return the predicates found at the ends of a fact, with direction, and at how many ends each was found.
 
-    The direction is seen from the subject of the fact, and the number of each pair is at how many
-    ends it was found. At an end that a path leads to, a sample of ``join_sample`` vertices is
-    looked at. Two queries are made for each path, one where the end is a literal, which has no
-    outgoing triples.
+    The direction is seen from the subject of the fact. At an end that a path leads to, a sample of
+    ``join_sample`` vertices is looked at. Two queries are made for each path, but one where the end
+    is a literal, which has no outgoing triples.
     """
     found: Counter[Pair] = Counter()
     limit = ChattySettings.of_run(run).join_sample
@@ -457,11 +459,11 @@ def _find_predicates_at_ends(fact: Fact, paths: PathsByEnd, run: Run) -> Pairs:
 def _prefer_worded_direction(
     ranked: Iterable[RankedPredicate], relation: str
 ) -> list[RankedPredicate]:
-    """Lower the similarity of predicates in the direction that their wording speaks against.
+    """Return predicates with a lower similarity in the direction that their wording speaks against.
 
-    This is done only if the predicate was found in both directions. "X influenced Y" means
-    "influenced by" from Y to X, as only one of the two wordings leads to a doer. "X cites Y" means
-    "cites" from X to Y.
+    It is multiplied by WRONG_DIRECTION_FACTOR, only for a predicate that was found in both
+    directions. "X influenced Y" means "influenced by" from Y to X, as only one of the two wordings
+    leads to a doer. "X cites Y" means "cites" from X to Y.
     """
     found = {(predicate.iri, predicate.direction) for predicate in ranked}
     adjusted = []

@@ -65,7 +65,8 @@ def extract_qir(question: str, kg: Graph | None, embeddings: Embeddings) -> Repl
 
     What they leave out is "beyond": a list with one text that begins with NOT_UNDERSTOOD, or an
     empty one. With such a text the question is not answered. A question of a form that ``rules``
-    does not read gives no triples. Without a graph only the form is looked at, not the words.
+    does not read gives no triples. Without a graph only the form is looked at, not the words. The
+    other keys are those of ``_describe_qir``.
     """
     unread = find_unread_form(question, kg)
     if unread:
@@ -80,7 +81,7 @@ def extract_qir(question: str, kg: Graph | None, embeddings: Embeddings) -> Repl
 
 
 def extract_published_qir(question: str, kg: Graph | None, embeddings: Embeddings) -> ReplyData:
-    """Return the triples that ``ground_question`` reads, with entities, unknowns, and the target.
+    """Return the triples that ``ground_question`` reads, with entities, unknowns, target and type.
 
     The target is "" for a yes-or-no question. Raises ModelError if the grammar cannot read the
     question. Entities and unknowns stand once each, in the order of the triples.
@@ -89,7 +90,11 @@ def extract_published_qir(question: str, kg: Graph | None, embeddings: Embedding
 
 
 def _describe_qir(reading: ParsedQuestion) -> dict[str, Any]:
-    """Return the triples, entities, unknowns, target and kind of a reading."""
+    """Return a reading as data: "entities", "unknowns", "triples", "target" and "question_type".
+
+    Entities and unknowns stand once each, in the order of the triples. The target is "" for a
+    yes-or-no question.
+    """
     entities: dict[str, None] = {}
     unknowns: dict[str, None] = {}
     triples = []
@@ -138,11 +143,11 @@ def select_predicates(relations: Sequence[Any], embeddings: Embeddings) -> Reply
 def select_pooled_predicates(
     question: str, predicates: Sequence[str], kg: Graph | None, embeddings: Embeddings
 ) -> ReplyData:
-    """Return the predicates whose names are most like any relation of the question.
+    """Return the predicates whose names are most like any relation of the question, each once.
 
-    ``predicates`` are the names to choose from; none may be like it. Each is returned once, by the
-    order of the relations. Raises ModelError if the grammar cannot read the question. The names are
-    in "predicates", beside "reasoning".
+    ``predicates`` are the names to choose from; none may be like it. The names are in "predicates",
+    in the order of the relations, beside "reasoning". Raises ModelError if the grammar cannot read
+    the question.
     """
     reading = ground_question(question, kg, embeddings)
     selected: dict[str, None] = {}
@@ -164,11 +169,11 @@ def answer_nothing() -> ReplyData:
 
 
 def classify_question(question: str, kg: Graph | None) -> ReplyData:
-    """Return whether a question depends on the dialogue: "dependent" or "self-contained".
+    """Return whether a question is "dependent" on the dialogue or "self-contained", in "label", with "reason".
 
-    It depends on it if a pronoun refers back, if nothing is named, or if it is short and begins
-    like "and" or "what about". A pronoun refers to a name before it in the question, if there is
-    one, unless the question begins with an auxiliary. The reply has "label" and "reason".
+    It is dependent if a pronoun refers back, if nothing is named, or if it begins like "and" or
+    "what about" and has at most MAX_ELLIPTICAL_TOKENS words. A pronoun refers to a name before it
+    in the question, if there is one, unless the question begins with an auxiliary.
     """
     tokens = tokenize(question)
     mentions = find_mentions(question, kg)
@@ -188,12 +193,12 @@ def classify_question(question: str, kg: Graph | None) -> ReplyData:
 
 
 def rephrase_question(question: str, dialogue: Dialogue, kg: Graph | None) -> ReplyData:
-    """Return the question so that it can be understood without the dialogue.
+    """Return the question so that it can be understood without the dialogue, in the key "question".
 
-    An elliptical question ("and where?") is completed from the previous one. Otherwise pronouns are
-    replaced by what they most likely stand for. If there are neither pronouns nor names, the most
-    recent thing of the dialogue is inserted. Without a dialogue the question stays. Pronouns inside
-    of names stay. The result begins with a capital letter. The reply has "question" alone.
+    An elliptical question ("and where?") is completed from the previous one. Otherwise pronouns
+    outside of names are replaced by what they most likely stand for. If there are neither pronouns
+    nor names, the most recent thing of the dialogue is inserted. The result begins with a capital
+    letter. Without a dialogue the question stays as it is.
     """
     if not dialogue:
         return {"question": question}
@@ -226,9 +231,10 @@ def rephrase_question(question: str, dialogue: Dialogue, kg: Graph | None) -> Re
 
 
 def rephrase_published(question: str, dialogue: Dialogue, kg: Graph | None) -> ReplyData:
-    """Return what ``rephrase_question`` returns, for turns without the names they were about.
+    """Return what ``rephrase_question`` returns, for turns without the names that they were about.
 
-    The names are those that the question of a turn mentions.
+    These names are those that the question of a turn, in its standalone form if there is one,
+    mentions.
     """
     turns = []
     for turn in dialogue:
@@ -241,8 +247,9 @@ def rephrase_published(question: str, dialogue: Dialogue, kg: Graph | None) -> R
 def _complete_from(turn: TurnData, fragment: str, mentions: Sequence[Mention]) -> str:
     """Return the question of a turn, changed as a fragment of a question asks; "" if it cannot be.
 
-    A name in the fragment replaces the one that the turn was about ("and X?"). A year replaces the
-    year ("and the one from 2019?"). A question word replaces the beginning ("and where?").
+    A name in the fragment replaces the first one that the turn was about ("and X?"). Otherwise a
+    year replaces the year ("and the one from 2019?"), or a question word replaces the beginning
+    ("and where?").
     """
     previous: str = turn["question"]
     about = turn.get("about")
@@ -260,11 +267,10 @@ def _complete_from(turn: TurnData, fragment: str, mentions: Sequence[Mention]) -
 def _replace_pronoun(
     question: str, tokens: Sequence[Token], position: int, dialogue: Dialogue
 ) -> str:
-    """Return a question in which a name takes the place of the pronoun at a token's position.
+    """Return a question in which a name replaces the pronoun at the position of a token.
 
-    A demonstrative is replaced with the noun after it ("this film"). "There" becomes "in X", and a
-    possessive "X's". The name is the one that ``_resolve_pronoun`` chooses. The rest of the
-    question stays.
+    The name is the one that ``_resolve_pronoun`` chooses. A demonstrative is replaced together with
+    the noun after it ("this film"). "There" becomes "in X", and a possessive "X's".
     """
     pronoun = tokens[position]
     following = tokens[position + 1 : position + 2]
@@ -281,7 +287,9 @@ def _replace_pronoun(
 
 
 def _insert_name(question: str, name: str) -> str:
-    """Return a question with a name at its first INSERTION_POINT, joined by "of" at the end.
+    """Return a question with a name inserted at its first INSERTION_POINT:
+
+    after "the film", else " of NAME" at its end.
 
     Without such a point the question stays as it is.
     """
@@ -295,11 +303,11 @@ def _insert_name(question: str, name: str) -> str:
 
 
 def _pronoun_kind(tokens: Sequence[Token], position: int) -> str:
-    """Return what the word at a position stands for: a "person", "thing" or "place".
+    """Return what the pronoun at a position stands for: "person", "thing" or "place"; "" if it is no pronoun.
 
-    Returns "" if it is not a pronoun. "There" is not one after an auxiliary ("are there films") or at
-    the beginning. A demonstrative is one only after a verb, auxiliary, preposition or question word,
-    or at the beginning; elsewhere it begins a clause ("films that share").
+    "There" is not one after an auxiliary ("are there films") or at the beginning. A demonstrative
+    is one only after a verb, auxiliary, preposition or question word, or at the beginning;
+    elsewhere it begins a clause ("films that share").
     """
     word = tokens[position].lowercase
     if word not in PRONOUNS:
@@ -321,13 +329,13 @@ def _pronoun_kind(tokens: Sequence[Token], position: int) -> str:
 
 
 def _resolve_pronoun(dialogue: Dialogue, kind: str) -> str:
-    """Return the most recent name that a pronoun of a kind can stand for.
+    """Return the most recent name that a pronoun of a kind can stand for; "" if the dialogue has no name.
 
-    Candidates are the answers of turns with a single one that is not a number or date, and the names
-    that turns were about. An answer is of the kind that its question asks for. A name is a person if
-    it was the answer to a question for a person; else it is a thing in such a question, and fits any
-    pronoun in others. "There" can stand for any candidate. If none fits, the most recent one is
-    returned; "" if there is none.
+    Candidates are the answers of turns with a single one that is not a number or date, and the
+    names that turns were about. An answer is of the kind that its question asks for. A name is a
+    person if it was the answer to a question for a person; else it is a thing in such a question,
+    and fits any pronoun in others. "There" can stand for any candidate. If none fits, the most
+    recent one is returned.
     """
     persons: set[str] = set()
     for turn in dialogue:
@@ -354,7 +362,7 @@ def _resolve_pronoun(dialogue: Dialogue, kind: str) -> str:
 
 
 def _kind_asked_for(question: str) -> str:
-    """Return whether a question asks for a "person", a "thing" or else a "place"."""
+    """Return whether a question asks for a "person" or a "thing"; "place" for anything else."""
     if ASKS_FOR_PERSON.match(question):
         return "person"
     return "thing" if ASKS_FOR_THING.match(question) else "place"

@@ -71,7 +71,7 @@ def _render_relation(relation: str) -> Html:
 
 
 def render_facts(qir: QIR) -> Html:
-    """Render facts from left to right, each on its own line, with what is asked for marked.
+    """Render the facts of a QIR from left to right, each on its own line, with the targets marked.
 
     A fact whose subject is the object of the fact before it continues the line.
     """
@@ -89,7 +89,8 @@ def render_facts(qir: QIR) -> Html:
 def render_qir(qir: QIR, context: RenderContext) -> Html:
     """Render the facts as chains, and folded as a table.
 
-    Between them stands that a count or yes or no is asked for, and what triples cannot express.
+    Between them is written that a count or yes or no is asked for, and what triples cannot express,
+    if any.
     """
     parts = [render_facts(qir)]
     if KIND_TEXTS[qir.kind]:
@@ -103,9 +104,10 @@ def render_qir(qir: QIR, context: RenderContext) -> Html:
 
 
 def render_classification(value: Classification, context: RenderContext) -> Html:
-    """Render the label, the question, and the reason.
+    """Render the label, the question, and the reason of a classification.
 
-    Words that the reason has in quotation marks are highlighted in the question.
+    Words that the reason has in quotation marks are highlighted in the question, which is left out
+    if the inputs of the step are not known.
     """
     label = span("type b", value.label)
     question = context.input_of(str)
@@ -163,10 +165,9 @@ def render_linked_relation(value: LinkedRelation, context: RenderContext) -> Htm
 
 
 def _predicates_of_best_query(context: RenderContext) -> set[str]:
-    """Return the IRIs of the predicates of the first selected query; empty if there is none.
+    """Return the IRIs of the predicates of the first selected query, without angle brackets.
 
-    If several steps of the run selected queries, the last one counts. They are without angle
-    brackets.
+    If several steps of the run selected queries, the last one counts. Empty if none is done.
     """
     queries: Sequence[CandidateQuery] = ()
     for step in context.steps:
@@ -182,8 +183,9 @@ def _render_ranked(
 ) -> Html:
     """Render a row with rank, name, direction, similarity and IRI of a predicate.
 
-    A used predicate is marked. Where the person can ask the graph, a button asks for examples of
-    its triples, and these are shown below the row.
+    ``position`` counts from 0, the shown rank from 1. A used predicate is marked. Where the person
+    can ask the graph, a button asks for examples of its triples; these are shown below the row once
+    they are there.
     """
     arrow = span("soft", "→", title="from subject to object")
     if predicate.direction == "in":
@@ -210,8 +212,8 @@ def _render_ranked(
 def render_generated_queries(value: GeneratedQueries, context: RenderContext) -> Html:
     """Render how many combinations there were, and the queries that were kept.
 
-    The first MAX_KEPT queries are shown with their SPARQL and can be taken as the only query. The
-    others are in a folded table.
+    The first MAX_KEPT queries are shown with their SPARQL, and each can be taken as the only query.
+    The others are in a folded table.
     """
     kept = len(value.queries)
     text = "no combination"
@@ -234,8 +236,8 @@ def render_generated_queries(value: GeneratedQueries, context: RenderContext) ->
 def render_query_selection(value: QuerySelection, context: RenderContext) -> Html:
     """Render the first MAX_KEPT selected queries with their SPARQL, or a remark that there are none.
 
-    All candidate queries are in a folded table. Where the person can choose, each has a button
-    that selects it instead.
+    All candidate queries are in a folded table. Where the person can choose, each has a button that
+    selects it instead.
     """
     parts = []
     for position, query in enumerate(value.queries[:MAX_KEPT]):
@@ -253,10 +255,7 @@ def render_query_selection(value: QuerySelection, context: RenderContext) -> Htm
 
 
 def _render_query_head(mark: Html, query: CandidateQuery) -> Html:
-    """Render a mark, the score of a query, and the names of its predicates.
-
-    The score is a bar with a number, of two digits.
-    """
+    """Render a mark, the score of a query as a bar and a number of two digits, and its predicates' names."""
     names = " · ".join(map(shorten, query.predicates))
     return div(
         "row",
@@ -275,7 +274,7 @@ def _render_other_queries(
     *,
     can_be_chosen: bool,
 ) -> Html:
-    """Render queries as a folded table, without the first ``skipped`` of them.
+    """Render a folded table of queries, without the first ``skipped`` of them.
 
     A row has score, predicates and patterns, and with ``can_be_chosen`` a button that selects the
     query. At most MAX_OTHERS rows are shown, with the number of the others below.
@@ -305,9 +304,9 @@ def _render_other_queries(
 
 
 def _read_queries(queries: Sequence[CandidateQuery], context: RenderContext) -> dict[int, str]:
-    """Return the patterns of each query, one a line, by the position of the query.
+    """Return, by position, the patterns of each query as text, one a line, with the names of terms.
 
-    They have the names of terms, and IRIs where queries with other predicates would read the same.
+    Where queries with other predicates would read the same, they have IRIs instead.
     """
 
     def read_names(position: int) -> str:

@@ -76,10 +76,10 @@ GoldPaths = Mapping[URIRef, tuple[GoldStep, ...]]
 
 
 def find_gold_paths(gold: GoldQuery) -> GoldPaths:
-    """Return the shortest way from each vertex of a gold query to its target.
+    """Return the shortest path of hops from each vertex of a gold query to its target.
 
-    A vertex from which no way leads there is left out, and so are all of a boolean question, which
-    has no target.
+    A vertex from which no path leads there is left out, and so are all of a boolean question, which
+    has no target. Vertices are in alphabetical order.
     """
     paths: dict[URIRef, tuple[GoldStep, ...]] = {}
     for vertex in sorted(gold.vertices):
@@ -90,10 +90,10 @@ def find_gold_paths(gold: GoldQuery) -> GoldPaths:
 
 
 def _find_path(start: str, gold: GoldQuery) -> tuple[GoldStep, ...]:
-    """Return the shortest way from a term to the target, by breadth-first search.
+    """Return the shortest path of hops from a term to the target, by breadth-first search.
 
-    Triples are followed in both directions; of equally short ways the one of the earlier patterns
-    is returned. Empty if there is none, or if the term is the target.
+    Triples are followed in both directions; of equally short paths that of the earlier patterns is
+    returned. Empty if there is none, or if the term is the target.
     """
     paths: dict[str, tuple[GoldStep, ...]] = {start: ()}
     queue = deque([start])
@@ -115,10 +115,11 @@ def _find_path(start: str, gold: GoldQuery) -> tuple[GoldStep, ...]:
 
 
 def collect_linked_iris(run: Run) -> LinkedIris:
-    """Return what a run linked, and what it chose from, as far as it was executed.
+    """Return the IRIs that a run linked, and those that it chose from, as far as it was executed.
 
-    These are the vertices of the topic entities, the predicates of the chosen relations, the
-    candidates of all topic entities, and the relations of all heads.
+    Linked are the vertices of the topic entities and the predicates of the chosen relations.
+    Candidates are the vertices found for all topic entities, and the predicates of the relations of
+    all heads.
     """
     vertices, vertex_candidates = collect_vertices(run)
     predicates: set[str] = set()
@@ -138,11 +139,11 @@ def collect_linked_iris(run: Run) -> LinkedIris:
 
 
 def make_topic_rung(run: Run, gold: GoldQuery) -> Rung | None:
-    """Return the names of the gold vertices in the question as the topic entities.
+    """Return the rung whose topic entities are the names of the gold vertices in the question.
 
-    A name of the run that was linked to a gold vertex is kept. Another gold vertex is named by its
-    label, if the question has it. Returns None if this names nothing, or if the run has the same
-    names. Names are put into brackets in the question.
+    A name that the run linked to a gold vertex is kept. Another gold vertex is named by its label,
+    if the question has it. Names are put into brackets in the question. Returns None if this names
+    nothing, or if the run has the same names.
     """
     topics: TopicEntities | None = get_output(run, "topic_entity")
     names = []
@@ -159,10 +160,7 @@ def make_topic_rung(run: Run, gold: GoldQuery) -> Rung | None:
 
 
 def _find_linked_name(vertex: URIRef, topics: TopicEntities | None, run: Run) -> str:
-    """Return the topic entity that the run linked to a vertex; "" if there is none.
-
-    The first such name is returned.
-    """
+    """Return the first topic entity that the run linked to a vertex; "" if there is none."""
     for name in topics.entities if topics else ():
         link = get_output(run, f"entity_linking[{name}]")
         if link and link.vertex and link.vertex.iri == vertex:
@@ -171,10 +169,10 @@ def _find_linked_name(vertex: URIRef, topics: TopicEntities | None, run: Run) ->
 
 
 def make_vertex_rung(run: Run, gold: GoldQuery) -> Rung | None:
-    """Return a gold vertex for each topic entity that has another vertex or none.
+    """Return the rung that links each topic entity without a gold vertex to one; None if there is nothing to do.
 
-    It is the gold vertex with the most similar name that no topic entity has. ``make_link_rung``
-    has who is to blame. Returns None if no gold vertex or no topic entity is left.
+    It gets the gold vertex with the most similar name that no topic entity has. ``make_link_rung``
+    says which agent is blamed. Returns None also if no gold vertex or no topic entity is left.
     """
     topics: TopicEntities | None = get_output(run, "topic_entity")
     missing = set(find_gold_paths(gold))
@@ -197,7 +195,10 @@ def make_vertex_rung(run: Run, gold: GoldQuery) -> Rung | None:
 
 
 def _name_similarity(vertex: URIRef, name: str, gold: GoldQuery) -> float:
-    """Return the share of matching characters of a name and the name of a gold vertex, 0 to 1."""
+    """Return the ratio of matching characters, 0 to 1, of a name and the name of a gold vertex.
+
+    Letter case does not count. A vertex without a name is compared by its IRI.
+    """
     label = gold.names.get(f"<{vertex}>", str(vertex))
     return SequenceMatcher(None, name.casefold(), label.casefold()).ratio()
 
@@ -214,9 +215,10 @@ class GoldHead:
 
 
 def _read_heads(number: int, run: Run, gold: GoldQuery) -> tuple[GoldHead, ...]:
-    """Return the heads of a hop, whose number counts from 1; nothing if the run has no such hop.
+    """Return the heads of a hop, each with the gold hops that are left from it; empty if the run has no such hop.
 
-    Where an earlier hop of a head led through a node without a name, it took two gold hops.
+    ``number`` counts hops from 1. The gold hops that earlier hops took are removed from the
+    beginning; a hop through a node without a name took two.
     """
     step = run.steps_by_key.get(f"iteration[hop {number}]")
     focus = step.inputs.get("focus") if step else None
@@ -246,11 +248,11 @@ def _count_steps(result: FilledTriples) -> int:
 
 
 def make_relation_rung(number: int, run: Run, gold: GoldQuery) -> Rung | None:
-    """Return the gold relation of each head of a hop for which another or none was chosen.
+    """Return the rung that chooses the gold relation of each head of a hop; None if the run chose all of them.
 
     Heads from which fewer gold hops are left than from others wait: their gold is no relation. The
-    agent "relations" is to blame if it did not offer the gold relation, else the relation
-    filtering. Returns None if the run chose all of them.
+    agent "relations" is blamed if it did not offer the gold relation, which is then added; else the
+    relation filtering.
     """
     heads = _read_heads(number, run, gold)
     most_left = max((len(each.left) for each in heads), default=0)
@@ -307,10 +309,11 @@ def _name_of(gold_step: GoldStep, gold: GoldQuery) -> str:
 
 
 def make_stopping_rung(number: int, run: Run, gold: GoldQuery) -> Rung | None:
-    """Return the gold decision whether the walk ends after a hop, if the run decided otherwise.
+    """Return the rung with the gold decision whether to stop after a hop, if the run decided otherwise.
 
-    It ends with the last gold hop. If it was ended too late, the answers are the gold tails.
-    Returns None if the run has no such hop, or decided like gold.
+    Gold stops after the last gold hop. If the run went on there, the decision has the gold tails as
+    answers; if it stopped earlier, the decision is to go on. Returns None if the run has no such
+    hop, decided like gold, or if there are no gold tails.
     """
     key = f"answer_trying[hop {number}]"
     tried: TriedAnswer | None = get_output(run, key)
@@ -327,10 +330,10 @@ def make_stopping_rung(number: int, run: Run, gold: GoldQuery) -> Rung | None:
 
 
 def make_answer_rung(number: int, run: Run, gold: GoldQuery) -> Rung | None:
-    """Return the gold tails as the answers of the last gold hop, if the run gave others.
+    """Return the rung with the gold tails as the answers of the last gold hop, if the run gave others.
 
-    Returns None if this is not the last gold hop, or if the model said that the triples are not
-    enough.
+    Returns None if the hop ``number`` is not the last gold hop, if the model said that the triples
+    are not enough, or if there are no gold tails.
     """
     key = f"answer_trying[hop {number}]"
     tried: TriedAnswer | None = get_output(run, key)
@@ -343,7 +346,7 @@ def make_answer_rung(number: int, run: Run, gold: GoldQuery) -> Rung | None:
 
 
 def _is_gold_end(number: int, run: Run, gold: GoldQuery) -> bool | None:
-    """Return whether no gold hop is left for any head after a hop.
+    """Return whether a hop is the last one by gold: no gold hop is left for any head after it.
 
     ``number`` counts from 1. None if the run has no such hop, or if no head has a gold hop before
     it.
@@ -360,9 +363,10 @@ def _is_gold_end(number: int, run: Run, gold: GoldQuery) -> bool | None:
 
 
 def _gold_tail_names(number: int, run: Run, gold: GoldQuery) -> tuple[str, ...]:
-    """Return the names of the tails that the last gold hops of all heads have in common.
+    """Return the names of the tails that the last gold hops of all heads of a hop have in common.
 
-    Empty if the run has no such hop, or they have none in common.
+    Heads without a gold hop left do not count. Empty if the run has no such hop, or they have none
+    in common.
     """
     hop: Hop | None = get_output(run, f"iteration[hop {number}]")
     if hop is None:
@@ -379,9 +383,10 @@ def _gold_tail_names(number: int, run: Run, gold: GoldQuery) -> tuple[str, ...]:
 
 
 def _gold_tails(last_step: GoldStep, result: FilledTriples, gold: GoldQuery) -> dict[Term, str]:
-    """Return the names of the tails of a result by term.
+    """Return the tails of a head's result as a mapping from term to name.
 
-    Behind a node without a name, these are the tails of the gold predicate alone.
+    Of a triple that leads through a node without a name, the tail counts only if its last relation
+    is that of the last gold hop.
     """
     name = make_relation_name(_name_of(last_step, gold), last_step.predicate)
     tails = {}
@@ -393,11 +398,12 @@ def _gold_tails(last_step: GoldStep, result: FilledTriples, gold: GoldQuery) -> 
 
 
 def make_question_rung(number: int, run: Run, gold: GoldQuery) -> Rung | None:
-    """Return a question for what is left after a hop, if the debate's question does not go on.
+    """Return the rung that replaces the debate's question after a hop, if that question does not go on.
 
     A question goes on if it passes ``make_question_checks``; how it is worded has no gold. The
     question in its place names the predicates that are left, the last one first, and the heads.
-    Returns None if it does, or if the run has no such step.
+    Returns None if the run's goes on, or if the run has no such step or nothing is left after the
+    hop.
     """
     key = f"simplifying[hop {number}]"
     simplified: SimplifiedQuestion | None = get_output(run, key)
@@ -426,9 +432,9 @@ RungMaker = Callable[[Run, GoldQuery], Rung | None]
 
 
 def _make_ladder() -> Mapping[str, RungMaker]:
-    """Return the rungs in the order of the walk.
+    """Return the functions that make the rungs, by name: two for entities, then four for each hop.
 
-    Each hop up to MAX_LADDER_HOPS has four rungs.
+    There are rungs for hops 1 to MAX_LADDER_HOPS.
     """
     ladder: dict[str, RungMaker] = {
         "topic entities": make_topic_rung,

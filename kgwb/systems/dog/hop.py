@@ -95,10 +95,10 @@ class FilteringReply(Reply):
 def find_relation_problems(
     filtered: FilteredRelation, relations: Relations, question: str
 ) -> Iterator[str]:
-    """Yield what is wrong with a choice that a person put in.
+    """Yield what is wrong with a choice of a relation that a person put in.
 
     Its head must be the head of the step, and its relation one of those that the step chooses from.
-    No relation is a valid choice.
+    No relation is a valid choice. ``question`` is not used.
     """
     relation = filtered.relation
     if filtered.head != relations.head:
@@ -150,7 +150,7 @@ def filter_relation(relations: Relations, question: str, run: Run) -> FilteredRe
 
 
 def _can_choose_none(question: str, run: Run) -> bool:
-    """Return whether choosing no relation for a head has a meaning.
+    """Return whether choosing no relation for a head has a meaning, so that a model is asked.
 
     If the question has several names in brackets, it means that another head comes first. With the
     ablation "no_focusing" it ends the walk, which otherwise goes on to the iteration limit.
@@ -180,9 +180,9 @@ class TryingReply(Reply):
 def find_answer_problems(
     tried: TriedAnswer, question: str, filled: Sequence[FilledTriples]
 ) -> Iterator[str]:
-    """Yield what is wrong with a decision that a person put in.
+    """Yield what is wrong with a decision that a person put in: each check that it fails.
 
-    The checks are those of a model's reply; see ``make_answer_checks``.
+    The checks are those of a model's reply; see ``make_answer_checks``. ``question`` is not used.
     """
     reply = TryingReply(
         sufficient=tried.sufficient, reason=tried.reason, answers=list(tried.answers)
@@ -221,7 +221,7 @@ def try_answer(question: str, filled: tuple[FilledTriples, ...], run: Run) -> Tr
 
 
 def make_answer_checks(filled: Sequence[FilledTriples]) -> tuple[Check[TryingReply], ...]:
-    """Return the checks of a decision about triples.
+    """Return the two checks that a reply of the model about the triples of a hop must pass.
 
     The first is that "yes" has at least one answer and "no" has none. The second is that each
     answer is the name of a head or a tail in the triples; letter case and white space are ignored.
@@ -240,7 +240,7 @@ def make_answer_checks(filled: Sequence[FilledTriples]) -> tuple[Check[TryingRep
         return ""
 
     def find_unknown_names(reply: TryingReply) -> str:
-        """Return a problem with the first five answers that are not in the triples, or "".
+        """Return a problem that names the first five answers that are not in the triples; "" if all are.
 
         Letter case and white space do not count.
         """
@@ -260,12 +260,12 @@ def find_answer_values(
 ) -> tuple[Value, ...]:
     """Return the terms that the answers name, each with the triples that support it.
 
-    They come in the order of the answers, and terms of one name by label. ``filled`` are the
-    results of the last hop, and ``heads`` the heads of all hops. An answer names a tail of the
-    results or a value of the heads; letter case and white space are ignored. Of several terms of
-    one name, those are returned that are a tail of the most results: the terms that the most topic
-    entities lead to. The support is the triples that lead to the term, and for a value of a head
-    also the triples of the last hop that have it as subject or object. Returns nothing if the model
+    ``filled`` are the results of the last hop, and ``heads`` the heads of all hops. An answer names
+    a tail of the results or a value of the heads; letter case and white space are ignored. Of
+    several terms of one name, those are returned that are a tail of the most results: the terms
+    that the most topic entities lead to. The support is the triples that lead to the term, and for
+    a value of a head also the triples of the last hop that have it as subject or object. Values
+    come in the order of the answers, and terms of one name by label. Returns nothing if the model
     found no answer.
     """
     tails = collect_values(filled)
@@ -296,10 +296,10 @@ def find_answer_values(
 
 
 def find_last_tails(filled: Sequence[FilledTriples]) -> tuple[Value, ...]:
-    """Return the tails of a hop as answers, each with the triples that support it, by label.
+    """Return the distinct tails of all results of a hop as answers, sorted by label and then by term.
 
-    These are the tails of all results; DoG measures MetaQA so (figure 4, caption). Equal labels
-    come by term.
+    The support of each is the triples of all results that lead to it. DoG measures MetaQA so
+    (figure 4, caption).
     """
     groups: dict[Term, list[Value]] = defaultdict(list)
     for value in collect_values(filled):
@@ -316,7 +316,7 @@ def _label_and_term(value: Value) -> tuple[str, str]:
 
 
 def _merge_support(values: Sequence[Value]) -> Triples:
-    """Return the triples that support any of the values, each once."""
+    """Return the triples that support any of the values, each once, in the order of the values."""
     return Answer("list", tuple(values)).support
 
 
@@ -340,9 +340,10 @@ def answer_from_own_knowledge(question: str, reason: str, run: Run) -> Answer:
     """Ask the model to answer without the graph, and mark its answers as not grounded.
 
     ``reason`` says why the graph gave no answer. It is kept in the answer, which has no values if
-    the model does not know any. The model is asked when a walk has ended without an answer (DoG,
-    "Answer Trying"). The reference code asks it when the answer of the graph differs from the gold
-    answer.
+    the model does not know any. Each name that it gives, once and without spaces around it, is a
+    value. The model is asked when a walk has ended without an answer (DoG, "Answer Trying"). The
+    reference code asks it when the answer of the graph differs from the gold answer. Raises
+    InvalidReplyError without a valid reply.
     """
     reply = ask_model("dog/own_knowledge", {"question": question}, KnowledgeReply, run)
     names = dict.fromkeys(map(str.strip, reply.answers))

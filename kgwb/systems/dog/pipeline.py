@@ -56,8 +56,8 @@ def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
 
     DoG has no dialogue: each question is read alone. If the walk finds no answer and the setting
     ``own_knowledge`` is on, the model answers without the graph (DoG, "Answer Trying": if the
-    iteration limit is reached). The gold answer plays no part in that; in the published code it
-    does.
+    iteration limit is reached). Otherwise the answer has no values and a reason. The gold answer
+    plays no part in that; in the published code it does.
     """
     topics = find_topic_entities(question.text, run)
     answer = walk_graph(topics, run)
@@ -103,7 +103,8 @@ def walk_graph(topics: TopicEntities, run: Run) -> Answer:
 def _try_all_triples(question: str, hops: Sequence[Hop], run: Run) -> Hop:
     """Ask the model to answer with the triples of all hops at once (DoG, Table 2, row 1).
 
-    It is not asked if there are no triples.
+    Returns a hop with these triples and the model's decision, which is None if there are no
+    triples: the model is not asked then.
     """
     results = [result for result in _results_of(hops) if result.values]
     tried = try_answer(question, tuple(results), run) if results else None
@@ -111,10 +112,7 @@ def _try_all_triples(question: str, hops: Sequence[Hop], run: Run) -> Hop:
 
 
 def _results_of(hops: Sequence[Hop]) -> list[FilledTriples]:
-    """Return the results of all heads in all hops.
-
-    They are in the order of the hops, then of the heads.
-    """
+    """Return the results of all heads in all hops, in the order of the hops, then of the heads."""
     results: list[FilledTriples] = []
     for hop in hops:
         results += hop.filled
@@ -122,11 +120,11 @@ def _results_of(hops: Sequence[Hop]) -> list[FilledTriples]:
 
 
 def _make_answer(hops: Sequence[Hop], heads: Sequence[Head], run: Run) -> Answer:
-    """Return the answer that the last hop found, with the queries of all hops.
+    """Return the answer that the last hop found, with the queries of all hops and display names.
 
-    If the model tried to answer, it is what its answers name among the results of the last hop and
-    all ``heads``; with the setting ``answers`` "tails" it is the tails of the last hop. If nothing
-    is found, the answer has no values and a reason.
+    If the model tried to answer, its values are what its answers name among the results of the last
+    hop and all ``heads``; with the setting ``answers`` "tails" they are the tails of the last hop.
+    If nothing is found, the answer has no values and a reason.
     """
     queries: dict[str, None] = {}
     for result in _results_of(hops):
@@ -149,11 +147,11 @@ def _make_answer(hops: Sequence[Hop], heads: Sequence[Head], run: Run) -> Answer
 
 
 def _explain_no_answer(hops: Sequence[Hop], run: Run) -> str:
-    """Return why a walk ended without an answer.
+    """Return why a walk ended without an answer, as a text for people.
 
-    If the last hop found no triple, it is the reason of each head. If it tried to answer, the
-    reason is the iteration limit, with the question that was left; with the ablation "no_focusing"
-    it is what the model said.
+    If the last hop did not try to answer, it is the reason of each head that found no triple. If it
+    tried, it is the iteration limit, with the question that was left; with the ablation
+    "no_focusing" it is what the model said.
     """
     last = hops[-1]
     if last.tried is None:
@@ -213,7 +211,7 @@ def take_hop(place: str, focus: HopInput, is_last: bool, run: Run) -> Hop:
 def _note_last_hop(
     filled: Sequence[FilledTriples], settings: DogSettings
 ) -> tuple[FilledTriples, ...]:
-    """Return the results of a hop with the note that no other hop follows, which a model sees."""
+    """Return copies of the results of a hop whose notes, which a model sees, say that no hop follows."""
     ending = f"the walk ends here, after hop {settings.iteration_limit}"
     noted = []
     for result in filled:
@@ -225,9 +223,9 @@ def _note_last_hop(
 def _describe_solved(
     filled: Sequence[FilledTriples], next_heads: Sequence[Head]
 ) -> tuple[SolvedHop, ...]:
-    """Return the hops that found something, in words: head, relation, and the name of the tails.
+    """Return the hops of the heads that found something, in words: head, relation, and name of the tails.
 
-    Hops of heads that found nothing are left out.
+    ``next_heads`` has, for each result, the head that the next hop starts from.
     """
     solved = []
     for result, head in zip(filled, next_heads, strict=True):
@@ -238,7 +236,7 @@ def _describe_solved(
 
 
 def _make_next_heads(heads: Sequence[Head], filled: Sequence[FilledTriples]) -> tuple[Head, ...]:
-    """Return the heads of the next hop: the tails of each head, or the same head if it has none.
+    """Return the heads of the next hop: for each head its tails under one name, or itself if it has none.
 
     A head has no tails if no relation was chosen for it, because another head comes first, or if
     its relation led to nothing.

@@ -53,9 +53,10 @@ class TopicReply(Reply):
 
 
 def find_topic_problems(topics: TopicEntities, question: str) -> Iterator[str]:
-    """Yield what is wrong with topic entities that a person put in.
+    """Yield what is wrong with topic entities that a person put in; nothing if they are valid.
 
-    There must be at least one, and they must be the names in brackets in the question.
+    There must be at least one, and they must be exactly the names in brackets in their question.
+    The parameter ``question`` is not used.
     """
     marked = BRACKETED_NAME.findall(topics.question)
     if not topics.entities:
@@ -91,7 +92,7 @@ def find_topic_entities(question: str, run: Run) -> TopicEntities:
 
 
 def _keep_first_entity(topics: TopicEntities, run: Run) -> TopicEntities:
-    """Return the first topic entity alone, and note which others the question names."""
+    """Return the first topic entity alone, with brackets around it only, and note which others are left out."""
     first, *others = topics.entities
     run.note(f"the walk starts at [{first}] alone, not at {', '.join(others)} (topic_entities)")
     plain_question = remove_brackets(topics.question)
@@ -99,12 +100,15 @@ def _keep_first_entity(topics: TopicEntities, run: Run) -> TopicEntities:
 
 
 def _ask_for_topic_entities(question: str, run: Run) -> TopicEntities:
-    """Ask the model for the names in a question; see ``find_topic_entities``.
+    """Ask the model for the names in a question, and return them put into brackets.
 
-    The step has a note if names were replaced. Raises InvalidReplyError as described there.
+    If no reply passes ``make_topic_checks``, the names of the last one are resolved by
+    ``_resolve_names``. The step has a note if names were replaced. Raises InvalidReplyError if no
+    name is left.
     """
 
     def can_be_resolved(reply: TopicReply) -> bool:
+        """Return whether the names of a reply can be resolved to at least one name in the question."""
         return bool(_resolve_names(question, reply, run))
 
     reply = ask_model(
@@ -127,11 +131,11 @@ def _clean_names(reply: TopicReply) -> list[str]:
 
 
 def _resolve_names(question: str, reply: TopicReply, run: Run) -> list[str]:
-    """Return the names of a reply that the question has, without those that are part of another.
+    """Return the names of a reply that the question has, in their order, replaced where it lacks them.
 
     A name that the question does not have is replaced by the label of the graph that the question
-    has and that is nearest to it; see ``_find_nearest_label``. If there is none, the name is left
-    out.
+    has and that is nearest to it (``_find_nearest_label``), or left out if there is none. A name
+    that is part of another one is left out.
     """
     found = []
     for name in _clean_names(reply):
@@ -148,10 +152,10 @@ def _is_part_of_another(name: str, names: Iterable[str]) -> bool:
 
 
 def _find_nearest_label(name: str, question: str, run: Run) -> str:
-    """Return the label of the graph that the question has and that is most similar to a name.
+    """Return the label of the graph that the question has and that is most similar to a name; "" if none is.
 
-    It is the one with the most similar spelling. If none is similar, it is the longest one whose
-    words are all words of the name. Returns "" if there is none either. At most MAX_NAME_CHARS
+    It is the one with the most similar spelling (``difflib.get_close_matches``). If none is
+    similar, it is the longest one whose words are all words of the name. At most MAX_NAME_CHARS
     characters of the name are compared. One request is sent to the graph.
     """
     labels = {}
@@ -183,10 +187,11 @@ def _list_phrases(question: str) -> list[str]:
 
 
 def make_topic_checks(question: str) -> tuple[Check[TopicReply], ...]:
-    """Return the checks of a model's topic entities.
+    """Return the two checks that a model's topic entities must pass.
 
     The first is that there is at least one. The second is that each name is in the question, and
-    none is part of another; its problem names all that are absent, or the first that is a part.
+    none is part of another; its problem names all that are absent, or else the first that is a
+    part.
     """
 
     def find_lack(reply: TopicReply) -> str:
@@ -213,11 +218,11 @@ def make_topic_checks(question: str) -> tuple[Check[TopicReply], ...]:
 
 
 def bracket_names(question: str, names: Sequence[str]) -> TopicEntities:
-    """Put the first mention of each name in a question into brackets.
+    """Put the first mention of each name in a question into brackets, and return question and names.
 
-    The longest names come first, so that a name inside another is looked for afterwards. Brackets
-    are put around whole words if possible, and letter case is ignored. Returns the question with
-    the names as it spells them; a name that it does not have is left out.
+    The longest names come first, so that a name inside another is looked for afterwards. Whole
+    words are preferred, and letter case is ignored. The names are spelled as in the question and in
+    its order; a name that it does not have is left out.
     """
     spelled = []
     for name in sorted(names, key=len, reverse=True):
@@ -244,7 +249,7 @@ def link_topic_entities(topics: TopicEntities, run: Run) -> tuple[HopInput, tupl
     """Link each topic entity to a vertex, and return the input of the first hop and all links.
 
     The input has a head for each entity with a vertex; it may have none. The links are in the order
-    of the entities.
+    of the entities. Each is linked by itself, without a dialogue, and by what ``link_entity`` asks.
     """
     plain_question = remove_brackets(topics.question)
     links = run.map(link_entity, topics.entities, plain_question, Context())
@@ -280,10 +285,7 @@ class RemarkReply(Reply):
 
 
 def find_question_problems(override: SimplifiedQuestion | Remark, *inputs: object) -> Iterator[str]:
-    """Yield what is wrong with a simplified question or a remark that a person put in.
-
-    Its question must not be empty.
-    """
+    """Yield a problem if the question, in a simplified question or a remark of a person, is empty."""
     if not override.question.strip():
         yield "the question is empty"
 
@@ -296,8 +298,10 @@ def simplify_question(
 
     The roles of the setting ``ablation`` speak one after another, in at most ``debate_rounds``
     rounds, and each sees all earlier remarks (DoG, "Question Simplifying"). The setting
-    ``debate_end`` says when the debate ends. The question of the last remark is the result.
-    ``filled`` has the result of each hop in ``solved``.
+    ``debate_end`` says when the debate ends: with the first question that passes
+    ``make_question_checks``, after a round in which all proposed the same, or after the last round.
+    The question of the last remark is the result. ``filled`` has the result of each hop in
+    ``solved``.
     """
     settings = DogSettings.of_run(run)
     checks = make_question_checks(question, solved)
@@ -322,12 +326,12 @@ def goes_on(question: str, checks: Sequence[Check[RemarkReply]]) -> bool:
 
 
 def _make_role_agent(role: str, purpose: str) -> RoleAgent:
-    """Return the agent of one role of the debate. It has the name of the role, as its prompt does.
+    """Return an agent that speaks as one role of the debate, named like the role, as its prompt is.
 
-    ``purpose`` becomes the docstring of the agent. The setting ``remark_checks`` says whether its
-    questions must pass ``make_question_checks``; they must not be empty in any case. If no reply
+    ``purpose`` becomes the docstring of the agent. With the setting ``remark_checks`` "every_role",
+    its question must pass ``make_question_checks``; it must not be empty in any case. If no reply
     passes, the question of the last one is used as it is, unless it is empty, and the step has a
-    note.
+    note. Otherwise the agent raises InvalidReplyError.
     """
 
     def speak(
@@ -373,9 +377,9 @@ def _find_empty_question(reply: RemarkReply) -> str:
 
 
 def _describe_hops(solved: SolvedHops, filled: HopResults) -> list[dict[str, Any]]:
-    """Return the data of the solved hops for the prompts of the roles.
+    """Return the solved hops as data for the prompts of the roles, in their order.
 
-    They are the names of head, relation and tails, the number of tails that the name stands for,
+    Each has the names of head, relation and tails, the number of tails that the name stands for,
     and the first MAX_EXAMPLE_TRIPLES triples. If ``fan_out`` cut the tails, "cut" says how many
     were found.
     """
@@ -423,7 +427,7 @@ There is no debate with "no_focusing".
 def make_question_checks(
     question: str, solved: Sequence[SolvedHop]
 ) -> tuple[Check[RemarkReply], ...]:
-    """Return the checks of a question that is to be shorter by the solved hops.
+    """Return the two checks of a question that must be shorter than ``question`` by the solved hops.
 
     The first is that it has in brackets what each hop found, and each name that the old question
     has in brackets and from which no hop started. The second is that it no longer has in brackets

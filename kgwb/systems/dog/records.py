@@ -266,9 +266,9 @@ BRACKET_REPLACEMENTS = str.maketrans("[]|", "()/")
 def combine_names(values: Sequence[Value]) -> str:
     """Return one name for several vertices: "Dune", "Dune | Tenet", or "Dune | 11 others".
 
-    The separator is not "and", since many names contain that word. Brackets and bars inside a name
-    are replaced, since they have a meaning in a question. The first label is named if there are
-    more than two.
+    The first label alone is named if there are more than two. Brackets and bars inside a name are
+    replaced (BRACKET_REPLACEMENTS), since they have a meaning in a question. The separator is not
+    "and", since many names contain that word.
     """
     labels = []
     for value in values:

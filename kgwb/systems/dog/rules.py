@@ -58,10 +58,11 @@ def choose_relation(
 ) -> ReplyData:
     """Return the relation most like the first step of an entity's chain, and a question for it.
 
-    ``relations`` are the names to choose from, with INVERSE_PREFIX for the inverse direction. No
-    relation is chosen if none is alike, if the entity has no chain, or if another entity has a
-    longer chain: that one is solved first. The reply has "subquestion", "relation" and "reason";
-    the first two are "" without a relation.
+    ``relations`` are the names to choose from, with INVERSE_PREFIX for the inverse direction. The
+    reply has "subquestion", "relation" and "reason". No relation is chosen ("") if none is alike,
+    if the entity has no chain, or if another entity has a longer chain: that one is solved first.
+    Without a chain or for a longer one, "subquestion" is "" as well. Raises ModelError if the
+    grammar cannot read the question.
     """
     chains = read_chains(question, kg, embeddings)
     steps = chains.get(entity, [])
@@ -83,7 +84,7 @@ def choose_relation(
 
 
 def _choose_direction(step: RelationStep, relations: Names, embeddings: Embeddings) -> str:
-    """Return the relation most like a step, "" if there is none, in the direction of the step.
+    """Return the relation most like a step, in the direction that the step has in the graph; "" if none is.
 
     If the graph names the relation from the other end than the question does ("director" for
     "directed"), the direction is turned. If the relation exists in one direction alone, it is that.
@@ -120,7 +121,8 @@ def _write_relation_question(name: str, step: RelationStep) -> str:
 def _find_most_similar(relation: str, names: Names, embeddings: Embeddings) -> str:
     """Return the name most like a relation, without INVERSE_PREFIX; "" if none is like enough.
 
-    Of equally similar names the last in the alphabet is returned.
+    Like enough is what ``find_similar_predicates`` returns. Of equally similar names the last in
+    the alphabet is returned.
     """
     plain_names = {name.removeprefix(INVERSE_PREFIX) for name in names}
     similar = find_similar_predicates(relation, sorted(plain_names), embeddings)
@@ -134,13 +136,14 @@ def _find_most_similar(relation: str, names: Names, embeddings: Embeddings) -> s
 def try_answer(
     question: str, found: Sequence[Any], kg: Graph | None, embeddings: Embeddings
 ) -> ReplyData:
-    """Return whether what was found is enough, with the answers and a reason.
+    """Return whether the triples that were found answer the question, with the answers and a reason.
 
     ``found`` has for each entity its "triples" and a "note". Answers are the ends of the triples of
-    the first relation of the entity's chain, if they are ends for all entities. It is enough if
-    there are answers and one relation at most is read in the question. It is not for a yes-or-no
+    the first relation of the entity's chain, if they are ends for all entities. They suffice if
+    there are any and one relation at most is read in the question, but not for a yes-or-no
     question, nor for a count unless all answers are numbers. The reply has "sufficient", which is
-    "yes" or "no", "reason" and "answers"; with "no" there are no answers.
+    "yes" or "no", "reason" and "answers"; with "no" there are no answers. Raises ModelError if the
+    grammar cannot read the question.
     """
     chains = read_chains(question, kg, embeddings)
     tail_lists = []
@@ -179,10 +182,10 @@ def _common_items(lists: Sequence[Names]) -> list[str]:
 
 
 def _tails_of(triples: Sequence[Names], relation: str, embeddings: Embeddings) -> list[str]:
-    """Return the ends of the triples whose predicate is most like a relation.
+    """Return the ends of the triples whose predicate is most like a relation; empty if none is like it.
 
-    A triple through a node without a name has more than three parts. The predicate of that node
-    counts, and if no triple fits, the predicate that leads to it.
+    A triple through a node without a name has more than three parts: the predicate after that node
+    counts, and if no triple fits, the predicate that leads to it. Ends may repeat.
     """
     predicates = [triple[-2] for triple in triples]
     best = _find_most_similar(relation, predicates, embeddings)
@@ -204,8 +207,8 @@ def _tails_of(triples: Sequence[Names], relation: str, embeddings: Embeddings) -
 def simplify_as_expert(question: str, solved: Hops, kg: Graph | None) -> ReplyData:
     """Return the question with what was found in the place of the words for each solved hop.
 
-    The hops are taken one after another. The reply has "question" and "remark", which names each
-    hop.
+    The hops are taken one after another. The reply has "question" and "remark", a sentence for each
+    hop. Raises ModelError if the grammar cannot read a question.
     """
     remarks = []
     for hop in solved:
@@ -219,9 +222,10 @@ def simplify_as_expert(question: str, solved: Hops, kg: Graph | None) -> ReplyDa
 def simplify_as_critic(
     question: str, solved: Hops, debate: Sequence[Any], kg: Graph | None
 ) -> ReplyData:
-    """Return the question proposed last if it asks for what is left, else the expert's.
+    """Return the question proposed last if it asks for what is left, else the expert's, with a remark.
 
-    ``question`` is the one before the hops were solved. ``debate`` are the replies of the others.
+    ``question`` is the one before the hops were solved, and ``debate`` has the remarks so far. It
+    asks for what is left if the grammar reads the same chains in it.
     """
     proposed = debate[-1]["question"]
     left = _remove_solved_hops(question, solved, kg)
@@ -234,9 +238,9 @@ def simplify_as_critic(
 
 
 def simplify_as_linguist(solved: Hops, debate: Sequence[Any], kg: Graph | None) -> ReplyData:
-    """Return the question proposed last without descriptions of what was found ("the films").
+    """Return the question proposed last, without descriptions of what was found ("the films"), and a remark.
 
-    ``debate`` are the replies of the others. The reply has "question" and "remark".
+    ``debate`` has the remarks so far.
     """
     proposed = debate[-1]["question"]
     polished = proposed
@@ -249,10 +253,11 @@ def simplify_as_linguist(solved: Hops, debate: Sequence[Any], kg: Graph | None) 
 
 
 def _drop_description(question: str, name: str, kg: Graph | None) -> str:
-    """Return a question without the description before a name in square brackets.
+    """Return a question without the description before a name in square brackets ("the films [X]").
 
-    As many words right before the name are dropped as possible. Words of NON_DESCRIPTIVE_WORDS are
-    kept, and the grammar must read the same chains without the dropped ones.
+    As many words right before the name are dropped as possible: none of NON_DESCRIPTIVE_WORDS may
+    be among them, and the grammar must read the same chains without them. Otherwise the question
+    stays as it is.
     """
     before, marked, after = question.partition(f"[{name}]")
     words = before.split()
@@ -267,10 +272,7 @@ def _drop_description(question: str, name: str, kg: Graph | None) -> str:
 
 
 def simplify_as_fused_agent(question: str, solved: Hops, kg: Graph | None) -> ReplyData:
-    """Return the expert's question as the linguist changes it, without a critic.
-
-    The remark has both.
-    """
+    """Return the expert's question as the linguist changes it, with the remarks of both; there is no critic."""
     expert = simplify_as_expert(question, solved, kg)
     linguist = simplify_as_linguist(solved, [expert], kg)
     linguist["remark"] = f"{expert['remark']} {linguist['remark']}"
@@ -278,10 +280,10 @@ def simplify_as_fused_agent(question: str, solved: Hops, kg: Graph | None) -> Re
 
 
 def _remove_solved_hops(question: str, solved: Hops, kg: Graph | None) -> RelationChains:
-    """Return the chains that are left of a question after solved hops.
+    """Return the chains of relations that are left of a question after solved hops, by name.
 
     The chain of each solved entity loses its first step, and stands under what was found. An entity
-    without a chain leaves an empty one.
+    without a chain leaves an empty one. Raises ModelError if the grammar cannot read the question.
     """
     chains = read_chains(question, kg)
     for hop in solved:
@@ -291,11 +293,11 @@ def _remove_solved_hops(question: str, solved: Hops, kg: Graph | None) -> Relati
 
 
 def _shorten_question(question: str, hop: Hop, kg: Graph | None) -> str:
-    """Return a question that asks for what is left after a hop.
+    """Return a question that asks for what is left after one hop.
 
     It is the question with the fewest words replaced by what was found, if the grammar reads in it
-    the chains that are left. If there is none, the last relation is asked for in plain words, or,
-    with several left, the entity alone is replaced.
+    the chains that are left. If there is none, a single relation that is left is asked for in plain
+    words; otherwise the entity alone is replaced.
     """
     found = hop["found"]
     left = _remove_solved_hops(question, [hop], kg)
@@ -312,11 +314,11 @@ def _shorten_question(question: str, hop: Hop, kg: Graph | None) -> str:
 
 
 def _replacements(before: str, name: str, after: str, relation: str) -> Iterator[str]:
-    """Yield a question with a name in the place of more and more words.
+    """Yield versions of a question in which a name replaces more and more words around an entity.
 
-    ``before`` and ``after`` are the words around the entity that the name replaces. First nothing
-    stands between the kept words and the name, then "of", then words of the next relation
-    ("directed by"). A relative pronoun is not kept before the name.
+    ``before`` and ``after`` are the words around the entity. All versions come with nothing between
+    the kept words and the name, then all with "of", then with the last two words of ``relation``
+    ("directed by"), then with its first. A relative pronoun is not kept before the name.
     """
     starts = [before]
     for token in tokenize(before):
@@ -346,8 +348,8 @@ def _kept_length(parts: tuple[str, str]) -> int:
 def _are_same_chains(first: RelationChains, second: RelationChains) -> bool:
     """Return whether two readings have the same names, and the same steps from each of them.
 
-    Steps are the same if they have one direction, and the same relation or relations with a word
-    in common that is not in UNSPECIFIC_WORDS.
+    Steps are the same if they have one direction, and relations that are equal or have a word in
+    common that is not in UNSPECIFIC_WORDS.
     """
     if first.keys() != second.keys():
         return False
@@ -367,13 +369,12 @@ def _are_same_chains(first: RelationChains, second: RelationChains) -> bool:
 def read_chains(
     question: str, kg: Graph | None, embeddings: Embeddings | None = None
 ) -> RelationChains:
-    """Return the relations from each name in square brackets to what is asked for.
+    """Return, for each name in square brackets, the relations from it to what is asked for, nearest first.
 
     A chain ends at the target of the question, or at another of the names. With embeddings the
     question is read with the help of the graph (``ground_question``), without them by the grammar
-    alone. A value without a name and its parts count as one step.
-
-    Raises ModelError if the grammar cannot read the question.
+    alone. A value without a name and its parts count as one step. Raises ModelError if the grammar
+    cannot read the question.
     """
     if embeddings is None:
         reading = parse_question(question, kg)

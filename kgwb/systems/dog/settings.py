@@ -131,14 +131,17 @@ class DogSettings(Settings):
 
     @property
     def max_debate_rounds(self) -> int:
-        """The value of ``debate_rounds`` as a number."""
+        """The value of ``debate_rounds`` as a number: for "by_script", that of SCRIPT_ROUNDS for ``answers``."""
         if self.debate_rounds == "by_script":
             return SCRIPT_ROUNDS[self.answers]
         return self.debate_rounds
 
     @property
     def follows_incoming_relations(self) -> bool:
-        """Whether relations that lead to a head can be chosen; see ``relation_directions``."""
+        """Whether relations that lead to a head can be chosen: not with ``relation_directions`` "outgoing".
+
+        With "by_script" they can if ``answers`` is "tails".
+        """
         if self.relation_directions == "by_script":
             return self.answers == "tails"
         return self.relation_directions == "both"
@@ -158,7 +161,7 @@ class DogSettings(Settings):
 
     @property
     def trying_example_count(self) -> int:
-        """The value of ``trying_exemplars`` as a number."""
+        """The value of ``trying_exemplars``, or that of ``exemplars`` if it is None."""
         if self.trying_exemplars is None:
             return self.exemplars
         return self.trying_exemplars

@@ -100,7 +100,8 @@ def _write_queries(heads: Sequence[Term], relation: Relation) -> tuple[str, str]
     """Return the query for the tails of a relation, and the one for a further hop from the tails.
 
     The rows of the first have head, predicate and tail. Those of the second have head, predicate,
-    node, second predicate, tail, and "back" if the tail is the subject of the second triple.
+    node, second predicate, tail, and "back" if the tail is the subject of the second triple, else
+    "". The second never returns to the head.
     """
     values = f"{values_clause('?head', heads)} {values_clause('?p', relation.iris)}"
     pattern = TRIPLE_PATTERNS[relation.direction]
@@ -139,10 +140,7 @@ def _read_paths(rows: Sequence[Row], direction: Direction) -> list[_Path]:
 
 
 def _list_unconnected(head: Head, paths: Sequence[_Path]) -> list[str]:
-    """Return the labels of the vertices of a head from which no path leads.
-
-    Blank nodes are left out.
-    """
+    """Return the labels of the vertices of a head from which no path leads; blank nodes are left out."""
     heads = {path.head for path in paths}
     labels = []
     for value in head.values:
@@ -156,8 +154,8 @@ def _find_unnamed_nodes(tails: Sequence[Term], head: Head, run: Run) -> set[Term
 
     A blank node has no name. IRIs have none if all these hold: no tail is a literal, none of the
     first MAX_LABEL_LOOKUPS of the IRIs has a label, and a vertex that the walk began at has one.
-    Without the last, the graph labels nothing, and the name of an IRI is its local part. One query
-    is sent if there are IRIs and no literals.
+    (Otherwise the graph labels nothing, and the name of an IRI is its local part.) One query is
+    sent if there are IRIs and no literals.
     """
     blank_nodes: set[Term] = set()
     iris = set()
@@ -185,7 +183,7 @@ def _find_unnamed_nodes(tails: Sequence[Term], head: Head, run: Run) -> set[Term
 def _read_longer_paths(
     query: str, direction: Direction, head: Head, unnamed_nodes: set[Term], run: Run
 ) -> list[_Path]:
-    """Run the query for a further hop, and return the paths through unnamed nodes.
+    """Run the query for a further hop, and return the paths of two triples through unnamed nodes.
 
     ``direction`` is that of the first hop. The second hop follows every predicate of the unnamed
     node in both directions, but for labels, descriptions and noise. Paths are left out that end at
@@ -211,9 +209,9 @@ def _read_longer_paths(
 
 
 def _replace_paths(paths: Sequence[_Path], longer_paths: Sequence[_Path]) -> list[_Path]:
-    """Return paths with longer ones in place of those that they continue.
+    """Return the paths, but for those that a longer one continues, followed by the longer ones.
 
-    Paths to blank nodes are left out. The longer ones come last.
+    Paths that end at a blank node are left out, too.
     """
     continued = {path.triples[0] for path in longer_paths}
     kept = []
@@ -231,11 +229,11 @@ def _make_filled_triples(
     unconnected: Sequence[str] | None,
     run: Run,
 ) -> FilledTriples:
-    """Return the tails of paths by name, and the triples in words, at most ``fan_out`` of each.
+    """Return the tails of paths sorted by name, and the triples in words, at most ``fan_out`` of each.
 
-    ``unconnected`` are the labels of the vertices of the head without a triple. They are None if
-    the graph did not return all triples, so that they are not known. What is cut is noted on the
-    step.
+    ``unconnected`` are the labels of the vertices of the head without a triple; None if the graph
+    did not return all triples, so that they are not known. What is cut is noted on the step.
+    Without tails the result has a reason. Names are asked of the graph.
     """
     limit = DogSettings.of_run(run).fan_out
     head_values = {value.term: value for value in head.values}
@@ -280,7 +278,7 @@ def _make_filled_triples(
 def _group_by_tail(
     paths: Sequence[_Path], head_values: Mapping[Term, Value]
 ) -> dict[Term, list[_Path]]:
-    """Return the paths to each tail, in the order of the head's vertices, then by their triples.
+    """Return the paths to each tail, sorted by the order of the head's vertices, then by their triples.
 
     So the order does not depend on the engine. Paths from other vertices are left out, since an
     engine may return an IRI spelled in another way than in the query.
@@ -300,7 +298,7 @@ def _group_by_tail(
 def _collect_support(
     paths: Sequence[_Path], head_values: Mapping[Term, Value]
 ) -> tuple[Triple, ...]:
-    """Return the triples that lead from the topic entity to a tail, over one or several paths.
+    """Return the triples that lead from the topic entity to a tail, over one or several paths, each once.
 
     The triples of a path are added together with those that lead to its head. After the first path,
     this ends before a path that would make them more than MAX_TRIPLES_PER_VALUE.
@@ -323,8 +321,8 @@ def _write_triples(
 ) -> list[_WrittenTriple]:
     """Return each path in words, with its head and tail as terms; equal ones are returned once.
 
-    The first path to each tail comes first, then the second path to each, and so on. So a limit on
-    the triples leaves out as few tails as possible.
+    The first path to each tail comes first, then the second path to each, and so on: a limit on the
+    triples then leaves out as few tails as possible. A path of two triples has "…" between them.
     """
     triples: dict[_WrittenTriple, None] = {}
     for paths in zip_longest(*paths_by_tail):
@@ -340,12 +338,11 @@ def _write_triples(
 
 
 def _describe_completeness(shown: int, found: int, unconnected: Sequence[str] | None) -> str:
-    """Return whether the shown triples are all, and which vertices of the head have none.
+    """Return a text for a model: whether the shown triples are all, and which vertices have none.
 
-    A model sees this text. ``shown`` and ``found`` are numbers of triples. ``unconnected`` are
-    labels, of which at most MAX_NAMED_VERTICES are written; None means that the graph did not
-    return all triples. If no triple was found, the text is only about the vertices, and it may be
-    "".
+    ``shown`` and ``found`` are numbers of triples. ``unconnected`` are labels, of which at most
+    MAX_NAMED_VERTICES are written; None means that the graph did not return all triples. If no
+    triple was found, the text is only about the vertices, and it may be "".
     """
     notes = []
     if found and unconnected is None:
@@ -369,7 +366,8 @@ def disambiguate_names(
     """Return the results of a hop with different names for tails of one name: "Dune (film)".
 
     Names are compared without letter case and white space. What is in the brackets is found by
-    ``_find_qualifiers``. Vertices of the heads keep the names that they have in the question.
+    ``_find_qualifiers``. Vertices of the heads keep the names that they have in the question. If
+    there are such names, descriptions are asked of the graph.
     """
     tail_names = {value.term: value.label for value in collect_values(filled)}
     head_names = {value.term: value.label for value in collect_values(heads)}
@@ -428,7 +426,7 @@ def _list_qualifiers(
 
 
 def _rename_tails(result: FilledTriples, names: Mapping[Term, str]) -> FilledTriples:
-    """Return a result with other names for some tails, in its values and in its triples.
+    """Return a copy of a result with new names for some tails, in its values and in its triples.
 
     ``names`` has the new names by term. A result with triples that a person put in is returned as
     it is, since the vertices in these triples are not known.

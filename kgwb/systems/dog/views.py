@@ -65,10 +65,11 @@ def _render_predicates(relation: records.Relation, context: RenderContext) -> Ht
 
 
 def render_filtered_relation(value: records.FilteredRelation, context: RenderContext) -> Html:
-    """Render the chosen relation with its reason, and the relations to choose from.
+    """Render the chosen relation with its reason, and the relations to choose from as options.
 
     At most MAX_ROWS relations are options, and the last option is to choose none. A chosen relation
-    that was not offered is added to them. It is said how many options are not shown.
+    that was not offered is added to them. The number of options that are not shown is written
+    below.
     """
     relations = context.input_of(records.Relations)
     offered = list(relations.found) if relations else []
@@ -98,11 +99,11 @@ def render_filtered_relation(value: records.FilteredRelation, context: RenderCon
 
 
 def render_filled_triples(value: records.FilledTriples, context: RenderContext) -> Html:
-    """Render the triples of a hop in words as a table, and below it the support of each tail.
+    """Render the triples of a hop in words as a table, and below it, folded, the support of each tail.
 
-    The support, the triples that lead to each tail from the topic entity, is folded. Above the table
-    are head and relation, and how many tails were found and kept, or why there is none. The table
-    has five columns if any triple has a node without a name between head and tail. It has at most
+    The support of a tail are the triples that lead to it from the topic entity. Above the table are
+    head and relation, and how many tails were found and kept, or why there is none. The table has
+    five columns if any triple has a node without a name between head and tail. It has at most
     MAX_ROWS rows.
     """
     headings = ["head", "relation", "tail"]
@@ -137,7 +138,8 @@ def render_filled_triples(value: records.FilledTriples, context: RenderContext) 
 def render_tried_answer(value: records.TriedAnswer, context: RenderContext) -> Html:
     """Render the decision about a hop's triples: yes or no, its question, answers and reason.
 
-    Answers mean that the triples answer the question, and no answers that another hop is needed.
+    With answers, it is said that the triples answer the question, else that another hop is needed.
+    The question is left out if the inputs of the step are not known.
     """
     meaning = "these triples answer it" if value.answers else "another hop is needed"
     question = context.input_of(str)
@@ -169,10 +171,10 @@ def render_simplified_question(value: records.SimplifiedQuestion, context: Rende
 
 
 def render_debate(debate: Sequence[records.Remark], current: int = -1) -> Html:
-    """Render the remarks of a debate in order, each with the question that it proposes.
+    """Render the remarks of a debate in order, each with its role and the question that it proposes.
 
-    Roles have colours; there are three of them. The remark at position ``current`` is highlighted,
-    or none if it is -1.
+    Roles have colours, of which there are three, in turn. The remark at position ``current`` is
+    highlighted, or none if it is -1.
     """
     roles = list(dict.fromkeys(remark.role for remark in debate))
     turns = []

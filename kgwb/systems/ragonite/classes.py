@@ -11,6 +11,9 @@ from kgwb.build import Term, Triple
 from kgwb.build.graph import SCHEMA_NAMESPACES, Vocabulary
 from kgwb.build.survey import GENERIC_CLASSES
 
+TableGroup = tuple[URIRef, ...]
+"""The classes that a table is for, or the predicate that leads to its blank nodes, or nothing."""
+
 
 class GraphClasses:
     """The classes of a graph, read from its triples.
@@ -21,8 +24,8 @@ class GraphClasses:
     def __init__(self, triples: Iterable[Triple], vocabulary: Vocabulary) -> None:
         self.types: dict[Term, set[URIRef]] = defaultdict(set)
         """The types of each term that has one."""
-        self.used_classes: set[URIRef] = set()
-        """The classes that are the type of a term."""
+        self.class_sizes = Counter[URIRef]()
+        """How many terms have a class as their type, for each class that is one."""
         self.schema_terms: set[Term] = set()
         """Classes, predicates, and terms whose type is one of RDF, RDFS, OWL or Wikibase."""
         self._superclasses: dict[Term, URIRef] = {}
@@ -40,47 +43,55 @@ class GraphClasses:
                 _keep_least(self._superclasses, subject, object_)
 
         for term, types in self.types.items():
-            self.used_classes.update(types)
+            self.class_sizes.update(types)
             specific_types = types.difference(GENERIC_CLASSES)
             if any(str(type_).startswith(SCHEMA_NAMESPACES) for type_ in specific_types):
                 self.schema_terms.add(term)
-        self.schema_terms.update(self.used_classes)
+        self.schema_terms.update(self.class_sizes)
 
-    def group_subjects(self, triples: Iterable[Triple]) -> dict[Term, URIRef | None]:
-        """Return for each subject the IRI whose table it is in.
+    def group_subjects(
+        self, triples: Iterable[Triple], *, by_combination: bool = False
+    ) -> dict[Term, TableGroup]:
+        """Return for each subject the IRIs whose table it is in.
 
         That is the highest superclass of its types; if there are several, the one with the most
-        instances, then the first by IRI. For a blank node without a type it is the predicate that
-        leads to it. For any other subject without a type it is None. Schema terms are left out,
-        unless they are also instances of a class of the graph: a genre may be a class of films.
-
-        The paper has a table for each combination of types instead.
+        instances, then the first by IRI. ``by_combination``, these are all of its types, in the
+        order of their IRIs (section 2.1, figure 2). For a blank node without a type it is the
+        predicate that leads to it. For any other subject without a type there is none. Schema terms
+        are left out, unless they are also instances of a class of the graph: a genre may be a class
+        of films.
         """
-        root_classes: dict[Term, set[URIRef]] = {}
+        classes_by_subject: dict[Term, set[URIRef]] = {}
         sizes = Counter[URIRef]()
         for subject, _, _ in triples:
-            if subject in root_classes:
+            if subject in classes_by_subject:
                 continue
-            roots = self._find_root_classes(subject)
-            if roots or subject not in self.schema_terms:
-                root_classes[subject] = roots
-                sizes.update(roots)
+            classes = self._own_types(subject)
+            if not by_combination:
+                classes = {find_root_class(type_, self._superclasses) for type_ in classes}
+            if classes or subject not in self.schema_terms:
+                classes_by_subject[subject] = classes
+                sizes.update(classes)
 
-        groups: dict[Term, URIRef | None] = {}
-        for subject, roots in root_classes.items():
-            groups[subject] = self._incoming_predicates.get(subject)
-            if roots:
-                groups[subject] = min(roots, key=lambda root: (-sizes[root], root))
+        groups: dict[Term, TableGroup] = {}
+        for subject, classes in classes_by_subject.items():
+            if classes and by_combination:
+                groups[subject] = tuple(sorted(classes))
+            elif classes:
+                groups[subject] = (min(classes, key=lambda root: (-sizes[root], root)),)
+            elif subject in self._incoming_predicates:
+                groups[subject] = (self._incoming_predicates[subject],)
+            else:
+                groups[subject] = ()
         return groups
 
-    def _find_root_classes(self, term: Term) -> set[URIRef]:
-        """Return the highest superclass of each type of a term.
+    def _own_types(self, term: Term) -> set[URIRef]:
+        """Return the types of a term.
 
         Types that are generic classes, or those of RDF, RDFS, OWL or Wikibase, are left out.
         """
         types = self.types.get(term, set()).difference(GENERIC_CLASSES)
-        own_types = [type_ for type_ in types if not str(type_).startswith(SCHEMA_NAMESPACES)]
-        return {find_root_class(type_, self._superclasses) for type_ in own_types}
+        return {type_ for type_ in types if not str(type_).startswith(SCHEMA_NAMESPACES)}
 
 
 def find_root_class(class_iri: URIRef, superclasses: Mapping[Term, URIRef]) -> URIRef:

@@ -17,8 +17,9 @@ from kgwb.build import from_data
 from kgwb.build.graph import EmbeddingIndex, Embeddings
 from kgwb.build.text import normalized_words
 from kgwb.systems.ragonite.cells import CellReader, term_from_json
+from kgwb.systems.ragonite.documents import read_places
 from kgwb.systems.ragonite.identifiers import FORBIDDEN_TABLE_PREFIXES
-from kgwb.systems.ragonite.records import MAX_CELL_CHARS, Schema, Source
+from kgwb.systems.ragonite.records import MAX_CELL_CHARS, Schema, Source, Table
 from kgwb.systems.ragonite.settings import RagoniteSettings
 
 MAX_SOURCE_TRIPLES = 300
@@ -27,8 +28,6 @@ RRF_CONSTANT = 60
 """The constant of reciprocal rank fusion (Cormack et al., SIGIR 2009)."""
 MAX_RANKS = 100
 """Passages of each of the two rankings that are fused."""
-MAX_EMBEDDED_CHARS = 160
-"""Characters of a passage that are embedded: what a thing is, and its description."""
 MAX_VALUE_CHARS = 10_000_000
 """Characters of a value that a query computes; SQLite's own limit is 1 GB."""
 OPERATIONS_PER_TIME_CHECK = 10_000
@@ -55,6 +54,8 @@ class ReadAuthorizer:
     def __init__(self) -> None:
         self.columns_read: set[str] = set()
         """The columns that the query reads, as "table.column"."""
+        self.tables_read: set[str] = set()
+        """The names of the tables that the query reads, in lower case."""
 
     def __call__(self, action: int, first: str | None, second: str | None, *_: str | None) -> int:
         """Return SQLITE_OK or SQLITE_DENY. The arguments depend on the action.
@@ -66,6 +67,7 @@ class ReadAuthorizer:
             if not first or first.lower().startswith(FORBIDDEN_TABLE_PREFIXES):
                 return sqlite3.SQLITE_DENY
             self.columns_read.add(f"{first}.{second}")
+            self.tables_read.add(first.lower())
             return sqlite3.SQLITE_OK
         if action in ALLOWED_ACTIONS and second not in FORBIDDEN_FUNCTIONS:
             return sqlite3.SQLITE_OK
@@ -90,9 +92,18 @@ class Database:
             "SELECT title, text FROM _passages ORDER BY n"
         )
         """Titles and texts, by the number of the passage."""
+        self._windows: dict[str, list[tuple[int, str]]] = {}
+        """What is embedded of the passages, by the name of the embeddings."""
+        self._places = read_places(connection)
+        """File and place of the passages of documents, by the number of the passage."""
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE_CHARS)
         connection.setlimit(sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, MAX_CELL_CHARS)
         connection.text_factory = lambda text: text.decode("utf-8", "replace")
+
+    def copy_to(self, connection: sqlite3.Connection) -> None:
+        """Copy everything into another, empty database."""
+        with self._lock:
+            self._connection.backup(connection)
 
     def _fetch_all(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
         return self._connection.execute(sql, parameters).fetchall()
@@ -134,45 +145,84 @@ class Database:
                 rows=tuple(map(_format_row, kept_rows)),
                 cut=len(rows) > len(kept_rows),
                 meanings=reader.read(columns, kept_rows),
+                tables=self._tables_named(authorizer.tables_read),
             )
             thing_ids = json.dumps(sorted(reader.thing_ids))
             places = json.dumps(sorted(reader.places_read))
             things = self._fetch_all(THINGS_SQL, (thing_ids,))
             return self._add_support(source, SUPPORT_OF_ROWS_SQL, (thing_ids, places), things)
 
-    def search_passages(
-        self, sentence: str, embeddings: Embeddings, limit: int
-    ) -> tuple[Source, ...]:
-        """Return the passages nearest to a sentence, the best first, at most ``limit``.
+    def _tables_named(self, names: set[str]) -> tuple[Table, ...]:
+        """Return the induced tables of these names, which are in lower case, the largest first."""
+        return tuple(table for table in self.schema.tables if table.name.lower() in names)
 
-        The ranking by embeddings and that by words (BM25) are combined by reciprocal rank fusion.
-        The paper has embeddings only. A passage that is the first of both has the score 1. Raises
+    def search_passages(
+        self, sentence: str, embeddings: Embeddings, settings: RagoniteSettings
+    ) -> tuple[Source, ...]:
+        """Return the passages nearest to a sentence, the best first.
+
+        At most ``settings.passages`` are returned. The setting ``passage_ranking`` says how they
+        are ranked: by embeddings alone, with the cosine as the score, or also by words. Raises
         EmbeddingError.
         """
         nearest = self.find_nearest_passages(sentence, embeddings)
         with self._lock:
-            rankings = ([number for number, _ in nearest], self._rank_by_words(sentence))
-            scores: dict[int, float] = defaultdict(float)
-            for ranking in rankings:
-                for rank, number in enumerate(ranking):
-                    scores[number] += RRF_CONSTANT / 2 / (RRF_CONSTANT + rank)
+            scores = dict(nearest)
+            if settings.passage_ranking == "fused":
+                scores = self._fuse(nearest, self._rank_by_words(sentence))
             best = sorted(scores, key=lambda number: (-scores[number], number))
             sources = []
-            for number in best[:limit]:
+            for number in best[: settings.passages]:
                 title, text = self.passages[number]
-                source = Source("passages", title, text, score=round(scores[number], 4))
+                file, place = self._places.get(number, ("", ""))
+                score = round(scores[number], 4)
+                source = Source("passages", title, text, score=score, file=file, place=place)
                 sources.append(self._add_support(source, SUPPORT_OF_PASSAGE_SQL, (number,)))
         return tuple(sources)
+
+    @staticmethod
+    def _fuse(nearest: Iterable[tuple[int, float]], by_words: Iterable[int]) -> dict[int, float]:
+        """Return the scores of passages in two rankings, by reciprocal rank fusion.
+
+        A passage that is the first of both has the score 1.
+        """
+        by_meaning = [number for number, _ in nearest]
+        scores: dict[int, float] = defaultdict(float)
+        for ranking in (by_meaning, by_words):
+            for rank, number in enumerate(ranking):
+                scores[number] += RRF_CONSTANT / 2 / (RRF_CONSTANT + rank)
+        return scores
 
     def find_nearest_passages(
         self, sentence: str, embeddings: Embeddings
     ) -> tuple[tuple[int, float], ...]:
         """Return number and cosine of the MAX_RANKS passages nearest in meaning, the best first.
 
-        The embeddings keep the vectors of the passages. Raises EmbeddingError.
+        A passage that the model of the embeddings cannot read whole has several vectors, of which
+        the nearest counts. The embeddings keep the vectors. Raises EmbeddingError.
         """
-        texts = [text[:MAX_EMBEDDED_CHARS] for _, text in self.passages]
-        return EmbeddingIndex(texts, embeddings).nearest(sentence, MAX_RANKS)
+        windows = self._windows_of(embeddings)
+        texts = [text for _, text in windows]
+        cosines: dict[int, float] = {}
+        for position, cosine in EmbeddingIndex(texts, embeddings).nearest(sentence, len(texts)):
+            passage, _ = windows[position]
+            if passage not in cosines:
+                cosines[passage] = cosine
+            if len(cosines) == MAX_RANKS:
+                break
+        return tuple(cosines.items())
+
+    def _windows_of(self, embeddings: Embeddings) -> list[tuple[int, str]]:
+        """Return the texts that are embedded, each with the number of its passage.
+
+        Together, those of a passage are its text. Raises EmbeddingError.
+        """
+        if embeddings.name not in self._windows:
+            windows = []
+            for number, (_, text) in enumerate(self.passages):
+                windows += [(number, part) for part in embeddings.split(text)]
+            self._windows[embeddings.name] = windows
+        return self._windows[embeddings.name]
 
     def _rank_by_words(self, sentence: str) -> list[int]:
         """Return the MAX_RANKS passages with words of a sentence, the best by BM25 first.

@@ -7,6 +7,7 @@ import json
 import sqlite3
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
@@ -17,6 +18,7 @@ from kgwb.build import Graph, Term, to_data
 from kgwb.build.graph import Embeddings, cache_dir, draft_of
 from kgwb.build.survey import CACHE_LIFETIME_S
 from kgwb.systems.ragonite.database import Database
+from kgwb.systems.ragonite.extensions import Extension, identify_extensions
 from kgwb.systems.ragonite.graph_triples import read_triples
 from kgwb.systems.ragonite.induction import DatabaseBuilder
 from kgwb.systems.ragonite.records import Schema
@@ -31,17 +33,41 @@ _open_databases: dict[Path, Database] = {}
 """The databases that this process uses, by file."""
 
 
-def open_database(kg: Graph, settings: RagoniteSettings, embeddings: Embeddings) -> Database:
+def open_database(
+    kg: Graph,
+    settings: RagoniteSettings,
+    embeddings: Embeddings,
+    extensions: Sequence[Extension] = (),
+) -> Database:
     """Return the database of a graph, or of the part of it that the settings choose.
 
     It is taken from memory, else from its file in the cache folder, else it is made and the file
     is written. A database of an endpoint is made again after CACHE_LIFETIME_S. A file that is
-    damaged is replaced. If no file can be written, the database is in memory only.
+    damaged is replaced. If no file can be written, the database is in memory only. With extensions
+    it is a copy to which they were applied, in a file of its own.
 
     Raises GraphError for a graph without triples or with too many, SettingError for an invalid
-    setting ``part``, EmbeddingError, and what the graph raises.
+    setting ``part`` or an extension that does not fit, EmbeddingError, and what the graph raises.
     """
     path = _database_path(kg, settings)
+    induced = _open_induced(path, kg, settings, embeddings)
+    if not extensions:
+        return induced
+    extended_path = path.with_stem(f"{path.stem}-{identify_extensions(extensions)}")
+    with _build_locks.setdefault(extended_path, threading.Lock()):
+        database = _open_databases.get(extended_path)
+        if database is None or database.made_at < induced.made_at:
+            database = _load_database(extended_path, kg)
+        if database is None or database.made_at < induced.made_at:
+            database = _extend_database(extended_path, induced, extensions, embeddings)
+        _open_databases[extended_path] = database
+        return database
+
+
+def _open_induced(
+    path: Path, kg: Graph, settings: RagoniteSettings, embeddings: Embeddings
+) -> Database:
+    """Return the database of a graph without extensions; see ``open_database``."""
     with _build_locks.setdefault(path, threading.Lock()):
         database = _open_databases.get(path)
         if database is None or not _is_current(kg, database.made_at):
@@ -56,10 +82,10 @@ def _database_path(kg: Graph, settings: RagoniteSettings) -> Path:
     """Return the path of the file in the cache folder.
 
     Its name is a hash of all that the content depends on: the version, the identity and vocabulary
-    of the graph, muted triples, and the settings ``part`` and ``reverse_facts``.
+    of the graph, muted triples, and ``RagoniteSettings.database_options``.
     """
     graph = f"{kg.identity} {kg.vocabulary!r}"
-    content = f"{DATABASE_VERSION} {graph} {settings.part} {settings.reverse_facts}"
+    content = f"{DATABASE_VERSION} {graph} {dict(settings.database_options)!r}"
     if kg.muted:
         content += f" {kg.muted!r}"
     digest = hashlib.sha256(content.encode()).hexdigest()[:32]
@@ -100,9 +126,12 @@ def _make_database(
     names: dict[Term, str] = dict(kg.names(sorted(iris)).items())
     connection = sqlite3.connect(":memory:", check_same_thread=False)
     with connection:
-        builder = DatabaseBuilder(triples, names, kg.vocabulary, connection)
+        by_combination = settings.tables == "type_combination"
+        builder = DatabaseBuilder(
+            triples, names, kg.vocabulary, connection, by_combination=by_combination
+        )
         tables = builder.create_tables()
-        writer = PassageWriter(builder, reverse_facts=settings.reverse_facts)
+        writer = PassageWriter(builder, settings)
         passage_count = writer.write_passages()
         # The place of a triple in a table has a dot; any other is the reason why it is in none.
         reasons = connection.execute(
@@ -111,6 +140,24 @@ def _make_database(
         schema = Schema(tables, len(triples), passage_count, tuple(reasons))
         connection.execute("CREATE TABLE _schema (json TEXT)")
         connection.execute("INSERT INTO _schema VALUES (?)", (json.dumps(to_data(schema)),))
+    database = Database(connection, time.time())
+    database.find_nearest_passages("", embeddings)  # computes the vectors, which are kept
+    _write_file(path, connection)
+    return database
+
+
+def _extend_database(
+    path: Path, induced: Database, extensions: Sequence[Extension], embeddings: Embeddings
+) -> Database:
+    """Apply extensions to a copy of a database, compute the new vectors, and write the file.
+
+    Raises SettingError if an extension does not fit the database, and EmbeddingError.
+    """
+    connection = sqlite3.connect(":memory:", check_same_thread=False)
+    induced.copy_to(connection)
+    with connection:
+        for extension in extensions:
+            extension.apply(connection)
     database = Database(connection, time.time())
     database.find_nearest_passages("", embeddings)  # computes the vectors, which are kept
     _write_file(path, connection)

@@ -20,7 +20,7 @@ from rdflib import URIRef
 from kgwb.build import Term, Triple
 from kgwb.build.graph import Vocabulary
 from kgwb.build.text import quote_text, term_to_data
-from kgwb.systems.ragonite.classes import GraphClasses
+from kgwb.systems.ragonite.classes import GraphClasses, TableGroup
 from kgwb.systems.ragonite.identifiers import (
     TermNames,
     assign_ids,
@@ -100,8 +100,7 @@ class ClassTable:
     """The table of a class, to which columns are still added."""
 
     name: str
-    class_iri: URIRef | None
-    """The class, or the predicate that leads to the blank nodes in the table, or None."""
+    group: TableGroup
     rows: int
     columns: list[Column]
     used_names: set[str]
@@ -116,8 +115,14 @@ class DatabaseBuilder:
         names: TermNames,
         vocabulary: Vocabulary,
         connection: Connection,
+        *,
+        by_combination: bool = False,
     ) -> None:
-        """Decide which table and which id each term has. ``names`` has all IRIs of the triples."""
+        """Decide which table and which id each term has. ``names`` has all IRIs of the triples.
+
+        ``by_combination`` there is a table for each combination of types, else for each highest
+        class.
+        """
         self.triples = triples
         self.names = names
         self.vocabulary = vocabulary
@@ -127,26 +132,28 @@ class DatabaseBuilder:
         """The table of each subject. Classes and predicates are in one only as instances."""
         self._used_table_names: set[str] = set()
         self._class_tables: dict[str, ClassTable] = {}
-        self._assign_tables()
+        self._assign_tables(by_combination=by_combination)
         self.id_by_term = assign_ids(triples, names, self.table_by_term)
 
-    def _assign_tables(self) -> None:
+    def _assign_tables(self, *, by_combination: bool) -> None:
         """Make a ClassTable for each group of subjects, the largest first, and assign these to it.
 
-        It is named after the display name of its class, or "thing" without one. Equally large
+        It is named after the display names of its classes, or "thing" without one. Equally large
         groups come by IRI. Every table begins with the columns ``id`` and ``name``.
         """
-        group_by_subject = self.classes.group_subjects(self.triples)
+        group_by_subject = self.classes.group_subjects(self.triples, by_combination=by_combination)
         sizes = Counter(group_by_subject.values())
-        name_by_group: dict[URIRef | None, str] = {}
-        for iri in sorted(sizes, key=lambda iri: (-sizes[iri], str(iri))):
-            label = self.names[iri] if iri else "thing"
+        name_by_group: dict[TableGroup, str] = {}
+        for group in sorted(sizes, key=lambda group: (-sizes[group], group)):
+            label = " ".join(self.names[iri] for iri in group) or "thing"
             name = make_table_name(label, self._used_table_names)
-            name_by_group[iri] = name
+            name_by_group[group] = name
             columns = [Column("id", "TEXT PRIMARY KEY"), Column("name", "TEXT")]
-            self._class_tables[name] = ClassTable(name, iri, sizes[iri], columns, {"id", "name"})
-        for subject, iri in group_by_subject.items():
-            self.table_by_term[subject] = name_by_group[iri]
+            self._class_tables[name] = ClassTable(
+                name, group, sizes[group], columns, {"id", "name"}
+            )
+        for subject, group in group_by_subject.items():
+            self.table_by_term[subject] = name_by_group[group]
 
     def create_tables(self) -> tuple[Table, ...]:
         """Create and fill all tables, and return the induced ones, the largest first.
@@ -176,11 +183,20 @@ class DatabaseBuilder:
             else:
                 self._set_place(group, TOO_WIDE_REASON)
         for table in self._class_tables.values():
-            # A superclass may have no instances of its own, and a predicate is not a class: a query
-            # for instances of either finds nothing.
-            class_iri = table.class_iri if table.class_iri in self.classes.used_classes else None
+            class_iri = self._choose_class(table.group)
             tables.append(Table(table.name, table.rows, tuple(table.columns), class_iri))
         return tuple(sorted(tables, key=lambda table: -table.rows))
+
+    def _choose_class(self, group: TableGroup) -> URIRef | None:
+        """Return the class by which a query finds the things of a table, or None if none does.
+
+        A superclass may have no instances of its own, and a predicate is not a class: a query for
+        instances of either finds nothing. Of several classes it is the one with the fewest
+        instances.
+        """
+        sizes = self.classes.class_sizes
+        classes = [iri for iri in group if iri in sizes]
+        return min(classes, key=lambda iri: (sizes[iri], iri), default=None)
 
     def _write_terms(self) -> None:
         """Fill ``_terms``: id, name, JSON form, and table if any, of each IRI and blank node.
@@ -219,11 +235,11 @@ class DatabaseBuilder:
             self.connection.execute(insert, row)
 
     def _find_single_class_tables(self) -> set[str]:
-        """Return the names of the tables whose rows all have one type only: the table's class."""
+        """Return the names of the tables whose rows all have the types of the table, and no other."""
         single_class_tables = set(self._class_tables)
         for subject, table in self.table_by_term.items():
-            class_iri = self._class_tables[table].class_iri
-            if self.classes.types.get(subject) != {class_iri}:
+            group = self._class_tables[table].group
+            if self.classes.types.get(subject) != set(group):
                 single_class_tables.discard(table)
         return single_class_tables
 
@@ -231,7 +247,7 @@ class DatabaseBuilder:
         """Return the place of a triple that needs no column of its own, or None if it needs one.
 
         It is SCHEMA_REASON if the subject is in no table; the column ``id`` for a type, if all rows
-        of the table have only that type; and the column ``name`` for the display name.
+        of the table have only the table's types; and the column ``name`` for the display name.
         """
         subject, predicate, _ = triple
         table = self.table_by_term.get(subject)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 
@@ -14,6 +14,7 @@ from kgwb.build import (
     Answer,
     AnswerKind,
     Check,
+    CitedText,
     Dialogue,
     Question,
     Reply,
@@ -27,9 +28,19 @@ from kgwb.build import (
     schema_config,
 )
 from kgwb.build.graph import with_display_names
+from kgwb.build.linking import CandidateNumber
 from kgwb.systems.ragonite.citations import Citation
+from kgwb.systems.ragonite.earlier_turns import list_earlier_turns, remember_with_text
+from kgwb.systems.ragonite.extensions import record_extension
 from kgwb.systems.ragonite.gold import GOLD
-from kgwb.systems.ragonite.records import CitedAnswer, CitedValue, Schema, Source
+from kgwb.systems.ragonite.records import (
+    CitedAnswer,
+    CitedValue,
+    Schema,
+    Source,
+    numbers_in_brackets,
+)
+from kgwb.systems.ragonite.schema_form import COMMANDS
 from kgwb.systems.ragonite.settings import RagoniteSettings
 from kgwb.systems.ragonite.tools import (
     Finish,
@@ -37,19 +48,26 @@ from kgwb.systems.ragonite.tools import (
     Sparql,
     Sql,
     call_database,
+    find_extensions,
     gather_sources,
-    list_earlier_turns,
 )
 from kgwb.systems.ragonite.views import VIEWS
 
 MAX_TRIPLES_PER_VALUE = 30
 """Triples that the support of a value has."""
+NOTHING_FITS = "none"
+"""The value by which a model says that its sources show that nothing fits."""
+TABLES_HEADING = (
+    "The tables that the queries read. Behind -- are comments: the number of rows, and what a column"
+    " holds, with the unit of its numbers. They are no source."
+)
+"""Stands before the definitions of the tables in a prompt."""
 
 
 def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     """Induce the schema, gather sources with the tools, and write one answer from all sources.
 
-    The last turns of the dialogue are shown to the models. Raises InvalidReplyError if a model
+    The earlier turns of the dialogue are shown to the models. Raises InvalidReplyError if a model
     gives no valid reply.
     """
     schema = induce_schema(run)
@@ -63,8 +81,11 @@ def induce_schema(run: Run) -> Schema:
     """Return the schema of the database that is induced from the graph.
 
     The database is made for the first question, and kept with the graph. Raises GraphError for a
-    graph without triples or with too many.
+    graph without triples or with too many, and SettingError if a folder or file of the settings
+    cannot be read.
     """
+    for extension in find_extensions(run):
+        record_extension(extension, run)
     schema: Schema = call_database("schema", {}, lambda database: database.schema, Schema, run)
     return schema
 
@@ -75,7 +96,7 @@ class ValueReply(Reply):
     model_config = schema_config("ValueReply", "A value with the numbers of its sources.")
 
     value: str
-    sources: list[int]
+    sources: list[CandidateNumber]
 
 
 class AnswerReply(Reply):
@@ -107,15 +128,20 @@ def write_answer(
 ) -> CitedAnswer:
     """Ask a model for the answer that the sources give, with citations (section 2.4).
 
-    The model is shown the question, earlier turns of the dialogue, and the numbered sources. Every
+    The model is shown the question, earlier turns of the dialogue, the definitions of the tables
+    that the SQL read, with the comments of their columns, and the numbered sources. Every
     value must cite a source, and a truth value must be yes or no. The result has the reply's answer,
     kind, values, sources and reason. Raises InvalidReplyError if no reply passes these checks.
     """
-    numbered = [f"[{n}] {source.text_with_query}" for n, source in enumerate(sources, 1)]
+    settings = RagoniteSettings.of_run(run)
+    parts = [f"[{n}] {source.text_with_query}" for n, source in enumerate(sources, 1)]
+    definitions = _define_tables(sources, settings)
+    if definitions:
+        parts.insert(0, f"{TABLES_HEADING}\n{definitions}")
     variables = {
         "question": question,
-        "earlier": list_earlier_turns(dialogue),
-        "sources": "\n\n".join(numbered),
+        "earlier": list_earlier_turns(dialogue, settings),
+        "sources": "\n\n".join(parts),
     }
     checks = (
         Check("cites sources that are there", partial(_citation_problem, len(sources))),
@@ -126,6 +152,17 @@ def write_answer(
     return CitedAnswer(reply.answer, reply.kind, tuple(values), sources, reply.reason)
 
 
+def _define_tables(sources: Iterable[Source], settings: RagoniteSettings) -> str:
+    """Return the definitions of the tables that the sources were read from, each once.
+
+    They have room for ``settings.schema_tokens``; other tables are only named. Empty without SQL.
+    """
+    tables = dict.fromkeys(chain.from_iterable(source.tables for source in sources))
+    if not tables:
+        return ""
+    return Schema(tuple(tables), 0, 0).format_tables(settings.schema_tokens)
+
+
 def _citation_problem(source_count: int, reply: AnswerReply) -> str:
     """Return what is wrong with the citations of a reply; "" if nothing is.
 
@@ -133,7 +170,7 @@ def _citation_problem(source_count: int, reply: AnswerReply) -> str:
     from 1. Each value must have a source. The first problem is returned; of wrong numbers, the
     smallest is named.
     """
-    numbers = [int(number) for number in re.findall(r"\[(\d{1,6})\]", reply.answer)]
+    numbers = numbers_in_brackets(reply.answer)
     for value in reply.values:
         numbers += value.sources
     wrong = [number for number in numbers if not 1 <= number <= source_count]
@@ -160,7 +197,8 @@ def _truth_value_problem(reply: AnswerReply) -> str:
 def build_answer(question: str, cited: CitedAnswer, run: Run) -> Answer:
     """Turn the values into terms of the graph, each supported by triples of its sources.
 
-    An answer without values has the model's reason. The queries of the answer are those SPARQL
+    An answer without values has the model's reason. But where the sources show that nothing fits,
+    it has the triples of these sources as its evidence, and no reason. The queries of the answer are those SPARQL
     queries that could be run. The graph is asked for display names only.
     """
     queries = []
@@ -170,12 +208,33 @@ def build_answer(question: str, cited: CitedAnswer, run: Run) -> Answer:
     if not cited.values:
         reason = f"{NOT_IN_GRAPH}: {cited.reason or cited.text}"
         return Answer("list", queries=tuple(queries), text=cited.text, reason=reason)
+    if _is_none(cited):
+        triples = chain.from_iterable(
+            source.triples for source in _sources_of(cited.values[0], cited)
+        )
+        evidence = tuple(dict.fromkeys(triples))[:MAX_TRIPLES_PER_VALUE]
+        answer = Answer("list", queries=tuple(queries), text=cited.text, evidence=evidence)
+        return with_display_names(run.kg, answer)
     values: dict[Value, None] = {}
     for cited_value in cited.values:
         for term in _find_terms(cited_value, cited, run):
             values[_make_value(term, cited_value, cited, question)] = None
     answer = Answer(cited.kind, tuple(values), tuple(queries), cited.text)
     return with_display_names(run.kg, answer)
+
+
+def _is_none(cited: CitedAnswer) -> bool:
+    """Return whether an answer says that its sources show that nothing fits.
+
+    Its only value is then NOTHING_FITS, which is no text in its sources.
+    """
+    if cited.kind != "list" or len(cited.values) != 1:
+        return False
+    [value] = cited.values
+    if value.value.casefold() != NOTHING_FITS:
+        return False
+    citation = Citation(value.value, _sources_of(value, cited), cited.sources)
+    return not citation.terms and not citation.is_ambiguous
 
 
 def _find_terms(cited_value: CitedValue, cited: CitedAnswer, run: Run) -> tuple[Term, ...]:
@@ -224,7 +283,8 @@ def _make_value(term: Term, cited_value: CitedValue, cited: CitedAnswer, questio
     question_and_answer = f"{question} {cited.text}".casefold()
     support = _choose_support(term, triples, names, question_and_answer)
     label = names.get(term, cited_value.value)
-    return Value(term, label, tuple(support[:MAX_TRIPLES_PER_VALUE]))
+    texts = [CitedText(source.file, source.place, source.text) for source in sources if source.file]
+    return Value(term, label, tuple(support[:MAX_TRIPLES_PER_VALUE]), texts=tuple(texts))
 
 
 def _choose_support(
@@ -257,6 +317,8 @@ SYSTEM = System(
         "Answer": (write_answer, build_answer),
     },
     settings=RagoniteSettings,
+    remember=remember_with_text,
     views=VIEWS,
     gold=GOLD,
+    commands=COMMANDS,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -20,10 +21,16 @@ from kgwb.build.graph import is_valid_iri, n3
 from kgwb.build.text import pluralize, quote_text
 from kgwb.deprecated import renamed_names
 
-MAX_SHOWN_PASSAGE_CHARS = 1_200
-"""Characters of a passage, or of an error message, that a model is shown."""
+MAX_SHOWN_PASSAGE_CHARS = 12_000
+"""Characters of a passage that a model is shown."""
+MAX_ERROR_CHARS = 1_200
+"""Characters of an error message that a model is shown."""
 MAX_CELL_CHARS = 300
 """Characters of a cell that are kept and shown to a model."""
+NUMBER = re.compile(r"\d{1,6}")
+BRACKETS = re.compile(r"\[(\d{1,6}(?:\s*[,–-]\s*\d{1,6})*)\]")
+"""Numbers of sources in a text, in brackets."""
+MAX_RANGE = 100
 CHARS_PER_TOKEN = 4
 """An estimate of the length of a model's token."""
 
@@ -41,6 +48,10 @@ class Column(Record):
     """The unit, the range or examples of the values. Text from the graph is in quotes."""
     predicate: Iri | None = None
     """The predicate whose values the column holds; None for ``id``, ``name`` and keys."""
+    induced_name: Hidden[str] = ""
+    """The name that induction gave it, if a person gave it another one."""
+    remark: Hidden[str] = ""
+    """What a person said of it. It is a part of the comment."""
 
     def __str__(self) -> str:
         """Return the definition of the column as in CREATE TABLE."""
@@ -63,6 +74,8 @@ class Table(Record):
     columns: tuple[Column, ...]
     of: Iri | None = None
     """The class, if the table has one."""
+    induced_name: Hidden[str] = ""
+    """The name that induction gave it, if a person gave it another one."""
 
     def __str__(self) -> str:
         """Return the CREATE TABLE statement, with the row count and the columns' comments."""
@@ -103,12 +116,20 @@ class Schema(Record):
     passages: int
     only_passages: tuple[tuple[str, int], ...] = ()
     """For triples that are in passages but in no table: the reason and the number of triples."""
+    document_passages: int = 0
+    """The passages of documents beside the graph, which come on top of ``passages``."""
+
+    annotations: Hidden[int] = 0
+    """The tables and columns that a person changed."""
 
     def __str__(self) -> str:
         """Return the numbers in one line: "4 tables and 13 passages of 31 triples"."""
         tables = pluralize(len(self.tables), "table")
         passages = pluralize(self.passages, "passage")
-        return f"{tables} and {passages} of {self.triples:,} triples"
+        text = f"{tables} and {passages} of {self.triples:,} triples"
+        if self.document_passages:
+            text += f", and {pluralize(self.document_passages, 'passage')} of documents"
+        return text
 
     def format_tables(self, max_tokens: int, *, for_sparql: bool = False) -> str:
         """Return the tables as a model is shown them, the largest first.
@@ -129,6 +150,25 @@ class Schema(Record):
         if omitted:
             shown.append(f"-- and the tables {', '.join(omitted)}")
         return "\n".join(shown)
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation(Record):
+    """What a person says of a table or a column, which is named as induction named it."""
+
+    table: str
+    column: str = ""
+    """Empty for the table itself."""
+    name: str = ""
+    """The new name; empty for the induced one."""
+    comment: str = ""
+    """What a model is told of the column."""
+    dropped: bool = False
+    strip_unit: bool = False
+    """Whether texts such as "125 kW" become numbers."""
+
+    def __str__(self) -> str:
+        return f"{self.table}.{self.column}" if self.column else self.table
 
 
 MeaningKind = Literal["id", "name", "value"]
@@ -166,13 +206,23 @@ class Source(Record):
     error: str = ""
     """Why the query could not be run."""
     score: Score = 0.0
-    """The score of a passage; 1 if it is the best both by embeddings and by words."""
+    """The score of a passage.
+
+    It is 1 if the passage is the best both by embeddings and by words; with embeddings alone, it is
+    the cosine.
+    """
     triples: Hidden[tuple[Triple, ...]] = ()
     """The support of the rows or of the passage."""
     terms: Hidden[tuple[tuple[str, Term], ...]] = ()
     """The ids and names of terms in the source, each with its term."""
     meanings: Hidden[tuple[Meaning, ...]] = ()
     """What the texts in the cells stand for. Runs that were saved before have none."""
+    tables: Hidden[tuple[Table, ...]] = ()
+    """The tables that the SQL read. Runs that were saved before have none."""
+    file: str = ""
+    """For a passage of a document, its path in the folder; empty for anything of the graph."""
+    place: str = ""
+    """Where in the file the passage begins: "line 12"."""
 
     def __str__(self) -> str:
         """Return the result in one line: the error, the passage's title, or the number of rows."""
@@ -191,7 +241,7 @@ class Source(Record):
         said if there are more rows.
         """
         if self.error:
-            return f"! it could not be run: {quote_text(self.error, MAX_SHOWN_PASSAGE_CHARS)}"
+            return f"! it could not be run: {quote_text(self.error, MAX_ERROR_CHARS)}"
         if self.tool == "passages":
             title = quote_text(self.title, MAX_CELL_CHARS)
             return f"{title}: {quote_text(self.text, MAX_SHOWN_PASSAGE_CHARS)}"
@@ -205,9 +255,14 @@ class Source(Record):
 
     @property
     def text_with_query(self) -> str:
-        """The name of the tool, for a query its text on the same line, then ``prompt_text``."""
+        """The name of the tool, for a query its text on the same line, then ``prompt_text``.
+
+        Of a document it is said that it is a text beside the graph.
+        """
         head: str = self.tool
-        if self.tool != "passages":
+        if self.file:
+            head += ", a text beside the graph"
+        elif self.tool != "passages":
             head += f": {' '.join(self.title.split())}"
         return f"{head}\n{self.prompt_text}"
 
@@ -238,14 +293,29 @@ class CitedAnswer(Record):
 
     @property
     def cited_numbers(self) -> frozenset[int]:
-        """The numbers of the sources that any value cites, which count from 1.
-
-        Numbers in brackets in the text do not count.
-        """
-        numbers: set[int] = set()
+        """The numbers of the sources that the text or any value cites, which count from 1."""
+        numbers = set(numbers_in_brackets(self.text))
         for value in self.values:
             numbers.update(value.sources)
         return frozenset(numbers)
+
+
+def numbers_in_brackets(text: str) -> list[int]:
+    """Return the numbers of sources in a text, in order: "[1]", "[1, 3]" and "[3-5]" cite some.
+
+    Of a range it is both ends and all between them, but for one of more than MAX_RANGE numbers or
+    one that runs backwards: of that it is both ends.
+    """
+    numbers: list[int] = []
+    for inside in BRACKETS.findall(text):
+        for part in inside.split(","):
+            ends = [int(number) for number in NUMBER.findall(part)]
+            first, last = ends[0], ends[-1]
+            if first <= last <= first + MAX_RANGE:
+                numbers += range(first, last + 1)
+            else:
+                numbers += ends
+    return numbers
 
 
 if not TYPE_CHECKING:  # a type checker would take every name for known

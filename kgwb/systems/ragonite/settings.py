@@ -1,8 +1,9 @@
-"""The settings of RAGonite."""
+"""The settings of RAGonite. Each difference between its profiles is a setting of its own."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
@@ -14,6 +15,15 @@ from kgwb.build import STRICT_CONFIG, Count, Settings
 class RagoniteSettings(Settings):
     """The settings that RAGonite has besides those of every system."""
 
+    PAPER: ClassVar = {
+        "tables": "type_combination",
+        "passage_ranking": "vectors",
+        "verbalization": "facts",
+        "reverse_literals": True,
+    }
+    REFERENCE: ClassVar = PAPER
+    """The published code has the induction and the verbalization, and both do the same."""
+
     rounds: Count = 3
     """How often a model may use a tool (section 2.3).
 
@@ -21,6 +31,18 @@ class RagoniteSettings(Settings):
     """
     passages: Count = 5
     """How many passages a search returns."""
+    passage_ranking: Literal["fused", "vectors"] = "fused"
+    """How passages are ranked for a sentence.
+
+    - "fused": by embeddings and by words (BM25), combined by reciprocal rank fusion.
+    - "vectors": by embeddings alone (section 2.2, "dense retriever").
+    """
+    tables: Literal["root_class", "type_combination"] = "root_class"
+    """Which things are in one table.
+
+    - "root_class": those of the same highest class; the subclass is in a column.
+    - "type_combination": those that have exactly the same types (section 2.1, figure 2).
+    """
     rows: Count = 50
     """How many rows of a query's result are kept. The model is shown all of them."""
     sql_timeout_s: Annotated[float, Field(gt=0, le=3600)] = 5.0
@@ -29,11 +51,54 @@ class RagoniteSettings(Settings):
 
     Tables that do not fit are only named.
     """
+    dialogue_tokens: Count = 4_000
+    """The room for the earlier turns in a prompt, in tokens of 4 characters.
+
+    The paper shows all previous questions and answers (section 2.1). The newest are kept.
+    """
     max_triples: Count = 200_000
     """A graph with more triples, or a part of it with more, is not turned into a database."""
     part: str = ""
     """IRIs of classes, separated by blanks. The database then has only their instances."""
+    verbalization: Literal["grouped", "facts"] = "grouped"
+    """How the facts of the graph are written as passages.
+
+    - "grouped": facts with the same predicate are one sentence, and only the first sentence has the
+      name of the subject. A long passage is divided. The reverse of a link is in the passage of its
+      object, also of one that is no subject.
+    - "facts": each subject has one passage, and each fact is a sentence with the subject's name,
+      followed by its reverse (section 2.2).
+    """
+    annotations: str = ""
+    """A file in which a person renames, drops and comments tables and columns (section 2.1).
+
+    RAGonite's cell writes it.
+    """
+    documents: str = ""
+    """A folder of texts that are searched beside the graph: text, Markdown, HTML, JSON lines, PDF.
+
+    Its paragraphs become passages, which are cited by file and line (section 2.6).
+    """
     reverse_facts: bool = True
-    """Whether the passage of an object also has the facts that lead to it (section 2.2)."""
+    """Whether links are also written in reverse: "Denis Villeneuve is director of Dune"
+    (section 2.2)."""
+    reverse_literals: bool = False
+    """Whether literals are also written in reverse: "125 kW is engine performance of BMW 120 Sport"
+    (section 2.2, its example)."""
     ablation: Literal["none", "sql_only", "passages_only", "sparql_only"] = "none"
     """The one tool that is offered in place of SQL and passages (section 4)."""
+
+    @property
+    def database_options(self) -> Mapping[str, Any]:
+        """The settings on which the content of a database depends, by name.
+
+        A setting that came later is left out while it has its default, so that recorded calls and
+        files of databases that were made before are found.
+        """
+        options: dict[str, Any] = {"part": self.part, "reverse_facts": self.reverse_facts}
+        defaults = RagoniteSettings()
+        for name in ("tables", "verbalization", "reverse_literals"):
+            value = getattr(self, name)
+            if value != getattr(defaults, name):
+                options[name] = value
+        return options

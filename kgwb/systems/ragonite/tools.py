@@ -23,16 +23,17 @@ from kgwb.build import (
 )
 from kgwb.build.graph import find_support_by_row, get_names_in_rows, validate_query
 from kgwb.build.text import KNOWN_PREFIXES, format_exactly, format_typed_literal, tell_apart
+from kgwb.systems.ragonite.annotations import open_annotations
 from kgwb.systems.ragonite.cells import meanings_of_rows
 from kgwb.systems.ragonite.database import Database
 from kgwb.systems.ragonite.database_file import open_database
+from kgwb.systems.ragonite.documents import open_documents
+from kgwb.systems.ragonite.earlier_turns import list_earlier_turns
+from kgwb.systems.ragonite.extensions import Extension, resolve_extension
 from kgwb.systems.ragonite.records import MAX_CELL_CHARS, Schema, Source
 from kgwb.systems.ragonite.settings import RagoniteSettings
 
 T = TypeVar("T")
-MAX_EARLIER_TURNS = 6
-"""Earlier turns of the dialogue that a model is shown."""
-MAX_ANSWERS_PER_TURN = 10
 
 
 def call_database(
@@ -49,20 +50,37 @@ def call_database(
     content = {
         "graph": run.kg.identity,
         "vocabulary": to_data(run.kg.vocabulary),
-        "part": settings.part,
-        "reverse_facts": settings.reverse_facts,
+        **settings.database_options,
         "max": settings.max_triples,
         **request,
     }
     if run.kg.muted:
         content["muted"] = to_data(run.kg.muted)
+    extensions = find_extensions(run)
+    for extension in extensions:
+        content[extension.kind] = extension.identity
     if graph is None:
         return run.call(f"ragonite.{kind}", content, None, result_type)
 
     def make() -> T:
-        return read(open_database(graph, settings, run.embeddings))
+        return read(open_database(graph, settings, run.embeddings, extensions))
 
     return run.call(f"ragonite.{kind}", content, make, result_type)
+
+
+def find_extensions(run: Run) -> tuple[Extension, ...]:
+    """Return what the settings of a run add to the database of its graph.
+
+    Raises SettingError if a folder or a file of them cannot be read.
+    """
+    settings = RagoniteSettings.of_run(run)
+    extensions = []
+    if settings.annotations:
+        source = settings.annotations
+        extensions.append(resolve_extension("annotations", source, open_annotations, run))
+    if settings.documents:
+        extensions.append(resolve_extension("documents", settings.documents, open_documents, run))
+    return tuple(extensions)
 
 
 @tool("sql", kind="sql")
@@ -97,16 +115,23 @@ class Passages(Tool):
     question: str
 
     def use(self, run: Run) -> tuple[Source, ...]:
-        """Return the passages nearest to the sentence by meaning and by words, the best first.
+        """Return the passages nearest to the sentence, the best first.
 
-        At most ``settings.passages`` are returned, each as a source of its own.
+        ``settings.passage_ranking`` says what is near. At most ``settings.passages`` are returned,
+        each as a source of its own.
         """
-        limit = RagoniteSettings.of_run(run).passages
-        request = {"question": self.question, "passages": limit, "embeddings": run.embeddings.name}
+        settings = RagoniteSettings.of_run(run)
+        request: dict[str, Any] = {
+            "question": self.question,
+            "passages": settings.passages,
+            "embeddings": run.embeddings.name,
+        }
+        if settings.passage_ranking != "fused":  # calls that were recorded before do not say it
+            request["ranking"] = settings.passage_ranking
         return call_database(
             "passages",
             request,
-            lambda database: database.search_passages(self.question, run.embeddings, limit),
+            lambda database: database.search_passages(self.question, run.embeddings, settings),
             tuple[Source, ...],
             run,
         )
@@ -195,6 +220,13 @@ TOOLS_BY_ABLATION: dict[str, tuple[type[Tool], ...]] = {
     "sparql_only": (Sparql,),
 }
 """The tools that are offered besides Finish, by the setting ``ablation``."""
+PROMPTS_BY_ABLATION = {
+    "none": "ragonite/tool_selector",
+    "sql_only": "ragonite/tool_selector_sql",
+    "passages_only": "ragonite/tool_selector_passages",
+    "sparql_only": "ragonite/tool_selector_sparql",
+}
+"""The prompt by the setting ``ablation``. It describes the tools that are offered, and no other."""
 
 
 @agent("tool_selector", kind="model")
@@ -210,36 +242,26 @@ def gather_sources(
     settings = RagoniteSettings.of_run(run)
     offered = TOOLS_BY_ABLATION[settings.ablation]
     tools: tuple[type[Tool], ...] = (*offered, Finish)
-    writes_sparql = Sparql in offered
-    variables = {
+    variables: dict[str, Any] = {
         "question": question,
-        "earlier": list_earlier_turns(dialogue),
-        "schema": schema.format_tables(settings.schema_tokens, for_sparql=writes_sparql),
+        "earlier": list_earlier_turns(dialogue, settings),
         "tools": [tool_class.spec.name for tool_class in tools],
     }
-    prompt = "ragonite/tool_selector_sparql" if writes_sparql else "ragonite/tool_selector"
+    if offered != (Passages,):
+        writes_sparql = Sparql in offered
+        variables["schema"] = schema.format_tables(settings.schema_tokens, for_sparql=writes_sparql)
+    prompt = PROMPTS_BY_ABLATION[settings.ablation]
     uses = act(prompt, variables, tools, run, limit=settings.rounds)
     for tool_class in offered:
         if not any(isinstance(use.tool, tool_class) for use in uses):
             variables["tools"] = [tool_class.spec.name]
             uses += act(prompt, variables, (tool_class,), run, limit=1)
 
-    sources: list[Source] = []
+    sources: dict[tuple[str, str, str], Source] = {}
     for use in uses:
-        if isinstance(use.result, tuple):
-            sources += use.result
-        elif isinstance(use.result, Source):
-            sources.append(use.result)
-    return tuple(dict.fromkeys(sources))
-
-
-def list_earlier_turns(dialogue: Dialogue) -> list[dict[str, Any]]:
-    """Return the last MAX_EARLIER_TURNS turns of a dialogue as JSON data: question and answers.
-
-    Of each turn the first MAX_ANSWERS_PER_TURN answers are returned. The oldest comes first.
-    """
-    turns = []
-    for turn in dialogue.turns[-MAX_EARLIER_TURNS:]:
-        answers = list(turn.answers[:MAX_ANSWERS_PER_TURN])
-        turns.append({"question": turn.question, "answers": answers})
-    return turns
+        results = use.result if isinstance(use.result, tuple) else (use.result,)
+        for source in results:
+            if isinstance(source, Source):
+                # A passage is found by several sentences, with another score each time.
+                sources.setdefault((source.tool, source.title, source.text), source)
+    return tuple(sources.values())

@@ -14,6 +14,7 @@ from rdflib import BNode, Literal, URIRef
 from kgwb.build import Term
 from kgwb.build.text import choose_prefix, local_part, normalize, split_iri, tell_apart, to_curie
 from kgwb.systems.ragonite.induction import DatabaseBuilder
+from kgwb.systems.ragonite.settings import RagoniteSettings
 
 MAX_PASSAGE_CHARS = 900
 MAX_OBJECTS_PER_SENTENCE = 12
@@ -31,6 +32,8 @@ class Fact(NamedTuple):
     object: str
     triples: Sequence[int]
     """The numbers of the triples."""
+    reverse: str = ""
+    """The name of the predicate if the reverse of the fact follows it, else empty."""
 
 
 class Passage(NamedTuple):
@@ -43,10 +46,12 @@ class Passage(NamedTuple):
 class PassageWriter:
     """Writes the triples of a database as passages, which are added to it."""
 
-    def __init__(self, database: DatabaseBuilder, *, reverse_facts: bool) -> None:
-        """Index the triples. ``reverse_facts`` adds each fact to the passage of its object, too."""
+    def __init__(self, database: DatabaseBuilder, settings: RagoniteSettings) -> None:
+        """Index the triples. The settings say how they are written."""
         self.database = database
-        self.reverse_facts = reverse_facts
+        self.by_fact = settings.verbalization == "facts"
+        self.reverse_facts = settings.reverse_facts
+        self.reverse_literals = settings.reverse_literals
         self._outgoing: dict[Term, list[int]] = defaultdict(list)
         """The numbers of the triples by their subject."""
         self._incoming: dict[Term, list[int]] = defaultdict(list)
@@ -59,7 +64,8 @@ class PassageWriter:
         """The texts of the terms in the passage that is being written, where these are needed."""
         self._passage_count = 0
         self._predicate_names = self._name_predicates()
-        self._relation_ranks = {"is a": 0}
+        self._type_relation = "is" if self.by_fact else "is a"
+        self._relation_ranks = {self._type_relation: 0}
         """The relations that come before all others in a passage: types, then descriptions."""
         for iri in database.vocabulary.descriptions:
             if iri in self._predicate_names:
@@ -85,13 +91,13 @@ class PassageWriter:
         return tell_apart(predicates, (names.__getitem__, format_with_curie))
 
     def write_passages(self) -> int:
-        """Write the passages of all subjects, and of objects with reverse facts.
+        """Write the passages of all subjects, and of all objects that have reverse facts there.
 
         Returns the number of passages. Nested terms come last, because most of them are written in
         the passages of other terms.
         """
         terms: Iterable[Term] = self._outgoing
-        if self.reverse_facts:
+        if self.reverse_facts and not self.by_fact:
             terms = dict.fromkeys((*self._outgoing, *self._incoming))
         described = [term for term in terms if not isinstance(term, Literal)]
         for term in sorted(described, key=self._is_nested):
@@ -115,11 +121,10 @@ class PassageWriter:
         return not has_label and term in self.database.table_by_term
 
     def _write_passages_of(self, term: Term) -> None:
-        """Write the facts about a term, in several passages if they are long.
+        """Write the facts about a term, in one passage or in several, as the settings say.
 
-        Types come first, then descriptions, then other facts, and at last reverse facts, which
-        classes, predicates and nested terms do not have. The facts of a nested term that are in
-        another passage are not written again. The title is the name with the id in brackets.
+        Types come first, then descriptions, then other facts. The facts of a nested term that are
+        in another passage are not written again. The title is the name with the id in brackets.
         """
         is_nested = self._is_nested(term)
         self._shown_names = self._name_neighbours(term)
@@ -128,14 +133,19 @@ class PassageWriter:
             if not (is_nested and number in self._written_triples):
                 facts.append(self._make_fact(number, frozenset([term])))
         facts.sort(key=lambda fact: self._relation_ranks.get(fact.relation, 2))
-        if self.reverse_facts and not is_nested and term not in self.database.classes.schema_terms:
-            facts += self._make_reverse_facts(term)
-
         name = self._name_of(term)
         id_ = self.database.id_by_term[term]
         title = name if name == id_ else f"{name} [{id_}]"
-        for passage in split_into_passages(name, facts):
-            self._write_passage(title, passage)
+        if self.by_fact:
+            passages = [join_facts(name, facts)]
+        else:
+            is_schema_term = term in self.database.classes.schema_terms
+            if self.reverse_facts and not is_nested and not is_schema_term:
+                facts += self._make_reverse_facts(term)
+            passages = list(split_into_passages(name, facts))
+        for passage in passages:
+            if passage.triples:
+                self._write_passage(title, passage)
 
     def _name_neighbours(self, term: Term) -> Mapping[Term, str]:
         """Return a text for each term that a triple connects with this one.
@@ -144,7 +154,7 @@ class PassageWriter:
         behind it, and anything else its id in square brackets.
         """
         neighbours = [self.database.triples[number][2] for number in self._outgoing.get(term, ())]
-        if self.reverse_facts:
+        if self.reverse_facts and not self.by_fact:
             for number in self._incoming.get(term, ()):
                 neighbours.append(self.database.triples[number][0])
         return tell_apart(neighbours, (self._name_of, self._name_fully, self._name_exactly))
@@ -160,10 +170,13 @@ class PassageWriter:
         _, predicate, object_ = triple
         if self.database.is_display_name(triple):
             return Fact("", "", [number])
-        is_type = predicate in self.database.vocabulary.types
-        relation = "is a" if is_type else f"has {self._relation_name(predicate)}"
+        if predicate in self.database.vocabulary.types:
+            return Fact(self._type_relation, self._show(object_), [number])
+        name = self._relation_name(predicate)
+        relation = f"has {name}"
         if object_ in path or not self._is_nested(object_):
-            return Fact(relation, self._show(object_), [number])
+            is_reversed = self._is_reversed_beside(object_)
+            return Fact(relation, self._show(object_), [number], name if is_reversed else "")
 
         parts = []
         numbers = [number]
@@ -172,6 +185,17 @@ class PassageWriter:
             parts.append(f"{nested.relation.removeprefix('has ')} {nested.object}")
             numbers += nested.triples
         return Fact(relation, f"({'; '.join(parts)})", numbers)
+
+    def _is_reversed_beside(self, object_: Term) -> bool:
+        """Return whether the reverse of a fact with this object follows it in its passage.
+
+        "125 kW is engine performance of BMW 120 Sport" does with ``reverse_literals``. The reverse
+        of a link does if there is a passage for each subject only (section 2.2); else it is in the
+        passage of the object.
+        """
+        if isinstance(object_, Literal):
+            return self.reverse_literals
+        return self.by_fact and self.reverse_facts
 
     def _make_reverse_facts(self, term: Term) -> Iterator[Fact]:
         """Yield the facts that lead to a term: "is director of Dune".
@@ -239,8 +263,8 @@ def split_into_passages(name: str, facts: Iterable[Fact]) -> Iterator[Passage]:
 
     Facts with the same relation are one sentence, or several if they are more than
     MAX_OBJECTS_PER_SENTENCE. A sentence is never divided. The first of a passage begins with the
-    name of the term, the others with "It". If no fact has words, the name is the only passage.
-    Without facts there is none.
+    name of the term, the others with "It". The reverse of a fact follows the sentence. If no fact
+    has words, the name is the only passage. Without facts there is none.
     """
     facts_by_relation: dict[str, list[Fact]] = {"": []}
     for fact in facts:
@@ -255,6 +279,9 @@ def split_into_passages(name: str, facts: Iterable[Fact]) -> Iterator[Passage]:
             part = group[start : start + MAX_OBJECTS_PER_SENTENCE]
             objects = ", ".join(fact.object for fact in part)
             sentence = f"{relation} {objects}."
+            for fact in part:
+                if fact.reverse:
+                    sentence += f" {fact.object} is {fact.reverse} of {name}."
             if text and len(text) + len(sentence) > MAX_PASSAGE_CHARS:
                 yield Passage(text, triples)
                 text = ""
@@ -264,3 +291,20 @@ def split_into_passages(name: str, facts: Iterable[Fact]) -> Iterator[Passage]:
                 triples += fact.triples
     if triples:
         yield Passage(text or name, triples)
+
+
+def join_facts(name: str, facts: Iterable[Fact]) -> Passage:
+    """Return all facts about a term as one passage (section 2.2).
+
+    Each fact is a sentence with the name of the term; its reverse is the next sentence. If no fact
+    has words, the name is the passage. Without facts it has no triples.
+    """
+    sentences = []
+    triples: list[int] = []
+    for fact in facts:
+        triples += fact.triples
+        if fact.relation:
+            sentences.append(f"{name} {fact.relation} {fact.object}.")
+        if fact.reverse:
+            sentences.append(f"{fact.object} is {fact.reverse} of {name}.")
+    return Passage(" ".join(sentences) or name, triples)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from rdflib import URIRef
 
-from kgwb.build import Role, View
+from kgwb.build import CitedText, Role, View
 from kgwb.build.subgraph import Edge, Node, Subgraph, render_svg
 from kgwb.build.text import pluralize, shorten
 from kgwb.build.views import (
@@ -20,6 +20,7 @@ from kgwb.build.views import (
     note,
     render,
     render_explanation,
+    render_text,
     render_triples,
     score_bar,
     span,
@@ -28,6 +29,11 @@ from kgwb.build.views import (
     tag,
 )
 from kgwb.systems.ragonite import records
+from kgwb.systems.ragonite.schema_form import (
+    render_annotation_tools,
+    render_configurations,
+    render_table_form,
+)
 
 MAX_DRAWN_TABLES = 12
 """Tables in the diagram of a schema. More of them are a list, since their links would cross."""
@@ -39,14 +45,17 @@ def render_schema(value: records.Schema, context: RenderContext) -> Html:
     """Render a schema as numbers, its links, the triples in no table, and each table's SQL.
 
     The links between the tables of classes are a diagram, or a list if there are more than
-    MAX_DRAWN_TABLES of them. The SQL is collapsed.
+    MAX_DRAWN_TABLES of them. The SQL is collapsed. In an interactive context a person can improve a
+    table, and switch the tools.
     """
     links = _find_links(value)
     tables = [each for each in value.tables if not each.columns[0].references]
     shown_links = _list_links(links)
     if len(tables) <= MAX_DRAWN_TABLES:
         shown_links = render_svg(_draw_tables(tables, links))
-    parts = [div("b", str(value)), shown_links]
+    parts = [div("b", str(value)), shown_links, render_annotation_tools(value)]
+    if context.is_interactive:
+        parts.insert(1, render_configurations())
     for reason, number in value.only_passages:
         triples = pluralize(number, "triple")
         parts.append(div("soft", f"{triples} only in passages: {reason}"))
@@ -54,7 +63,8 @@ def render_schema(value: records.Schema, context: RenderContext) -> Html:
         row_count = muted_text(pluralize(sql_table.rows, "row"))
         head = join(tag("b", sql_table.name), row_count)
         statement = tag("pre", str(sql_table), class_="src")
-        parts.append(collapsible(head, statement, key=sql_table.name))
+        form = render_table_form(sql_table) if context.is_interactive else Html()
+        parts.append(collapsible(head, statement, form, key=sql_table.name))
     return div("body stack", *parts)
 
 
@@ -114,11 +124,15 @@ def _list_links(links: Links) -> Html:
 def render_source(value: records.Source, context: RenderContext) -> Html:
     """Render a passage with its score, or a query with its rows or error; then the support.
 
-    The support is collapsed, and left out if there is none.
+    A passage of a document is marked as a text. The support is collapsed, and left out if there is
+    none.
     """
-    if value.tool == "passages":
+    if value.file:
+        cited = CitedText(value.file, value.place, value.text)
+        parts = [score_bar(value.score), render_text(cited)]
+    elif value.tool == "passages":
         title = tag("b", shorten(value.title))
-        head = div("row", title, score_bar(value.score))
+        head = div("row", title, score_bar(max(value.score, 0.0)))  # a cosine may be negative
         parts = [head, tag("bdi", value.text)]
     else:
         parts = [tag("pre", value.title, class_="src")]
@@ -137,7 +151,7 @@ def render_source(value: records.Source, context: RenderContext) -> Html:
 def render_cited_answer(value: records.CitedAnswer, context: RenderContext) -> Html:
     """Render the answer, its reason, its values with citations, and each source, cited or not.
 
-    The sources are numbered from 1 and collapsed; a badge says whether a value cites one.
+    The sources are numbered from 1 and collapsed; a badge says whether the text or a value cites one.
     """
     rows = []
     for cited in value.values:
@@ -153,7 +167,8 @@ def render_cited_answer(value: records.CitedAnswer, context: RenderContext) -> H
         if number in value.cited_numbers:
             badge = state_badge("kept", "cited")
         title = shorten(source.title, 80)
-        head = join(tag("b", f"[{number}] "), source.tool, " ", title, " ", badge)
+        kind = "text" if source.file else source.tool
+        head = join(tag("b", f"[{number}] "), kind, " ", title, " ", badge)
         details = render(source, context)
         parts.append(collapsible(head, details, key=f"source {number}"))
     return div("body stack", *parts)

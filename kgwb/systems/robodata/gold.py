@@ -44,7 +44,11 @@ Kind = Literal["things", "count", "yes", "no", "nothing"]
 
 
 def collect_linked_iris(run: Run) -> LinkedIris:
-    """Return the IRIs of the local graph, and as candidates those of all results of tools."""
+    """Return the IRIs in a run's last local graph, and as candidates all terms in results of tools.
+
+    The nodes count as vertices, and the predicates of its triples as predicates. The candidates of
+    both kinds are the same. All are empty before the first turn has ended.
+    """
     positions: list[Position] = list_outputs(run, "turn")
     if not positions:
         return LinkedIris(frozenset(), frozenset(), frozenset(), frozenset())
@@ -78,7 +82,10 @@ def _list_observed(position: Position) -> list[tuple[Term | None, ...]]:
 
 
 def _find_gold_triples(kg: Graph, gold: GoldQuery) -> list[Triple]:
-    """Return the triples that the gold query is answered from; none if it cannot be executed."""
+    """Execute the gold query, and return the distinct triples that its rows are derived from.
+
+    Empty if the graph cannot execute it. A boolean query is taken as one row.
+    """
     try:
         columns: tuple[str, ...] = ()
         rows: tuple[tuple[Term | None, ...], ...] = ((),)
@@ -96,9 +103,11 @@ def _find_gold_triples(kg: Graph, gold: GoldQuery) -> list[Triple]:
 
 
 def make_graph_rung(run: Run, gold: GoldQuery) -> Rung | None:
-    """Return the last turn with the gold triples in the local graph; None if it has them all.
+    """Return the rung that adds the missing gold triples to the local graph after the last turn.
 
-    UPDATE is to blame if the tools had shown all of them, else REMOTE, which did not look for them.
+    The machine is then in the state PRODUCE. UPDATE is blamed if tools had shown all missing
+    triples, else REMOTE, which did not look for them. Returns None if none is missing, if no turn
+    has ended, or without a graph that can be asked anew.
     """
     kg = run.unrecorded_graph
     turns = [step for step in run.steps if step.agent == "turn" and step.done]
@@ -124,7 +133,11 @@ def make_graph_rung(run: Run, gold: GoldQuery) -> Rung | None:
 
 
 def make_answer_rung(run: Run, gold: GoldQuery) -> Rung | None:
-    """Return the answer that the gold query gives; None if that cannot be found, or is the run's."""
+    """Return the rung with the answer that the gold query gives, in place of the one that was produced.
+
+    Returns None if the run gave the same, if it has produced none, or if the query cannot be
+    executed. Asks the graph outside of the record.
+    """
     kg = run.unrecorded_graph
     produced: Produced | None = get_output(run, "produce")
     if kg is None or produced is None:
@@ -140,7 +153,11 @@ def make_answer_rung(run: Run, gold: GoldQuery) -> Rung | None:
 
 
 def _find_gold_answer(kg: Graph, gold: GoldQuery) -> tuple[Kind, tuple[Term, ...]]:
-    """Return the kind of the gold answer, and its nodes. Raises GraphError."""
+    """Execute the gold query, and return the kind of its answer, and the distinct nodes that answer it.
+
+    A boolean query has the kind "yes" or "no" and no nodes. For a count, the nodes that are counted
+    are selected. Raises GraphError if the query cannot be executed.
+    """
     if gold.kind == "boolean":
         return ("yes" if execute_sparql(kg, gold.sparql) else "no"), ()
     kind: Kind = "things"

@@ -16,11 +16,10 @@ NON_WORD = re.compile(r"[\W_]+")
 
 
 def format_graph(position: Position, max_chars: int) -> str:
-    """Return the local graph as a model is shown it in a prompt.
+    """Return the local graph as text for a prompt, of fewer than about ``max_chars`` characters.
 
-    It is shown whole if that takes fewer than ``max_chars`` characters. Else it begins with its
-    triples, the most relevant first; see ``rank_triples``. The entities and relations that these
-    triples name come after them.
+    A graph that fits is shown whole. Otherwise its triples come first, the most relevant before the
+    others (``rank_triples``), and the entities and relations that these triples name after them.
     """
     local = position.local
     if fits_in_prompt(local, max_chars):
@@ -34,10 +33,11 @@ def fits_in_prompt(local: LocalGraph, max_chars: int) -> bool:
 
 
 def _format_best_triples(position: Position, max_chars: int) -> str:
-    """Return the most relevant triples, and the names of what is in them, as far as there is room.
+    """Return the most relevant triples, and the names of their terms, as far as ``max_chars`` allow.
 
-    A triple is shown only together with the names of its terms. A name that the ID says already is
-    left out. Entities without a triple come last. Line ends are not counted.
+    A triple is shown only together with the names of its terms, but a name that the ID says already
+    is left out. Entities without a triple come last. How many triples are not shown is written
+    below the others. Line ends are not counted.
     """
     local = position.local
     ids = local.id_mapping
@@ -73,7 +73,11 @@ def _format_best_triples(position: Position, max_chars: int) -> str:
 def _lines_of_names(
     local: LocalGraph, names: dict[Term, str], terms: list[Term], known: dict[Term, str]
 ) -> dict[Term, str]:
-    """Return the lines that name some terms: not literals, not what is named, or says its name."""
+    """Return the line with ID and name of each term that needs one, by term.
+
+    Left out are literals, terms in ``known``, terms without a name, and those whose ID has the
+    words of the name.
+    """
     lines: dict[Term, str] = {}
     for term in terms:
         name = names.get(term, "")
@@ -97,7 +101,7 @@ def rank_triples(position: Position) -> list[Triple]:
 
     Those that LOCAL found come first, the latest before the others. Then come those with more terms
     that are asked about: that LOCAL has found, or that the question or the last thought names. Then
-    the newest come first.
+    those that were added last come first.
     """
     local = position.local
     triples = local.support
@@ -115,6 +119,7 @@ def rank_triples(position: Position) -> list[Triple]:
                 added.setdefault(row, number)
 
     def sort_key(numbered: tuple[int, Triple]) -> tuple[int, int, int, int]:
+        """Return the key by which triples are sorted: found by LOCAL, number of asked terms, time, position."""
         position_in_graph, triple = numbered
         named = sum(term in asked for term in triple)
         return (-found.get(triple, 0), -named, -added.get(triple, 0), -position_in_graph)
@@ -123,9 +128,10 @@ def rank_triples(position: Position) -> list[Triple]:
 
 
 def _named_terms(position: Position) -> set[Term]:
-    """Return the terms of the local graph that the question or the last thought names.
+    """Return the terms in the triples of the local graph that the question or the last thought names.
 
-    A text names a term by its ID, or by its name as whole words.
+    A text names a term by its ID, or by its name as whole words regardless of letter case; a
+    literal by its text alone.
     """
     thought = ""
     if position.visits:

@@ -58,10 +58,9 @@ class LocalGraph(Answer):
         return replace(self, names=ids.names, prefixes=ids.prefixes)
 
     def with_triples(self, nodes: Iterable[Term], triples: Iterable[Triple]) -> Self:
-        """Return the graph with more nodes and triples. The ends of the triples become nodes.
+        """Return a copy of the graph with more nodes and triples. The ends of the triples become nodes.
 
-        Nodes keep their order; new ones come last. Each triple stands once. This graph does not
-        change.
+        Nodes keep their order; new ones come last. Each triple stands once.
         """
         outgoing: dict[Term, list[Triple]] = {}
         for node in (*self.nodes, *nodes):
@@ -81,9 +80,9 @@ class LocalGraph(Answer):
         return replace(self, values=tuple(values))
 
     def without(self, nodes: Collection[Term], triples: Collection[Triple]) -> Self:
-        """Return the graph without some triples, and without some nodes and all triples at them.
+        """Return a copy of the graph without some triples, and without some nodes and all triples at them.
 
-        The ends of a removed triple stay. This graph does not change.
+        The ends of a removed triple stay as nodes.
         """
         kept_nodes = [node for node in self.nodes if node not in nodes]
         kept_triples = []
@@ -95,9 +94,10 @@ class LocalGraph(Answer):
         return replace(self, values=()).with_triples(kept_nodes, kept_triples)
 
     def find_parts(self) -> list[list[Term]]:
-        """Return the nodes of each connected part, the largest part first.
+        """Return the nodes of each connected part of the graph, the largest part first.
 
-        Parts of one size, and the nodes of a part, are in the order of the graph.
+        Directions of triples do not count. Parts of one size, and the nodes of a part, are in the
+        order of the graph.
         """
         part_of: dict[Term, list[Term]] = {}
         for node in self.nodes:
@@ -117,9 +117,9 @@ class LocalGraph(Answer):
         return parts
 
     def describe_parts(self) -> str:
-        """Return the parts that are not connected, by ids; "" if there are not at least two.
+        """Return how many parts of the graph are not connected, and name them; "" if there are not at least two.
 
-        A part is named by its first node. At most MAX_NAMED_PARTS are named.
+        A part is named by its first node, with its ID and size. At most MAX_NAMED_PARTS are named.
         """
         parts = self.find_parts()
         if len(parts) < 2:
@@ -133,11 +133,11 @@ class LocalGraph(Answer):
         return f"{len(parts)} parts are not connected: {', '.join(named)}"
 
     def find_elements(self, ids: Sequence[str]) -> tuple[tuple[Term, ...], ...]:
-        """Return the elements of the graph that a model names by ids.
+        """Return the nodes or triples of the graph that a model names by IDs, as tuples of one or three terms.
 
-        One id names a node, which is returned as a tuple of one term. Three ids name a triple.
-        Empty if the graph has no such element, or for another number of ids. Several elements are
-        returned if a model gives a text that several literals have, without what tells them apart.
+        One ID names a node, three name a triple. Empty if the graph has no such element, or for
+        another number of IDs. Several elements are returned if an ID is the text of several
+        literals.
         """
         elements: Sequence[tuple[Term, ...]] = self.support
         if len(ids) != 3:
@@ -153,10 +153,10 @@ class LocalGraph(Answer):
         return tuple(found)
 
     def format_for_prompt(self, max_chars: int) -> str:
-        """Return the graph as a model is shown it: entities, relations, and triples, by their ids.
+        """Return the graph as text for a prompt: entities, relations, and triples, by their IDs.
 
-        It is cut after ``max_chars`` characters. "empty" if there are no nodes. Literals are only
-        in the triples.
+        It is cut between lines before ``max_chars`` characters are reached, with the number of
+        lines left out. "empty" if there are no nodes. Literals are only in the triples.
         """
         if not self.values:
             return "empty"
@@ -175,9 +175,9 @@ class LocalGraph(Answer):
 
 
 def fit_lines(lines: Sequence[str], max_chars: int) -> str:
-    """Return the first lines with fewer than ``max_chars`` characters, and how many are left out.
+    """Join the first lines that have fewer than ``max_chars`` characters together, and say how many are left out.
 
-    Line ends are not counted. A line is never cut.
+    Line ends are not counted. A line is never cut. Nothing is added if all lines fit.
     """
     chars = 0
     for position, line in enumerate(lines):

@@ -26,7 +26,8 @@ from kgwb.systems.robodata.views import VIEWS
 def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     """Take turns until the state is PRODUCE or one turn is left, then produce the answer.
 
-    Earlier turns of the dialogue are not used. At least one turn is left for the answer.
+    The setting ``turn_limit`` bounds the turns, the last of which is kept for the answer. Earlier
+    turns of the dialogue are not used. Raises InvalidReplyError if a state's replies stay invalid.
     """
     position = Position(question.text)
     for number in range(1, RoboDataSettings.of_run(run).turns):
@@ -41,8 +42,9 @@ def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
 def take_turn(place: str, position: Position, run: Run) -> Position:
     """Let the present state decide, use the tools it chose, and update the local graph.
 
-    Returns the next position. With metacognition, new advice on the strategy is asked for before
-    each of the two states that evaluate, except in the first turn.
+    Returns the next position: the next state, the changed local graph, and one more visit. With
+    metacognition, new advice on the strategy is asked for before each of the two states that
+    evaluate, except in the first turn.
     """
     position = _renew_advice(place, position, run)
     decision = DECIDERS[position.state](place, position, run)
@@ -85,9 +87,10 @@ def keeps_advice(run: Run) -> bool:
 def update(place: str, local: LocalGraph, results: tuple[Observed, ...], run: Run) -> LocalGraph:
     """Add to the local graph, or remove from it, the results of a turn's tools, in their order.
 
-    A row of one cell is a node, a row of three a triple. Results that are only shown change
-    nothing, but the display names of all results are kept: later prompts need ids and names for
-    terms that were only shown.
+    Returns the new local graph. A row of one cell is a node, a row of three a triple; other rows
+    and those with an empty cell are skipped. Results that are only shown change nothing, but the
+    display names of all results are kept: later prompts need ids and names for terms that were only
+    shown.
     """
     local = local.with_names(chain.from_iterable(result.names for result in results))
     for result in results:

@@ -44,9 +44,9 @@ MAX_SHOWN_ELEMENT_CHARS = 120
 
 
 def _parse_action(data: Any) -> Tool:
-    """Return the tool use that JSON data or a JSON text describes; a tool use as it is.
+    """Return the tool use that a JSON object, or its text, describes; a tool use is returned as it is.
 
-    Raises ValueError for an unknown tool or wrong arguments.
+    Raises ValueError for an unknown tool, wrong arguments, or what is no such object.
     """
     if isinstance(data, Tool):
         return data
@@ -148,7 +148,7 @@ class Position(Record):
 
     @property
     def usage_counts(self) -> str:
-        """How often each transition was made and each tool used: "LOCAL → LOCAL 1; get_node 2".
+        """How often each transition was made and each tool used, as text: "LOCAL → LOCAL 1; get_node 2".
 
         They are in the order of their first use, transitions before tools. "" before the first
         turn.
@@ -164,9 +164,10 @@ class Position(Record):
         return "; ".join(f"{name} {count}" for name, count in counts)
 
     def with_observation(self, observation: Observation, *, keeps_advice: bool) -> Position:
-        """Return the position with one more observation, whose advice is in force from now on.
+        """Return a copy of the position with one more observation, whose advice replaces the earlier advice.
 
-        If it has no advice, the earlier one stays in force with ``keeps_advice``.
+        If it has no advice, the earlier one stays in force with ``keeps_advice``, else there is
+        none.
         """
         advice = observation.advice
         if not advice and keeps_advice:
@@ -176,7 +177,7 @@ class Position(Record):
 
     @property
     def was_looked_into(self) -> bool:
-        """Whether LOCAL was visited since the local graph last changed."""
+        """Whether a visit of LOCAL came after the last visit that changed the local graph."""
         for visit in reversed(self.visits):
             if visit.state == "LOCAL":
                 return True
@@ -186,7 +187,7 @@ class Position(Record):
 
     @property
     def outcome(self) -> str:
-        """What came of the turns so far: the local graph, its parts, the visits, and the failures."""
+        """A text for a model: size and parts of the local graph, visits by state, and failed or empty tool calls."""
         states = Counter(visit.state for visit in self.visits)
         results = list(chain.from_iterable(visit.results for visit in self.visits))
         errors = sum(bool(result.error) for result in results)
@@ -201,11 +202,11 @@ class Position(Record):
         return "; ".join(filter(None, lines))
 
     def format_results(self, max_chars: int) -> str:
-        """Return the tool results as a model is shown them, the latest first.
+        """Return the tool results as text for a prompt, the latest first; "none" if there are none.
 
-        They are the results of the latest UPDATE and of the turns after it, or of all turns. Their
-        ids tell all terms in them and in the local graph apart. They are cut after ``max_chars``
-        characters. "none" if there are no results.
+        They are the results of the latest UPDATE and of the turns after it, or of all turns if
+        there was no UPDATE. Their IDs tell all terms in them and in the local graph apart. The text
+        is cut between lines before ``max_chars`` characters.
         """
         results: list[Observed] = []
         for visit in self.visits:
@@ -221,11 +222,11 @@ class Position(Record):
         return fit_lines(lines, max_chars) or "none"
 
     def format_memory(self, max_chars: int, *, with_thoughts: bool = True) -> str:
-        """Return the turns as a model is shown them, a line each; "nothing yet" if there are none.
+        """Return the turns as text for a prompt, a line each, oldest first; "nothing yet" if there are none.
 
-        The latest turns have their tool results and thoughts, as long as there is room. The others
-        have only their states and the number of tool uses, and may exceed ``max_chars``. No turn
-        has its thought unless ``with_thoughts``.
+        The latest turns have their tool results and thoughts, as long as ``max_chars`` allow. The
+        others have only their states and the number of tool uses, and may exceed ``max_chars``. No
+        turn has its thought unless ``with_thoughts``.
         """
         lines = []
         for number, visit in reversed([*enumerate(self.visits, 1)]):
@@ -258,9 +259,10 @@ class Sentence(Record):
 
     @property
     def problem(self) -> str:
-        """What is wrong with the support set; empty if nothing is.
+        """What is wrong with the support set; "" if nothing is.
 
-        Elements may not be in the graph, of which the first 3 are named. Or there is no element.
+        Wrong are elements that are not in the graph, of which the first 3 are named, or a set
+        without any element.
         """
         if self.failed:
             elements = [element[:MAX_SHOWN_ELEMENT_CHARS] for element in self.failed]

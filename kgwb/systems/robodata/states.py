@@ -126,9 +126,10 @@ def ask_at_temperature(
     run: Run,
     checks: Sequence[Check[ReplyClass]] = (),
 ) -> ReplyClass:
-    """Ask the model at the temperature of the prompt, and return its valid reply.
+    """Ask the model, and return its valid reply.
 
-    Raises what ``ask_model`` raises.
+    With the setting ``temperatures`` "by_state" it is asked at the temperature of the prompt in
+    TEMPERATURES, else at that of the run. Raises what ``ask_model`` raises.
     """
     temperature = None
     if RoboDataSettings.of_run(run).temperatures == "by_state":
@@ -138,9 +139,10 @@ def ask_at_temperature(
 
 @lru_cache
 def _make_reply_class(state: State, next_states: tuple[State, ...]) -> type[BaseModel]:
-    """Return the reply class of a state: a thought, uses of its tools if any, the next state.
+    """Return the pydantic class of a state's reply: "thought", "actions" if it has tools, and "next".
 
     Other fields make a reply invalid, and so does a next state that is not one of ``next_states``.
+    The same arguments give the same class.
     """
     fields: dict[str, Any] = {"thought": (str, ...)}
     if state in TOOLS_BY_STATE:
@@ -162,17 +164,17 @@ EvalLocalReply, LocalReply, RemoteReply, EvalRemoteReply, UpdateReply = (
 
 
 def find_next_states(state: State, settings: RoboDataSettings) -> tuple[State, ...]:
-    """Return the states that may follow a state under some settings."""
+    """Return the states that may follow a state: those of TRANSITIONS, for REMOTE by ``after_remote``."""
     if state == "REMOTE":
         return STATES_AFTER_REMOTE[settings.after_remote]
     return TRANSITIONS[state]
 
 
 def is_remote_changed(settings: RoboDataSettings) -> bool:
-    """Return whether a setting that the prompt of REMOTE depends on is not that of ``fast``.
+    """Return whether ``search_hits`` or ``after_remote`` differ from the profile ``fast``.
 
-    The prompt "robodata/remote" has no variables for them: recorded runs bring their own texts of
-    it, which lack these variables.
+    REMOTE then has another prompt. The prompt "robodata/remote" has no variables for them: recorded
+    runs bring their own texts of it, which lack these variables.
     """
     fast = RoboDataSettings()
     are_equal = (
@@ -184,11 +186,12 @@ def is_remote_changed(settings: RoboDataSettings) -> bool:
 def decide_without_model(
     state: State, position: Position, settings: RoboDataSettings
 ) -> Decision | None:
-    """Return the decision of EVAL_LOCAL that needs no model, or None (paper: Local Data Evaluation).
+    """Return the decision that needs no model, or None if the model must be asked.
 
-    It goes to REMOTE if the local graph is empty: in the first turn, or in any with the setting
-    ``empty_graph``. It goes to LOCAL if the local graph does not fit into a prompt and LOCAL has
-    not looked into it since it changed, unless the setting ``large_graph`` leaves it to the model.
+    In the first turn it is REMOTE, as the local graph is empty. Later only EVAL_LOCAL has any
+    (paper: Local Data Evaluation): REMOTE if the local graph is empty and ``empty_graph`` is
+    "remote"; LOCAL if the local graph does not fit into a prompt and LOCAL has not looked into it
+    since it changed, unless ``large_graph`` leaves it to the model.
     """
     if not position.visits:
         return Decision("the local graph is empty", "REMOTE")
@@ -205,9 +208,9 @@ def decide_without_model(
 def make_decider(state: State) -> Agent:
     """Return the agent of a state: it asks the model for tool uses and the next state.
 
-    EVAL_LOCAL may decide without a model; see ``decide_without_model``. A state with tools may use
-    at most the setting ``tool_uses``; another one is shown the advice. The agent's check refuses a
-    decision whose next state or tools are not those of the state.
+    No model is asked where ``decide_without_model`` decides. A state with tools may use at most the
+    setting ``tool_uses``; another one is shown the advice of metacognition. The agent's check
+    refuses a decision of a person whose next state or tools are not those of the state.
     """
     tools = TOOLS_BY_STATE.get(state, ())
     possible_states: tuple[State, ...] = TRANSITIONS[state]
@@ -225,7 +228,7 @@ def make_decider(state: State) -> Agent:
             yield f"{state} has no such tool"
 
     def decide(place: str, position: Position, run: Run) -> Decision:
-        """Return the decision of the model, or the one that needs none."""
+        """Return the decision that needs no model, else that of the model's valid reply."""
         settings = RoboDataSettings.of_run(run)
         unasked = decide_without_model(state, position, settings)
         if unasked is not None:
@@ -271,10 +274,11 @@ DECIDERS: dict[State, Agent] = {state: make_decider(state) for state in PROMPT_B
 def make_prompt_variables(
     position: Position, run: Run, *, is_metacognition: bool = False
 ) -> dict[str, str]:
-    """Return the variables that every prompt has.
+    """Return the variables that every prompt has, as texts by name.
 
-    They are the question, the last thought, memory, local graph, results and turns left. Memory,
-    local graph and results are cut by the settings. Without self-reflection there are no thoughts.
+    They are question, last thought, memory, local graph, results and turns left. Memory, local
+    graph and results are cut by the settings. Without self-reflection there are no thoughts. With
+    ``urgency`` "metacognition", only the prompts of metacognition are told the turns left.
     """
     settings = RoboDataSettings.of_run(run)
     thought = "none"
@@ -296,10 +300,11 @@ def make_prompt_variables(
 
 
 def describe_turns_left(position: Position, settings: RoboDataSettings) -> str:
-    """Return how many turns are left, how urgent that is, and by the settings what is to be done.
+    """Return a text for a prompt: how many turns are left, how urgent that is, and what is to be done.
 
-    With instructions, the parts of the local graph that are not connected are named as soon as the
-    urgency is not low.
+    The urgency is high at HIGH_URGENCY_TURNS, medium at MEDIUM_URGENCY_TURNS, else low. Unless
+    ``urgency`` is "word" there is an instruction, and the parts of the local graph that are not
+    connected are named as soon as the urgency is not low.
     """
     turns_left = settings.turns - len(position.visits)
     urgency = "low"
@@ -341,7 +346,11 @@ class ObservationReply(Reply):
 
 @agent("assessment", subject="place", kind="model")
 def assess_strategy(place: str, position: Position, run: Run) -> str:
-    """Ask the model which strategy the turns so far show (paper: strategic assessment)."""
+    """Ask the model which strategy the turns so far show (paper: strategic assessment).
+
+    The model sees the local graph, the memory and the statistics of the turns. The prompt depends
+    on the setting ``observation_memory``. Raises InvalidReplyError without a valid reply.
+    """
     variables = make_prompt_variables(position, run, is_metacognition=True)
     variables["statistics"] = f"{position.statistics}. {position.usage_counts}"
     prompt = "robodata/assessment"
@@ -414,7 +423,7 @@ class ProduceReply(Reply):
 
 
 def find_answer_problems(produced: Produced, position: Position) -> Iterator[str]:
-    """Yield the elements that are not in the local graph, of an answer that a person put in.
+    """Yield a problem for each element of a person's answer that is not in the local graph.
 
     Elements are the answers, and the triples and nodes of the support sets. Each is named once.
     """
@@ -457,10 +466,10 @@ def produce_answer(position: Position, run: Run) -> Produced:
 
 
 def resolve_support(reply: SentenceReply, local: LocalGraph) -> Sentence:
-    """Return a sentence with the triples and nodes of the local graph that its support set names.
+    """Return a sentence with the triples and nodes of the local graph that its support set names by IDs.
 
-    Elements that the local graph does not have are in ``failed``. Spaces in the text become single
-    ones.
+    Elements that the local graph does not have are in ``failed``, as the model wrote them. White
+    space in the text becomes single spaces.
     """
     triples: list[Triple] = []
     nodes: list[Term] = []
@@ -517,11 +526,11 @@ def build_answer(position: Position, produced: Produced, run: Run) -> Answer:
 def _make_values(
     position: Position, produced: Produced, sentences: Collection[Sentence]
 ) -> list[Value]:
-    """Return the values of an answer with their support.
+    """Return the values of an answer with their support; empty if there is no answer.
 
-    They are the answering nodes, in the order of the local graph, each supported by the sentences
-    that have a triple at it; or a count or a truth value, supported by all sentences. A count is
-    the number of answering nodes, not what the model says. Empty if there is no answer.
+    For "things" they are the answering nodes, in the order of the local graph, each supported by
+    the sentences that have a triple at it. Otherwise there is one value, a count or a truth value,
+    supported by all sentences. A count is the number of answering nodes, not what the model says.
     """
     if produced.kind == "nothing":
         return []
@@ -573,9 +582,10 @@ def _join_support(sentences: Collection[Sentence]) -> tuple[Triple, ...]:
 def drop_missing_support(
     sentence: Sentence, local: LocalGraph, existing: Collection[Triple]
 ) -> Sentence:
-    """Return the sentence with its support in the remote graph, the other triples being ``failed``.
+    """Return a copy of the sentence without the triples that are not in ``existing``, which are ``failed`` then.
 
-    A local graph may have triples that a person put in. Nodes are not checked.
+    ``existing`` are the triples that the remote graph has; a local graph may have others, which a
+    person put in. Nodes are not checked.
     """
     kept = []
     failed = list(sentence.failed)

@@ -77,9 +77,9 @@ class Observed(Record):
         return self.effect != "shown" and bool(self.rows)
 
     def format_lines(self, ids: TermIds) -> list[str]:
-        """Return the result as a model is shown it: a line with the columns, and one for each row.
+        """Return the result as lines for a prompt: one with the use and the columns, and one for each row.
 
-        Terms are shown by their ids, with their names in quotes. A result without rows is one line.
+        Terms are shown by their IDs, with their names in quotes. A result without rows is one line.
         """
         if not self.rows:
             return [str(self)]
@@ -91,11 +91,11 @@ class Observed(Record):
 
 
 def graph_tool(kind: AgentKind = "sparql") -> Callable[[Callable[..., Observed]], type[Tool]]:
-    """Make a tool of a function that returns an Observed.
+    """Return a decorator that makes a tool of a function that returns an Observed.
 
-    The text of the use and the names of IRIs are added to the result. An error of the graph, such
-    as that of an invalid query, is a result, too, so that the model can react to it. Only
-    GraphUnreachableError ends the run.
+    The tool adds the text of the use and the names of IRIs to the result. An error of the graph,
+    such as that of an invalid query, becomes a result with the error's text, so that the model can
+    react to it. Only GraphUnreachableError ends the run.
     """
 
     def decorate(function: Callable[..., Observed]) -> type[Tool]:
@@ -103,7 +103,7 @@ def graph_tool(kind: AgentKind = "sparql") -> Callable[[Callable[..., Observed]]
 
         @wraps(function)
         def use(*, local: LocalGraph, run: Run, **arguments: str | list[str]) -> Observed:
-            """Call the function, and return its result or error with the text of the use."""
+            """Call the function, and return its result or error with the text of the use and the names of IRIs."""
             texts = []
             for argument in arguments.values():
                 text = ", ".join(argument) if isinstance(argument, list) else str(argument)
@@ -131,10 +131,10 @@ def _record_error(
     local: LocalGraph,
     run: Run,
 ) -> str:
-    """Return the text of an error as a recorded call "robodata.error".
+    """Record the text of an error as a call "robodata.error", and return the text.
 
-    A call of the graph that fails is not recorded. So it is a NotRecordedError in a replay, for
-    which the text is taken from the record. Raises NotRecordedError if it is not there either.
+    A failed call of the graph is not recorded, so a replay gets NotRecordedError in its place; the
+    text is then taken from the record. Raises NotRecordedError if it is not there either.
     """
     local_data = to_data(local)
     del local_data["doubt"]  # which recorded requests do not have
@@ -152,9 +152,9 @@ def _record_error(
 def _with_all_arguments(
     request: JsonObject, arguments: Mapping[str, str | list[str]]
 ) -> JsonObject:
-    """Return the request of an error with the arguments in full, if the text of the use cuts any.
+    """Return the request of an error, with the whole arguments added if the text of the use cuts any.
 
-    Two queries may begin alike.
+    Otherwise two long queries that begin alike would be one call. A use is cut if it has "…".
     """
     if "…" not in request["use"]:
         return request
@@ -162,10 +162,10 @@ def _with_all_arguments(
 
 
 def query_graph(kg: Graph, sparql: str, local: LocalGraph) -> Observed:
-    """Return the first MAX_QUERY_ROWS rows of a SELECT, or the truth value of an ASK.
+    """Execute a SELECT or an ASK, and return the first MAX_QUERY_ROWS rows, or the truth value as a row.
 
-    Prefixes of the local graph's ids need not be declared. Raises GraphError, also for a query of
-    another form. The number of all rows, and whether these are complete, is part of the result.
+    Prefixes of the local graph's IDs need not be declared. The result also has the number of all
+    rows, and whether these are complete. Raises GraphError, also for a query of another form.
     """
     query = add_missing_prefixes(sparql, local.id_mapping.namespaces)
     result = execute_sparql(kg, query)
@@ -187,10 +187,11 @@ def group_by_predicate(triples: Iterable[Triple]) -> list[list[Triple]]:
 
 
 def sample_triples(triples: Iterable[Triple], limit: int, is_complete: bool = True) -> Observed:
-    """Return some of the triples, with as many predicates as possible, sorted by predicate.
+    """Return at most ``limit`` of the triples, with as many predicates as possible, sorted by predicate.
 
-    The predicates take turns in giving a triple until there are ``limit``, which is at least 1.
-    ``is_complete`` says whether the triples are all that the graph has.
+    The predicates take turns in giving a triple until there are ``limit``, which is at least 1. The
+    result has the number of all. ``is_complete`` says whether the triples are all that the graph
+    has.
     """
     by_predicate = group_by_predicate(triples)
     turns = chain.from_iterable(zip_longest(*by_predicate))

@@ -45,7 +45,8 @@ SUBCLASS_PREDICATES = (RDFS.subClassOf, URIRef("http://www.wikidata.org/prop/dir
 def get_node(node: str, *, local: LocalGraph, run: Run) -> Observed:
     """Return the triples of the local graph at one of its nodes, or none if it has no such node.
 
-    There are at most as many as the setting ``shown_triples``.
+    Both directions count. The triples are a sample of at most the setting ``shown_triples``, see
+    ``sample_triples``.
     """
     nodes = [term for (term,) in local.find_elements([node])]
     triples = []
@@ -60,7 +61,7 @@ def get_node(node: str, *, local: LocalGraph, run: Run) -> Observed:
 def get_edge(predicate: str, *, local: LocalGraph, run: Run) -> Observed:
     """Return the triples of the local graph with a predicate.
 
-    There are at most as many as the setting ``shown_triples``.
+    The triples are a sample of at most the setting ``shown_triples``, see ``sample_triples``.
     """
     iri = local.id_mapping.parse_id(predicate)
     triples = [triple for triple in local.support if triple[1] == iri]
@@ -71,7 +72,8 @@ def get_edge(predicate: str, *, local: LocalGraph, run: Run) -> Observed:
 def query_local(sparql: str, *, local: LocalGraph, run: Run) -> Observed:
     """Run a SPARQL query on the local graph, and return its first rows.
 
-    The paper has Cypher.
+    Names of the local graph's IDs may be used as prefixes. At most MAX_QUERY_ROWS rows are
+    returned. The paper has Cypher in place of SPARQL.
     """
     graph = rdflib.Graph()
     for triple in local.support:
@@ -124,6 +126,7 @@ def _find_adjacent_triples(
     """Return the triples that leave a vertex, those that lead to it, and whether these are all.
 
     ``predicates`` are the predicates to follow; if empty, all but labels, descriptions and noise.
+    At most MAX_READ_TRIPLES of each direction are read, with a query each.
     """
     outgoing, has_all_outgoing = find_triples(run.kg, [iri], predicates, (), MAX_READ_TRIPLES)
     incoming, has_all_incoming = find_triples(run.kg, (), predicates, [iri], MAX_READ_TRIPLES)
@@ -134,7 +137,8 @@ def _find_adjacent_triples(
 def get_property_info(property: str, *, local: LocalGraph, run: Run) -> Observed:
     """Return some triples with a property, and how many there are.
 
-    At most DEFAULT_PROPERTY_TRIPLES are returned. They are counted up to MAX_READ_TRIPLES.
+    At most DEFAULT_PROPERTY_TRIPLES are returned, as a sample of those read. They are counted up to
+    MAX_READ_TRIPLES.
     """
     iri = local.id_mapping.parse_id(property)
     triples, is_complete = find_triples(run.kg, (), [iri], (), MAX_READ_TRIPLES)
@@ -234,11 +238,11 @@ def _fetch_triples(
     local: LocalGraph,
     run: Run,
 ) -> Observed:
-    """Return the triples with one of the subjects, the predicate and one of the objects.
+    """Read the triples with one of the subjects, the predicate and one of the objects, to be added.
 
-    They are to be added to the local graph. An empty list stands for any subject or object. At most
-    ``fetched_per_node`` for each of the ``node_count`` nodes and ``fetched_per_use`` in all are
-    returned, and none without a node.
+    An empty list stands for any subject or object. At most ``fetched_per_node`` for each of the
+    ``node_count`` nodes and ``fetched_per_use`` in all are returned, and none if there is no node.
+    The result says how many were found, up to MAX_READ_TRIPLES or this limit.
     """
     settings = RoboDataSettings.of_run(run)
     parse_id = local.id_mapping.parse_id
@@ -268,6 +272,7 @@ def remove_edge(
 
 
 def _removed(columns: tuple[str, ...], elements: tuple[tuple[Term, ...], ...]) -> Observed:
+    """Return the elements as a result whose effect is that they are removed from the local graph."""
     return Observed(columns, elements, len(elements), effect="removed")
 
 

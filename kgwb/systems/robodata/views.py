@@ -32,9 +32,9 @@ from kgwb.systems.robodata.tool_results import Observed
 
 
 def render_state_diagram(position: records.Position) -> Html:
-    """Render the states and transitions; those that were made stand out, with their number.
+    """Render a picture of the states and transitions; those that were made stand out, with their number.
 
-    The start and the present state are marked.
+    The start (EVAL_LOCAL) and the present state are marked.
     """
     counts = Counter((visit.state, visit.next) for visit in position.visits)
     transitions: dict[tuple[records.State, records.State], None] = {}
@@ -68,9 +68,9 @@ def render_state_diagram(position: records.Position) -> Html:
 def render_graph_with_additions(
     local: LocalGraph, before: LocalGraph | None, context: RenderContext
 ) -> Html:
-    """Render the local graph as numbers and, unless it is empty, a picture and a list of triples.
+    """Render the size of the local graph and, unless it is empty, a picture and a folded list of triples.
 
-    In the picture, triples that are not in the graph ``before`` stand out. Without a graph before,
+    In the picture, triples that are not in the graph ``before`` stand out; without a graph before,
     none do.
     """
     parts = [div("b", str(local))]
@@ -96,7 +96,7 @@ def render_local_graph(value: LocalGraph, context: RenderContext) -> Html:
 
 
 def render_machine_state(value: records.Position, context: RenderContext) -> Html:
-    """Render a position: numbers, state diagram, last thought, judgement, advice, local graph.
+    """Render a position: sizes, state diagram, last thought, judgement, advice, and local graph.
 
     Triples that the turn added to the local graph stand out. A thought, judgement or advice that is
     missing is left out.
@@ -117,9 +117,9 @@ def render_machine_state(value: records.Position, context: RenderContext) -> Htm
 
 
 def render_decision(value: records.Decision, context: RenderContext) -> Html:
-    """Render a decision: the next state, the thought, and the tool uses with their arguments.
+    """Render a decision: the next state, the thought, and a table of the tool uses with their arguments.
 
-    The arguments have a line each. There is no table without tool uses.
+    Without tool uses there is no table.
     """
     rows = []
     for action in value.actions:
@@ -136,8 +136,8 @@ def render_decision(value: records.Decision, context: RenderContext) -> Html:
 def render_tool_result(value: Observed, context: RenderContext) -> Html:
     """Render the result of a tool: its line or error, and its first rows as a table.
 
-    At most MAX_ROWS rows are shown, with the number of the others. An unbound cell is empty, and
-    there is no table without rows.
+    At most MAX_ROWS rows are shown, with the number of all. An unbound cell is empty. Without rows
+    there is no table.
     """
     context = context.with_names(value.names)
     if value.error:
@@ -153,9 +153,10 @@ def render_tool_result(value: Observed, context: RenderContext) -> Html:
 
 
 def render_produced_answer(value: records.Produced, context: RenderContext) -> Html:
-    """Render each sentence with its support, nodes and problem, then what is missing.
+    """Render each sentence with its support, nodes and problem, then what is missing for an answer.
 
-    Sentences are numbered from 1. Names are those of the local graph, if the step has it as input.
+    Sentences are numbered from 1. Terms have the names of the local graph, if the step has it as
+    input.
     """
     position = context.input_of(records.Position)
     if position:

@@ -50,8 +50,9 @@ def build_answer(query: CandidateQuery, asked: AnswerType, run: Run) -> Answer:
 
     The answer is a truth value if the query is an ASK, or if yes or no is asked for: whether there
     are rows. It is the number of rows if a count is asked for, unless all values are numbers. A
-    truth value or number has the support of all rows. Values are those of the first column. Rows
-    whose first cell is empty are left out. The answer has the query, and display names.
+    truth value or number has the support of all rows; "no" has none. Otherwise the values are those
+    of the first column; rows whose first cell is empty are left out. The answer has the query, and
+    display names. Raises the GraphErrors of the query.
     """
     sparql = query.sparql
     truth: bool | None = None
@@ -97,7 +98,7 @@ def answer_from_own_knowledge(question: str, asked: AnswerType, reason: str, run
     The prompt is that of the type of answer: for a truth value, or for a single fact, which may be
     a number. With ``ablation`` "boolean_fallback" the model is asked for truth values only.
     ``reason`` says why the graph gave no answer, and is kept in the answer, which has no value if
-    the model gave none.
+    the model gave none or was not asked. Raises InvalidReplyError if no reply is valid.
     """
     is_boolean = asked == "yes or no"
     kind = KIND_BY_ANSWER_TYPE[asked]
@@ -121,10 +122,10 @@ def answer_from_own_knowledge(question: str, asked: AnswerType, reason: str, run
 
 
 def _make_value(text: str, asked: AnswerType) -> Value:
-    """Return what the model said as a value of the type that was asked for.
+    """Return the model's text as a value of the type that was asked for.
 
-    A count is a number only if it is written in digits. A truth value is false for any text but
-    "True".
+    For yes or no it is true only for "True". For a count it is a number if the text has only digits
+    and commas. Everything else is a plain text.
     """
     if asked == "yes or no":
         return Value(rdflib.Literal(text == "True"), text.lower())

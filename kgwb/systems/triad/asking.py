@@ -25,7 +25,10 @@ PUBLISHED_PROMPTS: Mapping[str, str] = {
 
 
 def prompt_of_guidelines(prompt: str, run: Run) -> str:
-    """Return the name of a prompt with the guidelines that the setting ``guidelines`` names."""
+    """Return the name of a prompt, or of its version in PUBLISHED_PROMPTS with ``guidelines`` "published".
+
+    Raises KeyError if a prompt without such a version is asked for with this setting.
+    """
     if TriadSettings.of_run(run).guidelines == "published":
         return PUBLISHED_PROMPTS[prompt]
     return prompt
@@ -52,8 +55,8 @@ def ask_in_attempt(
     """Ask the model as a part of an attempt to find a query, and return its valid reply.
 
     ``failed`` says why each earlier attempt found no query. With the setting ``retry_feedback`` the
-    model is told, if the prompt has a place for it. Otherwise, as with the prompts of the appendix,
-    it is asked the same again as another sample. Raises what ``ask_model`` raises.
+    model is told, if the prompt is one of TOLD_PROMPTS. A model that is not told gets the same
+    request as another sample, numbered by the attempts so far. Raises what ``ask_model`` raises.
     """
     told: list[str] = []
     if prompt in TOLD_PROMPTS:

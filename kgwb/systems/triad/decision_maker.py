@@ -55,7 +55,7 @@ class ChosenQueryReply(Reply):
 
 
 def find_choice_problems(choice: Choice, offered: Any, *_: object) -> Iterator[str]:
-    """Yield what is wrong with a choice that a person put in: each thing that is not an option.
+    """Yield a problem for each chosen thing, in a choice that a person put in, that was not an option.
 
     ``offered`` is the first input of the step: the options, or the record that has them.
     """
@@ -85,12 +85,11 @@ def choose_by_number(
     failed: Sequence[str],
     run: Run,
 ) -> Choice:
-    """Ask the model to choose from options by their numbers, which begin at 1.
+    """Ask the model to choose from options by their numbers, which begin at 1, and return its choice.
 
-    The numbers must be different ones, as many as the task says, so that it can choose nothing but
-    options. ``variables`` are those of the prompt, among them the options as it sees them; "most"
-    is added. They are returned in the model's order, with its reason. Raises InvalidReplyError if
-    no reply is valid.
+    The numbers must be different, existing ones, as many as the task says. ``variables`` are those
+    of the prompt, among them the options as it sees them; "most" is added. The choice has the
+    options in the model's order, with its reason. Raises InvalidReplyError if no reply is valid.
     """
 
     def find_problem(reply: ChoiceReply) -> str:
@@ -114,11 +113,12 @@ def choose_by_uri(
     failed: Sequence[str],
     run: Run,
 ) -> Choice:
-    """Ask the model to choose from options by their URIs, as published (appendix C).
+    """Ask the model to choose from options by their URIs, as published (appendix C), and return its choice.
 
     They must be different URIs of the options, as many as the task says. A URI stands for every
     option that has it: a relation may be one in both directions. ``variables`` are those of the
-    prompt; "uris", one a line, and "most" are added. Raises InvalidReplyError if no reply is valid.
+    prompt; "uris", one a line, and "most" are added. The choice has no reason. Raises
+    InvalidReplyError if no reply is valid.
     """
     options_by_uri: dict[str, list[Identified]] = {}
     for option in options:
@@ -146,7 +146,7 @@ def _strip_uris(uris: Sequence[str]) -> list[str]:
 
 
 def _find_count_problem(chosen: Sequence[object], task: ChoiceTask) -> str:
-    """Return that there are too few or too many choices, or one twice; "" if neither is so."""
+    """Return a problem if there are too few or too many choices for the task, or one twice; "" if not."""
     is_repeated = len(set(chosen)) < len(chosen)
     if is_repeated or not task.min_choices <= len(chosen) <= task.max_choices:
         return f"choose {task.min_choices} to {task.max_choices}, each once"
@@ -162,9 +162,10 @@ def choose_entities(
 ) -> Choice:
     """Choose K vertices for a mention, best first (Equation 5).
 
-    The model chooses them from the candidates: at most K and perhaps none, or exactly K with the
-    setting ``exact_k``. It is not asked if there are no candidates. The first K are taken without
-    it if ``ablation`` is "no_uri_choice", and the only candidate where ``unasked_choice`` says so.
+    The model chooses them from the candidates: at most K (setting ``entities``) and perhaps none,
+    or exactly K with the setting ``exact_k``. It is not asked if there are no candidates. The first
+    K are taken without it if ``ablation`` is "no_uri_choice", and the only candidate where
+    ``unasked_choice`` says so. Raises InvalidReplyError if no reply is valid.
     """
     settings = TriadSettings.of_run(run)
     candidates = retrieved.candidates
@@ -200,8 +201,9 @@ def choose_relations(
 ) -> Choice:
     """Choose at most K relations of the graph for a triplet, best first (Equation 6).
 
-    The model chooses them, and may choose none. It is not asked if there are no relations. The
-    first K are taken without it if ``ablation`` is "no_uri_choice".
+    K is the setting ``relations``. The model chooses them, and may choose none. It is not asked if
+    there are no relations. The first K are taken without it if ``ablation`` is "no_uri_choice".
+    Raises InvalidReplyError if no reply is valid.
     """
     settings = TriadSettings.of_run(run)
     most = settings.relations
@@ -226,10 +228,10 @@ def choose_relations(
 
 
 def _number_relations(relations: Sequence[Relation], triplet: Triplet) -> list[dict[str, object]]:
-    """Return relations as a model sees them: number, triple, and what it leads to if known.
+    """Return relations as a model sees them: number from 1, triple, and an example of what it leads to.
 
-    Numbers count from 1. The triple has subject, name and object in the direction of the relation.
-    Relations of which all this is the same have their IRI, too.
+    The triple has subject, name and object in the direction of the relation. The key "leads to" is
+    left out without an example. Relations of which all this is the same have their IRI, too.
     """
     numbered = []
     for number, relation in enumerate(relations, 1):
@@ -257,8 +259,9 @@ def choose_query(queries: Queries, question: str, failed: tuple[str, ...], run: 
     """Choose one of the queries that have a result (Equation 7).
 
     With the setting ``may_refuse_queries`` the model may choose none, and judges a single query
-    too. Otherwise it is not asked about a single one. ``failed`` says why each earlier attempt
-    found no query; there is none of its words in the prompt.
+    too. Otherwise a single query is chosen without asking it. ``failed`` has a reason for each
+    earlier attempt; only their number counts here, as the number of the sample. The choice is empty
+    if no query has a result. Raises InvalidReplyError if no reply is valid.
     """
     settings = TriadSettings.of_run(run)
     kept = queries.kept
@@ -276,10 +279,10 @@ def choose_query(queries: Queries, question: str, failed: tuple[str, ...], run: 
 
 
 def _number_queries(queries: Sequence[Filled]) -> list[dict[str, object]]:
-    """Return queries as a model sees them: number, text, number of results, and the first ones.
+    """Return queries as a model sees them: number from 1, text with names, number of results, first results.
 
-    An ASK has its truth value in place of the results. Numbers count from 1. Queries of which all
-    this is the same have their SPARQL, too.
+    An ASK has "answer", "yes" or "no", in place of the results. Queries of which all this is the
+    same have their SPARQL, too.
     """
     numbered = []
     for number, query in enumerate(queries, 1):
@@ -297,9 +300,10 @@ def _number_queries(queries: Sequence[Filled]) -> list[dict[str, object]]:
 def _choose_query_by_text(
     queries: Sequence[Filled], question: str, failed: Sequence[str], run: Run
 ) -> Choice:
-    """Ask the model for the query of a list that answers the question, as published (appendix C).
+    """Ask the model for the SPARQL of the query that answers the question, as published (appendix C).
 
-    Its reply must be one of them but for white space. Raises InvalidReplyError if no reply is.
+    Its reply must be one of ``queries`` but for white space; this one is returned as the choice,
+    without a reason. Raises InvalidReplyError if no reply is.
     """
     query_by_text: dict[str, Filled] = {}
     for filled in queries:

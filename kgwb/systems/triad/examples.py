@@ -22,10 +22,11 @@ Reached = dict[tuple[URIRef, Direction], Term]
 def add_examples(
     relations: Sequence[Relation], triplet: Triplet, ends: Mapping[str, Sequence[Term]], run: Run
 ) -> list[Relation]:
-    """Return relations with an example of what they lead to from the known ends of a triplet.
+    """Return copies of relations with an example of what each leads to from the known ends of a triplet.
 
-    ``ends`` has the terms of these ends. An example is a name with its types, or a value. If the
-    other end is named in the question, it is a vertex: relations that lead to a value are left out.
+    ``ends`` has the terms of these ends. An example is a name with its types, or a value; it is
+    empty if the relation leads nowhere from them. If both ends are named in the question, relations
+    that lead to a literal are left out. Asks the graph.
     """
     reached: Reached = {}
     for end, terms in ends.items():
@@ -52,10 +53,11 @@ def _leads_to_mention(triplet: Triplet) -> bool:
 def _find_reached(
     relations: Iterable[Relation], terms: Sequence[URIRef | Literal], is_subject: bool, run: Run
 ) -> Reached:
-    """Return the first term, in the order of SPARQL, that each relation leads to from some terms.
+    """Return, by predicate and direction, the first term that each relation leads to from some terms.
 
-    ``is_subject`` says whether the terms are those of the triplet's subject. One query is sent for
-    each direction. A vertex goes before a value.
+    First is the smallest in the order of SPARQL, where a vertex goes before a value. ``is_subject``
+    says whether the terms are those of the triplet's subject. One query is sent for each direction
+    that a relation has. Relations that lead nowhere are missing.
     """
     reached: Reached = {}
     for direction in ("out", "in"):
@@ -73,9 +75,10 @@ def _find_reached(
 
 
 def _describe_terms(terms: Iterable[Term], run: Run) -> dict[Term, str]:
-    """Return each term in words: its name with its types in parentheses, or its value.
+    """Return the text of each term: the name of an IRI with its types in brackets, or the value of a literal.
 
-    At most MAX_EXAMPLE_CHARS characters are returned of each. A blank node has no name.
+    A text is cut at MAX_EXAMPLE_CHARS characters. A blank node is called NO_NAME. Names and types
+    are asked of the graph.
     """
     labels = label_terms(terms, run)
     iris = [term for term in labels if isinstance(term, URIRef)]

@@ -73,7 +73,7 @@ class TypeReply(Reply):
 
 
 def find_triplet_problems(triplets: Triplets, *_: object) -> Iterator[str]:
-    """Yield what is wrong with triplets.
+    """Yield a problem for each rule that triplets break; nothing if they are valid.
 
     There must be 1 to MAX_TRIPLETS, and at least one mention. No part may be empty. An unknown must
     be written as a variable of SPARQL.
@@ -109,10 +109,10 @@ def extract_triplets(question: str, failed: tuple[str, ...], run: Run) -> Triple
 
 
 def _read_triplets(reply: TripletsReply) -> Triplets:
-    """Return the distinct triplets of a reply, with single spaces.
+    """Return the distinct triplets of a reply, in its order, with single spaces between words.
 
-    A triplet with less than three parts is filled up with empty ones. One with more parts is
-    returned with three empty ones. ``find_triplet_problems`` refuses both.
+    A list with less than three parts is filled up with empty ones. One with more parts becomes a
+    triplet of three empty ones. ``find_triplet_problems`` refuses both.
     """
     triplets: dict[Triplet, None] = {}
     for texts in reply.triplets:
@@ -132,8 +132,9 @@ def write_template(triplets: Triplets, question: str, failed: tuple[str, ...], r
     """Ask the model for a SPARQL template of the triplets (Equation 3).
 
     It has names in angle brackets in the places of IRIs. ``failed`` says why each earlier attempt
-    found no query; the model sees it with the setting ``retry_feedback``. With the setting
-    ``strict_templates`` it must have every triplet. Raises InvalidReplyError if no reply is valid.
+    found no query; the model sees it with the setting ``retry_feedback``. The template must pass
+    ``find_slot_problems``, and with the setting ``strict_templates`` also have every triplet and
+    one column. Returned without spaces around it. Raises InvalidReplyError if no reply is valid.
     """
     find_problems = find_slot_problems
     if TriadSettings.of_run(run).strict_templates:
@@ -156,9 +157,10 @@ def find_query_problems(query: CandidateQuery, *_: object) -> Iterator[str]:
 
 
 def _find_sparql_problems(sparql: str) -> Iterator[str]:
-    """Yield why a query cannot be run, or what it lacks; nothing for one that can be run.
+    """Yield the reason if a query cannot be run; nothing if it can.
 
-    It must be a SELECT of at least one variable, or an ASK, that passes the gate.
+    It must be a SELECT of at least one variable, or an ASK, that passes the gate. It is not
+    executed.
     """
     try:
         query = analyze_query(sparql)

@@ -50,7 +50,7 @@ FIRST_ATTEMPT = "try 1/parsing"
 
 
 def collect_linked_iris(run: Run) -> LinkedIris:
-    """Return what a run linked, and what it chose from, as far as it was executed (section 4.5).
+    """Return the IRIs that a run linked, and those that it chose from, as far as it was executed (section 4.5).
 
     They are those of the last attempt that linked anything. Linked are the vertices and relations
     that the decision-maker chose, up to K for each mention and each triplet. Candidates are the
@@ -77,10 +77,7 @@ def collect_linked_iris(run: Run) -> LinkedIris:
 
 
 def _linking_steps(run: Run) -> list[Step]:
-    """Return the steps of linking that are done, of the last attempt that has any.
-
-    Empty if no attempt has any.
-    """
+    """Return the finished steps of the linking phase, of the last attempt that has any; empty if none has."""
     by_attempt: dict[str, list[Step]] = {}
     for step in run.steps:
         if step.done and PHASE_BY_AGENT.get(step.agent) == "linking":
@@ -113,7 +110,7 @@ def _align_triplets(run: Run, gold: GoldQuery) -> Alignment[Triplet] | None:
 
 
 def make_triplets_rung(run: Run, gold: GoldQuery) -> Rung | None:
-    """Return the triplets that the gold query stands for; None if they are those of the run.
+    """Return the rung that replaces the triplets by those the gold query stands for; None if they are equal.
 
     If the run's triplets can be aligned with the gold query, their words are kept where the
     question has them. Otherwise the display names of the graph are used, and the value of a literal
@@ -133,7 +130,11 @@ def make_triplets_rung(run: Run, gold: GoldQuery) -> Rung | None:
 
 
 def _reword_triplets(alignment: Alignment[Triplet], gold: GoldQuery, run: Run) -> Iterator[Triplet]:
-    """Yield the aligned triplets in words of the question, and in the direction that counts."""
+    """Yield the aligned triplets in words of the question, see ``reword_fact``.
+
+    With the setting ``as_written``, subject and object are swapped where the gold pattern has them
+    so.
+    """
     as_written = TriadSettings.of_run(run).as_written
     for triplet, (_, direction) in alignment.facts.items():
         subject, relation, object_ = reword_fact(triplet, alignment, run.question, gold.names)
@@ -143,9 +144,10 @@ def _reword_triplets(alignment: Alignment[Triplet], gold: GoldQuery, run: Run) -
 
 
 def _name_patterns(gold: GoldQuery) -> Iterator[Triplet]:
-    """Yield the patterns of a gold query as triplets with display names.
+    """Yield the patterns of a gold query as triplets of display names.
 
-    A term without a name stays as it is written.
+    A term without a name stays as it is written. A literal as the object becomes an unknown,
+    "?value1" in the first pattern.
     """
     for number, pattern in enumerate(gold.patterns, 1):
         subject, relation, object_ = (gold.names.get(term, term) for term in pattern)
@@ -155,10 +157,10 @@ def _name_patterns(gold: GoldQuery) -> Iterator[Triplet]:
 
 
 def make_vertex_rung(run: Run, gold: GoldQuery) -> Rung | None:
-    """Return the gold vertex of each mention for which it was not chosen; None if all have it.
+    """Return the rung that chooses the gold vertex of each mention that has another; None if all are right.
 
-    The entity retriever is to blame if a gold vertex is not among the candidates, else the choice.
-    Triplets that cannot be aligned give None as well.
+    The entity retriever is blamed if a gold vertex is not among the candidates, to which it is then
+    added; else the choice. Triplets that cannot be aligned with gold give None as well.
     """
     alignment = _align_triplets(run, gold)
     ends = alignment.ends if alignment else {}
@@ -183,10 +185,10 @@ def make_vertex_rung(run: Run, gold: GoldQuery) -> Rung | None:
 
 
 def make_relation_rung(run: Run, gold: GoldQuery) -> Rung | None:
-    """Return the gold relation of each triplet for which it was not chosen; None if all have it.
+    """Return the rung that chooses the gold relation of each triplet that has another; None if all are right.
 
-    The agent that looks for relations is to blame if it did, and the gold relation is not among
-    those that it found; else the choice.
+    The agent "relations" is blamed if it was executed and did not find the gold relation, which is
+    then added; else the choice. Triplets that cannot be aligned with gold give None as well.
     """
     alignment = _align_triplets(run, gold)
     facts = alignment.facts if alignment else {}
@@ -222,10 +224,11 @@ def _find_relation(
 
 
 def make_template_rung(run: Run, gold: GoldQuery) -> Rung | None:
-    """Return the template of the aligned triplets, for the target of the gold query.
+    """Return the rung with a template of all aligned triplets, for the target of the gold query.
 
-    Returns None if the run has the same, if its triplets cannot be aligned, or if the gold query
-    has more than triple patterns: then its template is not known.
+    It is an ASK, a count, or a SELECT as the gold query's kind is. Returns None if the run has the
+    same template, if its triplets cannot be aligned, or if the gold query has more than triple
+    patterns: then its template is not known.
     """
     alignment = _align_triplets(run, gold)
     query = analyze_query(gold.sparql)
@@ -253,10 +256,10 @@ def _to_template_triple(triplet: Triplet) -> str:
 
 
 def make_choice_rung(run: Run, gold: GoldQuery) -> Rung | None:
-    """Return the query with the IRIs of the gold query, as the chosen one.
+    """Return the rung that chooses the run's query with exactly the IRIs of the gold query.
 
-    Returns None if no query with a result has just these, or if it was chosen. IRIs that occur
-    several times count as often.
+    An IRI must occur as often as in gold. Returns None if no query with a result has these, or if
+    it was chosen.
     """
     queries = _get_output(run, "queries")
     choice = _get_output(run, "query_choice")
@@ -278,9 +281,9 @@ def _list_iris(patterns: Sequence[TriplePattern]) -> list[str]:
 
 
 def make_type_rung(run: Run, gold: GoldQuery) -> Rung | None:
-    """Return the type of answer that the gold query has; None if no model was asked, or said so.
+    """Return the rung with the gold query's type of answer: "count", "select" or "yes or no".
 
-    The type is for example "count" or "yes or no".
+    Returns None if the run asked no model for the type, or if the model said the same.
     """
     asked = get_output(run, "answer_type")
     gold_type = ANSWER_TYPE_BY_KIND[gold.kind]
@@ -290,9 +293,9 @@ def make_type_rung(run: Run, gold: GoldQuery) -> Rung | None:
 
 
 def make_query_rung(run: Run, gold: GoldQuery) -> Rung | None:
-    """Return the gold query as the result of the first attempt.
+    """Return the rung in which the first attempt results in the gold query itself; it always exists.
 
-    The template is to blame: it could not say what the gold query says.
+    The template is blamed: it could not say what the gold query says.
     """
     triplets = _get_output(run, "triplets") or ()
     query = CandidateQuery(gold.sparql, gold.patterns, (), 1.0)

@@ -24,13 +24,13 @@ OPPOSITE_DIRECTION: Mapping[Direction, Direction] = {"out": "in", "in": "out"}
 def link_triplets(
     triplets: Triplets, question: str, failed: tuple[str, ...], run: Run
 ) -> tuple[Choice, ...]:
-    """Choose vertices for each mention, and then relations of the graph for each triplet.
+    """Choose vertices for each mention, and then relations of the graph for each triplet, and return all choices.
 
-    Triplets with a mention come first, then those with an end that the relations of others lead to.
-    ``failed`` says why each earlier attempt found no query. Returns the choices for the mentions,
-    then those for the triplets, in their order. There are none for the triplets if a mention has no
-    vertex. Relations of a triplet are not looked for if nothing leads to its ends, as the triplets
-    that would lead there have no relation.
+    The choices for the mentions come first, then those for the triplets, in their order; if a
+    mention has no vertex, there are none for the triplets. Triplets are linked outward from the
+    mentions: those with a mention first, then those with an end that the relations of others lead
+    to. If nothing leads to a triplet's ends, its relations are not looked for, and its choice is
+    empty. ``failed`` says why each earlier attempt found no query. Asks the graph and the model.
     """
     mentions = list_mentions(triplets)
     terms: dict[str, Sequence[Term]] = {}
@@ -88,7 +88,8 @@ def find_relations(triplet: Triplet, ends: TermsByEnd, run: Run) -> tuple[Relati
     ``ends`` has the terms of these ends. Blank nodes are left out, since a query cannot name them.
     A relation has the direction that the graph has, or always "out" with the setting
     ``as_written``. At most ``shown_relations`` are returned, the names most similar to the
-    triplet's relation first, with examples if ``relation_examples`` says so. No model is asked.
+    triplet's relation first, equals by IRI, with examples if ``relation_examples`` says so. No
+    model is asked.
     """
     settings = TriadSettings.of_run(run)
     found: dict[tuple[URIRef, Direction], None] = {}
@@ -121,11 +122,11 @@ def find_relations(triplet: Triplet, ends: TermsByEnd, run: Run) -> tuple[Relati
 def sample_reached_terms(
     triplet: Triplet, choice: Choice, ends: TermsByEnd, run: Run
 ) -> TermsByEnd:
-    """Return terms that the chosen relations of a triplet lead to, by the end they stand for.
+    """Return up to ``join_sample`` terms that the chosen relations lead to, by the triplet's unknown end.
 
-    There are at most ``join_sample``. With the setting ``as_written`` relations are followed in
-    both directions, since that of the template is not known yet. Returns an empty mapping unless
-    exactly one end of the triplet is in ``ends`` and a relation was chosen. One query is sent.
+    Unless exactly one end of the triplet is in ``ends`` and a relation was chosen, the mapping is
+    empty. With the setting ``as_written`` relations are followed in both directions, since that of
+    the template is not known yet. One query is sent.
     """
     settings = TriadSettings.of_run(run)
     known_ends = _select_ends(triplet, ends)

@@ -54,11 +54,11 @@ HOW_MANY_QUESTION = re.compile(
 def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     """Look for a query with a result in at most ``tries`` attempts, and answer the question.
 
-    Triad has no dialogue: each question is read alone. If there is no query, the model answers
-    without the graph with the setting ``own_knowledge``, by the type of the answer, unless
-    ``ablation`` is "no_fallback" (section 3.3). Otherwise the answer has no values and a reason.
-    The reason says that Triad cannot express the question if the last attempt failed for invalid
-    replies.
+    Triad has no dialogue: each question is read alone. If there is no query and the setting
+    ``own_knowledge`` is on, the model answers without the graph, by the type of the answer, unless
+    ``ablation`` is "no_fallback" (section 3.3). Otherwise the answer has no values and a reason:
+    that Triad cannot express the question if the last attempt failed for invalid replies, else that
+    it is not in the graph.
     """
     settings = TriadSettings.of_run(run)
     attempts: list[Attempt] = []
@@ -81,10 +81,11 @@ def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
 
 
 def _find_answer_type(query: CandidateQuery, question: str, run: Run) -> AnswerType:
-    """Return the type of the answer: that of the query, or with ``answer_type_from`` the model's.
+    """Return the type of the answer: that of the query, or the model's with ``answer_type_from`` "model".
 
-    A query that lists values is one for a count if the question asks how many. The values are then
-    counted, or are the answer if they are numbers themselves (``build_answer``).
+    A query that lists values is one for a count if the question asks how many (HOW_MANY_QUESTION).
+    The values are then counted, or are the answer if they are numbers themselves
+    (``build_answer``).
     """
     if TriadSettings.of_run(run).answer_type_from == "model":
         return classify_answer_type(question, run)
@@ -131,9 +132,10 @@ def has_form(error: InvalidReplyError) -> bool:
 
 
 def _begin_attempt(before: Sequence[Attempt]) -> Attempt:
-    """Return a new attempt with what it keeps of the last one in ``before``.
+    """Return a new attempt that keeps what the last one in ``before`` made ahead of the phase to go back to.
 
-    These are the triplets if it goes back to linking, and the choices too if to construction.
+    It has the triplets if that phase is linking, the choices too if it is construction, and nothing
+    if it is parsing or there is no attempt before.
     """
     if not before:
         return Attempt((), ())
@@ -146,9 +148,10 @@ def _begin_attempt(before: Sequence[Attempt]) -> Attempt:
 
 
 def _link(attempt: Attempt, question: str, failed: tuple[str, ...], run: Run) -> Attempt:
-    """Link the triplets. If a mention or triplet has no link, the attempt has this fault.
+    """Link the triplets of an attempt, and return it with the choices.
 
-    The next attempt then begins at parsing.
+    If a mention or triplet that was looked for has no link, the attempt has this as its fault, and
+    the next one begins at parsing.
     """
     linked = link_triplets(attempt.triplets, question, failed, run)
     missing = []
@@ -162,7 +165,11 @@ def _link(attempt: Attempt, question: str, failed: tuple[str, ...], run: Run) ->
 
 
 def _construct_query(attempt: Attempt, question: str, failed: tuple[str, ...], run: Run) -> Attempt:
-    """Return the attempt with a query, or with a fault and the phase to go back to."""
+    """Return the attempt with a query, or with a fault and the phase to go back to.
+
+    With ``ablation`` "no_query_choice" the model writes the query itself; else it writes a
+    template, which is filled.
+    """
     if TriadSettings.of_run(run).ablation == "no_query_choice":
         return _write_executable_query(attempt, question, failed, run)
     return _choose_filled_query(attempt, question, failed, run)
@@ -173,9 +180,9 @@ def _choose_filled_query(
 ) -> Attempt:
     """Have a template written and filled, and one of the queries chosen (sections 3.1 and 3.2).
 
-    Returns the attempt with its template and the query: the first kept one that was chosen. If none
-    is, the attempt has the fault and the phase to go back to (``diagnose_fault``). No model chooses
-    if no query has a result.
+    Returns the attempt with its template and the query that was chosen, the first one of several.
+    If none is, the attempt has the fault and the phase to go back to (``diagnose_fault``). No model
+    chooses if no query has a result.
     """
     template = write_template(attempt.triplets, question, failed, run)
     attempt = replace(attempt, template=template)
@@ -193,9 +200,10 @@ def _choose_filled_query(
 def _write_executable_query(
     attempt: Attempt, question: str, failed: tuple[str, ...], run: Run
 ) -> Attempt:
-    """Have an executable query written in place of a template (section 4.3, without D-query).
+    """Have an executable query written in place of a template, run it, and return the attempt with it.
 
-    A SELECT without a result is a fault of construction; an ASK never is.
+    A SELECT without a result is a fault of construction; an ASK never is. Source: section 4.3,
+    without D-query.
     """
     query = write_query(attempt.triplets, attempt.linked, question, failed, run)
     sparql = query.sparql
@@ -211,9 +219,9 @@ def _plan_retry(attempt: Attempt, before: Sequence[Attempt], run: Run) -> Attemp
     """Return an attempt with the decisions that changed, and the phase that the next one begins at.
 
     Changed are the decisions that the last attempt in ``before`` did not make; with the setting
-    ``stop_unchanged`` an attempt after which nothing changed is the last. The next one begins at
-    the phase at fault, or at parsing if an earlier attempt went back to that phase. If a template
-    was written, the setting ``retry_from`` may name another phase.
+    ``stop_unchanged`` an attempt after which nothing changed is the last (``back`` is None). The
+    next one begins at the phase at fault, or at parsing if an earlier attempt went back to that
+    phase. If a template was written, the setting ``retry_from`` may name another phase.
     """
     back = attempt.back
     settings = TriadSettings.of_run(run)

@@ -67,10 +67,11 @@ def build_queries(
 
 
 def combine_options(choices: Sequence[Choice]) -> list[list[Option]]:
-    """Return every combination of one option of each choice, by the sum of the options' ranks.
+    """Return every combination of one option of each choice, sorted by the sum of the options' ranks.
 
-    Combinations of one sum are in lexicographic order of the ranks. Only the MAX_COMBINATIONS first
-    in lexicographic order are made, since their number grows exponentially.
+    Combinations of one sum are in lexicographic order of the ranks. Only the first MAX_COMBINATIONS
+    in lexicographic order are made, since their number grows exponentially. A choice without
+    options leaves no combination.
     """
     ranks_of_choices = [range(len(choice.chosen)) for choice in choices]
     rank_combinations = islice(product(*ranks_of_choices), MAX_COMBINATIONS)
@@ -84,10 +85,10 @@ def combine_options(choices: Sequence[Choice]) -> list[list[Option]]:
 def _merge_by_result(
     queries: Sequence[Filled], terms_by_text: Mapping[str, Sequence[Term]]
 ) -> list[Filled]:
-    """Return the first of the queries with the same terms; ``terms_by_text`` has these.
+    """Return, of each group of queries with the same set of result terms, the first query.
 
-    Which of them is chosen makes no difference to the answer. The order of the terms does not
-    count.
+    ``terms_by_text`` has the terms by SPARQL text. Which of them is chosen makes no difference to
+    the answer.
     """
     first_by_terms: dict[frozenset[Term], Filled] = {}
     for query in queries:
@@ -99,11 +100,11 @@ def _merge_by_result(
 def _fill_query(
     template: str, triplets: Triplets, options: Sequence[Option], settings: TriadSettings
 ) -> Filled:
-    """Fill a template with an option for each mention and triplet; the query is not run.
+    """Return a template filled with an option for each mention and triplet; the query is not run.
 
     A triple has the direction of its relation in the graph, or with the setting ``as_written`` that
-    of the template. A model sees the query with names in place of IRIs. A vertex is written there with its types and
-    the beginning of its description.
+    of the template. The result also has the query as a model sees it: with names in place of IRIs,
+    and vertices with their types and the beginning of their description (MAX_DESCRIPTION_CHARS).
     """
     terms = []
     descriptions = []
@@ -133,10 +134,11 @@ def _fill_query(
 
 
 def fetch_terms(sparql: str, run: Run) -> tuple[Term, ...]:
-    """Run a query, and return the distinct terms in its first column.
+    """Run a query, and return the distinct terms in its first column, in the order of the rows.
 
     A true ASK has the term true. Returns nothing for a false ASK, for a count of 0, and if the
-    graph cannot run the query or takes too long, which is noted on the step.
+    graph cannot run the query or takes too long, which is noted on the step. Other GraphErrors are
+    raised.
     """
     kind = analyze_query(sparql).kind
     try:
@@ -155,10 +157,10 @@ def fetch_terms(sparql: str, run: Run) -> tuple[Term, ...]:
 def diagnose_fault(queries: Queries, choice: Choice | None, run: Run) -> tuple[Phase, str]:
     """Return the phase at fault if no query was chosen, and why, in words that a model sees.
 
-    If the decision-maker refused those with a result (``choice``), the triplets are at fault
-    ("parsing"). Otherwise, of the first MAX_DIAGNOSED_QUERIES queries, the triples are looked for
-    without the rest of the query. If the graph has those of one of them, the template is at fault
-    ("construction"). Otherwise the chosen vertices and relations are ("linking").
+    If the decision-maker refused those with a result (``choice``), it is "parsing". Otherwise the
+    graph is asked for the bare triples of the first MAX_DIAGNOSED_QUERIES queries without a result:
+    if it has those of one of them, the fault is in the rest of the template ("construction"), else
+    in the chosen vertices and relations ("linking").
     """
     if choice is not None:
         shown = "; ".join(filled.name for filled in queries.kept[:MAX_DIAGNOSED_QUERIES])

@@ -174,7 +174,7 @@ class Attempt(Record):
         return tuple(filter(None, map(str, decisions)))
 
     def __str__(self) -> str:
-        """Return whether there is a query, else the phase to go back to, and what changed."""
+        """Return "a query", or the phase to go back to, or "nothing", followed by what changed."""
         result = "nothing"
         if self.query:
             result = "a query"

@@ -47,12 +47,12 @@ def choose_entities(
 def choose_relations(
     triplet: Triplet, relations: Sequence[Any], most: int, embeddings: Embeddings
 ) -> ReplyData:
-    """Return the numbers of the relations whose names are most like a triplet's, the best first.
+    """Return the numbers of the relations whose names are most like a triplet's, at most ``most``, best first.
 
-    ``most`` is how many are returned at most. Each of ``relations`` has a "number" and a "triple".
-    If a name occurs in both directions, it is the last one with the direction of the triplet; the
-    direction is turned if one of the two names leads to an agent and the other does not. They are
-    in "numbers", beside "reason"; the list may be empty.
+    Each of ``relations`` has a "number" and a "triple". If a name occurs in both directions, it is
+    the last one with the direction of the triplet; the direction is turned if one of the two names
+    leads to an agent ("director") and the other does not ("directed"). The reply has "numbers",
+    which may be empty, and "reason".
     """
     subject, relation, _ = triplet
     names = dict.fromkeys(candidate["triple"][1] for candidate in relations)
@@ -74,13 +74,11 @@ def choose_relations(
 
 
 def write_template(question: str, triplets: Sequence[Triplet], kg: Graph | None) -> ReplyData:
-    """Return a SPARQL template of all triplets, with names in angle brackets.
+    """Return a SPARQL template of all triplets, with names in angle brackets, in the key "sparql".
 
-    It is an ASK query for a yes-or-no question. Otherwise it selects the target of the question; if
-    there are several triplets, the entities in them are excluded from the answers. It is in
-    "sparql", beside "reason".
-
-    Raises ModelError if the grammar cannot read the question.
+    It is an ASK for a yes-or-no question. Otherwise it selects the target of the question; if there
+    are several triplets, the entities in them are excluded from the answers. Raises ModelError if
+    the grammar cannot read the question.
     """
     reading = parse_question(question, kg)
     head = "ASK"
@@ -151,7 +149,7 @@ def choose_first_query(queries: str) -> ReplyData:
 def write_query(
     question: str, triplets: Sequence[Triplet], uris: Mapping[str, Sequence[str]], kg: Graph | None
 ) -> ReplyData:
-    """Return the template of all triplets with the first URI of each name and each triplet.
+    """Return the template of ``write_template`` with each name replaced by its first URI, in the key "sparql".
 
     ``uris`` has the URIs of each mention and each triplet, by its text. Raises IndexError if one
     has none, and ModelError if the grammar cannot read the question.

@@ -31,7 +31,7 @@ def list_mentions(triplets: Triplets) -> tuple[str, ...]:
 
 
 def find_template_problems(template: str, triplets: Triplets, *_: object) -> Iterator[str]:
-    """Yield what is wrong with a template in which the triplets are to be filled.
+    """Yield a problem for each rule that a strict template breaks; nothing if it is valid.
 
     It must have every triplet, be a SELECT of one variable or one count, or an ASK, and meet what
     ``find_slot_problems`` asks of it. Missing triplets come first, in their order.
@@ -49,8 +49,8 @@ def find_slot_problems(template: str, triplets: Triplets) -> Iterator[str]:
     """Yield what in a template cannot be filled with vertices and relations, or cannot be run.
 
     Every IRI in it must be a slot for an end of the triplets, or for a relation between its ends,
-    and it must not make IRIs of texts: so a model cannot invent one. It must have no triple that is
-    not a triplet, and pass the gate.
+    and it must not make IRIs of texts: so a model cannot invent one; the first other IRI is named.
+    It must have no triple that is not a triplet, and pass the gate. It is not executed.
     """
     filled = _fill_with_slots(template, triplets)
     slots = {*_mention_slots(triplets), *_relation_slots(triplets)}
@@ -78,9 +78,9 @@ def _fill_with_slots(template: str, triplets: Triplets) -> str:
 
 
 def _has_several_columns(sparql: str) -> bool:
-    """Return whether a query that can be read is a SELECT of more or less than one column.
+    """Return whether a query is a SELECT of another number of columns than one.
 
-    False for an ASK, and for a query that cannot be read.
+    False for an ASK, and for a query that cannot be parsed.
     """
     try:
         query = analyze_query(sparql)
@@ -90,10 +90,10 @@ def _has_several_columns(sparql: str) -> bool:
 
 
 def _find_pattern_problems(sparql: str, slots: set[str]) -> Iterator[str]:
-    """Yield what is wrong with a template as a query.
+    """Yield what is wrong with a filled template as a query; nothing if it is valid.
 
     ``sparql`` is the template with its slots filled with the IRIs ``slots``. It must pass the gate.
-    Its triple patterns have no other IRIs or literals, and no variable as predicate.
+    Its triple patterns must have no other IRIs or literals, and no variable as predicate.
     """
     try:
         query = analyze_query(sparql)
@@ -131,7 +131,7 @@ def fill_template(
     relation_slot = _make_slot_pattern([triplet.relation for triplet in triplets])
 
     def fill_triple(match: re.Match[str]) -> str:
-        """Return a triple of the template with its terms; unchanged if it is no triplet."""
+        """Return a matched triple with its terms in the wanted order; unchanged if it is none of the triplets."""
         subject = _read_end(match[1], mentions)
         object_ = _read_end(match[3], mentions)
         triplet = _find_triplet(subject, match[2][1:-1], object_, triplets)
@@ -147,6 +147,7 @@ def fill_template(
         return f"{first} {predicate} {last}"
 
     def fill_mention(match: re.Match[str]) -> str:
+        """Return the term of the mention that a matched slot means; the slot unchanged if it means none."""
         return term_of.get(_read_end(match[0], mentions), match[0])
 
     end = rf"(\?\w+|{end_slot})"
@@ -156,10 +157,10 @@ def fill_template(
 
 
 def _find_triplet(subject: str, relation: str, object_: str, triplets: Triplets) -> Triplet | None:
-    """Return the triplet that a triple of a template is, or None if it is none of them.
+    """Return the triplet that a triple of a template stands for, or None if it is none of them.
 
-    Both ends must be those of the triplet. One in the order of the triple goes before one in the
-    other order.
+    Its ends must be those of the triplet, and its relation must match as in ``_match_name``. A
+    triplet with the ends in the same order goes before one with the ends swapped.
     """
     for ends in ((subject, object_), (object_, subject)):
         between = [triplet for triplet in triplets if triplet.ends == ends]
@@ -185,8 +186,8 @@ def _read_end(text: str, mentions: Sequence[str]) -> str:
 
 
 def _match_name(text: str, names: Sequence[str]) -> str | None:
-    """Return the name that the text of a slot means, None if there is none.
+    """Return the name that the text of a slot means: the equal one, else the only one equal but for letter case.
 
-    White space does not count; see ``find_label``.
+    None if there is no such name. White space does not count.
     """
     return find_label(" ".join(text.split()), set(names))

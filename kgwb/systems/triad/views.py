@@ -34,7 +34,7 @@ from kgwb.systems.triad.records import Choice, Filled, Queries, Relation
 def render_filled_templates(queries: Queries, context: RenderContext) -> Html:
     """Render a template with its slots highlighted, and its queries as two tables.
 
-    The first has the queries with a result; the table of those without one is collapsed below their
+    The first has the queries with a result. The table of those without one is collapsed below their
     number, and left out if there are none.
     """
     template = lay_out(queries.template)
@@ -51,10 +51,10 @@ def render_filled_templates(queries: Queries, context: RenderContext) -> Html:
 
 
 def _render_query_table(queries: Queries, filled: Sequence[Filled]) -> Html:
-    """Render a row for each query: its options, the number of its values, and the first values.
+    """Render a table with a row for each query: its options, the number of its values, and the first values.
 
-    At most MAX_ROWS rows are rendered. Returns nothing if there are no queries. The headings are
-    the mentions and triplets that the options are for.
+    At most MAX_ROWS rows are rendered. The headings are the mentions and triplets that the options
+    are for.
     """
     rows = []
     for number, query in enumerate(filled[:MAX_ROWS], 1):
@@ -75,8 +75,9 @@ Option = Candidate | Relation | Filled
 def render_choice(choice: Choice, context: RenderContext) -> Html:
     """Render all options of a choice, those that were taken marked, and the reason.
 
-    The options are those that the step was given. Where these are not known, only what was taken
-    is shown. At most MAX_ROWS options are shown, with the number of the others.
+    The options are those that the step was given; where these are not known, only what was taken is
+    shown. At most MAX_ROWS options are shown, with the number of all. Without any options, the
+    choice is shown as text.
     """
     options: list[Option] = list(_options_of(context))
     for option in choice.chosen:
@@ -114,7 +115,7 @@ def _options_of(context: RenderContext) -> Sequence[Option]:
 def _option_cells(
     option: Option, context: RenderContext
 ) -> tuple[Sequence[object], Sequence[object]]:
-    """Return the headings of a kind of options, and the cells of one of them."""
+    """Return the headings for options of this kind, and the cells of this option, for a table's row."""
     if isinstance(option, Candidate):
         headings: Sequence[object] = ("vertex", "score")
         vertex = render_candidate(option, context)

@@ -21,6 +21,7 @@ from kgwb.errors import GraphError, SettingError
 from kgwb.kg import SAMPLE_NAMES, Graph
 from kgwb.systems.ragonite.database import Database
 from kgwb.systems.ragonite.records import Column
+from kgwb.systems.ragonite.settings import RagoniteSettings
 from kgwb.terms import term_from_data
 
 HARBOUR = engines.metaqa().parent.parent / "harbour"
@@ -40,12 +41,12 @@ def columns_by_name(database: Database) -> Mapping[str, Column]:
     return columns
 
 
-def find_misplaced_triples(kg: Graph) -> list[Any]:
+def find_misplaced_triples(kg: Graph, profile: str = "fast") -> list[Any]:
     """The triples that are in no passage, not in their row, or stored but not in the graph.
 
     The list of triples that are in no table must be right, too.
     """
-    database = induce(kg)
+    database = induce(kg, **RagoniteSettings.of_profile(profile).to_data())
     [path] = cache_dir().glob("ragonite-*.sqlite")
     file = sqlite3.connect(path)
     graph_triples = read_all_triples(kg, database.schema.triples)
@@ -102,12 +103,13 @@ def is_in_its_row(
     return bool({expected, low} & values)
 
 
+@pytest.mark.parametrize("profile", ["fast", "paper"])
 @pytest.mark.parametrize("name", [*SAMPLE_NAMES, pytest.param("harbour", marks=pytest.mark.long)])
-def test_every_triple_is_in_a_passage_and_in_a_row_or_on_the_list(name: str) -> None:
+def test_every_triple_is_in_a_passage_and_in_a_row_or_on_the_list(name: str, profile: str) -> None:
     if name == "harbour" and not HARBOUR.exists():
         pytest.skip("harbour is not here")
     kg = kgwb.open_kg(HARBOUR if name == "harbour" else name)
-    assert find_misplaced_triples(kg) == []
+    assert find_misplaced_triples(kg, profile) == []
 
 
 # What breaks the reference code
@@ -125,8 +127,9 @@ MESS = """
 """
 
 
-def test_every_messy_triple_has_its_place() -> None:
-    assert find_misplaced_triples(films(PREFIXES + MESS)) == []
+@pytest.mark.parametrize("profile", ["fast", "paper"])
+def test_every_messy_triple_has_its_place(profile: str) -> None:
+    assert find_misplaced_triples(films(PREFIXES + MESS), profile) == []
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from engines import Engine
+from page import record_html
 from ragonite import (
     ARRIVAL,
     DIRECTED,
@@ -27,11 +29,13 @@ from small import answer_of, films, iri, keys
 import kgwb
 from kgwb.cli import main
 from kgwb.errors import GraphError, InvalidReplyError, OverrideError
-from kgwb.flow import NOT_IN_GRAPH
+from kgwb.flow import NOT_IN_GRAPH, Dialogue, Turn
 from kgwb.kg import sample_path
 from kgwb.llm import Scripted
 from kgwb.records import to_data
-from kgwb.systems.ragonite.records import Source
+from kgwb.show.answer_state import GIVEN, judge_answer
+from kgwb.systems.ragonite.earlier_turns import list_earlier_turns
+from kgwb.systems.ragonite.records import CitedAnswer, Source
 
 
 def test_rows_become_terms_with_the_triples_that_the_query_read() -> None:
@@ -137,6 +141,51 @@ def test_an_answer_without_values_has_the_reason_of_the_model() -> None:
     assert answer_of(run).reason == f"{NOT_IN_GRAPH}: {nothing['reason']}"
 
 
+def test_that_nothing_fits_is_an_answer_with_its_evidence() -> None:
+    text = "None of them is by David Lynch [1]."
+    none = {**cited(("none", 1), text=text), "reason": "the directors of all films are known"}
+    run, _ = answered(answer=none)
+    answer = answer_of(run)
+    assert (answer.values, answer.text, answer.reason) == ((), text, "")
+    assert (iri("dune"), iri("director"), iri("denis")) in answer.support
+    assert judge_answer(QUESTION, answer).name == GIVEN
+    shown = record_html(answer, of_system="ragonite")
+    assert "Denis Villeneuve" in shown
+    assert "no answer" not in shown
+    kg = films(
+        "@prefix : <http://e/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> ."
+        ' :none a :Film ; rdfs:label "None" . :g a :Film .'
+    )
+    query = sql("SELECT id, name FROM film")
+    run, _ = answered(query, passages(), FINISH, answer=cited(("none", 1)), kg=kg)
+    assert answer_of(run).labels == ("None",)
+
+
+def test_a_passage_that_two_sentences_find_is_one_source() -> None:
+    run, _ = answered(passages("Dune"), passages("Dune by Villeneuve"), sql())
+    sources = run.output("tool_selector")
+    found = [(source.title, source.text) for source in sources if source.tool == "passages"]
+    assert len(found) == len(set(found)) > 5
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("So [1]. And so [3]", [1, 3]),
+        ("So [1, 3].", [1, 3]),
+        ("So [2-4][1].", [2, 3, 4, 1]),
+        ("In [4-2] and [1-999]", [4, 2, 1, 999]),
+        ("No number [a], [] or 7", []),
+    ],
+)
+def test_a_source_that_the_text_cites_is_shown_as_cited(text: str, numbers: list[int]) -> None:
+    source = Source("passages", "t", "x")
+    answer = CitedAnswer(text, "list", (), (source,) * 5)
+    assert answer.cited_numbers == set(numbers)
+    drawn = record_html(answer, of_system="ragonite")
+    assert drawn.count("not cited") == 5 - len(set(numbers) & set(range(1, 6)))
+
+
 @pytest.mark.parametrize(
     ("wrong", "problem"),
     [
@@ -144,6 +193,7 @@ def test_an_answer_without_values_has_the_reason_of_the_model() -> None:
         (cited(("arrival", 1), text="So [77]."), "there is no source 77"),
         (cited(("yes", 1), kind="boolean"), "true or false"),
         ({**cited(), "values": [{"value": "arrival", "sources": []}]}, "has no source"),
+        ({**cited(), "values": [{"value": "arrival", "sources": [True]}]}, "this is no number"),
     ],
 )
 def test_the_model_is_shown_what_is_wrong_with_its_citations(wrong: Any, problem: str) -> None:
@@ -192,8 +242,24 @@ def test_a_dialogue_is_shown_to_both_agents() -> None:
     run = bench.ask("And where was he born?")
     for request in model.requests[4:]:
         [turn] = request.variables["earlier"]
-        assert turn == {"question": QUESTION, "answers": ["Arrival", "Dune", "Sicario"]}
+        answers = ["Arrival", "Dune", "Sicario"]
+        assert turn == {"question": QUESTION, "answers": answers, "text": "These."}
     assert run.status == "done"
+
+
+def test_the_newest_turns_have_room_and_what_is_left_out_is_said() -> None:
+    turns = [Turn(f"question {number}", text="word " * 20) for number in range(9)]
+    turns.append(Turn("Which?", tuple(f"answer {number}" for number in range(100)), text="Many."))
+    settings = RAGONITE.settings(dialogue_tokens=400)
+    first, *shown = list_earlier_turns(Dialogue(tuple(turns)), settings)
+    assert 0 < len(json.dumps([first, *shown])) < 400 * 4 + 100
+    assert first == {"left out": f"{10 - len(shown)} earlier turns"}
+    assert [turn["question"] for turn in shown[:-1]] == ["question 8"] * (len(shown) - 1)
+    assert shown[-1]["text"] == "Many."
+    small = RAGONITE.settings(dialogue_tokens=50)
+    [_, latest] = list_earlier_turns(Dialogue(tuple(turns)), small)
+    assert latest["answers"] == [f"answer {number}" for number in range(len(latest["answers"]))]
+    assert latest["left out"] == f"{100 - len(latest['answers'])} answers"
 
 
 def test_an_override_of_a_result_changes_the_answer() -> None:

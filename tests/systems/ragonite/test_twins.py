@@ -264,11 +264,13 @@ def cited_terms(source: Source) -> Iterator[tuple[str, Term]]:
 
 
 def all_passages(database: Database) -> list[Source]:
-    return list(database.search_passages("Dune", Embeddings("lexical"), 1_000))
+    settings = RAGONITE.settings(passages=1_000)
+    return list(database.search_passages("Dune", Embeddings("lexical"), settings))
 
 
-def test_each_term_in_each_passage_can_be_cited() -> None:
-    database = induce(twins())
+@pytest.mark.parametrize("profile", ["fast", "paper"])
+def test_each_term_in_each_passage_can_be_cited(profile: str) -> None:
+    database = induce(twins(), **RAGONITE.settings.of_profile(profile).to_data())
     sources = all_passages(database)
     assert len(sources) > 20
     for source in sources:

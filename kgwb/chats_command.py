@@ -1,0 +1,29 @@
+"""``kgwb chats``: the conversations that a file has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from kgwb.arguments import option, positional
+from kgwb.text import single_line
+
+
+@dataclass(kw_only=True)
+class ChatsCommand:
+    """list the conversations that a file has, or print one"""
+
+    show: str = option("ID", "print the questions and answers of this conversation", "")
+    file: Path = positional("FILE", "the file of --chats FILE")
+
+    def run(self) -> None:
+        """Print a line for each conversation, or the turns of one. Raises InputError."""
+        from kgwb.run.conversations import ConversationFile
+
+        conversations = ConversationFile(self.file)
+        if not self.show:
+            print("\n".join(map(str, conversations.read())) or "no conversation was kept yet")
+            return
+        for number, turn in enumerate(conversations.find(self.show).turns, 1):
+            answers = ", ".join(turn.answers) or "no answer"
+            print(f"{number}  {single_line(turn.question)}\n   {single_line(answers)}")

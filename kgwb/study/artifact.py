@@ -1,0 +1,367 @@
+"""Pack results into an archive that opens anywhere: an RO-Crate (https://www.researchobject.org/ro-crate/).
+
+The archive has the results, the saved runs, the prompts as they were sent, the settings and versions,
+and the graph if it is a file that is not too large. Its metadata has a checksum for every file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import quote
+
+from kgwb import disk
+from kgwb.bench.changes import load_prompt_texts
+from kgwb.bench.figures import LoadedResults
+from kgwb.bench.ladder import LADDER_FILE
+from kgwb.bench.ratings import RATINGS_FILES
+from kgwb.bench.results import CONFIG_FILE, RESULTS_FILE, find_run_file
+from kgwb.errors import InputError
+from kgwb.kg import find_graph_file
+from kgwb.masking import mask_text
+from kgwb.study.error_analysis import CODINGS_FILES, SAMPLE_FILE
+from kgwb.text import pluralize
+from kgwb.version import __version__
+
+METADATA_FILE = "ro-crate-metadata.json"
+RESULTS_FOLDER = "results"
+GRAPHS_FOLDER = "graphs"
+PROMPTS_FOLDER = "prompts"
+MAX_GRAPH_MB = 50
+MAX_UNPACKED_BYTES = 4 * 2**30
+"""An archive that would take more space is not unpacked."""
+COPIED_FILES = (
+    CONFIG_FILE,
+    RESULTS_FILE,
+    LADDER_FILE,
+    RATINGS_FILES,
+    SAMPLE_FILE,
+    CODINGS_FILES,
+)
+"""What is taken of a results folder, beside its runs: names, or patterns of names."""
+CALLS_PATTERN = "*.sqlite"
+"""The store of calls in a results folder."""
+ENCODING_FORMATS = {
+    ".json": "application/json",
+    ".jsonl": "application/jsonl",
+    ".md": "text/markdown",
+    ".nt": "application/n-triples",
+    ".ttl": "text/turtle",
+    ".rdf": "application/rdf+xml",
+}
+
+
+@dataclass(frozen=True)
+class PackedArtifact:
+    """An archive that was written."""
+
+    path: Path
+    file_count: int
+    left_out: tuple[str, ...]
+    """What is not in it, and why, a sentence each."""
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A file of the archive: its place there, and its contents, in a file or as text."""
+
+    name: str
+    source: Path | None = None
+    text: str = ""
+    description: str = ""
+
+    def read(self) -> bytes:
+        """Return the contents. Raises OSError."""
+        return self.text.encode() if self.source is None else self.source.read_bytes()
+
+
+def pack_results(
+    folders: Sequence[Path],
+    path: Path,
+    *,
+    license_iri: str = "",
+    max_graph_mb: int = MAX_GRAPH_MB,
+) -> PackedArtifact:
+    """Write an archive of results folders, which ``unpack_results`` and any RO-Crate tool can open.
+
+    A graph is added once if it is a file of at most ``max_graph_mb`` MB; the store of calls is not,
+    since saved runs have the calls that they need to be replayed. ``license_iri`` is the licence of the
+    results.
+
+    Raises InputError without a folder, for one without results, for two folders of one name, for a
+    text that has what looks like a key or a password, if the package rocrate is missing, and if the
+    archive cannot be written. A file that is there is replaced only if it is an archive.
+    """
+    crate_class = _import_crate()
+    all_results = [LoadedResults.read(folder) for folder in folders]
+    names = _choose_names(all_results)
+    left_out: list[str] = []
+    entries: dict[str, _Entry] = {}
+    for name, results in zip(names, all_results, strict=True):
+        for entry in _entries_of(name, results, left_out):
+            entries[entry.name] = entry
+        graph_entry = _graph_entry(name, results, max_graph_mb, left_out)
+        if graph_entry is not None:
+            entries.setdefault(graph_entry.name, graph_entry)
+    if path.exists() and not zipfile.is_zipfile(path):
+        raise InputError(
+            f"cannot write {path}: the file there is no archive", hint="give another file"
+        )
+    with (
+        disk.os_errors_as_input_error(f"cannot write {path}", "give another file, or make room"),
+        tempfile.TemporaryDirectory() as folder,
+    ):
+        crate = crate_class()
+        crate.name = f"Results of kgwb: {', '.join(names)}"
+        crate.description = _describe(names, all_results, left_out)
+        crate.license = license_iri or "All rights reserved"
+        for entry in entries.values():
+            _add_to_crate(crate, entry, Path(folder))
+        _add_software(crate)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = Path(folder) / "artifact.zip"
+        crate.write_zip(unfinished)
+        shutil.copyfile(unfinished, path)
+    return PackedArtifact(path, len(entries), tuple(left_out))
+
+
+def unpack_results(archive: Path, folder: Path) -> list[Path]:
+    """Unpack an archive of ``pack_results`` into a new folder; return its results folders.
+
+    A folder that holds an unpacked copy of the same archive is used as it is. Every file is compared
+    with its checksum.
+
+    Raises InputError if the file is no such archive, if it is damaged or too large, if a path in it
+    leads out of the folder, and if the folder holds something else.
+    """
+    with disk.os_errors_as_input_error(f"cannot read {archive}", "give another file"):
+        try:
+            with zipfile.ZipFile(archive) as opened:
+                checksums = _read_checksums(opened, archive)
+                if folder.exists():
+                    _check_same(folder, opened, archive)
+                else:
+                    _extract(opened, checksums, archive, folder)
+        except zipfile.BadZipFile as exc:
+            raise InputError(
+                f"{archive} is not an archive of kgwb pack: {exc}", hint="give another file"
+            ) from exc
+    return sorted(path.parent for path in (folder / RESULTS_FOLDER).glob(f"*/{CONFIG_FILE}"))
+
+
+# Packing
+
+
+def _import_crate() -> Any:
+    """Return the class ROCrate. Raises InputError, with the command, if rocrate is not installed."""
+    try:
+        from rocrate.rocrate import ROCrate
+    except ImportError as exc:
+        raise InputError(
+            "packing needs the package rocrate", hint="install it: pip install 'kgwb[artifact]'"
+        ) from exc
+    return ROCrate
+
+
+def _choose_names(all_results: Sequence[LoadedResults]) -> list[str]:
+    """Return the folders' names in the archive. Raises InputError if two are equal, or without any."""
+    if not all_results:
+        raise InputError(
+            "no folder of results is named", hint="name a folder that kgwb bench --out has written"
+        )
+    names = [results.folder.resolve().name for results in all_results]
+    if len(set(names)) < len(names):
+        raise InputError(
+            f"two folders have one name: {', '.join(sorted(names))}", hint="rename one of them"
+        )
+    return names
+
+
+def _entries_of(name: str, results: LoadedResults, left_out: list[str]) -> Iterator[_Entry]:
+    """Yield the files of one results folder, its saved runs, and its prompts as they were sent."""
+    target = f"{RESULTS_FOLDER}/{name}"
+    for pattern in COPIED_FILES:
+        for source in sorted(results.folder.glob(pattern)):
+            yield _Entry(f"{target}/{source.name}", source)
+    missing = 0
+    for row in results.rows.values():
+        run_file = find_run_file(results.folder, row)
+        if run_file is None:
+            missing += 1
+            continue
+        place = run_file.relative_to(results.folder.resolve()).as_posix()
+        yield _Entry(f"{target}/{place}", run_file, description=f"The run of: {row['question']}")
+    if missing:
+        left_out.append(
+            f"{name}: the runs of {pluralize(missing, 'question')}, which were not saved "
+            "(kgwb bench --save-runs)"
+        )
+    measured = results.config.get("prompts") or {}
+    texts = load_prompt_texts(results, measured)
+    for prompt_name, text in texts.items():
+        yield _Entry(f"{target}/{PROMPTS_FOLDER}/{prompt_name}.md", text=text)
+    unsent = len(measured) - len(texts)
+    if unsent:
+        left_out.append(f"{name}: {pluralize(unsent, 'prompt')} that no saved run used")
+    if any(results.folder.glob(CALLS_PATTERN)):
+        left_out.append(
+            f"{name}: the store of calls; saved runs are replayed from their own record"
+        )
+
+
+def _graph_entry(
+    name: str, results: LoadedResults, max_graph_mb: int, left_out: list[str]
+) -> _Entry | None:
+    """Return the file of the measured graph; None, with the reason in ``left_out``, without one."""
+    source = str(results.config.get("source"))
+    file = find_graph_file(source)
+    if file is None:
+        left_out.append(f"{name}: the graph {mask_text(source)}, which is not a file")
+        return None
+    size_mb = file.stat().st_size / 1e6
+    if size_mb > max_graph_mb:
+        left_out.append(
+            f"{name}: the graph {file.name}, {size_mb:.0f} MB (--max-graph-mb {max_graph_mb})"
+        )
+        return None
+    return _Entry(f"{GRAPHS_FOLDER}/{file.name}", file, description="The graph that was asked")
+
+
+def _describe(
+    names: Sequence[str], all_results: Sequence[LoadedResults], left_out: Sequence[str]
+) -> str:
+    """Return what the archive has: a headline for each folder, how to open it, what is left out."""
+    lines = []
+    for name, results in zip(names, all_results, strict=True):
+        lines.append(f"{name}: {results.headline}.")
+    lines.append(f"Open it with: kgwb report ARCHIVE (kgwb {__version__}).")
+    for sentence in left_out:
+        lines.append(f"Left out: {sentence}.")
+    return " ".join(lines)
+
+
+def _add_to_crate(crate: Any, entry: _Entry, folder: Path) -> None:
+    """Add a file to the crate, with its size, its checksum and its format."""
+    data = entry.read()
+    _refuse_secrets(entry, data)
+    copy = folder / "files" / entry.name
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    copy.write_bytes(data)
+    properties = {
+        "name": entry.name,
+        "contentSize": str(len(data)),
+        "sha256": hashlib.sha256(data).hexdigest(),
+    }
+    encoding = ENCODING_FORMATS.get(PurePosixPath(entry.name).suffix)
+    if encoding:
+        properties["encodingFormat"] = encoding
+    if entry.description:
+        properties["description"] = entry.description
+    crate.add_file(copy, quote(entry.name), properties=properties)
+
+
+def _add_software(crate: Any) -> None:
+    """Name kgwb with its version as the program that made the results."""
+    from rocrate.model import ContextEntity
+
+    software = ContextEntity(
+        crate,
+        "#kgwb",
+        properties={
+            "@type": "CreativeWork",  # a SoftwareApplication must have a URL
+            "name": "kgwb",
+            "version": __version__,
+        },
+    )
+    crate.add(software)
+    crate.root_dataset["instrument"] = software
+
+
+def _refuse_secrets(entry: _Entry, data: bytes) -> None:
+    """Raise InputError if a text has what looks like a key or a password. Graphs are not looked at.
+
+    kgwb writes none into results and runs, so it is in a note, a question or a prompt of a person.
+    """
+    if entry.name.startswith(f"{GRAPHS_FOLDER}/"):
+        return
+    for number, line in enumerate(data.decode(errors="replace").splitlines(), start=1):
+        if mask_text(line) != line:
+            raise InputError(
+                f"{entry.source or entry.name}, line {number}, has what looks like a key or a password",
+                hint="remove it, and pack again",
+            )
+
+
+# Unpacking
+
+
+def _read_checksums(opened: zipfile.ZipFile, archive: Path) -> Mapping[str, str]:
+    """Return the SHA-256 of each file by its path, as the metadata names it.
+
+    Raises InputError if the metadata is missing or is not that of an RO-Crate.
+    """
+    try:
+        metadata = json.loads(opened.read(METADATA_FILE))
+        entities = metadata["@graph"]
+        return {entity["name"]: entity["sha256"] for entity in entities if "sha256" in entity}
+    except (KeyError, TypeError, ValueError, RecursionError) as exc:
+        raise InputError(
+            f"{archive} is not an archive of kgwb pack: it has no {METADATA_FILE} that can be read",
+            hint="give an archive that kgwb pack has written",
+        ) from exc
+
+
+def _extract(
+    opened: zipfile.ZipFile, checksums: Mapping[str, str], archive: Path, folder: Path
+) -> None:
+    """Extract all files into a new folder, which is there only if every one of them is as it was packed."""
+    size = sum(info.file_size for info in opened.infolist())
+    if size > MAX_UNPACKED_BYTES:
+        raise InputError(
+            f"{archive} would take {size / 1e9:.1f} GB", hint="unpack it with another program"
+        )
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as unfinished:
+        target = Path(unfinished) / "unpacked"
+        for name, checksum in checksums.items():
+            place = (target / name).resolve()
+            if not place.is_relative_to(target.resolve()):
+                raise InputError(
+                    f"{archive} has a file that would be written elsewhere: {name}",
+                    hint="do not use this archive",
+                )
+            data = _read_member(opened, name, archive)
+            if hashlib.sha256(data).hexdigest() != checksum:
+                raise InputError(
+                    f"{archive} is damaged: {name} is not as it was packed",
+                    hint="get the archive again",
+                )
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(data)
+        (target / METADATA_FILE).write_bytes(opened.read(METADATA_FILE))
+        shutil.move(target, folder)
+
+
+def _read_member(opened: zipfile.ZipFile, name: str, archive: Path) -> bytes:
+    """Return the contents of a file of the archive. Raises InputError if it is missing."""
+    for member in (name, quote(name)):
+        if member in opened.namelist():
+            return opened.read(member)
+    raise InputError(f"{archive} lacks {name}", hint="get the archive again")
+
+
+def _check_same(folder: Path, opened: zipfile.ZipFile, archive: Path) -> None:
+    """Raise InputError unless the folder holds the unpacked copy of this archive."""
+    metadata = folder / METADATA_FILE
+    if not metadata.is_file() or metadata.read_bytes() != opened.read(METADATA_FILE):
+        raise InputError(
+            f"cannot unpack {archive}: {folder} holds something else",
+            hint="move that folder, or unpack the archive elsewhere",
+        )

@@ -1,0 +1,193 @@
+"""The widget of an error analysis: lost questions one after the other, each given a category."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from kgwb.bench.report import Report
+from kgwb.bench.report_parts import name_values, render_answers, render_values
+from kgwb.errors import InputError
+from kgwb.kg import Graph
+from kgwb.llm.base import ChatModel
+from kgwb.show import html as h
+from kgwb.show.html import Html
+from kgwb.study.error_analysis import (
+    DEFAULT_SAMPLE_SIZE,
+    add_coding,
+    draw_sample,
+    read_codings,
+    read_sample,
+)
+from kgwb.text import single_line
+from kgwb.ui.debugger import Debugger, debug_question
+from kgwb.ui.live import Event, Live, Part, argument_of, form_of, render_page, text_input
+
+
+class ErrorCoding(Live):
+    """The widget in which a person gives the lost questions of a sample categories.
+
+    It shows one question at a time, with its gold and its run in the debugger, and keeps each category
+    at once. It never reads what other people say, so that two people code without seeing each other's
+    categories.
+    """
+
+    def __init__(
+        self,
+        folder: str | Path,
+        coder: str,
+        *,
+        kg: Graph | str | None = None,
+        model: ChatModel | str | None = None,
+        sample: int = DEFAULT_SAMPLE_SIZE,
+        seed: int = 0,
+    ) -> None:
+        """Open the error analysis of a results folder for one person.
+
+        If no sample was drawn yet, one of ``sample`` questions is drawn with ``seed``; otherwise these
+        have no effect. For categories of one's own, call ``draw_sample`` first. ``coder`` names the
+        person's file. ``kg`` and ``model`` are those of the debugger, by default the measured ones.
+
+        Raises InputError for a coder without a name, if the folder holds no results or no lost
+        questions, and for a damaged file.
+        """
+        if not coder.strip():
+            raise InputError("a coder needs a name", hint="give one, such as a person's initials")
+        self.coder = coder
+        self.report = Report(folder)
+        self.results = self.report.results[0]
+        known_sample = read_sample(self.results)
+        self.sample = known_sample or draw_sample(self.results, sample, seed=seed)
+        self.codings = read_codings(self.results, self.sample, coder)
+        """What this person said, by question id."""
+        self._kg = kg
+        self._model = model
+        self.selected_id = self._find_uncoded() or self.sample.ids[0]
+        """The id of the question that is shown."""
+        self.debugger: Debugger | None = None
+        """Of the question that is shown; None if its run was not saved."""
+        super().__init__()
+        self._open_debugger()
+
+    def children(self) -> Mapping[str, Part]:
+        """Return the debugger of the question that is shown, if its run was saved."""
+        if self.debugger is None:
+            return {}
+        return {"debugger": self.debugger}
+
+    def _find_uncoded(self) -> str:
+        """Return the first question of the sample without a category; "" if all have one."""
+        for id_ in self.sample.ids:
+            if id_ not in self.codings:
+                return id_
+        return ""
+
+    def _open_debugger(self) -> None:
+        """Open the question that is shown at the step to blame; without a saved run, nothing is."""
+        if self.debugger is not None:
+            self.debugger.close()
+        try:
+            self.debugger = debug_question(
+                self.report, self.selected_id, kg=self._kg, model=self._model
+            )
+        except InputError:
+            self.debugger = None
+            return
+        self.debugger.parent = self
+
+    # The page
+
+    def view(self) -> Html:
+        """Render how far the person is, the question with its gold, the form, and the debugger."""
+        return self._render(is_interactive=True)
+
+    def render_static(self) -> Html:
+        return self._render(is_interactive=False)
+
+    def _render(self, *, is_interactive: bool) -> Html:
+        id_ = self.selected_id
+        row = self.results.rows[id_]
+        names = name_values([row])
+        coding = self.codings.get(id_)
+        debugger = Html()
+        if is_interactive and self.debugger is not None:
+            debugger = self.render_child("debugger")
+        return render_page(
+            "error_coding.html",
+            coder=single_line(self.coder),
+            coded_count=len(self.codings),
+            sample_size=len(self.sample.ids),
+            results_name=self.results.name,
+            is_interactive=is_interactive,
+            marks=self._render_marks(is_interactive=is_interactive),
+            question=self.results.question_titles[id_],
+            answers=render_answers(row, names),
+            gold=render_values(row, "gold", names),
+            blamed_agent=self.results.losses_by_id.get(id_, {}).get("agent") or "",
+            category=coding.category if coding else "",
+            categories=self.sample.categories,
+            # A new name for each question, so that the page does not keep what was typed for another.
+            form_id=f"coding-{self.sample.ids.index(id_)}",
+            note_input=text_input("note", "a note", coding.note if coding else ""),
+            has_run=self.debugger is not None,
+            debugger=debugger,
+        )
+
+    def _render_marks(self, *, is_interactive: bool) -> Html:
+        """Render the number of each question of the sample; a tick marks the coded ones."""
+        marks = []
+        for number, id_ in enumerate(self.sample.ids, start=1):
+            is_coded = id_ in self.codings
+            label = f"{number} ✓" if is_coded else str(number)
+            if not is_interactive:
+                marks.append(h.span("soft", label))
+                continue
+            state = "coded" if is_coded else "not coded"
+            mark = h.button(
+                label,
+                "go",
+                class_="ghost",
+                arg=id_,
+                title=f"{self.results.question_titles[id_]} ({state})",
+                aria_current="true" if id_ == self.selected_id else None,
+            )
+            marks.append(mark)
+        return h.div("row tight marks", *marks)
+
+    # Events
+
+    def do_go(self, event: Event) -> None:
+        """Show the question of the sample whose id is the event's ``arg``."""
+        id_ = argument_of(event)
+        if id_ in self.sample.ids:
+            self._show(id_)
+
+    def do_code(self, event: Event) -> str:
+        """Keep the category and the note of the form, and show the next question without a category.
+
+        Returns a message if all have one. Raises InputError if no category was chosen.
+        """
+        form = form_of(event)
+        category = form.get("category", "")
+        if not category:
+            raise InputError("no category was chosen", hint="choose one of the list")
+        coding = add_coding(
+            self.results, self.sample, self.coder, self.selected_id, category, form.get("note", "")
+        )
+        self.codings[coding.id] = coding
+        next_id = self._find_uncoded()
+        if not next_id:
+            return f"All are coded. The tables: kgwb errors {self.results.folder}"
+        self._show(next_id)
+        return ""
+
+    def _show(self, id_: str) -> None:
+        self.selected_id = id_
+        self._open_debugger()
+
+    def __repr__(self) -> str:
+        """Return how many questions of the sample the person has coded."""
+        return (
+            f"ErrorCoding({self.results.name}: {self.coder} has coded {len(self.codings)} "
+            f"of {len(self.sample.ids)})"
+        )

@@ -1,0 +1,173 @@
+"""An archive of results: packed, opened in another place, replayed there, and valid as an RO-Crate."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import subprocess
+import zipfile
+from pathlib import Path
+
+import pytest
+from engines import ROOT, leave_out
+
+import kgwb
+from kgwb.bench import Report
+from kgwb.cli import main
+from kgwb.errors import InputError
+from kgwb.study import artifact
+from kgwb.study.artifact import METADATA_FILE, pack_results, unpack_results
+
+Capture = pytest.CaptureFixture[str]
+VALIDATOR = ROOT / ".venv-crate"
+CONTEXT = "https://w3id.org/ro/crate/1.3/context"
+FILL_CACHE = """
+import sys
+from pathlib import Path
+from requests import Request
+from requests_cache import CachedResponse, CachedSession
+session = CachedSession(sys.argv[1])
+response = CachedResponse(url=sys.argv[2], status_code=200, headers={"Content-Type": "application/ld+json"})
+response._content = Path(sys.argv[3]).read_bytes()
+request = session.prepare_request(Request("GET", sys.argv[2]))
+session.cache.save_response(response, session.cache.create_key(request))
+"""
+"""Puts the JSON-LD context of RO-Crate, which the package rocrate has, where the validator keeps what it fetched."""
+
+
+@pytest.fixture
+def measured(here: Path) -> Path:
+    questions = str(ROOT / "sample_kgs" / "films.questions.jsonl")
+    command = ["bench", "--kg", "films", "--questions", questions, "--limit", "5", "--out", "r"]
+    assert main([*command, "--save-runs"]) == 0
+    return here / "r"
+
+
+def test_an_archive_is_opened_elsewhere_and_its_runs_are_replayed(
+    measured: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    assert main(["pack", "r", "--to", "a.zip"]) == 0
+    assert "left out: r: the store of calls" in capsys.readouterr().out
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    shutil.move("a.zip", elsewhere)
+    shutil.rmtree(measured)
+    monkeypatch.chdir(elsewhere)
+    assert main(["report", "a.zip"]) == 0
+    assert "5 questions: 5 right" in capsys.readouterr().out
+    results = elsewhere / "a" / "results" / "r"
+    assert (results / "report.html").is_file()
+    measured_run = Report(results).measured_run("films-001")
+    assert measured_run.run.answer
+    graph = kgwb.open_kg(elsewhere / "a" / "graphs" / "films.ttl")
+    assert graph.identity == json.loads((results / "config.json").read_text())["kg"]
+    assert (results / "prompts" / "chatty_kg" / "qir.md").is_file()
+    assert main(["report", "a.zip"]) == 0  # it is unpacked already
+
+
+def test_the_metadata_has_a_checksum_for_every_file(measured: Path) -> None:
+    packed = pack_results([measured], Path("a.zip"), license_iri="https://example.org/licence")
+    with zipfile.ZipFile("a.zip") as archive:
+        metadata = json.loads(archive.read(METADATA_FILE))
+        entities = {entity["@id"]: entity for entity in metadata["@graph"]}
+        names = set(archive.namelist()) - {METADATA_FILE}
+        for name in names:
+            assert entities[name]["sha256"] == hashlib.sha256(archive.read(name)).hexdigest()
+    assert packed.file_count == len(names)
+    assert entities["./"]["license"] in (
+        "https://example.org/licence",
+        {"@id": "https://example.org/licence"},
+    )
+    assert (
+        "films" in entities["./"]["description"] or "5 questions" in entities["./"]["description"]
+    )
+
+
+def test_a_graph_that_is_too_large_and_runs_that_were_not_saved_are_left_out_and_said(
+    measured: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.rmtree(measured / "runs")
+    packed = pack_results([measured], Path("a.zip"), max_graph_mb=0)
+    said = " ".join(packed.left_out)
+    assert "5 questions" in said and "films.ttl" in said
+    with zipfile.ZipFile("a.zip") as archive:
+        assert not [
+            name for name in archive.namelist() if name.startswith(("graphs/", "results/r/runs"))
+        ]
+
+
+def test_a_key_never_leaves(measured: Path) -> None:
+    (measured / "ratings.ann.jsonl").write_text(
+        '{"note": "sk-abcdefghijklmnopqrstuvwxyz0123456789"}\n'
+    )
+    with pytest.raises(InputError, match="line 1"):
+        pack_results([measured], Path("a.zip"))
+    assert not Path("a.zip").exists()
+
+
+def test_what_cannot_be_packed_is_refused(measured: Path) -> None:
+    Path("notes.txt").write_text("mine")
+    for folders, path in (
+        ([], "a.zip"),
+        ([measured, measured], "a.zip"),
+        ([measured], "notes.txt"),
+    ):
+        with pytest.raises(InputError):
+            pack_results(folders, Path(path))
+    assert Path("notes.txt").read_text() == "mine"
+
+
+def rewrite(source: Path, target: Path, changes: dict[str, bytes]) -> None:
+    """Copy an archive with other contents of some files, or further files."""
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
+        for name in {*old.namelist(), *changes}:
+            new.writestr(name, changes[name] if name in changes else old.read(name))
+
+
+def test_a_damaged_or_hostile_archive_is_refused_and_nothing_is_written(
+    measured: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pack_results([measured], Path("a.zip"))
+    rewrite(Path("a.zip"), Path("damaged.zip"), {"results/r/results.jsonl": b"{}\n"})
+    data = b"here"
+    entity = {"@id": "x", "name": "../../out.txt", "sha256": hashlib.sha256(data).hexdigest()}
+    metadata = json.dumps({"@graph": [entity]}).encode()
+    rewrite(Path("a.zip"), Path("hostile.zip"), {METADATA_FILE: metadata, "../../out.txt": data})
+    rewrite(Path("a.zip"), Path("nothing.zip"), {METADATA_FILE: b"[]"})
+    Path("text.zip").write_text("no archive")
+    for name in ("damaged", "hostile", "nothing", "text"):
+        with pytest.raises(InputError):
+            unpack_results(Path(f"{name}.zip"), Path("out"))
+        assert not Path("out").exists()
+    monkeypatch.setattr(artifact, "MAX_UNPACKED_BYTES", 10)
+    with pytest.raises(InputError, match="GB"):
+        unpack_results(Path("a.zip"), Path("out"))
+    Path("full").mkdir()
+    with pytest.raises(InputError, match="something else"):
+        unpack_results(Path("a.zip"), Path("full"))
+
+
+@pytest.mark.long
+def test_an_archive_is_a_valid_ro_crate(measured: Path) -> None:
+    if not (VALIDATOR / ".ready").exists():
+        leave_out(
+            "no roc-validator: install it with `make crate-validator`, once, in half a minute"
+        )
+    import rocrate
+
+    context = Path(rocrate.__file__).parent / "data" / "ro-crate.jsonld"
+    pack_results([measured], Path("a.zip"))
+    python = str(VALIDATOR / "bin" / "python")
+    subprocess.run([python, "-c", FILL_CACHE, "cache", CONTEXT, str(context)], check=True)
+    command = [python, str(VALIDATOR / "bin" / "rocrate-validator"), "--disable-color", "validate"]
+    command += [
+        "--no-paging",
+        "--offline",
+        "--cache-path",
+        "cache",
+        "--requirement-severity",
+        "required",
+    ]
+    ended = subprocess.run([*command, "a.zip"], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stdout + ended.stderr

@@ -1,0 +1,187 @@
+"""Error analysis: a seeded sample, the categories of several people, and how far they agree."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+from sklearn.metrics import cohen_kappa_score  # installed with sentence-transformers
+
+from kgwb.bench.agreement import compute_kappa
+from kgwb.bench.figures import LoadedResults
+from kgwb.bench.formats import save_questions
+from kgwb.bench.questions import BenchQuestion
+from kgwb.cli import main
+from kgwb.errors import InputError
+from kgwb.study.error_analysis import (
+    WRONG_GOLD,
+    ErrorAnalysis,
+    add_coding,
+    draw_sample,
+    find_wrong_gold,
+    name_codings_file,
+    read_codings,
+)
+
+RESULTS = Path("r")
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def measured(here: Path) -> LoadedResults:
+    """Ten questions with gold that no system gives, and two that are right.
+
+    The ladder blames ``qir`` for six of the lost ones, and ``linking`` for two.
+    """
+    film = "https://kgwb.example/films/"
+    questions = []
+    for number in range(12):
+        right = f"{film}Denis_Villeneuve"
+        gold = right if number >= 10 else f"{film}Nobody{number}"
+        questions.append(
+            BenchQuestion(id=f"{number}", question="Who directed Arrival?", answers=(gold,))
+        )
+    save_questions(questions, "q.jsonl")
+    assert main(["bench", "--kg", "films", "--questions", "q.jsonl", "--out", "r"]) == 0
+    losses = []
+    for number in range(8):
+        agent = "qir" if number < 6 else "entity_linking"
+        loss = {"id": f"{number}", "f1": 0.0, "error": None, "agent": agent, "why": ""}
+        losses.append(json.dumps({**loss, "stage": None}) + "\n")
+    (RESULTS / "ladder.jsonl").write_text("".join(losses))
+    return LoadedResults.read(RESULTS)
+
+
+def test_kappa_is_that_of_scikit_learn_and_its_interval_holds_it() -> None:
+    generator = random.Random(3)
+    for _ in range(20):
+        first = generator.choices("abc", weights=(6, 3, 1), k=20)
+        second = [one if generator.random() < 0.7 else generator.choice("abc") for one in first]
+        agreement = compute_kappa(list(zip(first, second, strict=True)))
+        assert agreement is not None
+        assert agreement.kappa == pytest.approx(cohen_kappa_score(first, second))
+        assert agreement.low <= agreement.kappa <= agreement.high
+        assert agreement.count == 20
+    assert compute_kappa([]) is None
+    assert compute_kappa([("a", "a"), ("a", "a")]) is None
+
+
+def test_a_sample_has_the_shares_of_the_agents_and_the_same_seed_draws_it_again(
+    measured: LoadedResults,
+) -> None:
+    sample = draw_sample(measured, 5, seed=7)
+    blamed = [measured.losses_by_id.get(id_, {}).get("agent") for id_ in sample.ids]
+    assert (blamed.count("qir"), blamed.count("entity_linking"), blamed.count(None)) == (3, 1, 1)
+    assert sample.lost_count == 10
+    with pytest.raises(InputError, match="has been drawn"):
+        draw_sample(measured, 5, seed=8)
+    (RESULTS / "errors.json").unlink()
+    assert draw_sample(measured, 5, seed=7) == sample
+    (RESULTS / "errors.json").unlink()
+    assert draw_sample(measured, 5, seed=8).ids != sample.ids
+    (RESULTS / "errors.json").unlink()
+    assert len(draw_sample(measured, 99).ids) == 10
+
+
+def test_a_sample_that_makes_no_sense_is_refused_and_nothing_is_written(
+    measured: LoadedResults,
+) -> None:
+    right = measured.with_rows([measured.rows["10"]])
+    for results, options in (
+        (right, {}),
+        (measured, {"size": 0}),
+        (measured, {"stratified_by": "moon"}),
+        (measured, {"categories": ["a", "a"]}),
+        (measured, {"categories": [" "]}),
+    ):
+        with pytest.raises(InputError):
+            draw_sample(results, **options)
+    assert not (RESULTS / "errors.json").exists()
+
+
+def test_two_people_code_and_the_tables_say_what_and_how_far_they_agree(
+    measured: LoadedResults, capsys: Capture
+) -> None:
+    sample = draw_sample(measured, 10, categories=["wording", "linking"])
+    assert sample.categories == ("wording", "linking", WRONG_GOLD)
+    for place, id_ in enumerate(sample.ids):
+        add_coding(measured, sample, "ann", id_, "wording" if place < 5 else WRONG_GOLD)
+        add_coding(measured, sample, "b/ob", id_, "wording" if place < 4 else WRONG_GOLD, "odd")
+    analysis = ErrorAnalysis.read(measured)
+    categories = analysis.make_category_table()
+    assert list(categories.headers) == ["category", "ann", "b/ob", "example"]
+    assert [row[0] for row in categories.rows] == ["wording", WRONG_GOLD]
+    assert str(categories.rows[0][1]).startswith("5 of 10")
+    [agreement] = analysis.make_agreement_table().rows
+    # Observed 0.9; by chance 0.5 * 0.4 + 0.5 * 0.6 = 0.5: (0.9 - 0.5) / (1 - 0.5) = 0.8.
+    assert agreement[:2] == ("ann, b/ob", "9 of 10")
+    assert str(agreement[2]).startswith("0.80 [")
+    [disagreement] = analysis.make_disagreement_table().rows
+    assert disagreement[1:] == ("wording", f"{WRONG_GOLD}: odd")
+    assert find_wrong_gold(analysis.codings) == set(sample.ids[5:])
+    everything, without = analysis.make_gold_table().rows
+    assert (everything[1], without[1]) == (12, 7)
+    assert main(["errors", "r"]) == 0
+    assert "0.80 [" in capsys.readouterr().out
+    assert main(["report", "r", "--to", "latex", "--table", "errors"]) == 0
+    table = capsys.readouterr().out
+    assert "0.80 [" in table and "wording & 5 of 10" in table
+
+
+def test_a_coding_counts_while_its_answer_and_gold_stay_and_the_last_one_of_a_question(
+    measured: LoadedResults,
+) -> None:
+    sample = draw_sample(measured, 10)
+    id_ = sample.ids[0]
+    add_coding(measured, sample, "ann", id_, WRONG_GOLD)
+    add_coding(measured, sample, "ann", id_, "qir")
+    assert read_codings(measured, sample, "ann")[id_].category == "qir"
+    row = {**measured.rows[id_], "answers": []}
+    changed = measured.with_rows([*measured.rows.values(), row])
+    assert read_codings(changed, sample, "ann") == {}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "{",
+        '{"id": "1"}',
+        '{"id": "1", "category": "unknown", "question": "", "answers": [], "gold": []}',
+    ],
+)
+def test_a_line_that_is_no_coding_is_named_and_nothing_is_lost(
+    measured: LoadedResults, line: str
+) -> None:
+    sample = draw_sample(measured, 10)
+    add_coding(measured, sample, "ann", sample.ids[0], "qir")
+    path = name_codings_file(RESULTS, "ann")
+    path.write_text(path.read_text() + line)  # without a line end, as an editor leaves it
+    with pytest.raises(InputError, match="line 2"):
+        read_codings(measured, sample, "ann")
+    assert line in path.read_text()
+
+
+def test_bad_input_of_a_coder_is_refused(measured: LoadedResults) -> None:
+    sample = draw_sample(measured, 10)
+    for coder, id_, category in (
+        (" ", sample.ids[0], "qir"),
+        ("ann", "11", "qir"),
+        ("ann", sample.ids[0], "moon"),
+    ):
+        with pytest.raises(InputError):
+            add_coding(measured, sample, coder, id_, category)
+    with pytest.raises(InputError, match="error analysis"):
+        (RESULTS / "errors.json").unlink()
+        ErrorAnalysis.read(measured)
+
+
+def test_the_command_draws_a_sample_with_categories_of_ones_own(
+    measured: LoadedResults, capsys: Capture
+) -> None:
+    assert main(["errors", "r"]) == 2
+    assert main(["errors", "r", "--category", "wording"]) == 2
+    command = ["errors", "r", "--sample", "4", "--by", "kind", "--category", "wording"]
+    assert main(command) == 0
+    assert "4 of 10 lost questions, by kind, seed 0" in capsys.readouterr().out
