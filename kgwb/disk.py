@@ -170,6 +170,22 @@ def write_atomically(path: Path, chunks: Iterable[str], errors: str = "strict") 
         file.writelines(chunks)
 
 
+def to_json_line(data: object) -> str:
+    """Return data as a line of a JSON Lines file."""
+    return json.dumps(data, ensure_ascii=False) + "\n"
+
+
+def write_json_lines(path: Path, entries: Iterable[object]) -> None:
+    """Write a JSON Lines file, or replace it when the new one is complete. Raises OSError."""
+    lines = map(to_json_line, entries)
+    write_atomically(path, lines, JSON_ENCODING_ERRORS)
+
+
+def append_json_line(path: Path, entry: object) -> None:
+    """Add a line at the end of a JSON Lines file. Raises OSError; the file is then as before."""
+    append_text(path, to_json_line(entry), JSON_ENCODING_ERRORS)
+
+
 @contextmanager
 def draft_of(path: Path) -> Iterator[Path]:
     """Yield a path to write a file under, which then takes the place of ``path``.

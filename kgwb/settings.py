@@ -9,7 +9,7 @@ has a subclass in its folder.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields
 from types import NoneType
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args, get_type_hints
@@ -23,6 +23,9 @@ from kgwb.errors import SettingError
 Count = Annotated[int, Field(ge=1, le=1_000_000)]
 """A whole number, such as a number of attempts."""
 Fraction = Annotated[float, Field(ge=0, le=1)]
+Temperature = Annotated[float, Field(ge=0, le=100)]
+Seed = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+TimeoutSeconds = Annotated[float, Field(ge=0.001, le=1_000_000)]
 Profile = Literal["fast", "reference", "paper"]
 NUMBER_PATTERN = re.compile(r"[-+]?(\d[\d.e+-]*|inf|nan)")
 STRICT_CONFIG = ConfigDict(strict=True, allow_inf_nan=False)
@@ -88,15 +91,15 @@ class Settings:
       replies vary (Chatty-KG, section 6).
     - "ask_afresh": the same request is sent again (Chatty-KG, reference code).
     """
-    retry_temperature: Annotated[float, Field(ge=0, le=100)] = 0.5
+    retry_temperature: Temperature = 0.5
     """The temperature where the same is asked again to get another reply."""
     exhausted_attempts: Literal["error", "abstain"] = "error"
     """What an agent does if no reply is valid within theta attempts: fail, or go on without a
     result, so that the question is not answered (Chatty-KG, Algorithms 1 to 3)."""
-    temperature: Annotated[float, Field(ge=0, le=100)] = 0.0
-    seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] = 7
+    temperature: Temperature = 0.0
+    seed: Seed = 7
     max_output_tokens: Count = 2048
-    model_timeout_s: Annotated[float, Field(ge=0.001, le=1_000_000)] = 60.0
+    model_timeout_s: TimeoutSeconds = 60.0
     max_question_words: Count = 1_000
     workers: Count = 4
     """How many entities of a question are linked at the same time if graph or model is remote."""
@@ -104,7 +107,8 @@ class Settings:
     @classmethod
     def setting_names(cls) -> tuple[str, ...]:
         """Return the names of all settings of this system."""
-        return tuple(field.name for field in fields(cls))
+        names = [field.name for field in fields(cls)]
+        return tuple(names)
 
     @classmethod
     def select_known(cls, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -122,7 +126,9 @@ class Settings:
 
         "fast" changes none. "reference" is left out for a system that has no such profile.
         """
-        changes: dict[str, Mapping[str, Any]] = {"fast": {}, "paper": cls.PAPER}
+        changes: dict[str, Mapping[str, Any]] = {}
+        changes["fast"] = {}
+        changes["paper"] = cls.PAPER
         if cls.REFERENCE is not None:
             changes["reference"] = cls.REFERENCE
         return changes
@@ -136,27 +142,40 @@ class Settings:
         for an unknown setting, for a value that the setting cannot have, and for a profile that the
         system does not have.
         """
-        profiles = cls.profile_changes()
-        if profile not in profiles:
-            reason = f"no profile named {profile!r}"
-            if profile in get_args(Profile):
-                reason = f"this system has no profile {profile!r}: its code is not published"
-            choices = ", ".join(profiles)
-            raise SettingError(reason, hint=f"choose one of {choices}")
-        unknown = sorted(set(changes) - set(cls.setting_names()))
-        if unknown:
-            names = ", ".join(unknown)
-            known = ", ".join(cls.setting_names())
-            raise SettingError(f"no setting named {names}", hint=f"the settings are {known}")
-        values: dict[str, Any] = {"profile": profile, **profiles[profile]}
+        values = cls._profile_values(profile)
+        cls._check_names(changes)
         try:
+            new_values = changes
             if parse_strings:
-                values.update(cls._parse_texts(changes))
-            else:
-                values.update(changes)
+                new_values = cls._parse_texts(changes)
+            values.update(new_values)
             return cls(**values)
         except ValidationError as exc:
             raise _setting_error(exc, changes, are_strings=parse_strings) from exc
+
+    @classmethod
+    def _profile_values(cls, profile: str) -> dict[str, Any]:
+        """Return the settings that a profile changes, and its name. Raises SettingError for an unknown one."""
+        profiles = cls.profile_changes()
+        if profile in profiles:
+            values = dict(profiles[profile])
+            values["profile"] = profile
+            return values
+        reason = f"no profile named {profile!r}"
+        if profile in get_args(Profile):
+            reason = f"this system has no profile {profile!r}: its code is not published"
+        choices = ", ".join(profiles)
+        raise SettingError(reason, hint=f"choose one of {choices}")
+
+    @classmethod
+    def _check_names(cls, names: Iterable[str]) -> None:
+        """Raise SettingError for names that are no settings of this system."""
+        setting_names = cls.setting_names()
+        unknown = sorted(set(names).difference(setting_names))
+        if unknown:
+            listed = ", ".join(unknown)
+            known = ", ".join(setting_names)
+            raise SettingError(f"no setting named {listed}", hint=f"the settings are {known}")
 
     @classmethod
     def _parse_texts(cls, texts: Mapping[str, str]) -> dict[str, Any]:
@@ -164,10 +183,12 @@ class Settings:
 
         "None" is None where the setting can be that. Raises ValidationError for an impossible one.
         """
+        types = get_type_hints(cls)
         values: dict[str, Any] = {}
         others = {}
         for name, text in texts.items():
-            if text == "None" and NoneType in get_args(get_type_hints(cls)[name]):
+            may_be_none = NoneType in get_args(types[name])
+            if text == "None" and may_be_none:
                 values[name] = None
             else:
                 others[name] = text
@@ -204,10 +225,11 @@ class Settings:
 
     def changes_from_profile(self) -> dict[str, Any]:
         """Return the settings that differ from those of their profile, by name, as JSON data."""
-        defaults = self.of_profile(self.profile).to_data()
+        defaults = self.of_profile(self.profile)
+        default_values = defaults.to_data()
         changes = {}
         for name, value in self.to_data().items():
-            if value != defaults[name]:
+            if value != default_values[name]:
                 changes[name] = value
         return changes
 
@@ -216,9 +238,9 @@ class Settings:
 
         All other settings keep their values, also when the profile is changed. Raises SettingError.
         """
-        values = self.to_data() | changes
-        profile = values["profile"]
-        return self.of_profile(profile, **values)
+        values = self.to_data()
+        values.update(changes)
+        return self.of_profile(values["profile"], **values)
 
     def to_data(self) -> dict[str, Any]:
         """Return the settings as JSON data, by name."""

@@ -41,12 +41,12 @@ def term_to_data(term: URIRef | Literal | BNode) -> dict[str, str]:
     It has "type" ("uri", "bnode" or "literal") and "value", and of a literal "xml:lang" or else
     "datatype", if it has one.
     """
-    if isinstance(term, URIRef):
-        return {"type": "uri", "value": str(term)}
-    if isinstance(term, BNode):
-        return {"type": "bnode", "value": str(term)}
     data = {"type": "literal", "value": str(term)}
-    if term.language:
+    if isinstance(term, URIRef):
+        data["type"] = "uri"
+    elif isinstance(term, BNode):
+        data["type"] = "bnode"
+    elif term.language:
         data["xml:lang"] = term.language
     elif term.datatype:
         data["datatype"] = str(term.datatype)
@@ -84,16 +84,23 @@ def make_literal(lexical_form: str, datatype: str = "", language: str = "") -> L
     for an invalid datatype or language tag.
     """
     datatype_iri = None
-    if datatype and not language and datatype != _STRING_DATATYPE:
+    has_datatype = datatype and datatype != str(XSD.string)
+    if has_datatype and not language:
         datatype_iri = _iri_from_data(datatype)
     if datatype_iri in _PARSED_DATATYPES:
         # rdflib parses these when they are made, and 1 MB of text takes 200 MB of memory.
         # So the literal is made as plain text, and gets its datatype afterwards.
+        state = {"language": None, "datatype": datatype_iri}
         literal = Literal(lexical_form)
-        literal.__setstate__((None, {"language": None, "datatype": datatype_iri}))
+        literal.__setstate__((None, state))
         return literal
     language_tag = str(language or "") or None
-    return Literal(lexical_form, lang=language_tag, datatype=datatype_iri, normalize=False)
+    return Literal(
+        lexical_form,
+        lang=language_tag,
+        datatype=datatype_iri,
+        normalize=False,
+    )
 
 
 def _iri_from_data(data: object) -> URIRef:
@@ -125,7 +132,9 @@ def split_iri(iri: str) -> tuple[str, str]:
     slash = iri.rfind("/")
     number_sign = iri.rfind("#")
     end = max(slash, number_sign) + 1
-    return iri[:end], iri[end:]
+    namespace = iri[:end]
+    local = iri[end:]
+    return namespace, local
 
 
 def local_part(iri: str) -> str:
@@ -141,14 +150,17 @@ def name_from_iri(iri: str) -> str:
     letter of the part is a capital, or all letters of the word are. The IRI is returned if it has
     no such part.
     """
-    *_, tail = re.split(r"[/#:]", iri.rstrip("/#:"))
+    without_end = iri.rstrip("/#:")
+    tail = re.split(r"[/#:]", without_end)[-1]
     separated = CAMEL_CASE_BOUNDARY.sub(" ", unquote(tail))
     words = re.sub("[_-]", " ", separated).split()
-    if tail[:1].islower():
-        for position, word in enumerate(words):
-            if not word.isupper():
-                words[position] = word.lower()
-    return " ".join(words) or iri
+    is_lower = tail[:1].islower()
+    shown_words = []
+    for word in words:
+        if is_lower and not word.isupper():
+            word = word.lower()  # noqa: PLW2901
+        shown_words.append(word)
+    return " ".join(shown_words) or iri
 
 
 def choose_prefix(namespace: str, taken: Collection[str] = ()) -> str:
@@ -198,5 +210,6 @@ def describe_term(term: Term) -> str:
 
 def format_triple(triple: Triple, names: DisplayNames) -> str:
     """Return a triple by its names: "Arrival — director → Denis Villeneuve"."""
-    subject, predicate, object_ = (format_term(term, names) for term in triple)
+    names_of_terms = [format_term(term, names) for term in triple]
+    subject, predicate, object_ = names_of_terms
     return f"{subject} — {predicate} → {object_}"

@@ -45,7 +45,9 @@ def and_more(number: int) -> str:
 
 def first_items(items: Sequence[Any], limit: int, to_text: Callable[[Any], str] = str) -> list[str]:
     """Return at most ``limit`` items as texts; if there are more, also the text "and 4 more"."""
-    texts = [to_text(item) for item in items[:limit]]
+    texts = []
+    for item in items[:limit]:
+        texts.append(to_text(item))
     omitted_count = len(items) - limit
     if omitted_count > 0:
         texts.append(and_more(omitted_count))
@@ -54,7 +56,8 @@ def first_items(items: Sequence[Any], limit: int, to_text: Callable[[Any], str] 
 
 def list_first(items: Iterable[Any], limit: int = 5) -> str:
     """Return at most ``limit`` items in one line, and how many more: "a, b, and 4 more"."""
-    shown = first_items(list(items), limit)
+    known_items = list(items)
+    shown = first_items(known_items, limit)
     return ", ".join(shown)
 
 
@@ -86,9 +89,11 @@ def shorten(text: str, limit: int = MAX_LABEL_CHARS) -> str:
 
     For example "Once upon… (1,000,000 letters)".
     """
-    if len(text) <= limit:
+    length = len(text)
+    if length <= limit:
         return text
-    return f"{text[:limit]}… ({len(text):,} letters)"
+    beginning = text[:limit]
+    return f"{beginning}… ({length:,} letters)"
 
 
 def shorten_at_word(text: str, limit: int = MAX_LABEL_CHARS) -> str:
@@ -119,9 +124,11 @@ def tell_apart(
     form_numbers = dict.fromkeys(items, 0)
     last_number = len(forms) - 1
     while True:
-        texts = {item: forms[number](item) for item, number in form_numbers.items()}
+        texts = {}
         items_by_look: dict[str, list[H]] = defaultdict(list)
-        for item, text in texts.items():
+        for item, number in form_numbers.items():
+            text = forms[number](item)
+            texts[item] = text
             look = look_of(text)
             if fold_case:
                 look = look.casefold()
@@ -129,8 +136,9 @@ def tell_apart(
 
         unclear: list[H] = []
         for alike in items_by_look.values():
-            if len(alike) > 1:
-                unclear += [item for item in alike if form_numbers[item] < last_number]
+            if len(alike) == 1:
+                continue
+            unclear += [item for item in alike if form_numbers[item] < last_number]
         if not unclear:
             return texts
         for item in unclear:
@@ -153,10 +161,13 @@ def shortest_distinct_names(paths: Sequence[Path]) -> list[str]:
     "p" is enough for "a/p" beside "a/q"; beside "c/p" it is "a/p". A path that is there twice has
     the same name twice.
     """
-    depth = max((len(path.parts) for path in paths), default=0)
+    depth = 0
+    for path in paths:
+        depth = max(depth, len(path.parts))
     forms = []
     for count in range(1, depth + 1):
-        forms.append(partial(_last_parts, count=count))
+        form = partial(_last_parts, count=count)
+        forms.append(form)
     names = tell_apart(paths, forms)
     return [names[path] for path in paths]
 
@@ -166,7 +177,8 @@ def _last_parts(path: Path, count: int) -> str:
     parts = path.parts
     if count >= len(parts):
         return str(path)
-    return str(Path(*parts[-count:]))
+    last_parts = Path(*parts[-count:])
+    return str(last_parts)
 
 
 def display_name(name: str) -> str:

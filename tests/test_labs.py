@@ -57,7 +57,16 @@ def test_every_task_has_a_cell_in_its_notebook_and_a_solution() -> None:
     assert set(SOLUTIONS) == set(asked)
 
 
-@pytest.mark.parametrize("language", list_languages())
+def in_all_languages() -> list[Any]:
+    """The languages as parameters; a lab is run whole in each, and in others than English it is long."""
+    parameters = []
+    for language in list_languages():
+        marks = () if language == "en" else pytest.mark.long
+        parameters.append(pytest.param(language, marks=marks))
+    return parameters
+
+
+@pytest.mark.parametrize("language", in_all_languages())
 @pytest.mark.parametrize("number", NUMBERS)
 @pytest.mark.usefixtures("here")
 def test_a_lab_run_with_its_solutions_passes_every_check(

@@ -113,15 +113,19 @@ def _labels_of(run: Run | None, terms: Sequence[Term]) -> dict[Term, str]:
     Display names are asked of the run's graph; without a run or if that fails, which is noted on
     the step, they are local parts.
     """
-    labels: dict[Any, str] = {term: str(term) for term in terms}
-    iris = [term for term in terms if isinstance(term, URIRef)]
-    names: Mapping[URIRef, str] = {iri: short_name(iri) for iri in iris}
-    if run is not None:
-        try:
-            names = run.kg.names(iris)
-        except KgwbError as error:
-            run.note(f"the values have no display names: {error.message}")
-    labels.update(names)
+    labels: dict[Any, str] = {}
+    iris = []
+    for term in terms:
+        labels[term] = str(term)
+        if isinstance(term, URIRef):
+            labels[term] = short_name(term)
+            iris.append(term)
+    if run is None:
+        return labels
+    try:
+        labels.update(run.kg.names(iris))
+    except KgwbError as error:
+        run.note(f"the values have no display names: {error.message}")
     return labels
 
 
@@ -167,9 +171,14 @@ def _holds_any(result: Any, terms: Sequence[Term]) -> bool:
     Of a SELECT a cell must have the term's text; of an ASK the truth value must be a term.
     """
     if not isinstance(result, ResultSet):
-        return any(isinstance(term, Literal) and term.toPython() is result for term in terms)
-    wanted = {str(term) for term in terms}
-    return any(str(cell) in wanted for row in result.rows for cell in row if cell is not None)
+        truths = [term.toPython() for term in terms if isinstance(term, Literal)]
+        return any(truth is result for truth in truths)
+    wanted = set(map(str, terms))
+    for row in result.rows:
+        known_cells = [str(cell) for cell in row if cell is not None]
+        if not wanted.isdisjoint(known_cells):
+            return True
+    return False
 
 
 def _why_unsupported(results: Mapping[str, ResultSet | bool]) -> str:

@@ -138,7 +138,8 @@ class RecordedChatModel(BaseChatModel):
             return _reply_of(generate(convert_to_messages(edited)))
 
         provider = described.get("ls_provider", self._llm_type)
-        name = f"{provider}:{described.get('ls_model_name', type(self.inner).__name__)}"
+        model_name = described.get("ls_model_name", type(self.inner).__name__)
+        name = f"{provider}:{model_name}"
         recorded = json_options({**identity, **options})
         call = ask_client(run, name, shown, recorded, send)
         return _result_of(call.result)

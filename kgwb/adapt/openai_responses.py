@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 from kgwb.adapt.chat_messages import fields_of_text, text_of_fields
@@ -105,7 +106,7 @@ def _recorded_whole(
         rest = list(sent_messages)
         if has_instructions and rest and rest[0].role == "system":
             sent["instructions"] = rest.pop(0).content
-        items = [item for message in rest for item in _items_of_message(message)]
+        items = list(chain.from_iterable(map(_items_of_message, rest)))
         if items:
             sent["input"] = items
         if isinstance(given_input, str) and len(items) == 1 and items[0].get("role") == "user":
@@ -209,21 +210,31 @@ def _reply_of(response: Any) -> ChatReply:
     data = response.model_dump(mode="json", exclude_none=True)
     output = data.get("output", [])
     text = _text_of_output(output)
-    fields: JsonObject = {"output": output} if text is None else {"content": text}
+    fields: JsonObject = {"content": text}
     if "error" in data:
         fields = {"output": output, "error": data["error"]}
-    finish_reason = "stop" if data.get("status", "completed") == "completed" else data["status"]
-    reason = data.get("incomplete_details", {}).get("reason")
-    if reason:
-        finish_reason = "length" if reason == CUT_OFF else reason
+    elif text is None:
+        fields = {"output": output}
     usage = data.get("usage", {})
     return ChatReply(
         text_of_fields(fields),
         model=str(data.get("model", "")),
         prompt_tokens=parse_token_count(usage.get("input_tokens")),
         completion_tokens=parse_token_count(usage.get("output_tokens")),
-        finish_reason=str(finish_reason),
+        finish_reason=_finish_reason_of(data),
     )
+
+
+def _finish_reason_of(data: JsonObject) -> str:
+    """Return why a response ended, in the words of chat completions where they have one."""
+    details = data.get("incomplete_details", {})
+    reason = details.get("reason")
+    if reason == CUT_OFF:
+        return "length"
+    if reason:
+        return str(reason)
+    status = data.get("status", "completed")
+    return "stop" if status == "completed" else str(status)
 
 
 def _response_of(call: Call) -> Any:

@@ -165,7 +165,8 @@ def _digest_of(triples: Iterable[Any]) -> str:
     total = 0
     for triple in triples:
         parts = ["_:" if isinstance(term, BNode) else term.n3() for term in triple]
-        digest = hashlib.sha256(" ".join(parts).encode("utf-8", "surrogatepass")).digest()
+        text = " ".join(parts).encode("utf-8", "surrogatepass")
+        digest = hashlib.sha256(text).digest()
         total += int.from_bytes(digest, "big")
     return f"rdflib:{total % 2**256:064x}"
 
@@ -185,9 +186,9 @@ def _named_bindings(bindings: Mapping[Any, Any]) -> Bindings:
 
 def _values_of(bindings: Bindings) -> str:
     """Return a VALUES clause that binds the variables as ``initBindings`` does."""
-    variables = " ".join(f"?{name}" for name in bindings)
-    terms = " ".join(n3(term) for term in bindings.values())
-    return f"\nVALUES ({variables}) {{ ({terms}) }}"
+    variables = [f"?{name}" for name in bindings]
+    terms = map(n3, bindings.values())
+    return f"\nVALUES ({' '.join(variables)}) {{ ({' '.join(terms)}) }}"
 
 
 def _recorded_form(result: Result) -> Any:
@@ -202,8 +203,10 @@ def _recorded_form(result: Result) -> Any:
     variables = list(result.vars or ())
     rows: list[Any] = []
     for binding in result.bindings:
-        rows.append(tuple(binding.get(variable) for variable in variables))
-    return ResultSet(tuple(map(str, variables)), tuple(rows))
+        row = map(binding.get, variables)
+        rows.append(tuple(row))
+    names = tuple(map(str, variables))
+    return ResultSet(names, tuple(rows))
 
 
 def _result_of(form: str, recorded: Any) -> Result:

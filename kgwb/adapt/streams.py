@@ -21,9 +21,14 @@ def chunks_of(completion: Any, has_usage: bool) -> Iterator[Any]:
     choices = data.pop("choices", [])
     data["object"] = "chat.completion.chunk"
     for choice in choices:
-        said: JsonObject = {**choice, "delta": _delta_of(choice["message"]), "finish_reason": None}
-        del said["message"]
-        ended = {"index": choice["index"], "delta": {}, "finish_reason": choice["finish_reason"]}
+        said: JsonObject = dict(choice)
+        said["delta"] = _delta_of(said.pop("message"))
+        said["finish_reason"] = None
+        ended = {
+            "index": choice["index"],
+            "delta": {},
+            "finish_reason": choice["finish_reason"],
+        }
         for part in (said, ended):
             yield ChatCompletionChunk.construct(**data, choices=[part])
     if has_usage:
@@ -63,18 +68,25 @@ def _event_data(response: Any) -> Iterator[JsonObject]:
     begun = {**data, "output": [], "status": "in_progress"}
     yield {"type": "response.created", "response": begun}
     for index, item in enumerate(data["output"]):
-        place = {"output_index": index, "item_id": item.get("id", "")}
-        yield {"type": "response.output_item.added", "output_index": index, "item": _begun(item)}
+        event = {"output_index": index}
+        yield {"type": "response.output_item.added", **event, "item": _begun(item)}
+        place = {**event, "item_id": item.get("id", "")}
         if item["type"] == "message":
             for part_index, part in enumerate(item["content"]):
-                yield from _text_events({**place, "content_index": part_index}, part)
+                place_of_part = {**place, "content_index": part_index}
+                yield from _text_events(place_of_part, part)
         if item["type"] == "function_call":
-            name = "response.function_call_arguments"
-            said = item["arguments"]
-            yield {"type": f"{name}.delta", **place, "delta": said}
-            yield {"type": f"{name}.done", **place, "arguments": said, "name": item["name"]}
-        yield {"type": "response.output_item.done", "output_index": index, "item": item}
+            yield from _argument_events(place, item)
+        yield {"type": "response.output_item.done", **event, "item": item}
     yield {"type": f"response.{data['status']}", "response": data}
+
+
+def _argument_events(place: JsonObject, item: JsonObject) -> Iterator[JsonObject]:
+    """Yield the events of the arguments of a function call: they come whole."""
+    name = "response.function_call_arguments"
+    said = item["arguments"]
+    yield {"type": f"{name}.delta", **place, "delta": said}
+    yield {"type": f"{name}.done", **place, "arguments": said, "name": item["name"]}
 
 
 def _begun(item: JsonObject) -> JsonObject:
@@ -88,13 +100,15 @@ def _begun(item: JsonObject) -> JsonObject:
 
 def _text_events(place: JsonObject, part: JsonObject) -> Iterator[JsonObject]:
     """Yield the events of one part of a message: added, its text in one piece, done."""
-    if part["type"] != "output_text":
-        yield {"type": "response.content_part.added", **place, "part": part}
-    else:
-        text = {**place, "logprobs": part.get("logprobs", [])}
-        yield {"type": "response.content_part.added", **place, "part": {**part, "text": ""}}
-        yield {"type": "response.output_text.delta", **text, "delta": part["text"]}
-        yield {"type": "response.output_text.done", **text, "text": part["text"]}
+    begun = part
+    if part["type"] == "output_text":
+        begun = {**part, "text": ""}
+    yield {"type": "response.content_part.added", **place, "part": begun}
+    if part["type"] == "output_text":
+        text = part["text"]
+        about_text = {**place, "logprobs": part.get("logprobs", [])}
+        yield {"type": "response.output_text.delta", **about_text, "delta": text}
+        yield {"type": "response.output_text.done", **about_text, "text": text}
     yield {"type": "response.content_part.done", **place, "part": part}
 
 

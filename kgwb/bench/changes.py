@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from statistics import fmean
+from typing import Any, NamedTuple
 
 from kgwb import systems
 from kgwb.bench.figures import (
     INTERVAL_MEASURES,
-    MEASURE_LABELS,
     LoadedResults,
     distinct_keys,
 )
-from kgwb.bench.metrics import QuestionGroup, compare_results
+from kgwb.bench.ladder import agent_or_reason
+from kgwb.bench.metrics import QuestionGroup, ScoreComparison, compare_results
 from kgwb.bench.report_parts import name_values, render_answers, render_values, render_verdict
 from kgwb.bench.results import (
     BenchRow,
@@ -30,6 +31,7 @@ from kgwb.errors import InputError, KgwbError
 from kgwb.run.agents import agent_of_key
 from kgwb.run.differences import Differences, StepDifference, output_lines
 from kgwb.run.run_file import RunFile
+from kgwb.run.steps import Step
 from kgwb.show import html as h
 from kgwb.show.html import Html, tag
 from kgwb.text import display_name, list_first, pluralize, shorten, single_line
@@ -90,7 +92,7 @@ def find_changes(
         new_row = after.rows.get(id_)
         if new_row is None:
             continue
-        has_gold = row["gold"] is not None and new_row["gold"] is not None
+        has_gold = _have_gold(row, new_row)
         dialogue = row.get("dialogue", "")
         is_other_turn = row.get("remembered") != new_row.get("remembered")
         if not has_gold and not is_other_turn:
@@ -117,21 +119,35 @@ def _compare_question(
     """
     row = before.rows[id_]
     new_row = after.rows[id_]
-    outcome = _outcome_of(row, new_row)
+    varying_agent = agent_of_key(new_row.get("varies", ""))
+    change = QuestionChange(
+        before=row,
+        after=new_row,
+        outcome=_outcome_of(row, new_row),
+        first_difference=None,
+        agent=varying_agent,
+    )
     differences = _compare_runs(before, row, after, new_row)
     if differences is None:
-        agent = agent_of_key(new_row.get("varies", "")) or UNKNOWN_AGENT
-        return QuestionChange(row, new_row, outcome, None, agent)
+        return replace(change, agent=varying_agent or UNKNOWN_AGENT)
     difference = differences.first_difference
+    if difference is None:
+        return change
+    agent = agent_of_key(difference.key)
     earlier_turn = None
-    agent = agent_of_key(difference.key) if difference else ""
-    if changed_turn is not None and difference and not difference.has_same_inputs:
+    if changed_turn is not None and not difference.has_same_inputs:
         earlier_turn = changed_turn.after
+        agent = changed_turn.agent
         own_difference = differences.first_own_difference
-        agent = agent_of_key(own_difference.key) if own_difference else changed_turn.agent
-        difference = own_difference or difference
-    agent = agent_of_key(new_row.get("varies", "")) or agent
-    return QuestionChange(row, new_row, outcome, difference, agent, earlier_turn)
+        if own_difference:
+            agent = agent_of_key(own_difference.key)
+            difference = own_difference
+    return replace(
+        change,
+        first_difference=difference,
+        agent=varying_agent or agent,
+        earlier_turn=earlier_turn,
+    )
 
 
 def find_outcomes(before: LoadedResults, after: LoadedResults) -> dict[str, str]:
@@ -139,9 +155,14 @@ def find_outcomes(before: LoadedResults, after: LoadedResults) -> dict[str, str]
     outcomes = {}
     for id_, row in before.rows.items():
         new_row = after.rows.get(id_)
-        if new_row is not None and row["gold"] is not None and new_row["gold"] is not None:
+        if new_row is not None and _have_gold(row, new_row):
             outcomes[id_] = _outcome_of(row, new_row)
     return outcomes
+
+
+def _have_gold(row: BenchRow, new_row: BenchRow) -> bool:
+    """Return whether a question has gold before and after the change."""
+    return row["gold"] is not None and new_row["gold"] is not None
 
 
 def _outcome_of(row: BenchRow, new_row: BenchRow) -> str:
@@ -169,16 +190,25 @@ def _outcome_of_repeats(new_row: BenchRow) -> str:
     if as often. The first ask on either side does not count, since the question was repeated
     because of it. It is FAILED if one side has no other ask without an error.
     """
-    rates = []
-    for name in ("asks_before", "asks"):
-        valid_asks = [scores for scores in new_row[name][1:] if scores is not None]
-        if not valid_asks:
-            return FAILED
-        rates.append(PassRate.of_asks(valid_asks).chance_of_all(1))
-    before, after = rates
-    if before == after:
+    before = list_repeats(new_row, "asks_before")
+    after = list_repeats(new_row, "asks")
+    if not before or not after:
+        return FAILED
+    chance_before = PassRate.of_asks(before).chance_of_all(1)
+    chance_after = PassRate.of_asks(after).chance_of_all(1)
+    if chance_before == chance_after:
         return UNSTABLE
-    return "fixed" if after > before else "broken"
+    return "fixed" if chance_after > chance_before else "broken"
+
+
+def list_repeats(row: BenchRow, name: str) -> list[Mapping[str, float]]:
+    """Return the scores of a row's "asks" or "asks_before", without the first ask and without errors."""
+    repeats = row.get(name, ())[1:]
+    valid_repeats = []
+    for scores in repeats:
+        if scores is not None:
+            valid_repeats.append(scores)
+    return valid_repeats
 
 
 def _add_rate(answers: Html, row: BenchRow, name: str) -> Html:
@@ -195,23 +225,20 @@ def _add_rate(answers: Html, row: BenchRow, name: str) -> Html:
 def _add_loss(answers: Html, results: LoadedResults, change: QuestionChange) -> Html:
     """Render answers, followed by the agent that lost them by the ladder; without a known one, as they are."""
     loss = results.losses_by_id.get(change.before["id"], {})
-    if not loss.get("agent"):
+    agent = loss.get("agent")
+    if not agent:
         return answers
-    return h.join(answers, h.div("soft", f"lost at {display_name(loss['agent'])}"))
+    lost_at = h.div("soft", f"lost at {display_name(agent)}")
+    return h.join(answers, lost_at)
 
 
-def _with_repeated_scores(row: BenchRow, asks: Sequence[Mapping[str, float] | None]) -> BenchRow:
-    """Return a copy of a row with the mean score of each measure over its repeats, under "repeated".
-
-    The first of ``asks`` does not count: questions are repeated because of it. Without another ask
-    that was scored, the row is returned as it is.
-    """
-    valid_asks = [scores for scores in asks[1:] if scores is not None]
-    if not valid_asks:
+def _with_repeated_scores(row: BenchRow, repeats: Sequence[Mapping[str, float]]) -> BenchRow:
+    """Return a row with the mean scores of its repeats under "repeated"; without any, as it is."""
+    if not repeats:
         return row
     means = {}
-    for measure in valid_asks[0]:
-        means[measure] = sum(scores[measure] for scores in valid_asks) / len(valid_asks)
+    for measure in repeats[0]:
+        means[measure] = fmean(scores[measure] for scores in repeats)
     return {**row, "repeated": means}
 
 
@@ -238,21 +265,60 @@ def load_prompt_texts(results: LoadedResults, names: Collection[str]) -> dict[st
     The first saved run that used a prompt counts. Prompts that none used, and runs that cannot be
     read, are left out.
     """
-    texts: dict[str, Any] = {}
+    texts: dict[str, str] = {}
+    wanted = set(names)
     for row in results.rows.values():
         file = find_run_file(results.folder, row)
         if file is None:
             continue
         with suppress(KgwbError):
             header = next(RunFile(file).entries())
-            texts = {**header.get("prompts", {}), **texts}
-        if texts.keys() >= set(names):
+            prompts: Mapping[str, Any] = header.get("prompts", {})
+            for name in wanted.intersection(prompts):
+                texts.setdefault(name, str(prompts[name]))
+        if texts.keys() >= wanted:
             break
-    return {name: str(texts[name]) for name in names if name in texts}
+    return {name: texts[name] for name in names if name in texts}
 
 
 RenderLink = Callable[[LoadedResults, QuestionChange], object]
 """Returns the link from a question of a results folder to its run, or its text without a link."""
+
+
+class _ComparedMeasure(NamedTuple):
+    """A measure of questions before and after a change, as texts."""
+
+    questions: str
+    """How many questions are compared; of a sample also of how many."""
+    before: str
+    after: str
+    difference: str
+    """The difference with its interval."""
+    chance: str
+    """Whether the difference may be chance."""
+
+
+def _is_compared(change: QuestionChange, sample: QuestionSample | None) -> bool:
+    """Return whether a question counts for the measures.
+
+    One that ended in an error does not. In results of earlier versions, one that varied does not
+    either. Of a sample, only its own questions do.
+    """
+    if sample is not None and change.before["id"] not in sample.ids:
+        return False
+    if change.outcome == UNSTABLE:
+        return bool(change.after.get("asks_before"))
+    return change.outcome != FAILED
+
+
+def _describe_chance(comparison: ScoreComparison) -> str:
+    """Return whether a difference may be chance, with its p-value."""
+    if not comparison.improved_ids and not comparison.worsened_ids:
+        return "no answer differs"
+    p_value = f"(p {comparison.p_value:.3f})"
+    if comparison.p_value > SIGNIFICANCE_LEVEL:
+        return f"may be chance {p_value}"
+    return f"more than chance {p_value}"
 
 
 class ResultsComparison:
@@ -291,15 +357,20 @@ class ResultsComparison:
         Agents are sorted by the number of questions that were fixed or broken, most first, then by
         name. "" stands for questions in which no decision differs.
         """
-        agents: dict[str, Counter[str]] = {}
+        agents: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for change in self.changes:
-            agents.setdefault(change.agent, Counter())[change.outcome] += 1
+            counts = agents[change.agent]
+            counts[change.outcome] += 1
 
         def effect_then_name(agent: str) -> tuple[int, str]:
             counts = agents[agent]
-            return -counts["fixed"] - counts["broken"], agent
+            effect = counts["fixed"] + counts["broken"]
+            return -effect, agent
 
-        return {agent: agents[agent] for agent in sorted(agents, key=effect_then_name)}
+        by_agent = {}
+        for agent in sorted(agents, key=effect_then_name):
+            by_agent[agent] = agents[agent]
+        return by_agent
 
     def summary_lines(self) -> Iterator[str]:
         """Yield lines for a terminal: the outcomes, remarks, F1 before and after, and a line for each agent.
@@ -308,27 +379,32 @@ class ResultsComparison:
         frequent error is named. As far as the ladder is known, a line says how many answers each
         agent lost before and after.
         """
-        yield f"{self.after.name}: {_format_counts(self.counts, self.shown_outcomes)}"
-        if self.failed_questions:
-            yield f"  {self.failed_questions}"
-        if self.repeated_questions:
-            yield f"  {self.repeated_questions}"
-        if self.model_remark:
-            yield f"  {self.model_remark}"
-        try:
-            count, before, after, difference, chance = self._compare_measure("f1")
-            noun = "question" if count == "1" else "questions"
-            yield f"  F1 {before} → {after}: {difference}, {chance}, from {count} {noun}"
-        except InputError as exc:
-            yield f"  F1 is not compared: {exc.message}"
-        for agent, counts in self.by_agent.items():
-            outcomes = [outcome for outcome in OUTCOME_STATES if counts[outcome]]
+        counts = _format_counts(self.counts, self.shown_outcomes)
+        yield f"{self.after.name}: {counts}"
+        for remark in (self.failed_questions, self.repeated_questions, self.model_remark):
+            if remark:
+                yield f"  {remark}"
+        yield f"  {self._describe_f1()}"
+        for agent, counts_of_agent in self.by_agent.items():
             name = display_name(agent) or "no decision differs"
-            yield f"  {name}: {_format_counts(counts, outcomes)}"
+            outcomes = [outcome for outcome in OUTCOME_STATES if counts_of_agent[outcome]]
+            counts = _format_counts(counts_of_agent, outcomes)
+            yield f"  {name}: {counts}"
         if self.earlier_turn_remark:
             yield f"  {self.earlier_turn_remark}"
         for agent, (lost_before, lost_after) in self.losses_by_agent.items():
-            yield f"  lost at {display_name(agent)}: {lost_before} → {lost_after}"
+            name = display_name(agent)
+            yield f"  lost at {name}: {lost_before} → {lost_after}"
+
+    def _describe_f1(self) -> str:
+        """Return F1 before and after with its difference, or the reason that it is not compared."""
+        try:
+            compared = self._compare_measure("f1")
+        except InputError as exc:
+            return f"F1 is not compared: {exc.message}"
+        change = f"F1 {compared.before} → {compared.after}: {compared.difference}"
+        noun = "question" if compared.questions == "1" else "questions"
+        return f"{change}, {compared.chance}, from {compared.questions} {noun}"
 
     @property
     def losses_by_agent(self) -> dict[str, tuple[int, int]]:
@@ -336,42 +412,37 @@ class ResultsComparison:
 
         Where no agent is known, the reason for that takes the place of its name.
         """
-        counts: dict[str, list[int]] = {}
+        before = self._count_losses(self.before)
+        after = self._count_losses(self.after)
+        counts = {}
+        for agent in distinct_keys((before, after)):
+            counts[agent] = (before[agent], after[agent])
+        return counts
+
+    def _count_losses(self, results: LoadedResults) -> Counter[str]:
+        """Count the questions that each agent lost in one of the results."""
+        counts: Counter[str] = Counter()
         for change in self.changes:
-            id_ = change.before["id"]
-            for place, results in enumerate((self.before, self.after)):
-                loss = results.losses_by_id.get(id_)
-                if loss is not None:
-                    agent = loss["agent"] or loss["why"].partition(";")[0]
-                    counts.setdefault(agent, [0, 0])[place] += 1
-        return {agent: (before, after) for agent, (before, after) in counts.items()}
+            loss = results.losses_by_id.get(change.before["id"])
+            if loss is not None:
+                counts[agent_or_reason(loss)] += 1
+        return counts
 
     def render_losses(self) -> Html:
         """Render a table with a row for each agent: how many answers it lost before and after; empty without any."""
         rows = []
-        for agent, (before, after) in self.losses_by_agent.items():
-            rows.append((display_name(agent), before, after))
-        return h.table(("lost at", "before", "after"), rows) if rows else Html()
+        for agent, counts in self.losses_by_agent.items():
+            rows.append((display_name(agent), *counts))
+        return h.table(("lost at", "before", "after"), rows)
 
-    def _compare_measure(self, measure: str) -> tuple[str, str, str, str, str]:
-        """Return five texts: number of questions, measure before, measure after, difference, and its significance.
+    def _compare_measure(self, measure: str) -> _ComparedMeasure:
+        """Compare a measure of all questions before and after.
 
-        The difference has its confidence interval, and the last text says whether it may be chance.
         Of a sample, the measures are estimates for all questions that were measured. Questions that
-        were repeated count with the means of their repeats. Questions that ended in an error are
-        left out; so are, in results of earlier versions, those that varied. Raises InputError if
-        there is nothing to compare, or if questions were chosen so that they say nothing about the
-        others.
+        were repeated count with the means of their repeats. Raises InputError if there is nothing to
+        compare, or if questions were chosen so that they say nothing about the others.
         """
         sample = QuestionSample.of_config(self.after.config)
-        compared_ids = set()
-        for change in self.changes:
-            id_ = change.before["id"]
-            is_sampled = sample is None or id_ in sample.ids
-            has_rates = bool(change.after.get("asks_before"))
-            is_left_out = change.outcome == FAILED or (change.outcome == UNSTABLE and not has_rates)
-            if is_sampled and not is_left_out:
-                compared_ids.add(id_)
         if sample is not None and not sample.ids:
             raise InputError(
                 "these questions were selected by hand or by their results, so what the change does to "
@@ -381,36 +452,32 @@ class ResultsComparison:
         rows = []
         new_rows = []
         for change in self.changes:
-            if change.before["id"] in compared_ids:
-                asks_before = change.after.get("asks_before", ())
-                asks = change.after.get("asks", ()) if asks_before else ()
-                rows.append(_with_repeated_scores(change.before, asks_before))
-                new_rows.append(_with_repeated_scores(change.after, asks))
+            if not _is_compared(change, sample):
+                continue
+            repeats_before = list_repeats(change.after, "asks_before")
+            repeats = list_repeats(change.after, "asks")
+            if not change.after.get("asks_before"):
+                repeats = []
+            rows.append(_with_repeated_scores(change.before, repeats_before))
+            new_rows.append(_with_repeated_scores(change.after, repeats))
         right_weight = sample.right_weight if sample else 1.0
         comparison = compare_results(rows, new_rows, measure, right_weight=right_weight)
         low, high = comparison.confidence_interval
-        if not comparison.improved_ids and not comparison.worsened_ids:
-            chance = "no answer differs"
-        elif comparison.p_value > SIGNIFICANCE_LEVEL:
-            chance = f"may be chance (p {comparison.p_value:.3f})"
-        else:
-            chance = f"more than chance (p {comparison.p_value:.3f})"
-        count = str(comparison.questions)
-        shown_before = f"{comparison.first:.3f}"
-        shown_after = f"{comparison.second:.3f}"
-        has_repeats = any("repeated" in row for row in new_rows)
-        if right_weight != 1:
-            count = f"{count} of {len(self.before.rows)}"
-        elif not has_repeats:
-            shown_before = str(QuestionGroup("", rows).estimate(measure))
-            shown_after = str(QuestionGroup("", new_rows).estimate(measure))
-        return (
-            count,
-            shown_before,
-            shown_after,
-            f"{comparison.difference:+.3f} [{low:+.3f}, {high:+.3f}]",
-            chance,
+        compared = _ComparedMeasure(
+            questions=str(comparison.questions),
+            before=f"{comparison.first:.3f}",
+            after=f"{comparison.second:.3f}",
+            difference=f"{comparison.difference:+.3f} [{low:+.3f}, {high:+.3f}]",
+            chance=_describe_chance(comparison),
         )
+        if right_weight != 1:
+            questions = f"{compared.questions} of {len(self.before.rows)}"
+            return compared._replace(questions=questions)
+        if any("repeated" in row for row in new_rows):
+            return compared
+        estimate_before = QuestionGroup("", rows).estimate(measure)
+        estimate_after = QuestionGroup("", new_rows).estimate(measure)
+        return compared._replace(before=str(estimate_before), after=str(estimate_after))
 
     # --- parts of the page (templates/changes.html and templates/changed_questions.html)
 
@@ -421,23 +488,35 @@ class ResultsComparison:
         of the results has counts as changed. The texts come from saved runs; if none used a prompt
         before or after, a line says so.
         """
-        prompts = self.before.config.get("prompts") or {}
-        new_prompts = self.after.config.get("prompts") or {}
-        all_names = {**prompts, **new_prompts}
-        names = [name for name in all_names if prompts.get(name) != new_prompts.get(name)]
+        names = self._changed_prompts()
         texts = load_prompt_texts(self.before, names)
         new_texts = load_prompt_texts(self.after, names)
         for name in names:
+            file_name = f"prompts/{name}.md"
             if name not in texts or name not in new_texts:
-                yield h.div("soft", f"prompts/{name}.md differs; no saved run used it")
+                yield h.div("soft", f"{file_name} differs; no saved run used it")
                 continue
-            count, lines = h.render_line_diff(
-                texts[name].splitlines(), new_texts[name].splitlines()
+            old_lines = texts[name].splitlines()
+            new_lines = new_texts[name].splitlines()
+            count, lines = h.render_line_diff(old_lines, new_lines)
+            title = h.span("mono", f"{file_name} ")
+            number = h.muted_text(pluralize(count, "line"))
+            yield h.collapsible(
+                h.join(title, number),
+                lines,
+                expanded=True,
+                key=f"prompt-{self.after.folder}-{name}",
             )
-            title = h.span("mono", f"prompts/{name}.md ")
-            summary = h.join(title, h.muted_text(pluralize(count, "line")))
-            key = f"prompt-{self.after.folder}-{name}"
-            yield h.collapsible(summary, lines, expanded=True, key=key)
+
+    def _changed_prompts(self) -> list[str]:
+        """Return the names of the prompts whose fingerprints differ, or that only one side has."""
+        prompts = self.before.config.get("prompts") or {}
+        new_prompts = self.after.config.get("prompts") or {}
+        changed = []
+        for name in {**prompts, **new_prompts}:
+            if prompts.get(name) != new_prompts.get(name):
+                changed.append(name)
+        return changed
 
     def setting_changes(self) -> Iterator[str]:
         """Yield a sentence for each difference of the configurations, such as a changed setting, but for prompts."""
@@ -456,15 +535,18 @@ class ResultsComparison:
 
         If the results cannot be compared, a note with the reason is rendered instead.
         """
-        headers = ("", "measure", "questions", self.before.name, self.after.name, "difference", "")
+        name = self.after.name
+        headers = ("", "measure", "questions", self.before.name, name, "difference", "")
         rows = []
-        try:
-            for measure in INTERVAL_MEASURES:
+        for measure, label in INTERVAL_MEASURES.items():
+            try:
                 cells = self._compare_measure(measure)
-                rows.append((self.after.name, MEASURE_LABELS[measure], *cells))
-        except InputError as exc:
-            return h.note(f"{self.after.name} cannot be compared: {exc}", level="bad")
-        return h.div("across", h.table(headers, rows))
+            except InputError as exc:
+                problem = f"{name} cannot be compared: {exc}"
+                return h.note(problem, level="bad")
+            rows.append((name, label, *cells))
+        table = h.table(headers, rows)
+        return h.div("across", table)
 
     @property
     def unstable_questions(self) -> str:
@@ -478,16 +560,10 @@ class ResultsComparison:
         repeated = [change.after for change in self.changes if change.after.get("asks_before")]
         if not repeated:
             return ""
-        parts = []
-        for name in ("asks_before", "asks"):
-            rates = [PassRate.of_asks(row[name][1:]) for row in repeated]
-            right = sum(rate.right for rate in rates)
-            asked = sum(rate.asked for rate in rates)
-            parts.append(f"{right} of {asked}")
+        before = _count_right_repeats(repeated, "asks_before")
+        after = _count_right_repeats(repeated, "asks")
         count = pluralize(len(repeated), "question")
-        return (
-            f"{count} came out otherwise; repeated, right {parts[0]} times before, {parts[1]} after"
-        )
+        return f"{count} came out otherwise; repeated, right {before} times before, {after} after"
 
     @property
     def model_remark(self) -> str:
@@ -510,7 +586,9 @@ class ResultsComparison:
             earlier = versions_before.get(model, [])
             new = [version for version in versions if version not in earlier]
             if earlier and new:
-                yield f"{model} is another version now: {', '.join(new)}; it was {', '.join(earlier)}"
+                new_names = ", ".join(new)
+                earlier_names = ", ".join(earlier)
+                yield f"{model} is another version now: {new_names}; it was {earlier_names}"
 
     def _describe_other_answers(self) -> str:
         """Return how many questions differ first at a call that was answered otherwise, and at which agents.
@@ -518,13 +596,13 @@ class ResultsComparison:
         Only calls at temperature 0 in both results count; "" if there are none.
         """
         for results in (self.before, self.after):
-            if results.config.get("settings", {}).get("temperature") != 0:
+            settings = results.config.get("settings", {})
+            if settings.get("temperature") != 0:
                 return ""
         agents: Counter[str] = Counter()
         for change in self.changes:
-            if change.first_difference is not None and _is_answered_otherwise(
-                change.first_difference
-            ):
+            difference = change.first_difference
+            if difference is not None and _is_answered_otherwise(difference):
                 agents[change.agent] += 1
         if not agents:
             return ""
@@ -536,21 +614,18 @@ class ResultsComparison:
 
     @property
     def earlier_turn_remark(self) -> str:
-        """How many questions follow a turn that was answered otherwise, and which turns, as text; "" if none."""
-        turns: dict[str, str] = {}
-        count = 0
+        """How many questions follow a turn that was answered otherwise, and which turns; "" without any."""
+        titles = []
         for change in self.changes:
             if change.earlier_turn is not None:
-                count += 1
                 id_ = change.earlier_turn["id"]
-                turns[id_] = self.after.question_titles[id_]
-        if not turns:
+                titles.append(self.after.question_titles[id_])
+        if not titles:
             return ""
-        verb = "follows" if count == 1 else "follow"
-        return (
-            f"{pluralize(count, 'question')} {verb} a turn that was answered otherwise: "
-            f"{list_first(turns.values())}"
-        )
+        count = pluralize(len(titles), "question")
+        verb = "follows" if len(titles) == 1 else "follow"
+        turns = list_first(dict.fromkeys(titles))
+        return f"{count} {verb} a turn that was answered otherwise: {turns}"
 
     @property
     def failed_questions(self) -> str:
@@ -561,13 +636,14 @@ class ResultsComparison:
         errors: Counter[str] = Counter()
         for change in self.changes:
             if change.outcome == FAILED:
-                error = change.after["error"] or change.before["error"] or FAILED_REPEATS
-                errors[error] += 1
+                error = change.after["error"] or change.before["error"]
+                errors[error or FAILED_REPEATS] += 1
         if not errors:
             return ""
-        error, _ = errors.most_common(1)[0]
+        [(error, _)] = errors.most_common(1)
         count = pluralize(errors.total(), "question")
-        return f"{count} left out, since they ended in an error: {shorten(single_line(error))}"
+        reason = shorten(single_line(error))
+        return f"{count} left out, since they ended in an error: {reason}"
 
     def render_agents(self) -> Html:
         """Render a table with a row for each agent that decided differently first, and a column for each outcome.
@@ -576,8 +652,10 @@ class ResultsComparison:
         """
         rows = []
         for agent, counts in self.by_agent.items():
-            name = display_name(agent) or h.muted_text("none")
-            rows.append((name, *(counts[outcome] or "" for outcome in self.shown_outcomes)))
+            row: list[object] = [display_name(agent) or h.muted_text("none")]
+            for outcome in self.shown_outcomes:
+                row.append(counts[outcome] or "")
+            rows.append(row)
         return h.table(("first decision that differs", *self.shown_outcomes), rows)
 
     def render_questions(self, link: RenderLink) -> Iterator[Html]:
@@ -586,21 +664,30 @@ class ResultsComparison:
         The agent is the one that decided differently first. The folds of the questions that were
         fixed or broken are open. ``link`` renders the question of a row.
         """
+        groups = self._group_by_outcome()
         for outcome, state in OUTCOME_STATES.items():
-            groups: dict[str, list[QuestionChange]] = {}
-            for change in self.changes:
-                if change.outcome == outcome:
-                    groups.setdefault(change.agent, []).append(change)
             parts: list[Html] = []
-            for agent, changes in groups.items():
+            for agent, changes in groups[outcome].items():
                 parts += self._render_group(agent, changes, link)
-            if parts:
-                yield h.collapsible(
-                    h.state_badge(state, f"{self.counts[outcome]} {outcome}"),
-                    *parts,
-                    expanded=outcome in UNFOLDED_OUTCOMES,
-                    key=f"{self.after.folder}-{outcome}",
-                )
+            if not parts:
+                continue
+            text = f"{self.counts[outcome]} {outcome}"
+            yield h.collapsible(
+                h.state_badge(state, text),
+                *parts,
+                expanded=outcome in UNFOLDED_OUTCOMES,
+                key=f"{self.after.folder}-{outcome}",
+            )
+
+    def _group_by_outcome(self) -> dict[str, dict[str, list[QuestionChange]]]:
+        """Return the changes by their outcomes and agents, for each of OUTCOME_STATES."""
+        groups: dict[str, dict[str, list[QuestionChange]]] = {}
+        for outcome in OUTCOME_STATES:
+            groups[outcome] = {}
+        for change in self.changes:
+            changes = groups[change.outcome].setdefault(change.agent, [])
+            changes.append(change)
+        return groups
 
     def _render_group(
         self, agent: str, changes: Sequence[QuestionChange], link: RenderLink
@@ -611,29 +698,53 @@ class ResultsComparison:
         the question, rendered by ``link``, the answers before and after, the gold, and the first
         decision that differs, before and after.
         """
-        title = "no decision differs"
-        if agent:
-            title = f"first decision that differs: {display_name(agent)}"
         headers = ("question", "before", "after", "gold", "decision before", "decision after")
         rows = []
         for change in changes:
-            names = name_values((change.before, change.after))
-            question: object = link(self.after, change)
-            if change.earlier_turn is not None:
-                turn = self.after.question_titles[change.earlier_turn["id"]]
-                question = h.join(question, h.div("soft", f"after another answer to: {turn}"))
-            answers = _add_rate(render_answers(change.before, names), change.after, "asks_before")
-            new_answers = _add_rate(render_answers(change.after, names), change.after, "asks")
-            row = (
-                question,
-                _add_loss(answers, self.before, change),
-                _add_loss(new_answers, self.after, change),
-                render_values(change.before, "gold", names),
-                *_render_decisions(change.first_difference),
-            )
-            rows.append(row)
-        table = h.div("across cells", h.table(headers, rows))
-        return h.div("caption", f"{title} ({len(changes)})"), table
+            rows.append(self._render_change(change, link))
+        title = "no decision differs"
+        if agent:
+            title = f"first decision that differs: {display_name(agent)}"
+        caption = h.div("caption", f"{title} ({len(changes)})")
+        table = h.table(headers, rows)
+        return caption, h.div("across cells", table)
+
+    def _render_change(self, change: QuestionChange, link: RenderLink) -> list[object]:
+        """Return the cells of a question: itself, its answers, the gold, and the two decisions."""
+        names = name_values((change.before, change.after))
+        question = link(self.after, change)
+        if change.earlier_turn is not None:
+            id_ = change.earlier_turn["id"]
+            turn = self.after.question_titles[id_]
+            reason = h.div("soft", f"after another answer to: {turn}")
+            question = h.join(question, reason)
+        answers = render_answers(change.before, names)
+        answers = _add_rate(answers, change.after, "asks_before")
+        answers = _add_loss(answers, self.before, change)
+        new_answers = render_answers(change.after, names)
+        new_answers = _add_rate(new_answers, change.after, "asks")
+        new_answers = _add_loss(new_answers, self.after, change)
+        gold = render_values(change.before, "gold", names)
+        decision, new_decision = _render_decisions(change.first_difference)
+        return [
+            question,
+            answers,
+            new_answers,
+            gold,
+            decision,
+            new_decision,
+        ]
+
+
+def _count_right_repeats(rows: Iterable[BenchRow], name: str) -> str:
+    """Return how many repeats were right of how many, "4 of 6". Errors count, and are not right."""
+    right = 0
+    asked = 0
+    for row in rows:
+        rate = PassRate.of_asks(row[name][1:])
+        right += rate.right
+        asked += rate.asked
+    return f"{right} of {asked}"
 
 
 def _is_answered_otherwise(difference: StepDifference) -> bool:
@@ -643,7 +754,8 @@ def _is_answered_otherwise(difference: StepDifference) -> bool:
 
 def _format_counts(counts: Mapping[str, int], outcomes: Sequence[str]) -> str:
     """Return the numbers of some outcomes: "2 fixed, 1 broken"."""
-    return ", ".join(f"{counts[outcome]} {outcome}" for outcome in outcomes)
+    parts = [f"{counts[outcome]} {outcome}" for outcome in outcomes]
+    return ", ".join(parts)
 
 
 def _render_decisions(difference: StepDifference | None) -> tuple[Html, Html]:
@@ -654,12 +766,24 @@ def _render_decisions(difference: StepDifference | None) -> tuple[Html, Html]:
     """
     if difference is None:
         return h.muted_text("–"), h.muted_text("–")
-    sides = (difference.first, difference.second)
-    texts = ["no such step" if step is None else step.outcome for step in sides]
-    if texts[0] == texts[1]:
-        texts = ["; ".join(output_lines(step)) if step and step.done else "" for step in sides]
-    before, after = texts
+    before = _decision_of(difference.first)
+    after = _decision_of(difference.second)
+    if before == after:
+        before = _output_of(difference.first)
+        after = _output_of(difference.second)
     return h.mark_changed_words(shorten(before), shorten(after))
+
+
+def _decision_of(step: Step | None) -> str:
+    """Return the outcome of a step as text."""
+    return "no such step" if step is None else step.outcome
+
+
+def _output_of(step: Step | None) -> str:
+    """Return the whole output of a step in one line; "" if it has none."""
+    if step is None or not step.done:
+        return ""
+    return "; ".join(output_lines(step))
 
 
 # --- several changes side by side
@@ -672,13 +796,16 @@ def render_best_by_agent(comparisons: Sequence[ResultsComparison]) -> Html:
     was fixed without what was broken. Nothing is marked if all are equal.
     """
     rows = []
-    for agent in filter(None, distinct_keys(comparison.by_agent for comparison in comparisons)):
+    agents = distinct_keys(comparison.by_agent for comparison in comparisons)
+    for agent in filter(None, agents):
         balances = []
         texts = []
         for comparison in comparisons:
             counts = comparison.by_agent.get(agent, Counter())
-            balances.append(counts["fixed"] - counts["broken"])
-            texts.append(f"{counts['fixed']} fixed, {counts['broken']} broken")
+            fixed = counts["fixed"]
+            broken = counts["broken"]
+            balances.append(fixed - broken)
+            texts.append(f"{fixed} fixed, {broken} broken")
         rows.append((display_name(agent), *_mark_best(balances, texts)))
     names = [comparison.after.name for comparison in comparisons]
     return h.table(("by agent", *names), rows)
@@ -690,9 +817,11 @@ def render_best_by_question(comparisons: Sequence[ResultsComparison]) -> Html:
     The first column has the results that all others are compared with. Questions that a folder does
     not have, or has without gold, are left out. The highest F1 is marked as the best.
     """
-    all_results = [comparisons[0].before, *(comparison.after for comparison in comparisons)]
+    all_results = [comparisons[0].before]
+    for comparison in comparisons:
+        all_results.append(comparison.after)
     table_rows = []
-    for id_ in all_results[0].rows:
+    for id_, title in all_results[0].question_titles.items():
         rows = []
         for results in all_results:
             row = results.rows.get(id_)
@@ -701,9 +830,9 @@ def render_best_by_question(comparisons: Sequence[ResultsComparison]) -> Html:
         if len(rows) < len(all_results):
             continue
         scores = [row["f1"] for row in rows]
+        badges = list(map(render_verdict, rows))
         if len(set(scores)) > 1:
-            cells = _mark_best(scores, list(map(render_verdict, rows)))
-            table_rows.append((all_results[0].question_titles[id_], *cells))
+            table_rows.append((title, *_mark_best(scores, badges)))
     names = [results.name for results in all_results]
     return h.table(("by question", *names), table_rows)
 
@@ -719,8 +848,8 @@ def _mark_best(values: Sequence[float], cells: Sequence[object]) -> list[object]
         return list(cells)
     marked: list[object] = []
     for value, cell in zip(values, cells, strict=True):
-        if value == highest:
-            marked.append(h.join(tag("b", cell), " ", tag("b", "best")))
-        else:
+        if value < highest:
             marked.append(cell)
+        else:
+            marked.append(h.join(tag("b", cell), " ", tag("b", "best")))
     return marked

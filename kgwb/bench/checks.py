@@ -6,7 +6,7 @@ import json
 import operator
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from kgwb import disk
 from kgwb.bench.changes import FAILED, OUTCOME_STATES, find_outcomes
 from kgwb.bench.figures import LoadedResults
 from kgwb.bench.metrics import MEASURES, QuestionGroup
-from kgwb.bench.results import BenchRow, get_label
+from kgwb.bench.results import BenchRow, list_labels
 from kgwb.bench.verdicts import get_verdict
 from kgwb.errors import InputError
 from kgwb.show.answer_state import ERROR, RIGHT, UNANSWERED, WRONG
@@ -163,19 +163,25 @@ def make_change_suite(before: LoadedResults, after: LoadedResults) -> Suite:
 
 
 def _make_case(row: BenchRow, state: str, outcome: str) -> Case:
-    """Return a row as a case, with its error, or its answers and the gold by their labels, as the text.
-
-    Each list is cut at MAX_CASE_CHARS characters.
-    """
-    if row["error"] is not None:
-        text = row["error"]
-    else:
-        answers = [get_label(row, value) for value in row["answers"]]
-        gold = [get_label(row, value) for value in row["gold"] or ()]
-        text = f"answered {list_within(answers, MAX_CASE_CHARS) or 'nothing'}"
+    """Return a row as a case. Its text is the error, or the answers and the gold by their labels."""
+    text = row["error"]
+    if text is None:
+        text = f"answered {_list_values(row, 'answers')}"
         if row["gold"] is not None:
-            text += f"; right: {list_within(gold, MAX_CASE_CHARS) or 'nothing'}"
-    return Case(row["id"], row["question"], state, outcome, single_line(text), row["seconds"])
+            text += f"; right: {_list_values(row, 'gold')}"
+    return Case(
+        id=row["id"],
+        question=row["question"],
+        state=state,
+        outcome=outcome,
+        text=single_line(text),
+        seconds=row["seconds"],
+    )
+
+
+def _list_values(row: BenchRow, name: str) -> str:
+    """Return the labels of the "answers" or the "gold" of a row in one line."""
+    return list_within(list_labels(row, name), MAX_CASE_CHARS) or "nothing"
 
 
 def find_met_conditions(suites: Sequence[Suite], conditions: Sequence[Condition]) -> list[str]:
@@ -187,14 +193,16 @@ def find_met_conditions(suites: Sequence[Suite], conditions: Sequence[Condition]
     for suite in suites:
         for condition in conditions:
             if condition.is_met(suite.figures):
-                sentences.append(f"{suite.name}: {_describe(condition, suite)}")
+                description = _describe(condition, suite)
+                sentences.append(f"{suite.name}: {description}")
     return sentences
 
 
 def _describe(condition: Condition, suite: Suite) -> str:
     value = suite.figures.get(condition.figure)
-    shown = "it is not known" if value is None else f"it is {value:.4g}"
-    return f"{condition} ({shown})"
+    if value is None:
+        return f"{condition} (it is not known)"
+    return f"{condition} (it is {value:.4g})"
 
 
 def write_junit(path: Path, suites: Sequence[Suite], conditions: Sequence[Condition] = ()) -> None:
@@ -205,23 +213,31 @@ def write_junit(path: Path, suites: Sequence[Suite], conditions: Sequence[Condit
     """
     root = ElementTree.Element("testsuites", name="kgwb")
     for suite in suites:
-        element = ElementTree.SubElement(root, "testsuite", name=_clean(suite.name))
-        counts = Counter(case.state for case in suite.cases)
-        for case in suite.cases:
+        cases = [*suite.cases, *_cases_of_conditions(suite, conditions)]
+        counts = Counter(case.state for case in cases)
+        element = ElementTree.SubElement(
+            root,
+            "testsuite",
+            name=_clean(suite.name),
+            tests=str(len(cases)),
+            failures=str(counts[FAILURE]),
+            errors=str(counts[ERROR_CASE]),
+            skipped=str(counts[SKIPPED]),
+        )
+        for case in cases:
             _add_case(element, suite, case)
-        for condition in conditions:
-            is_met = condition.is_met(suite.figures)
-            counts[FAILURE if is_met else PASSED] += 1
-            state = FAILURE if is_met else PASSED
-            text = _describe(condition, suite)
-            _add_case(element, suite, Case(str(condition), "--fail-if", state, "met", text, 0))
-        element.set("tests", str(counts.total()))
-        element.set("failures", str(counts[FAILURE]))
-        element.set("errors", str(counts[ERROR_CASE]))
-        element.set("skipped", str(counts[SKIPPED]))
     ElementTree.indent(root)
     text = ElementTree.tostring(root, encoding="unicode", xml_declaration=False)
     _write(path, f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n')
+
+
+def _cases_of_conditions(suite: Suite, conditions: Sequence[Condition]) -> Iterator[Case]:
+    """Yield a case for each condition, which fails if the suite meets it."""
+    for condition in conditions:
+        is_met = condition.is_met(suite.figures)
+        state = FAILURE if is_met else PASSED
+        text = _describe(condition, suite)
+        yield Case(str(condition), "--fail-if", state, "met", text, 0)
 
 
 def _add_case(parent: ElementTree.Element, suite: Suite, case: Case) -> None:
@@ -244,7 +260,8 @@ def _add_case(parent: ElementTree.Element, suite: Suite, case: Case) -> None:
 
 def _clean(text: str) -> str:
     """Return a text that XML can hold: without control characters and lone surrogates."""
-    return remove_controls(text).encode("utf-8", "replace").decode("utf-8")
+    without_controls = remove_controls(text)
+    return without_controls.encode("utf-8", "replace").decode("utf-8")
 
 
 def write_json(path: Path, suites: Sequence[Suite], conditions: Sequence[Condition] = ()) -> None:
@@ -253,13 +270,21 @@ def write_json(path: Path, suites: Sequence[Suite], conditions: Sequence[Conditi
     For each suite it has the figures, whether each condition is met, and what became of each
     question. Raises InputError if the file cannot be written.
     """
-    data: list[dict[str, Any]] = []
+    suites_data = []
     for suite in suites:
-        met = {str(condition): condition.is_met(suite.figures) for condition in conditions}
-        cases = [case._asdict() for case in suite.cases]
-        entry = {"name": suite.name, "figures": suite.figures, "fail_if": met, "questions": cases}
-        data.append(entry)
-    _write(path, json.dumps({"results": data}, ensure_ascii=False, indent=2) + "\n")
+        met = {}
+        for condition in conditions:
+            met[str(condition)] = condition.is_met(suite.figures)
+        entry: dict[str, Any] = {
+            "name": suite.name,
+            "figures": suite.figures,
+            "fail_if": met,
+            "questions": list(map(Case._asdict, suite.cases)),
+        }
+        suites_data.append(entry)
+    data = {"results": suites_data}
+    text = json.dumps(data, ensure_ascii=False, indent=2)
+    _write(path, text + "\n")
 
 
 def _write(path: Path, text: str) -> None:

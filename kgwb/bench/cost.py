@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -98,9 +98,12 @@ def load_prices(path: str | Path | None = None) -> Prices:
     path = Path(path or DEFAULT_PRICES_FILE)
     try:
         data = tomllib.loads(disk.read_text(path))
-        return Prices.model_validate({**data, "file": str(path)})
+        data["file"] = str(path)
+        return Prices.model_validate(data)
     except (OSError, ValueError, RecursionError) as exc:
-        problem = describe_validation_error(exc) if isinstance(exc, ValidationError) else exc
+        problem: object = exc
+        if isinstance(exc, ValidationError):
+            problem = describe_validation_error(exc)
         hint = f"see {DEFAULT_PRICES_FILE} for an example of such a table"
         raise InputError(f"cannot read the price table {path}: {problem}", hint=hint) from exc
 
@@ -141,8 +144,9 @@ def sum_seconds_by_stage(
             stage = stage_by_agent.get(step.agent, OTHER_STAGE)
         stage_by_key[step.key] = stage
         own = max(0.0, step.seconds - supervised[step.key])
+        waiting = _wait_for_models(step, calls)
         seconds[stage] += own
-        model_seconds[stage] += min(own, _wait_for_models(step, calls))
+        model_seconds[stage] += min(own, waiting)
 
     spent = sum(seconds.values())
     share = 1.0
@@ -152,9 +156,10 @@ def sum_seconds_by_stage(
         seconds[OTHER_STAGE] += total_s - spent
     times = {}
     for stage, stage_s in seconds.items():
-        time = StageTime(round(stage_s * share, 6), round(model_seconds[stage] * share, 6))
-        if time.seconds or stage != OTHER_STAGE:
-            times[stage] = time
+        own = round(stage_s * share, 6)
+        waiting = round(model_seconds[stage] * share, 6)
+        if own or stage != OTHER_STAGE:
+            times[stage] = StageTime(own, waiting)
     return times
 
 
@@ -167,8 +172,8 @@ def _wait_for_models(step: Step, calls: Mapping[str, Call]) -> float:
     for key in step.calls:
         if key in calls and calls[key].kind == "model":
             waits.append(calls[key].seconds)
-    first_live = len(waits) - step.live_calls
-    return sum(waits[max(0, first_live) :])
+    first_live = max(0, len(waits) - step.live_calls)
+    return sum(waits[first_live:])
 
 
 def _stage_by_agent(system: System) -> Mapping[str, str]:
@@ -200,11 +205,13 @@ def _shorten_title(title: str | None) -> str:
 
 
 def _keep_title(title: str | None) -> str:
-    return OTHER_STAGE if title is None else title
+    return title or OTHER_STAGE
 
 
 def _mark_title(title: str | None) -> str:
-    return OTHER_STAGE if title is None else f"{title} (stage)"
+    if title is None:
+        return OTHER_STAGE
+    return f"{title} (stage)"
 
 
 def sum_usage(calls: Sequence[Call]) -> dict[str, Any]:
@@ -215,13 +222,14 @@ def sum_usage(calls: Sequence[Call]) -> dict[str, Any]:
     counts, also one from the record.
     """
     models: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    seconds = 0.0
     for call in calls:
+        seconds += call.seconds
         if call.kind == "model":
             counts = models[call.request["model"]]
             counts["calls"] += 1
             counts["prompt_tokens"] += call.result.prompt_tokens
             counts["completion_tokens"] += call.result.completion_tokens
-    seconds = sum(call.seconds for call in calls)
     totals = Totals.of(calls, 0, seconds)
     usage: dict[str, Any] = {
         "seconds": round(totals.seconds, 6),
@@ -241,13 +249,20 @@ def list_served_models(calls: Iterable[Call]) -> dict[str, list[str]]:
     """
     versions: defaultdict[str, set[str]] = defaultdict(set)
     for call in calls:
-        if call.kind == "model":
-            name = call.request["model"]
-            said = [call.result.model, call.result.fingerprint]
-            version = ", ".join(text for text in said if text and not name.endswith(text))
-            if version:
-                versions[name].add(version)
-    return {name: sorted(texts) for name, texts in versions.items()}
+        if call.kind != "model":
+            continue
+        name = call.request["model"]
+        reply = call.result
+        said = []
+        for text in (reply.model, reply.fingerprint):
+            if text and not name.endswith(text):
+                said.append(text)
+        if said:
+            versions[name].add(", ".join(said))
+    sorted_versions = {}
+    for name, texts in versions.items():
+        sorted_versions[name] = sorted(texts)
+    return sorted_versions
 
 
 def merge_versions(
@@ -255,27 +270,28 @@ def merge_versions(
 ) -> dict[str, list[str]]:
     """Return the versions in both mappings by the model's name, each once; those of ``first`` come first."""
     merged: dict[str, list[str]] = {}
-    for name in {**first, **second}:
-        versions = [*first.get(name, ()), *second.get(name, ())]
-        merged[name] = list(dict.fromkeys(versions))
+    for versions_by_name in (first, second):
+        for name, versions in versions_by_name.items():
+            known = merged.setdefault(name, [])
+            for version in versions:
+                if version not in known:
+                    known.append(version)
     return merged
 
 
 def add_usage(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the sum of two results of ``sum_usage``, field by field and model by model.
-
-    A field that one of them lacks counts as 0.
-    """
+    """Return the sum of what ``sum_usage`` returned twice. A field that one lacks counts as 0."""
+    models: defaultdict[str, Counter[str]] = defaultdict(Counter)
     total: dict[str, Any] = {}
-    for name in {**first, **second}:
-        if name == "models":
-            continue
-        total[name] = round(first.get(name, 0) + second.get(name, 0), 6)
-    models: dict[str, Counter[str]] = {}
     for usage in (first, second):
-        for model, counts in usage.get("models", {}).items():
-            models.setdefault(model, Counter()).update(counts)
-    total["models"] = models
+        for name, amount in usage.items():
+            if name == "models":
+                for model, counts in amount.items():
+                    models[model].update(counts)
+                continue
+            sum_so_far = total.get(name, 0)
+            total[name] = round(sum_so_far + amount, 6)
+    total["models"] = dict(models)
     return total
 
 
@@ -291,6 +307,18 @@ class CostSummary(NamedTuple):
     p95: float
     """95th percentile over questions, interpolated."""
 
+    @classmethod
+    def of_amounts(cls, amounts: Sequence[float]) -> CostSummary:
+        """Return the summary of the amounts of questions; all figures are 0 without any."""
+        known = amounts or [0.0]
+        median, p95 = numpy.quantile(known, [0.5, 0.95])
+        return cls(
+            questions=len(amounts),
+            total=float(sum(amounts)),
+            median=float(median),
+            p95=float(p95),
+        )
+
 
 def summarize_costs(
     rows: Collection[Mapping[str, Any]], prices: Prices | None = None
@@ -303,26 +331,36 @@ def summarize_costs(
     where no question waited. A row without a value of a kind does not count for it; without any
     value all figures are 0. Raises InputError if a model has no price.
     """
-    amounts: dict[str, list[float]] = {"seconds": [row["seconds"] for row in rows]}
-    amounts["seconds, model"] = [row["model_seconds"] for row in rows if "model_seconds" in row]
+    amounts: dict[str, list[float]] = {"seconds": [], "seconds, model": []}
     for row in rows:
-        waits = row.get("stage_model_seconds", {})
-        for stage, seconds in row.get("stages", {}).items():
-            wait = waits.get(stage, 0.0)
-            amounts.setdefault(f"seconds, {stage}", []).append(seconds - wait)
-            amounts.setdefault(f"seconds, {stage}, model", []).append(wait)
-    for name in list(amounts):
-        if name.endswith(", model") and not any(amounts[name]):
-            del amounts[name]
+        for name, seconds in _list_seconds(row):
+            amounts.setdefault(name, []).append(seconds)
     for name in (*COUNT_FIELDS, "executed_queries"):
-        amounts[name.replace("_", " ")] = [row[name] for row in rows if name in row]
+        shown_name = name.replace("_", " ")
+        amounts[shown_name] = [row[name] for row in rows if name in row]
     if prices:
-        amounts[prices.currency] = [prices.compute_money(row) for row in rows if "models" in row]
+        priced_rows = [row for row in rows if "models" in row]
+        amounts[prices.currency] = list(map(prices.compute_money, priced_rows))
     summaries = {}
     for name, column in amounts.items():
-        median, p95 = numpy.quantile(column or [0.0], [0.5, 0.95]).tolist()
-        summaries[name] = CostSummary(len(column), float(sum(column)), median, p95)
+        is_wait = name.endswith(", model")
+        if is_wait and not any(column):
+            continue
+        summaries[name] = CostSummary.of_amounts(column)
     return summaries
+
+
+def _list_seconds(row: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    """Yield the times of a row by their names: in all, and of each stage without and with its wait."""
+    yield "seconds", row["seconds"]
+    if "model_seconds" in row:
+        yield "seconds, model", row["model_seconds"]
+    waits = row.get("stage_model_seconds", {})
+    for stage, seconds in row.get("stages", {}).items():
+        wait = waits.get(stage, 0.0)
+        name = f"seconds, {stage}"
+        yield name, seconds - wait
+        yield f"{name}, model", wait
 
 
 class Budget:
@@ -337,26 +375,12 @@ class Budget:
 
         Raises InputError for another name, or a limit that is not a number above 0.
         """
-        self.limits: dict[str, float] = {}
+        self.limits = {}
         for name, limit in limits.items():
-            if name not in BUDGET_NAMES:
-                raise InputError(
-                    f"there is no budget named {name!r}",
-                    hint=f"give one of {', '.join(BUDGET_NAMES)}",
-                )
-            try:
-                self.limits[name] = float(limit)
-            except ValueError as exc:
-                raise InputError(
-                    f"the budget {name}={limit} is not a number",
-                    hint=f"write a number above 0, such as {name}=100",
-                ) from exc
-            if not self.limits[name] > 0:  # NaN is not above 0 either
-                raise InputError(
-                    f"the budget {name}={limit} is not above 0", hint="write a number above 0"
-                )
+            number = _parse_limit(name, limit)
+            self.limits[name] = number
         self.prices = prices or load_prices()
-        self.used = dict.fromkeys(limits, 0.0)
+        self.used = dict.fromkeys(self.limits, 0.0)
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Add the cost of a row to what is used of each limit.
@@ -364,8 +388,9 @@ class Budget:
         If the row reused recorded calls, only its own calls count ("paid"). Raises InputError if
         money is limited and a model has no price.
         """
+        paid = row.get("paid", row)
         for name in self.limits:
-            self.used[name] += self.prices.compute_amount(row.get("paid", row), name)
+            self.used[name] += self.prices.compute_amount(paid, name)
 
     @property
     def exhausted(self) -> str:
@@ -377,5 +402,29 @@ class Budget:
         for name, limit in self.limits.items():
             used = self.used[name]
             if used >= limit:
-                reached.append(f"{name.replace('_', ' ')} {used:,.6g} of {limit:,.6g}")
+                shown_name = name.replace("_", " ")
+                reached.append(f"{shown_name} {used:,.6g} of {limit:,.6g}")
         return ", ".join(reached)
+
+
+def _parse_limit(name: str, limit: float | str) -> float:
+    """Return the limit of one of BUDGET_NAMES as a number.
+
+    Raises InputError for another name, or a limit that is not a number above 0.
+    """
+    if name not in BUDGET_NAMES:
+        raise InputError(
+            f"there is no budget named {name!r}",
+            hint=f"give one of {', '.join(BUDGET_NAMES)}",
+        )
+    try:
+        number = float(limit)
+    except ValueError as exc:
+        raise InputError(
+            f"the budget {name}={limit} is not a number",
+            hint=f"write a number above 0, such as {name}=100",
+        ) from exc
+    if not number > 0:  # NaN is not above 0 either
+        hint = "write a number above 0"
+        raise InputError(f"the budget {name}={limit} is not above 0", hint=hint)
+    return number

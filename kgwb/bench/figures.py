@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
+from itertools import chain, product
+from operator import itemgetter
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import unquote
 
 from kgwb import systems
 from kgwb.bench.cost import Prices, merge_versions, summarize_costs
-from kgwb.bench.ladder import LADDER_FILE, LossRowSchema, compute_linking_recall, is_current
+from kgwb.bench.ladder import (
+    LADDER_FILE,
+    LossRowSchema,
+    agent_or_reason,
+    compute_linking_recall,
+    is_current,
+)
 from kgwb.bench.metrics import QuestionGroup, group_questions
 from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.results import BenchRow, RowFile, read_results
@@ -75,27 +83,32 @@ class LoadedResults:
         """
         config, results = read_results(folder)
         rows = {row["id"]: row for row in results}
-        losses_by_id = {}
-        for id_, loss in RowFile(folder / LADDER_FILE, LossRowSchema, writable=False).rows.items():
-            if is_current(loss, rows.get(id_)):
-                losses_by_id[id_] = loss
-        name = unquote(name) or show_folder_name(folder)
-        return cls(name, tail, folder, config, rows, losses_by_id)
+        loss_file = RowFile(folder / LADDER_FILE, LossRowSchema, writable=False)
+        return cls(
+            name=unquote(name) or show_folder_name(folder),
+            label_suffix=tail,
+            folder=folder,
+            config=config,
+            rows=rows,
+            losses_by_id=_select_current(loss_file.rows, rows),
+        )
 
     @cached_property
     def question_titles(self) -> dict[str, str]:
         """The questions as they are shown, by their ids; those that look the same have the id behind them."""
 
         def question(id_: str) -> str:
-            return shorten(single_line(self.rows[id_]["question"]))
+            text = single_line(self.rows[id_]["question"])
+            return shorten(text)
 
         def question_with_id(id_: str) -> str:
-            return f"{shorten(question(id_), MAX_QUESTION_BESIDE_ID)} ({single_line(id_)})"
+            return _add_id(question(id_), single_line(id_))
 
         def question_with_exact_id(id_: str) -> str:
-            return f"{shorten(question(id_), MAX_QUESTION_BESIDE_ID)} ({id_!a})"
+            return _add_id(question(id_), ascii(id_))
 
-        return tell_apart(self.rows, (question, question_with_id, question_with_exact_id))
+        forms = (question, question_with_id, question_with_exact_id)
+        return tell_apart(self.rows, forms)
 
     def with_rows(self, rows: Iterable[BenchRow]) -> LoadedResults:
         """Return a copy of the results with only these of its rows, and with the losses of their questions.
@@ -118,14 +131,12 @@ class LoadedResults:
         rows = dict(self.rows)
         for question in questions:
             row = rows.get(question.id)
-            if row is None or question.answers is None or row["question"] != question.question:
+            if row is None or question.answers is None:
                 continue
-            if not has_gold_of(row, question):
+            is_same_question = row["question"] == question.question
+            if is_same_question and not has_gold_of(row, question):
                 rows[question.id] = rescore_row(row, question)
-        losses = {}
-        for id_, loss in self.losses_by_id.items():
-            if is_current(loss, rows[id_]):
-                losses[id_] = loss
+        losses = _select_current(self.losses_by_id, rows)
         return replace(self, rows=rows, losses_by_id=losses)
 
     def questions(self) -> list[BenchQuestion]:
@@ -137,8 +148,9 @@ class LoadedResults:
 
         Raises InputError if the graph is not the one that was measured, or has changed since.
         """
-        source = kg or str(self.config.get("source"))
-        graph = open_kg(source) if isinstance(source, str) else source
+        graph = kg or str(self.config.get("source"))
+        if isinstance(graph, str):
+            graph = open_kg(graph)
         if graph.identity != self.config.get("kg"):
             raise InputError(
                 f"the results in {self.folder} were measured on a graph other than {graph.source}",
@@ -186,13 +198,15 @@ class LoadedResults:
         remarks = []
         for model, versions in self.served_models.items():
             if len(versions) > 1:
-                remarks.append(f"{self.name}: several versions of {model}: {', '.join(versions)}")
+                names = ", ".join(versions)
+                remarks.append(f"{self.name}: several versions of {model}: {names}")
         return remarks
 
     @cached_property
     def groups(self) -> dict[str, QuestionGroup]:
         """All questions and each kind of question, by name."""
-        return {group.name: group for group in group_questions(list(self.rows.values()))}
+        groups = group_questions(list(self.rows.values()))
+        return {group.name: group for group in groups}
 
     @cached_property
     def losses_by_agent(self) -> dict[Cause, Counter[str]]:
@@ -201,19 +215,23 @@ class LoadedResults:
         A cause is an agent, or a reason why none is known, with its stage, "–" if that is not
         known. Agents come in flow order, reasons after them. Hops are "" where a question has none.
         """
-        losses: dict[Cause, Counter[str]] = {}
+        losses: defaultdict[Cause, Counter[str]] = defaultdict(Counter)
         for loss in self.losses_by_id.values():
-            agent_or_reason = loss["agent"] or loss["why"].partition(";")[0]
-            cause = (agent_or_reason, loss["stage"] or "–")
-            counts = losses.setdefault(cause, Counter())
-            counts.update({"", str(loss.get("hops", ""))})
+            agent = agent_or_reason(loss)
+            stage = loss["stage"] or "–"
+            hops = str(loss.get("hops", ""))
+            losses[agent, stage].update({"", hops})
         agent_names = self.agent_names
 
         def flow_order(cause: Cause) -> tuple[int, Cause]:
-            is_agent = cause[0] in agent_names
-            return agent_names.index(cause[0]) if is_agent else len(agent_names), cause
+            agent, _ = cause
+            place = len(agent_names)
+            if agent in agent_names:
+                place = agent_names.index(agent)
+            return place, cause
 
-        return {cause: losses[cause] for cause in sorted(losses, key=flow_order)}
+        in_order = sorted(losses, key=flow_order)
+        return {cause: losses[cause] for cause in in_order}
 
     @property
     def agent_names(self) -> list[str]:
@@ -238,11 +256,13 @@ class LoadedResults:
                 without_gold += 1
             else:
                 counts[verdict] += 1
-        lost = counts[WRONG] + counts[UNANSWERED] + counts[ERROR]
-        kinds = f"{counts[WRONG]} wrong, {counts[UNANSWERED]} unanswered"
-        errors = pluralize(counts[ERROR], "error")
-        text = f"{pluralize(len(self.rows), 'question')}: {counts[RIGHT]} right, "
-        text += f"{lost} lost ({kinds}, {errors})"
+        wrong = counts[WRONG]
+        unanswered = counts[UNANSWERED]
+        errors = counts[ERROR]
+        questions = pluralize(len(self.rows), "question")
+        kinds = f"{wrong} wrong, {unanswered} unanswered, {pluralize(errors, 'error')}"
+        lost = wrong + unanswered + errors
+        text = f"{questions}: {counts[RIGHT]} right, {lost} lost ({kinds})"
         if without_gold:
             text += f", {without_gold} without gold"
         return f"{text}; F1 {self.f1_text}"
@@ -251,6 +271,24 @@ class LoadedResults:
     def f1_text(self) -> str:
         """F1 over all questions with its interval, or a dash if no question has gold."""
         return str(self.groups["all"].estimate("f1") or "–")
+
+
+def _add_id(question: str, shown_id: str) -> str:
+    """Return a question with its id behind it."""
+    shown = shorten(question, MAX_QUESTION_BESIDE_ID)
+    return f"{shown} ({shown_id})"
+
+
+def _select_current(
+    losses: Mapping[str, BenchRow], rows: Mapping[str, BenchRow]
+) -> dict[str, BenchRow]:
+    """Return the rows of the ladder that are about the present results, by question id."""
+    current = {}
+    for id_, loss in losses.items():
+        row = rows.get(id_)
+        if is_current(loss, row):
+            current[id_] = loss
+    return current
 
 
 def show_folder_name(folder: Path) -> str:
@@ -266,6 +304,11 @@ def distinct_keys(mappings: Iterable[Iterable[K]]) -> list[K]:
     return list(dict.fromkeys(chain.from_iterable(mappings)))
 
 
+def distinct_groups(all_results: AllResults) -> list[str]:
+    """Return the names of the groups of questions that any of the results have, in their order."""
+    return distinct_keys(results.groups for results in all_results)
+
+
 class ReportTable(NamedTuple):
     """A table. Its cells may be any objects; the text of each is shown."""
 
@@ -275,9 +318,15 @@ class ReportTable(NamedTuple):
     """Whether a column with the numbers of one before it is folded in HTML."""
 
     def __repr__(self) -> str:
-        """Return the table as text with aligned columns: the first one to the left, the others to the right."""
-        lines = [list(map(single_line, row)) for row in (self.headers, *self.rows)]
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        """Return the table as text: the first column on the left, the others to the right."""
+        lines = []
+        for row in (self.headers, *self.rows):
+            line = list(map(single_line, row))
+            lines.append(line)
+        widths = []
+        for column in zip(*lines, strict=True):
+            width = max(map(len, column))
+            widths.append(width)
         texts = []
         for first, *others in lines:
             cells = [first.ljust(widths[0])]
@@ -299,11 +348,14 @@ class ReportTable(NamedTuple):
         kept = self._different_columns()
         if not self.folds_equal_columns or len(kept) == len(self.headers):
             return whole
-        headers = [self.headers[column] for column in kept]
-        rows = [[row[column] for column in kept] for row in self.rows]
-        folded = [str(header) for header in self.headers if header not in headers]
+        select = itemgetter(*kept)
+        folded = []
+        for column, header in enumerate(self.headers):
+            if column not in kept:
+                folded.append(str(header))
         summary = muted_text(f"the same numbers as one of these: {', '.join(folded)}")
-        return join(html_table(headers, rows), collapsible(summary, whole))
+        different = html_table(select(self.headers), map(select, self.rows))
+        return join(different, collapsible(summary, whole))
 
     def _different_columns(self) -> list[int]:
         """Return the positions of the columns, but for those with the same numbers as an earlier one.
@@ -314,7 +366,8 @@ class ReportTable(NamedTuple):
         kept = [0]
         seen = set()
         for column in range(1, len(self.headers)):
-            numbers = tuple(str(row[column]).partition(" ")[0] for row in self.rows)
+            texts = [str(row[column]) for row in self.rows]
+            numbers = tuple(text.partition(" ")[0] for text in texts)
             if numbers not in seen:
                 kept.append(column)
             seen.add(numbers)
@@ -328,7 +381,7 @@ def make_quality_table(all_results: AllResults) -> ReportTable:
     are not known are "–".
     """
     rows = []
-    for name in distinct_keys(results.groups for results in all_results):
+    for name in distinct_groups(all_results):
         for results in all_results:
             group = results.groups.get(name)
             if group:
@@ -349,9 +402,11 @@ def _quality_cells(group: QuestionGroup) -> list[object]:
         cells.append(group.estimate(measure) or "–")
     has_gold = group.without_gold < len(group.rows)
     for measure in MEAN_MEASURES:
-        mean = f"{getattr(group.mean_scores, measure):.3f}"
-        cells.append(mean if has_gold else "–")
-    return [*cells, group.errors, group.without_gold]
+        mean = getattr(group.mean_scores, measure)
+        cells.append(f"{mean:.3f}" if has_gold else "–")
+    cells.append(group.errors)
+    cells.append(group.without_gold)
+    return cells
 
 
 def make_cost_table(all_results: AllResults, prices: Prices | None = None) -> ReportTable:
@@ -373,11 +428,12 @@ def make_cost_table(all_results: AllResults, prices: Prices | None = None) -> Re
     for name in distinct_keys(all_costs):
         row = [name]
         for costs in all_costs:
-            if name in costs:
-                _, *amounts = costs[name]
-                row += [f"{amount:,.6g}" for amount in amounts]
-            else:
+            cost = costs.get(name)
+            if cost is None:
                 row += ["", "", ""]
+                continue
+            for amount in (cost.total, cost.median, cost.p95):
+                row.append(f"{amount:,.6g}")
         rows.append(row)
     return ReportTable(headers, rows)
 
@@ -398,11 +454,12 @@ def make_profile_table(all_results: AllResults) -> ReportTable:
             first_f1 = estimate.value
         elif estimate and first_f1 is not None:
             change = f"{estimate.value - first_f1:+.3f}"
-        costs = summarize_costs(results.rows.values())
         row = [results.name, str(estimate or "–"), change]
-        for name in ("model calls", "queries", "seconds"):
-            count, total, *_ = costs[name]
-            row.append(f"{total / max(count, 1):,.3g}")
+        costs = summarize_costs(results.rows.values())
+        for name in headers[3:]:
+            cost = costs[name]
+            mean = cost.total / max(cost.questions, 1)
+            row.append(f"{mean:,.3g}")
         rows.append(row)
     return ReportTable(headers, rows)
 
@@ -427,34 +484,54 @@ def make_loss_table(all_results: AllResults) -> ReportTable:
     A cause is an agent, or a reason why none is known, with its stage. Each folder has a column for
     all answers and one for each number of hops. Without a known cause there are no rows.
     """
+    headers = ["lost at", "stage"]
+    columns = []
+    all_hops = _distinct_hops(all_results)
+    for results in all_results:
+        for hops in all_hops:
+            title = f"hops {hops}" if hops else "answers"
+            headers.append(title + results.label_suffix)
+            columns.append((results, hops))
+    rows = []
+    for agent, stage, causes in _group_causes(all_results):
+        row: list[object] = [agent, stage]
+        for results, hops in columns:
+            count = _count_losses(results, causes, hops)
+            row.append(count)
+        rows.append(tuple(row))
+    return ReportTable(headers, rows)
+
+
+def _group_causes(all_results: AllResults) -> Iterator[tuple[str, str, list[Cause]]]:
+    """Yield the title, the stage and the causes of each row: a cause, then a stage, then all."""
+    causes = distinct_keys(results.losses_by_agent for results in all_results)
+    causes_by_stage: dict[str, list[Cause]] = {}
+    for cause in causes:
+        agent, stage = cause
+        yield agent, stage, [cause]
+        causes_by_stage.setdefault(stage, []).append(cause)
+    for stage, causes_of_stage in causes_by_stage.items():
+        yield "all", stage, causes_of_stage
+    if causes:
+        yield "all", "", causes
+
+
+def _distinct_hops(all_results: AllResults) -> list[str]:
+    """Return the numbers of hops of the questions that were lost, "" first, which counts all."""
     all_hops: set[str] = set()
     for results in all_results:
         all_hops.update(*results.losses_by_agent.values())
-    causes = distinct_keys(results.losses_by_agent for results in all_results)
-    columns = []
-    headers = ["lost at", "stage"]
-    for results in all_results:
-        for hops in sorted(all_hops):
-            columns.append((results, hops))
-            title = f"hops {hops}" if hops else "answers"
-            headers.append(title + results.label_suffix)
-    groups = [(*cause, [cause]) for cause in causes]
-    for stage in dict.fromkeys(stage for _, stage in causes):
-        causes_of_stage = [cause for cause in causes if cause[1] == stage]
-        groups.append(("all", stage, causes_of_stage))
-    if causes:
-        groups.append(("all", "", causes))
-    rows = []
-    for agent, stage, grouped_causes in groups:
-        counts = [_count_losses(results, grouped_causes, hops) for results, hops in columns]
-        rows.append((agent, stage, *counts))
-    return ReportTable(headers, rows)
+    return sorted(all_hops)
 
 
 def _count_losses(results: LoadedResults, causes: Iterable[Cause], hops: str) -> int:
     """Return how many answers were lost for one of the causes; ``hops`` "" counts all."""
     losses = results.losses_by_agent
-    return sum(losses[cause][hops] for cause in causes if cause in losses)
+    count = 0
+    for cause in causes:
+        if cause in losses:
+            count += losses[cause][hops]
+    return count
 
 
 def make_question_types_table(all_results: AllResults) -> ReportTable:
@@ -464,32 +541,39 @@ def make_question_types_table(all_results: AllResults) -> ReportTable:
     of predicates of the gold queries, as in Table 8 of Chatty-KG. Solved means that the answer is
     exactly the gold. Means that are not known are "–". Without typed questions there are no rows.
     """
-    names = distinct_keys(results.groups for results in all_results)
-    types = [name for name in names if name.startswith("type ")]
+    types = [name for name in distinct_groups(all_results) if name.startswith("type ")]
+    labels = {"all": "every type"} if types else {}
+    for name in types:
+        labels[name] = name.removeprefix("type ")
     rows = []
-    for name in ("all", *types) if types else ():
+    for name, label in labels.items():
         for results in all_results:
             group = results.groups.get(name)
             if group:
-                label = name.removeprefix("type ") if name in types else "every type"
-                label += results.label_suffix
-                rows.append((label, *_describe_questions(group.rows)))
+                figures = _describe_questions(group.rows)
+                rows.append((label + results.label_suffix, *figures))
     return ReportTable(("type", "solved", "words", "predicates"), rows)
 
 
 def _describe_questions(rows: Sequence[Mapping[str, Any]]) -> tuple[str, str, str]:
-    """Return three texts: "solved/with gold", the mean number of words, and that of gold predicates.
+    """Return the solved questions of those with gold, and the mean words and gold predicates."""
+    with_gold = 0
+    solved = 0
+    for row in rows:
+        if row["gold"] is not None:
+            with_gold += 1
+            solved += row.get("exact", 0) == 1
+    words = _format_known_mean(rows, "words")
+    predicates = _format_known_mean(rows, "predicates")
+    return f"{solved}/{with_gold}", words, predicates
 
-    A mean is over the rows that have the number, "–" if none has.
-    """
-    with_gold = [row for row in rows if row["gold"] is not None]
-    solved = sum(row.get("exact", 0) == 1 for row in with_gold)
-    means = []
-    for name in ("words", "predicates"):
-        known = [row[name] for row in rows if name in row]
-        means.append(f"{sum(known) / len(known):.2f}" if known else "–")
-    words, predicates = means
-    return f"{solved}/{len(with_gold)}", words, predicates
+
+def _format_known_mean(rows: Sequence[Mapping[str, Any]], name: str) -> str:
+    """Return the mean of a number of the rows that have it; "–" if none has."""
+    known = [row[name] for row in rows if name in row]
+    if not known:
+        return "–"
+    return f"{fmean(known):.2f}"
 
 
 def make_linking_table(all_results: AllResults) -> ReportTable:
@@ -497,16 +581,20 @@ def make_linking_table(all_results: AllResults) -> ReportTable:
 
     There is a column for each folder. A row is left out if no folder has the figure.
     """
+    headers = ["recall of linking"]
+    for results in all_results:
+        headers.append(results.name)
+    counts = {"linked": "linked", "candidates": "among the candidates"}
     rows = []
-    for element in ("vertices", "predicates"):
-        for count, words in (("linked", "linked"), ("candidates", "among the candidates")):
-            recalls = []
-            for results in all_results:
-                recall = compute_linking_recall(list(results.rows.values()), element, count)
-                recalls.append("–" if recall is None else f"{recall:.3f}")
-            if set(recalls) != {"–"}:
-                rows.append((f"gold {element} {words}", *recalls))
-    return ReportTable(["recall of linking", *(results.name for results in all_results)], rows)
+    for element, (count, words) in product(("vertices", "predicates"), counts.items()):
+        recalls = []
+        for results in all_results:
+            result_rows = list(results.rows.values())
+            recall = compute_linking_recall(result_rows, element, count)
+            recalls.append("–" if recall is None else f"{recall:.3f}")
+        if set(recalls) != {"–"}:
+            rows.append((f"gold {element} {words}", *recalls))
+    return ReportTable(headers, rows)
 
 
 if not TYPE_CHECKING:  # with this, a type checker would accept any name

@@ -92,12 +92,11 @@ def save_questions(questions: Iterable[BenchQuestion], path: str | Path) -> None
 
     A file that is there is replaced. Raises InputError if the file cannot be written.
     """
-    lines = []
+    entries = []
     for question in questions:
-        data = question.model_dump(exclude_defaults=True)
-        lines.append(json.dumps(data, ensure_ascii=False) + "\n")
+        entries.append(question.model_dump(exclude_defaults=True))
     with disk.os_errors_as_input_error(f"cannot write to {path}", "give another file"):
-        disk.write_atomically(Path(path), lines, disk.JSON_ENCODING_ERRORS)
+        disk.write_json_lines(Path(path), entries)
 
 
 def _take_id(wanted: str, ids: Counter[str]) -> str:
@@ -124,10 +123,16 @@ def _choose_wording(wordings: Iterable[tuple[str, str]], language: str) -> dict[
 
     def distance(wording: tuple[str, str]) -> tuple[bool, bool, bool]:
         tag = _split_language_tag(wording[0])
-        return tag != wanted, tag[0] != wanted[0], tag != ["en"]
+        is_other_tag = tag != wanted
+        is_other_language = tag[0] != wanted[0]
+        is_not_english = tag != ["en"]
+        return is_other_tag, is_other_language, is_not_english
 
     nearest_language, text = min(wordings, key=distance)
-    return {"language": nearest_language, "question": text}
+    return {
+        "language": nearest_language,
+        "question": text,
+    }
 
 
 def _select_language(
@@ -138,18 +143,22 @@ def _select_language(
     Only the first part of a language tag counts: "pt" for "pt_BR". ``path`` is for the error.
     Raises InputError, which names the languages that there are, if no question is left.
     """
-    wanted = _split_language_tag(language)[0]
+    wanted, *_ = _split_language_tag(language)
     selected = []
     languages = set()
     for question in questions:
+        is_wanted = True
         if question.language:
             languages.add(question.language)
-        if not question.language or _split_language_tag(question.language)[0] == wanted:
+            tag = _split_language_tag(question.language)
+            is_wanted = tag[0] == wanted
+        if is_wanted:
             selected.append(question)
     if not selected:
+        known = ", ".join(sorted(languages))
         raise InputError(
             f"{path} contains no question in the language {language}",
-            hint=f"its questions are in {', '.join(sorted(languages))}",
+            hint=f"its questions are in {known}",
         )
     return selected
 
@@ -412,20 +421,24 @@ def _recognize_set(data: object) -> _QuestionFile | None:
     WebQSP, QALD, dialogues, LC-QuAD and the Freebase sets are recognized by the names of their
     fields.
     """
+    entries: list[object] = []
+    entry_class: type[_Entry] | None = None
+    noun = "question"
     match data:
         case {"Questions": [*entries]} if find_entry_class(entries):
-            return _QuestionFile(WebQspEntry, "question", enumerate(entries, 1))
+            entry_class = WebQspEntry
         case {"questions": [*entries]}:
-            return _QuestionFile(_Qald, "question", enumerate(entries, 1))
+            entry_class = _Qald
         case {"data": [*entries]}:
-            return _QuestionFile(_Dialogue, "dialogue", enumerate(entries, 1))
+            entry_class = _Dialogue
+            noun = "dialogue"
         case [*entries] if any(map(_is_lc_quad, entries)):
-            return _QuestionFile(_LcQuad, "question", enumerate(entries, 1))
+            entry_class = _LcQuad
         case [*entries]:
             entry_class = find_entry_class(entries)
-            if entry_class:
-                return _QuestionFile(entry_class, "question", enumerate(entries, 1))
-    return None
+    if entry_class is None:
+        return None
+    return _QuestionFile(entry_class, noun, enumerate(entries, 1))
 
 
 def _is_lc_quad(entry: object) -> bool:
@@ -467,7 +480,9 @@ def _parse_data(text: str) -> object:
     If that fails, return (not raise) a ValueError with the reason.
     """
     is_json = text.lstrip().startswith(("{", "["))
+    parse = json.loads if is_json else yaml.safe_load
     try:
-        return json.loads(text) if is_json else yaml.safe_load(text)
+        return parse(text)
     except (ValueError, RecursionError, yaml.YAMLError) as exc:
-        return ValueError(f"not {'JSON' if is_json else 'YAML'}: {exc}")
+        form = "JSON" if is_json else "YAML"
+        return ValueError(f"not {form}: {exc}")

@@ -277,7 +277,9 @@ ENTRY_CLASSES: tuple[tuple[frozenset[str], type[FreebaseEntry]], ...] = (
 def find_entry_class(entries: Iterable[object]) -> type[FreebaseEntry] | None:
     """Return the class for the first entry that has all fields by which a set is recognized; None if none has."""
     for entry in entries:
+        if not isinstance(entry, dict):
+            continue
         for names, entry_class in ENTRY_CLASSES:
-            if isinstance(entry, dict) and names.issubset(entry):
+            if names.issubset(entry):
                 return entry_class
     return None

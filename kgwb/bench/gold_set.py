@@ -7,7 +7,6 @@ The set is a file of JSON lines that ``load_questions`` reads. Each line also ha
 from __future__ import annotations
 
 import getpass
-import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -58,7 +57,10 @@ class Gold(NamedTuple):
         """Return the answers for a text area: one a line, the cells of a row apart by tabs."""
         lines = []
         for answer in self.answers or ():
-            cells = [answer] if isinstance(answer, str) else [cell or "" for cell in answer]
+            if isinstance(answer, str):
+                lines.append(answer)
+                continue
+            cells = [cell or "" for cell in answer]
             lines.append("\t".join(cells))
         return "\n".join(lines)
 
@@ -70,16 +72,22 @@ class Gold(NamedTuple):
         out. If no answer is left and there is a query, ``answers`` is None: the query has to find
         them. Raises QueryError or QueryRefusedError for a query that the gate refuses.
         """
-        lines = [line for line in text.splitlines() if line.strip()]
         sparql = sparql.strip()
         if sparql:
             validate_query(to_standard_sparql(sparql))
-        if not lines and sparql:
+        answers: list[str | Sequence[str | None]] = []
+        is_table = len(columns) > 1
+        for line in text.splitlines():
+            if not line.strip():
+                continue
+            if is_table:
+                cells = line.split("\t")
+                answers.append([cell.strip() or None for cell in cells])
+            else:
+                answers.append(line.strip())
+        if not answers and sparql:
             return cls(None, sparql)
-        if len(columns) > 1:
-            rows = [[cell.strip() or None for cell in line.split("\t")] for line in lines]
-            return cls(rows, sparql, columns)
-        return cls([line.strip() for line in lines], sparql)
+        return cls(answers, sparql, columns if is_table else ())
 
 
 def keep_as_gold(
@@ -103,29 +111,37 @@ def keep_as_gold(
     path = Path(file)
     entries = _read_entries(path)
     question = _standalone_question(run)
-    kept = next((entry for entry in entries if entry["question"] == question), None)
-    if kept is None:
+    same_question = [entry for entry in entries if entry["question"] == question]
+    if same_question:
+        kept = same_question[0]
+        _move_earlier_gold(kept)
+    else:
         kept = {"id": _next_id(entries), "question": question}
         entries.append(kept)
-    elif "answers" in kept or "sparql" in kept:
-        earlier = {name: kept.pop(name) for name in GOLD_FIELDS if name in kept}
-        kept.setdefault("earlier_gold", []).append(earlier)
-    for name in ("rows", "answer_labels", "gold_error"):
-        kept.pop(name, None)  # they belong to the gold that is replaced
-    kept.update(_gold_to_data(gold, user_name() if who is None else who))
-    lines = [json.dumps(entry, ensure_ascii=False) + "\n" for entry in entries]
+    if who is None:
+        who = user_name()
+    kept.update(_gold_to_data(gold, who))
     with disk.os_errors_as_input_error(f"cannot write to {path}", "give another file"):
-        disk.write_atomically(path, lines, disk.JSON_ENCODING_ERRORS)
+        disk.write_json_lines(path, entries)
     return kept
 
 
-def _gold_to_data(gold: Gold, who: str) -> dict[str, Any]:
-    """Return the fields of an entry that hold the gold, who says so, and the present time.
+def _move_earlier_gold(entry: dict[str, Any]) -> None:
+    """Move the gold of an entry to its earlier gold, and remove what belongs to it."""
+    has_gold = "answers" in entry or "sparql" in entry
+    earlier = {}
+    for name in GOLD_FIELDS:
+        if has_gold and name in entry:
+            earlier[name] = entry.pop(name)
+    if has_gold:
+        entry.setdefault("earlier_gold", []).append(earlier)
+    for name in ("rows", "answer_labels", "gold_error"):
+        entry.pop(name, None)
 
-    Parts of the gold that are empty have no field.
-    """
-    now = datetime.now().astimezone().isoformat(timespec="seconds")
-    data: dict[str, Any] = {"who": who, "when": now}
+
+def _gold_to_data(gold: Gold, who: str) -> dict[str, Any]:
+    """Return the fields of an entry that say what is right, who said so, and when."""
+    data: dict[str, Any] = {"who": who, "when": time_now()}
     if gold.answers is not None:
         data["answers"] = list(gold.answers)
     if gold.columns:
@@ -153,6 +169,12 @@ def user_name() -> str:
     return ""
 
 
+def time_now() -> str:
+    """Return the time in ISO 8601, to the second, with the time zone."""
+    now = datetime.now().astimezone()
+    return now.isoformat(timespec="seconds")
+
+
 def _read_entries(path: Path) -> list[dict[str, Any]]:
     """Return the entries of a question set as JSON data with all their fields; an empty list without a file.
 
@@ -168,8 +190,9 @@ def _read_entries(path: Path) -> list[dict[str, Any]]:
                 entries.append(entry)
         except ValueError as exc:
             raise _other_form(path) from exc
-    if not all(isinstance(entry, dict) and "question" in entry for entry in entries):
-        raise _other_form(path)
+    for entry in entries:
+        if not isinstance(entry, dict) or "question" not in entry:
+            raise _other_form(path)
     return entries
 
 

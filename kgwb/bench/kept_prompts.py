@@ -8,9 +8,7 @@ prompts themselves are files ``SYSTEM/AGENT.md``, which ``--prompts`` reads.
 from __future__ import annotations
 
 import difflib
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +17,7 @@ from pydantic import BaseModel
 from kgwb import disk, systems
 from kgwb.bench.changes import ResultsComparison, load_prompt_texts
 from kgwb.bench.figures import LoadedResults, ReportTable
+from kgwb.bench.gold_set import time_now
 from kgwb.bench.results import parse_json_lines
 from kgwb.bench.runner import fingerprint
 from kgwb.errors import InputError
@@ -72,8 +71,10 @@ class KeptChange(BaseModel, frozen=True):
 
     def __str__(self) -> str:
         changed = ", ".join(self.after)
-        parts = (f"{self.number}. {self.date}: {changed}", self.note, self.effect, self.questions)
-        text = "; ".join(filter(None, (*parts, self.model_names)))
+        text = f"{self.number}. {self.date}: {changed}"
+        for part in (self.note, self.effect, self.questions, self.model_names):
+            if part:
+                text += f"; {part}"
         return single_line(text)
 
 
@@ -137,11 +138,14 @@ def find_base_folder(folder: Path) -> Path | None:
 
 
 def _describe_effect(comparison: ResultsComparison) -> str:
-    """Return the outcomes and the F1 of a comparison's summary as one text, without the folder's name."""
-    lines = list(comparison.summary_lines())
-    outcomes = lines[0].removeprefix(f"{comparison.after.name}: ")
-    figures = [line.strip() for line in lines[1:] if line.strip().startswith("F1")]
-    return "; ".join([outcomes, *figures])
+    """Return the first lines of a comparison's summary, without its name: outcomes and F1."""
+    outcomes, *lines = comparison.summary_lines()
+    parts = [outcomes.removeprefix(f"{comparison.after.name}: ")]
+    for line in lines:
+        text = line.strip()
+        if text.startswith("F1"):
+            parts.append(text)
+    return "; ".join(parts)
 
 
 def _read_texts(results: LoadedResults, system: System) -> tuple[dict[str, str | None], list[str]]:
@@ -158,11 +162,12 @@ def _read_texts(results: LoadedResults, system: System) -> tuple[dict[str, str |
     texts: dict[str, str | None] = {}
     unknown_names = []
     for name in names:
-        sent = sent_texts.get(name)
-        if fingerprint(own.text(name)) == measured[name]:
+        own_text = own.text(name)
+        sent_text = sent_texts.get(name, "")
+        if fingerprint(own_text) == measured[name]:
             texts[name] = None
-        elif sent is not None and fingerprint(sent) == measured[name]:
-            texts[name] = sent
+        elif fingerprint(sent_text) == measured[name]:
+            texts[name] = sent_text
         else:
             unknown_names.append(name)
     return texts, unknown_names
@@ -212,12 +217,14 @@ class PromptHistory:
         can be undone as well. Raises InputError if there is no such change, or if a file that would
         be replaced was edited by hand since.
         """
+        count = len(self.changes)
         if number is None:
-            number = len(self.changes)
-        if not 1 <= number <= len(self.changes):
+            number = count
+        if not 1 <= number <= count:
+            changes = pluralize(count, "change")
             raise InputError(
                 f"{self.folder} has no change {number} to undo",
-                hint=f"it has {pluralize(len(self.changes), 'change')}; kgwb keep {self.folder} lists them",
+                hint=f"it has {changes}; kgwb keep {self.folder} lists them",
             )
         wanted: dict[str, str | None] = {}
         for change in reversed(self.changes[number - 1 :]):
@@ -254,19 +261,16 @@ class PromptHistory:
                 f"{self.folder} already has exactly these prompts",
                 hint="nothing was changed; keep a retry that has other prompts",
             )
-        now = datetime.now().astimezone()
         change = KeptChange(
             number=len(self.changes) + 1,
-            date=now.isoformat(timespec="seconds"),
+            date=time_now(),
             before=before,
             after=after,
             **about,
         )
-        line = json.dumps(change.model_dump(), ensure_ascii=False) + "\n"
-        with disk.os_errors_as_input_error(
-            f"cannot write to {self.folder}", "give another folder, or make room"
-        ):
-            disk.append_text(self.folder / HISTORY_FILE, line, disk.JSON_ENCODING_ERRORS)
+        hint = "give another folder, or make room"
+        with disk.os_errors_as_input_error(f"cannot write to {self.folder}", hint):
+            disk.append_json_line(self.folder / HISTORY_FILE, change.model_dump())
             for name, text in after.items():
                 self._write(name, text)
         self.changes.append(change)
@@ -275,7 +279,9 @@ class PromptHistory:
     def _present_text(self, name: str) -> str | None:
         """Return the text of a prompt's file; None without one. Raises PromptError if it is damaged."""
         prompts = Prompts(self.folder)
-        return prompts.text(name) if prompts.has_own(name) else None
+        if not prompts.has_own(name):
+            return None
+        return prompts.text(name)
 
     def _write(self, name: str, text: str | None) -> None:
         """Write the file FOLDER/NAME.md of a prompt, or delete it if the text is None. Raises OSError."""
@@ -302,22 +308,20 @@ class PromptHistory:
 
         0 is the state before the first change. Raises InputError for a number that is no change.
         """
+        count = len(self.changes)
         for number in (first, second):
-            if not 0 <= number <= len(self.changes):
+            if not 0 <= number <= count:
                 raise InputError(
                     f"{self.folder} has no change {number}",
-                    hint=f"give numbers from 0, the state before the first change, to {len(self.changes)}",
+                    hint=f"give numbers from 0, the state before the first change, to {count}",
                 )
         texts = self.texts_after(first)
         new_texts = self.texts_after(second)
         for name, text in texts.items():
-            yield from difflib.unified_diff(
-                (text or "").splitlines(),
-                (new_texts[name] or "").splitlines(),
-                f"{name}.md after {first}",
-                f"{name}.md after {second}",
-                lineterm="",
-            )
+            lines = _split_lines(text)
+            new_lines = _split_lines(new_texts[name])
+            titles = (f"{name}.md after {first}", f"{name}.md after {second}")
+            yield from difflib.unified_diff(lines, new_lines, *titles, lineterm="")
 
     def to_table(self) -> ReportTable:
         """Return the history as a table with a row for each change, the latest first."""
@@ -338,11 +342,21 @@ class PromptHistory:
         return ReportTable(headers, rows)
 
     def __repr__(self) -> str:
-        lines: Sequence[object] = self.changes or ["nothing was kept yet"]
-        return "\n".join([f"PromptHistory({str(self.folder)!r})", *map(str, lines)])
+        lines = [f"PromptHistory({str(self.folder)!r})"]
+        lines += map(str, self.changes)
+        if not self.changes:
+            lines.append("nothing was kept yet")
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         return self.to_table()._repr_html_()
+
+
+def _split_lines(text: str | None) -> list[str]:
+    """Return the lines of a prompt; none without a text."""
+    if text is None:
+        return []
+    return text.splitlines()
 
 
 def _parse_change(data: Any) -> KeptChange:

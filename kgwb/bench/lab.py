@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +22,7 @@ from kgwb.bench.results import (
     BenchRow,
     QuestionSample,
     Results,
+    add_remembered_turn,
     describe_config_changes,
     find_run_file,
     is_lost,
@@ -42,11 +42,10 @@ from kgwb.bench.runner import (
 from kgwb.bench.verdicts import get_verdict
 from kgwb.deprecated import RenamedAttribute, renamed_names
 from kgwb.errors import InputError, KgwbError
-from kgwb.flow import Dialogue, Turn
+from kgwb.flow import Dialogue
 from kgwb.kg import Graph, cache_dir
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatModel
-from kgwb.records import from_data
 from kgwb.run import Replay, Run
 from kgwb.run.calls import Call
 from kgwb.run.models import open_model
@@ -83,8 +82,10 @@ class CostEstimate:
     currency: str = ""
 
     def __str__(self) -> str:
-        text = f"{pluralize(self.questions, 'question')}, {_format_range(self.calls)} model calls, "
-        text += f"about {_format_range(self.tokens)} tokens"
+        questions = pluralize(self.questions, "question")
+        calls = _format_range(self.calls)
+        tokens = _format_range(self.tokens)
+        text = f"{questions}, {calls} model calls, about {tokens} tokens"
         if self.money:
             text += f", {_format_range(self.money)} {self.currency}"
         if self.without_saved_run:
@@ -94,8 +95,15 @@ class CostEstimate:
 
 def _format_range(ends: tuple[float, float]) -> str:
     """Return "8 to 10", or "8" if both ends are shown alike. A float has four figures."""
-    low, high = (f"{end:,.4g}" if isinstance(end, float) else f"{end:,}" for end in ends)
+    low, high = map(_format_number, ends)
     return low if low == high else f"{low} to {high}"
+
+
+def _format_number(number: float) -> str:
+    """Return a number with commas; of a float four figures."""
+    if isinstance(number, float):
+        return f"{number:,.4g}"
+    return f"{number:,}"
 
 
 class RetryExperiment:
@@ -118,14 +126,17 @@ class RetryExperiment:
         measured.
         """
         self.earlier_results = LoadedResults.read(Path(folder))
+        measured_system = self.earlier_results.config.get("system")
         if system is None:
-            system = systems.load_system(str(self.earlier_results.config.get("system")))
+            system = systems.load_system(str(measured_system))
         self.system = systems.resolve_system(system)
         self.kg = self.earlier_results.open_graph(kg)
         specs = dict(models or {})
         if model:
             specs.setdefault("", model)
-        self._given_models = {name: open_model(spec) for name, spec in specs.items()}
+        self._given_models = {}
+        for agent, spec in specs.items():
+            self._given_models[agent] = open_model(spec)
         self.models: dict[str, ChatModel] = {}
         for agent in self.earlier_results.model_specs:
             if agent not in self._given_models:
@@ -191,10 +202,12 @@ class RetryExperiment:
         present = Prompts().for_system(self.system.prompts)
         changed_names = []
         for name in self.system.prompt_names:
-            is_changed = name in measured and fingerprint(present.text(name)) != measured[name]
-            if is_changed and not prompts.has_own(name):
+            if name not in measured or prompts.has_own(name):
+                continue
+            if fingerprint(present.text(name)) != measured[name]:
                 changed_names.append(name)
-        for name, text in load_prompt_texts(self.earlier_results, changed_names).items():
+        texts = load_prompt_texts(self.earlier_results, changed_names)
+        for name, text in texts.items():
             if fingerprint(text) == measured[name]:
                 prompts = prompts.with_text(name, text)
         return prompts
@@ -214,12 +227,17 @@ class RetryExperiment:
         ``typed_settings`` has texts, which are parsed. Measured settings that this version lacks
         are left out. Raises SettingError for an unknown name or an impossible value.
         """
-        settings_class = self.system.settings
-        measured = self.earlier_results.config.get("settings", {})
+        config = self.earlier_results.config
+        measured = config.get("settings", {})
         stored = old_names.current_settings(measured, self.system.name)
-        settings = settings_class(**settings_class.select_known(stored))
+        settings_class = self.system.settings
+        known = settings_class.select_known(stored)
+        settings = settings_class(**known)
         parsed = settings_class.of_profile(settings.profile, parse_strings=True, **typed_settings)
-        return settings.with_changes(**{name: getattr(parsed, name) for name in typed_settings})
+        changes = {}
+        for name in typed_settings:
+            changes[name] = getattr(parsed, name)
+        return settings.with_changes(**changes)
 
     def get_results_folder(self, setup: BenchSetup, name: str) -> Path:
         """Return the folder for the results of a setup; nothing is written.
@@ -231,11 +249,14 @@ class RetryExperiment:
         config = setup.to_config()
         for entry in INFORMATIONAL_ENTRIES:
             config.pop(entry, None)
-        content = fingerprint(json.dumps(config, sort_keys=True))[:6]
+        config_text = json.dumps(config, sort_keys=True)
+        content = fingerprint(config_text)[:6]
         retries = self.earlier_results.folder / RETRIES_FOLDER
-        for folder in sorted(retries.glob(f"*.{content}")):
-            return folder
-        safe_name = quote(name, safe=" =,%")[:MAX_NAME_CHARS]
+        known_folders = sorted(retries.glob(f"*.{content}"))
+        if known_folders:
+            return known_folders[0]
+        quoted_name = quote(name, safe=" =,%")
+        safe_name = quoted_name[:MAX_NAME_CHARS]
         return retries / f"{safe_name}.{content}"
 
     # --- which questions
@@ -250,20 +271,29 @@ class RetryExperiment:
 
         Raises InputError if a selector names no question, and without selectors if none was lost.
         """
-        chosen_ids = self._find_selected(selectors) if selectors else self._lost_and_right_ids()
-        rows = list(self.earlier_results.rows.values())
-        last_turns: Counter[str] = Counter()
-        for row in rows:
-            if row["id"] in chosen_ids and "dialogue" in row:
-                dialogue = row["dialogue"]
-                last_turns[dialogue] = max(last_turns[dialogue], row.get("turn", 0))
+        if selectors:
+            chosen_ids = self._find_selected(selectors)
+        else:
+            chosen_ids = self._lost_and_right_ids()
+        last_turns = self._find_last_turns(chosen_ids)
         questions = []
-        for row in rows:
-            in_dialogue = "dialogue" in row
-            is_earlier_turn = in_dialogue and row.get("turn", 0) < last_turns[row["dialogue"]]
-            if row["id"] in chosen_ids or is_earlier_turn:
+        for id_, row in self.earlier_results.rows.items():
+            last_turn = last_turns.get(row.get("dialogue"), 0)
+            is_earlier_turn = row.get("turn", 0) < last_turn
+            if id_ in chosen_ids or is_earlier_turn:
                 questions.append(question_of_row(row))
         return questions
+
+    def _find_last_turns(self, chosen_ids: Collection[str]) -> dict[str | None, int]:
+        """Return the number of the last turn that was chosen of each dialogue."""
+        last_turns: dict[str | None, int] = {}
+        for id_, row in self.earlier_results.rows.items():
+            dialogue = row.get("dialogue")
+            if id_ in chosen_ids and dialogue is not None:
+                turn = row.get("turn", 0)
+                last_turn = last_turns.get(dialogue, 0)
+                last_turns[dialogue] = max(last_turn, turn)
+        return last_turns
 
     def _find_selected(self, selectors: Iterable[str]) -> set[str]:
         """Return the ids of all questions that at least one selector names.
@@ -310,10 +340,9 @@ class RetryExperiment:
 
         If fewer were right, all of them are returned. Raises InputError if no question was lost.
         """
-        rows = self.earlier_results.rows
         lost_ids = set()
         right_ids = []
-        for id_, row in rows.items():
+        for id_, row in self.earlier_results.rows.items():
             if is_lost(row):
                 lost_ids.add(id_)
             elif get_verdict(row) == RIGHT:
@@ -325,7 +354,10 @@ class RetryExperiment:
                 hint="choose the questions yourself, such as with --only all",
             )
         count = min(len(lost_ids), len(right_ids))
-        spaced_ids = {right_ids[place * len(right_ids) // count] for place in range(count)}
+        spaced_ids = set()
+        for number in range(count):
+            place = number * len(right_ids) // count
+            spaced_ids.add(right_ids[place])
         return lost_ids | spaced_ids
 
     def sample(self, selectors: Iterable[str] = ()) -> QuestionSample:
@@ -343,12 +375,14 @@ class RetryExperiment:
                 return QuestionSample()
             return QuestionSample(frozenset(self._find_selected(selectors)))
         chosen_ids = self._lost_and_right_ids()
-        rows = self.earlier_results.rows
-        right_ids = {id_ for id_, row in rows.items() if get_verdict(row) == RIGHT}
-        chosen_right_ids = right_ids & chosen_ids
-        if not right_ids:
-            return QuestionSample(frozenset(chosen_ids))
-        return QuestionSample(frozenset(chosen_ids), len(right_ids) / len(chosen_right_ids))
+        right_ids = set()
+        for id_, row in self.earlier_results.rows.items():
+            if get_verdict(row) == RIGHT:
+                right_ids.add(id_)
+        right_weight = 1.0
+        if right_ids:
+            right_weight = len(right_ids) / len(right_ids & chosen_ids)
+        return QuestionSample(frozenset(chosen_ids), right_weight)
 
     # --- the cost
 
@@ -436,23 +470,19 @@ class RetryExperiment:
         run.use_store(store)
         with suppress(KgwbError):
             run.go()
-        supervisor_keys = {step.parent for step in run.steps}
-        changed_agents = set()
-        for step in run.steps:
-            if step.error and step.key not in supervisor_keys:
-                changed_agents.add(step.agent)
+        changed_agents = _list_stopped_agents(run)
         if run.error is None or not changed_agents:
             return [], []
         before = self._load_earlier_run(question, store)
         if before is None:
             return None
-        positions = [
-            place for place, step in enumerate(before.steps) if step.agent in changed_agents
-        ]
-        if not positions:
-            return [], []
-        later_steps = before.steps[positions[0] :]
-        changed_steps = [step for step in later_steps if step.agent in changed_agents]
+        later_steps: list[Step] = []
+        changed_steps: list[Step] = []
+        for step in before.steps:
+            if step.agent in changed_agents:
+                changed_steps.append(step)
+            if changed_steps:
+                later_steps.append(step)
         least_calls = _list_model_calls(before, changed_steps, run)
         return least_calls, _list_model_calls(before, later_steps, run)
 
@@ -478,20 +508,15 @@ class RetryExperiment:
             return None
 
     def _dialogue_before(self, question: BenchQuestion) -> Dialogue:
-        """Return the earlier turns of a question's dialogue, as the results remembered them.
-
-        Empty for a question outside of dialogues; turns that were not answered are left out.
-        """
+        """Return the turns before a question of a dialogue, as they were remembered."""
+        dialogue = Dialogue()
         if question.dialogue is None:
-            return Dialogue()
-        turns = []
+            return dialogue
         for row in self.earlier_results.rows.values():
-            is_earlier = row.get("turn", 0) < (question.turn or 0)
+            is_earlier = row.get("turn", 0) < question.turn
             if row.get("dialogue") == question.dialogue and is_earlier:
-                turn = from_data(row.get("remembered"), Turn | None)
-                if turn:
-                    turns.append(turn)
-        return Dialogue(tuple(turns))
+                dialogue = add_remembered_turn(dialogue, row)
+        return dialogue
 
     # --- asking
 
@@ -602,6 +627,16 @@ def _silence(setup: BenchSetup) -> BenchSetup:
     return replace(setup, models=silent_models)
 
 
+def _list_stopped_agents(run: Run) -> set[str]:
+    """Return the agents of the steps that failed, without those that only supervised them."""
+    supervisor_keys = {step.parent for step in run.steps}
+    agents = set()
+    for step in run.steps:
+        if step.error and step.key not in supervisor_keys:
+            agents.add(step.agent)
+    return agents
+
+
 def _list_model_calls(before: Run, steps: Iterable[Step], run: Run) -> list[Call]:
     """Return the model calls of steps, each with the name of the model that would be asked now.
 
@@ -610,10 +645,11 @@ def _list_model_calls(before: Run, steps: Iterable[Step], run: Run) -> list[Call
     """
     calls = []
     for step in steps:
+        model = run.model_name(step.agent)
         for key in step.calls:
             call = before.calls[key]
             if call.kind == "model":
-                request = {**call.request, "model": run.model_name(step.agent)}
+                request = {**call.request, "model": model}
                 calls.append(replace(call, request=request))
     return calls
 

@@ -8,7 +8,7 @@ record of the run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,17 +19,23 @@ from kgwb.bench.metrics import score_answers
 from kgwb.bench.questions import (
     BenchQuestion,
     add_gold_answers,
-    answer_to_strings,
     group_by_dialogue,
     read_gold_query_of,
 )
-from kgwb.bench.results import BenchRow, Results, RowFile, RowSchema, is_lost
+from kgwb.bench.results import (
+    BenchRow,
+    Results,
+    RowFile,
+    RowSchema,
+    add_remembered_turn,
+    is_lost,
+)
 from kgwb.bench.runner import AskPlaces, BenchSetup, open_store
 from kgwb.bench.tasks import RunCanceller, Task, raise_if_unreachable, run_tasks
+from kgwb.bench.verdicts import compute_answer_f1
 from kgwb.errors import InputError, OverrideError, QuestionError
-from kgwb.flow import Dialogue, Turn
+from kgwb.flow import Dialogue
 from kgwb.kg.base import Graph
-from kgwb.records import from_data
 from kgwb.run import Run, System
 from kgwb.run import Setup as RunSetup
 from kgwb.run.gold import GoldDecisions, GoldQuery
@@ -87,26 +93,28 @@ def locate_losses(
     InputError if the system has no gold decisions, and what ``run_tasks`` raises.
     """
     gold_decisions_of(setup.system)
-    rows = {row["id"]: row for row in results.rows_for(questions)}
     loss_file = RowFile(results.folder / LADDER_FILE, LossRowSchema)
     canceller = RunCanceller()
     folder = results.folder.resolve()
     places = AskPlaces(folder, store or find_store(folder))
 
-    def locate(question: BenchQuestion, dialogue: Dialogue) -> Task:
-        """Run ``locate_loss`` on a worker, append its row to the ladder's file, and report it."""
-        row = rows[question.id]
+    def locate(question: BenchQuestion, row: BenchRow, dialogue: Dialogue) -> Task:
+        """Find the agent to blame on the executor, and write the row here."""
         loss_row = yield locate_loss, setup, question, row, dialogue, places, canceller
         loss_file.append(loss_row)
         on_row(loss_row)
 
     tasks = []
+    lost_ids = set()
+    rows = {row["id"]: row for row in results.rows_for(questions)}
     for question, dialogue in _with_dialogues(questions, rows):
         row = rows.get(question.id)
-        if row and is_lost(row) and not is_current(loss_file.rows.get(question.id), row):
-            tasks.append(locate(question, dialogue))
+        if row is None or not is_lost(row):
+            continue
+        lost_ids.add(question.id)
+        if not is_current(loss_file.rows.get(question.id), row):
+            tasks.append(locate(question, row, dialogue))
     run_tasks(tasks, workers, canceller)
-    lost_ids = {id_ for id_, row in rows.items() if is_lost(row)}
     return [loss_file.rows[question.id] for question in questions if question.id in lost_ids]
 
 
@@ -122,10 +130,7 @@ def _with_dialogues(
         dialogue = Dialogue()
         for question in turns:
             yield question, dialogue
-            remembered = rows.get(question.id, {}).get("remembered")
-            turn = from_data(remembered, Turn | None)
-            if turn:
-                dialogue = Dialogue((*dialogue.turns, turn))
+            dialogue = add_remembered_turn(dialogue, rows.get(question.id))
 
 
 def is_current(loss_row: BenchRow | None, row: BenchRow | None) -> bool:
@@ -136,9 +141,16 @@ def is_current(loss_row: BenchRow | None, row: BenchRow | None) -> bool:
     """
     if loss_row is None or row is None:
         return False
-    if "gold" in loss_row and loss_row["gold"] != row["gold"]:
+    if loss_row.get("gold", row["gold"]) != row["gold"]:
         return False
-    return loss_row.get("f1") == row.get("f1") and loss_row["error"] == row["error"]
+    has_same_f1 = loss_row.get("f1") == row.get("f1")
+    return has_same_f1 and loss_row["error"] == row["error"]
+
+
+def agent_or_reason(loss_row: Mapping[str, Any]) -> str:
+    """Return the agent to blame for a loss, or the reason that none is known, without its details."""
+    reason: str = loss_row["why"].partition(";")[0]
+    return loss_row["agent"] or reason
 
 
 def locate_loss(
@@ -194,7 +206,9 @@ def load_gold_query(question: BenchQuestion, kg: Graph) -> GoldQuery | None:
     if gold is None:
         return None
     iris = sorted(map(URIRef, gold.vertices | gold.predicates))
-    names = {f"<{iri}>": name for iri, name in kg.names(iris).items()}
+    names = {}
+    for iri, name in kg.names(iris).items():
+        names[f"<{iri}>"] = name
     standalone = ""
     if question.dialogue is not None and question.standalone:
         standalone = question.standalone
@@ -271,7 +285,7 @@ def _execute_and_score(run: Run, question: BenchQuestion, canceller: RunCancelle
     raise_if_unreachable(run)
     if error is not None:
         return 0.0
-    return score_answers(answer_to_strings(run.answer), question.answers or ()).f1
+    return compute_answer_f1(run.answer, question.answers or ())
 
 
 def compute_linking_recall(

@@ -18,7 +18,7 @@ kgwb.bench.statistics.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields, replace
 from functools import cached_property
 from itertools import chain, combinations
@@ -131,14 +131,17 @@ def _has_gold_name(answers: Sequence[str], gold: Sequence[str], labels: Mapping[
     Letter case and white space are ignored, as in the published code of DoG. A value without a
     label is its own name. The answers are searched one after another.
     """
-    reply = "\n".join(_squeeze(labels.get(answer, answer)) for answer in answers)
-    gold_names = [_squeeze(labels.get(value, value)) for value in gold]
+    reply = "\n".join(_squeezed_names(answers, labels))
+    gold_names = list(_squeezed_names(gold, labels))
     return any(name and name in reply for name in gold_names)
 
 
-def _squeeze(name: str) -> str:
-    """Return a name in lower case without white space."""
-    return "".join(name.split()).casefold()
+def _squeezed_names(values: Iterable[str], labels: Mapping[str, str]) -> Iterator[str]:
+    """Yield the name of each value, in lower case and without white space."""
+    for value in values:
+        name = labels.get(value, value)
+        without_blanks = "".join(name.split())
+        yield without_blanks.casefold()
 
 
 def _best_f1_of_columns(table: TableCells, gold: Sequence[str]) -> float:
@@ -165,11 +168,19 @@ def score_columns(names: Sequence[str], gold: TableCells, table: TableCells) -> 
     of the answer may match several gold columns.
     """
     answer_columns = _transpose(table)
+    gold_columns = _transpose(gold)
     scores = {}
-    for name, gold_column in zip(names, _transpose(gold), strict=False):
-        matches = [_score_values(column, gold_column).f1 for column in answer_columns]
-        scores[name] = max(matches, default=0.0)
+    for name, gold_column in zip(names, gold_columns, strict=False):
+        scores[name] = _best_f1(gold_column, answer_columns)
     return scores
+
+
+def _best_f1(column: Sequence[str], others: Iterable[Sequence[str]]) -> float:
+    """Return the F1 of a column with the best matching one of others; 0 without others."""
+    best = 0.0
+    for other in others:
+        best = max(best, _score_values(other, column).f1)
+    return best
 
 
 def find_columns_not_asked_for(gold: TableCells, table: TableCells) -> list[int]:
@@ -181,11 +192,11 @@ def find_columns_not_asked_for(gold: TableCells, table: TableCells) -> list[int]
     gold_columns = _transpose(gold)
     best_scores = []
     for column in _transpose(table):
-        scores = [_score_values(column, gold_column).f1 for gold_column in gold_columns]
-        best_scores.append(max(scores, default=0.0))
+        best_scores.append(_best_f1(column, gold_columns))
     positions = range(len(best_scores))
-    best_first = sorted(positions, key=lambda position: -best_scores[position])
-    return sorted(best_first[len(gold_columns) :])
+    best_first = sorted(positions, key=best_scores.__getitem__, reverse=True)
+    not_asked_for = best_first[len(gold_columns) :]
+    return sorted(not_asked_for)
 
 
 def _transpose(table: TableCells) -> list[list[str]]:
@@ -194,8 +205,9 @@ def _transpose(table: TableCells) -> list[list[str]]:
     Columns beyond the length of the shortest row are left out.
     """
     columns = []
-    for column in zip(*table, strict=False):
-        columns.append([cell for cell in column if cell is not None])
+    for cells in zip(*table, strict=False):
+        known = [cell for cell in cells if cell is not None]
+        columns.append(known)
     return columns
 
 
@@ -238,9 +250,9 @@ def score_row(row: Mapping[str, Any]) -> Scores | None:
         return None
     if row["error"] is not None:
         return ZERO_SCORES
-    return score_answers(
-        row["answers"], row["gold"], row.get("table", ()), row.get("labels", NO_LABELS)
-    )
+    table = row.get("table", ())
+    labels = row.get("labels", NO_LABELS)
+    return score_answers(row["answers"], row["gold"], table, labels)
 
 
 def _scores_by_id(rows: BenchRows) -> dict[str, Scores]:
@@ -275,9 +287,11 @@ class Estimate(NamedTuple):
 
 def estimate_mean(values: Sequence[float]) -> Estimate:
     """Return the mean of values of questions, with its bootstrap interval. Needs at least one."""
-    means = bootstrap_means(numpy.array(values)[:, None])[:, 0]
-    low, high = percentile_interval(means)
-    return Estimate(float(numpy.mean(values)), low, high)
+    scores = numpy.array(values)
+    means = bootstrap_means(scores[:, None])
+    low, high = percentile_interval(means[:, 0])
+    mean = float(scores.mean())
+    return Estimate(mean, low, high)
 
 
 @dataclass(frozen=True)
@@ -290,7 +304,11 @@ class QuestionGroup:
     @property
     def errors(self) -> int:
         """The number of questions that ended in an error; they score 0."""
-        return sum(row["error"] is not None for row in self.rows)
+        count = 0
+        for row in self.rows:
+            if row["error"] is not None:
+                count += 1
+        return count
 
     @property
     def without_gold(self) -> int:
@@ -302,7 +320,8 @@ class QuestionGroup:
         """The macro averages over the questions that have gold; all 0 if there are none."""
         if not self._scores:
             return ZERO_SCORES
-        return Scores(*_to_matrix(self._scores).mean(axis=0).tolist())
+        means = _to_matrix(self._scores).mean(axis=0)
+        return Scores(*means.tolist())
 
     def estimate(self, measure: str) -> Estimate | None:
         """Return the mean of a measure with its bootstrap interval; None if no question has gold.
@@ -321,7 +340,8 @@ class QuestionGroup:
 
     @cached_property
     def _bootstrap_means(self) -> Scores:
-        return Scores(*bootstrap_means(_to_matrix(self._scores)).T)
+        means = bootstrap_means(_to_matrix(self._scores))
+        return Scores(*means.T)
 
 
 def _to_matrix(scores: Iterable[Scores]) -> Matrix:
@@ -338,21 +358,46 @@ def group_questions(rows: BenchRows) -> list[QuestionGroup]:
     (RANGES), each if there are several (Chatty-KG, Table 8). If an answer came from the model's own
     knowledge, the group GROUNDED_GROUP has all questions, and such answers count there as none.
     """
-    groups = [QuestionGroup("all", rows)]
-    unanswerable = [row for row in rows if row["gold"] == []]
-    if 0 < len(unanswerable) < len(rows):
-        groups.append(QuestionGroup("answerable", [row for row in rows if row["gold"]]))
-        groups.append(QuestionGroup("unanswerable", unanswerable))
+    groups = [QuestionGroup("all", rows), *_group_by_answerability(rows)]
     if any(row.get("source") == OWN_KNOWLEDGE for row in rows):
-        groups.append(QuestionGroup(GROUNDED_GROUP, list(map(_without_own_knowledge, rows))))
+        grounded_rows = list(map(_without_own_knowledge, rows))
+        groups.append(QuestionGroup(GROUNDED_GROUP, grounded_rows))
     for name in ("hops", "type", "language", "source"):
-        rows_by_value: dict[str, list[Mapping[str, Any]]] = {}
-        for row in rows:
-            if name in row:
-                rows_by_value.setdefault(str(row[name]), []).append(row)
-        for value in sorted(rows_by_value):
-            groups.append(QuestionGroup(f"{name} {value}", rows_by_value[value]))
-    return [*groups, *_group_by_number(rows, "words"), *_group_by_number(rows, "predicates")]
+        groups += _group_by_value(rows, name)
+    for name in RANGES:
+        groups += _group_by_number(rows, name)
+    return groups
+
+
+def _group_by_answerability(rows: BenchRows) -> list[QuestionGroup]:
+    """Return the answerable and the unanswerable questions; none unless both occur."""
+    answerable = []
+    unanswerable = []
+    for row in rows:
+        if row["gold"]:
+            answerable.append(row)
+        elif row["gold"] == []:
+            unanswerable.append(row)
+    if not 0 < len(unanswerable) < len(rows):
+        return []
+    return [
+        QuestionGroup("answerable", answerable),
+        QuestionGroup("unanswerable", unanswerable),
+    ]
+
+
+def _group_by_value(rows: BenchRows, name: str) -> list[QuestionGroup]:
+    """Return a group for each value of a field that occurs, sorted by the value."""
+    rows_by_value: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        if name in row:
+            value = str(row[name])
+            rows_by_value.setdefault(value, []).append(row)
+    groups = []
+    for value in sorted(rows_by_value):
+        group = QuestionGroup(f"{name} {value}", rows_by_value[value])
+        groups.append(group)
+    return groups
 
 
 def _group_by_number(rows: BenchRows, name: str) -> list[QuestionGroup]:
@@ -365,7 +410,9 @@ def _group_by_number(rows: BenchRows, name: str) -> list[QuestionGroup]:
         within = [row for row in rows if first <= row.get(name, 0) <= last]
         if within:
             groups.append(QuestionGroup(f"{name} {title}", within))
-    return groups if len(groups) > 1 else []
+    if len(groups) < 2:
+        return []
+    return groups
 
 
 def _without_own_knowledge(row: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -479,11 +526,13 @@ def _weights_of(rows: BenchRows, ids: Iterable[str], right_weight: float) -> Mat
 
     The first ask counts, also of repeated questions, since questions are drawn by it.
     """
-    weights = {}
+    weights: dict[str, float] = {}
     for row in rows:
         scores = score_row(row)
-        is_right = scores is not None and scores.f1 == 1
-        weights[row["id"]] = right_weight if is_right else 1.0
+        weight = 1.0
+        if scores is not None and scores.f1 == 1:
+            weight = right_weight
+        weights[row["id"]] = weight
     return numpy.array([weights[id_] for id_ in ids])
 
 
@@ -494,14 +543,20 @@ def _measure_of(means: Matrix, measure: str) -> Matrix:
 
 
 def _check_equal_gold(first: BenchRows, second: BenchRows, ids: Iterable[str]) -> None:
-    """Raise InputError if the gold answers of a question differ between the two sets, regardless of order."""
-    first_gold = {row["id"]: row["gold"] for row in first}
-    second_gold = {row["id"]: row["gold"] for row in second}
-    differing = [id_ for id_ in ids if set(first_gold[id_]) != set(second_gold[id_])]
+    """Raise InputError if the gold answers of a question differ between the two sets.
+
+    The order of the gold does not count.
+    """
+    gold_before = {row["id"]: row["gold"] for row in first}
+    gold_after = {row["id"]: row["gold"] for row in second}
+    differing = []
+    for id_ in ids:
+        if set(gold_before[id_]) != set(gold_after[id_]):
+            differing.append(id_)
     if differing:
+        count = pluralize(len(differing), "question")
         raise InputError(
-            f"the gold answers of {pluralize(len(differing), 'question')} differ between the two results, "
-            f"for example those of {differing[0]}",
+            f"the gold answers of {count} differ between the two results, for example those of {differing[0]}",
             hint="compare results of one question set on one graph",
         )
 

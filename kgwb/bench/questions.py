@@ -119,14 +119,18 @@ def _read_answer_rows(answers: list[Any]) -> dict[str, Any]:
     ``answers`` has the values of all rows, each once and without nulls. ``rows`` is there only if
     every answer is a list and one of them has several values. Empty if no answer is a list.
     """
-    rows = [answer for answer in answers if isinstance(answer, list)]
-    if not rows:
-        return {}
     values: dict[object, None] = {}
+    rows = []
     for answer in answers:
-        for cell in answer if isinstance(answer, list) else [answer]:
+        cells = [answer]
+        if isinstance(answer, list):
+            cells = answer
+            rows.append(answer)
+        for cell in cells:
             if cell is not None:
                 values[_to_lexical_form(cell)] = None
+    if not rows:
+        return {}
     fields: dict[str, Any] = {"answers": list(values)}
     if len(rows) == len(answers) and max(map(len, rows)) > 1:
         fields["rows"] = rows
@@ -155,13 +159,14 @@ def group_by_dialogue(questions: Iterable[BenchQuestion]) -> Iterator[tuple[Benc
     """
     groups: dict[str, list[BenchQuestion]] = {}
     for question in questions:
-        if question.dialogue is None:
-            key = f"id {question.id}"
-        else:
+        key = f"id {question.id}"
+        if question.dialogue is not None:
             key = f"dialogue {question.dialogue}"
-        groups.setdefault(key, []).append(question)
+        group = groups.setdefault(key, [])
+        group.append(question)
     for turns in groups.values():
-        yield tuple(sorted(turns, key=lambda question: question.turn))
+        in_order = sorted(turns, key=lambda question: question.turn)
+        yield tuple(in_order)
 
 
 def answer_to_strings(answer: Answer | None) -> list[str]:
@@ -169,14 +174,21 @@ def answer_to_strings(answer: Answer | None) -> list[str]:
 
     Of a table these are all its cells. Without an answer the list is empty.
     """
-    values = answer.values if answer else ()
-    terms = chain.from_iterable(value.terms for value in values)
-    return list(dict.fromkeys(map(term_to_string, terms)))
+    if answer is None:
+        return []
+    texts: dict[str, None] = {}
+    for value in answer.values:
+        for term in value.terms:
+            texts[term_to_string(term)] = None
+    return list(texts)
 
 
 def row_to_strings(row: Iterable[Term | None]) -> StringRow:
     """Return a row as question files write it. A missing term stays None."""
-    return tuple(term if term is None else term_to_string(term) for term in row)
+    cells: list[str | None] = []
+    for term in row:
+        cells.append(None if term is None else term_to_string(term))
+    return tuple(cells)
 
 
 def term_to_string(term: Term) -> str:
@@ -215,17 +227,20 @@ def _find_metaqa_predicates(kg: Graph) -> dict[str, str]:
     Words whose predicate the graph lacks are left out.
     """
     by_local_name: dict[str, list[str]] = {}
-    for (term,) in kg.select("SELECT DISTINCT ?p WHERE { ?s ?p ?o }").rows:
+    result = kg.select("SELECT DISTINCT ?p WHERE { ?s ?p ?o }")
+    for (term,) in result.rows:
         if isinstance(term, URIRef):
             local_name = re.split("[/#]", term)[-1]
-            by_local_name.setdefault(local_name, []).append(n3(term))
+            same_name = by_local_name.setdefault(local_name, [])
+            same_name.append(n3(term))
     predicates: dict[str, str] = {}
     for word, name in METAQA_RELATIONS.items():
         same_name = sorted(by_local_name.get(name, ()))
         if len(same_name) == 1:
             predicates[word] = same_name[0]
         elif same_name:
-            predicates[word] = f"({'|'.join(same_name)})"
+            alternatives = "|".join(same_name)
+            predicates[word] = f"({alternatives})"
     return predicates
 
 
@@ -242,7 +257,8 @@ def _add_gold_query(question: BenchQuestion, predicates: Mapping[str, str]) -> B
     patterns = _patterns_of_path(question.path or "", topic, predicates)
     if not patterns:
         return question
-    query = f"SELECT DISTINCT ?x WHERE {{ {' '.join(patterns)} FILTER(?x != {topic}) }}"
+    body = " ".join(patterns)
+    query = f"SELECT DISTINCT ?x WHERE {{ {body} FILTER(?x != {topic}) }}"
     return question.model_copy(update={"sparql": query})
 
 
@@ -252,17 +268,19 @@ def _patterns_of_path(path: str, topic: str, predicates: Mapping[str, str]) -> l
     All predicates lead from a movie, so the word at the other end of a hop names the predicate.
     The list is empty if the path has no hop, or a hop has no predicate.
     """
-    words = path.split("_to_")
+    hops = list(pairwise(path.split("_to_")))
     patterns = []
     here = topic
-    for number, (word, next_word) in enumerate(pairwise(words), 1):
-        there = "?x" if number == len(words) - 1 else f"?x{number}"
-        from_movie = word == "movie"
-        predicate = predicates.get(next_word if from_movie else word)
+    for number, (word, next_word) in enumerate(hops, 1):
+        there = "?x" if number == len(hops) else f"?x{number}"
+        is_from_movie = word == "movie"
+        predicate = predicates.get(next_word if is_from_movie else word)
         if predicate is None:
             return []
-        ends = (here, predicate, there) if from_movie else (there, predicate, here)
-        patterns.append(f"{' '.join(ends)} .")
+        if is_from_movie:
+            patterns.append(f"{here} {predicate} {there} .")
+        else:
+            patterns.append(f"{there} {predicate} {here} .")
         here = there
     return patterns
 
@@ -310,21 +328,23 @@ def _add_gold_answer(question: BenchQuestion, kg: Graph) -> BenchQuestion:
     unless the question has several columns; else the vertices with the gold labels. A GraphError is
     not raised: its message is the reason.
     """
+    changes: dict[str, Any] = {"gold_error": None}
     try:
         if question.sparql and question.sparql.strip():
             rows = _run_gold_query(question.sparql, kg)
             if len(question.columns) > 1:
-                question = question.model_copy(update={"rows": tuple(rows)})
-            if not question.rows:
+                changes["rows"] = tuple(rows)
+            if not question.rows and "rows" not in changes:
                 rows = [row[:1] for row in rows]
-            answers = [cell for cell in chain.from_iterable(rows) if cell is not None]
+            cells = chain.from_iterable(rows)
+            answers = [cell for cell in cells if cell is not None]
         elif question.answer_labels:
             answers = _find_vertices_by_label(question.answer_labels, kg)
         else:
             raise GraphError("the question set gives neither answers nor a gold query")
     except GraphError as exc:
         return question.model_copy(update={"gold_error": exc.message})
-    changes = {"answers": tuple(dict.fromkeys(answers)), "gold_error": None}
+    changes["answers"] = tuple(dict.fromkeys(answers))
     return question.model_copy(update=changes)
 
 
@@ -335,14 +355,15 @@ def _run_gold_query(sparql: str, kg: Graph) -> list[StringRow]:
     """
     sparql = to_standard_sparql(sparql)
     if validate_query(sparql).form == "ask":
-        return [(term_to_string(Literal(kg.ask(sparql))),)]
+        truth = Literal(kg.ask(sparql))
+        return [(term_to_string(truth),)]
     result = kg.select(sparql)
     if result.cut:
         raise GraphError(
             f"the gold query has more than {len(result.rows)} rows, the row limit of the graph: "
             "open the graph with a larger row_limit"
         )
-    return [row_to_strings(row) for row in result.rows]
+    return list(map(row_to_strings, result.rows))
 
 
 def _find_vertices_by_label(labels: tuple[str, ...], kg: Graph) -> list[str]:
@@ -354,15 +375,14 @@ def _find_vertices_by_label(labels: tuple[str, ...], kg: Graph) -> list[str]:
     vertices_by_label = kg.exact(labels)
     iris = []
     for label in labels:
-        found = vertices_by_label.get(label, ())
-        vertices = list(found)
-        if len(found) > 1:
-            names = kg.names(found)
-            vertices = [vertex for vertex in found if names[vertex] == label]
+        vertices = list(vertices_by_label.get(label, ()))
+        count = len(vertices)
+        if count > 1:
+            names = kg.names(vertices)
+            vertices = [vertex for vertex in vertices if names[vertex] == label]
         if len(vertices) != 1:
-            raise GraphError(
-                f"{len(found)} vertices of the graph are called {label!r}, not exactly one"
-            )
+            problem = f"{count} vertices of the graph are called {label!r}, not exactly one"
+            raise GraphError(problem)
         iris.append(str(vertices[0]))
     return iris
 
@@ -372,10 +392,15 @@ def _names_of_gold(questions: Iterable[BenchQuestion], kg: Graph) -> dict[str, s
 
     Empty if the graph does not answer; then parts of the IRIs are shown.
     """
-    values = chain.from_iterable(question.answers or () for question in questions)
-    addresses = [URIRef(value) for value in dict.fromkeys(values) if "://" in value]
+    values: dict[str, None] = {}
+    for question in questions:
+        values.update(dict.fromkeys(question.answers or ()))
+    iris = []
+    for value in values:
+        if "://" in value and is_valid_iri(URIRef(value)):
+            iris.append(URIRef(value))
     try:
-        names = kg.names([iri for iri in addresses if is_valid_iri(iri)])
+        names = kg.names(iris)
     except GraphError:
         return {}
     return {str(iri): name for iri, name in names.items()}
@@ -390,5 +415,7 @@ def _add_labels(question: BenchQuestion, names: Mapping[str, str]) -> BenchQuest
     answers = question.answers or ()
     if question.answer_labels or names.keys().isdisjoint(answers):
         return question
-    labels = tuple(names.get(value, value) for value in answers)
-    return question.model_copy(update={"answer_labels": labels})
+    labels = []
+    for value in answers:
+        labels.append(names.get(value, value))
+    return question.model_copy(update={"answer_labels": tuple(labels)})

@@ -88,13 +88,10 @@ class Report:
                 "no folder of results is named, so there is nothing to report",
                 hint="name a folder that kgwb bench --out has written",
             )
-        paths = [Path(os.path.realpath(folder)) for folder in folders]  # links in a circle, too
-        if len(set(paths)) < len(paths):
-            twice = next(path for path in paths if paths.count(path) > 1)
-            raise InputError(f"the folder {twice} is named twice", hint="name each folder once")
+        paths = _check_named_once(folders)
+        names = map(single_line, shortest_distinct_names(paths))
         all_results: list[LoadedResults] = []
-        for path, distinct_name in zip(paths, shortest_distinct_names(paths), strict=True):
-            name = single_line(distinct_name)
+        for path, name in zip(paths, names, strict=True):
             label_suffix = f", {name}" if len(paths) > 1 else ""
             results = LoadedResults.read(path, name, label_suffix)
             known_gold = all_results[0].questions() if all_results else ()
@@ -147,9 +144,7 @@ class Report:
                 if file is None:
                     return None
                 target = os.path.relpath(run_pages.get(file, file), page_folder)
-                report_code = f"Report({str(results.folder)!r})"
-                debug_code = f"kgwb.debug({report_code}, {row['id']!r})"
-                code = f"from kgwb.bench import Report; {debug_code}"
+                code = _code_to_debug(results, row)
                 return tag("a", text, href=quote(target), title=code)
 
             def link_question(results: LoadedResults, change: QuestionChange) -> object:
@@ -157,10 +152,10 @@ class Report:
                 text = _title_of_question(results, change)
                 return link_to_run(results, change.after, text) or text
 
-            title = f"Benchmark {', '.join(results.name for results in self.results)}"
+            names = ", ".join(results.name for results in self.results)
             page = _render_page(
                 "report.html",
-                title,
+                f"Benchmark {names}",
                 question_table=parts.render_question_table(self.results, link_to_run),
                 **self._section_values(link_question),
             )
@@ -184,8 +179,8 @@ class Report:
                 modified_ns = file.stat().st_mtime_ns
                 loss = results.losses_by_id.get(row["id"], {})
                 if loss:  # the ladder may have been applied later
-                    ladder_ns = (results.folder / LADDER_FILE).stat().st_mtime_ns
-                    modified_ns = max(modified_ns, ladder_ns)
+                    ladder = results.folder / LADDER_FILE
+                    modified_ns = max(modified_ns, ladder.stat().st_mtime_ns)
                 if not page.exists() or page.stat().st_mtime_ns != modified_ns:
                     blamed_step = loss.get("step") or ""
                     text = render_run_page(file, row_right_answer(row), blamed_step)
@@ -269,12 +264,14 @@ class Report:
         }
 
     def _render_ratings(self) -> Html:
-        """Render tables of the grades that raters gave in each folder, and how far they agree; empty without any."""
-        tables = []
+        """Render the grades that people and models gave to the answers, and how far they agree."""
+        rendered = []
         for results in self.results:
             ratings = read_ratings(results)
-            tables += [make_ratings_table(ratings), make_agreement_table(ratings)]
-        return h.join(*(table.render() for table in tables if table.rows))
+            for table in (make_ratings_table(ratings), make_agreement_table(ratings)):
+                if table.rows:
+                    rendered.append(table.render())
+        return h.join(*rendered)
 
     def _repr_html_(self) -> str:
         values = self._section_values(_title_of_question)
@@ -283,13 +280,32 @@ class Report:
     def __repr__(self) -> str:
         sizes = []
         for results in self.results:
-            sizes.append(f"{results.name}: {pluralize(len(results.rows), 'question')}")
+            count = pluralize(len(results.rows), "question")
+            sizes.append(f"{results.name}: {count}")
         return f"Report({'; '.join(sizes)})"
+
+
+def _check_named_once(folders: Sequence[str | Path]) -> list[Path]:
+    """Return the real paths of folders. Raises InputError if one is named twice."""
+    paths: list[Path] = []
+    for folder in folders:
+        path = Path(os.path.realpath(folder))  # links in a circle, too
+        if path in paths:
+            hint = "name each folder once"
+            raise InputError(f"the folder {path} is named twice", hint=hint)
+        paths.append(path)
+    return paths
 
 
 def _title_of_question(results: LoadedResults, change: QuestionChange) -> str:
     """Return the question of a change, told apart from the others of its results."""
     return results.question_titles[change.after["id"]]
+
+
+def _code_to_debug(results: LoadedResults, row: BenchRow) -> str:
+    """Return the code that opens the debugger with the run of a row."""
+    report = f"Report({str(results.folder)!r})"
+    return f"from kgwb.bench import Report; kgwb.debug({report}, {row['id']!r})"
 
 
 # --- pages
@@ -326,5 +342,9 @@ def render_run_page(
 
 def _render_page(template: str, title: str, **values: Any) -> str:
     """Render a template that extends templates/page.html."""
-    style = Html(h.load_style())
-    return render_template(f"{TEMPLATES}/{template}", title=title, style=style, **values)
+    return render_template(
+        f"{TEMPLATES}/{template}",
+        title=title,
+        style=Html(h.load_style()),
+        **values,
+    )

@@ -11,7 +11,13 @@ from typing import Any
 
 from kgwb import systems
 from kgwb.bench.cost import summarize_costs
-from kgwb.bench.figures import MEASURE_LABELS, AllResults, LoadedResults, distinct_keys
+from kgwb.bench.figures import (
+    MEASURE_LABELS,
+    AllResults,
+    LoadedResults,
+    distinct_groups,
+    distinct_keys,
+)
 from kgwb.bench.metrics import score_row
 from kgwb.bench.results import (
     BenchRow,
@@ -45,10 +51,14 @@ def render_verdict_badges(results: LoadedResults) -> Iterator[Html]:
     Right, wrong and unanswered are always there; the others are left out if there are none. They
     are in the order of ANSWER_STATE_ICONS.
     """
-    counts = Counter(map(get_verdict, results.rows.values()))
+    always_shown = (RIGHT, WRONG, UNANSWERED)
+    verdicts = map(get_verdict, results.rows.values())
+    counts = Counter(verdicts)
     for verdict, icon in ANSWER_STATE_ICONS.items():
-        if counts[verdict] or verdict in (RIGHT, WRONG, UNANSWERED):
-            yield h.state_badge(icon, f"{counts[verdict]} {verdict}", pill=True)
+        count = counts[verdict]
+        if count or verdict in always_shown:
+            text = f"{count} {verdict}"
+            yield h.state_badge(icon, text, pill=True)
 
 
 # --- what was measured
@@ -60,16 +70,21 @@ def render_setup(all_results: AllResults, details: bool = False) -> Html:
     The table has SETUP_ENTRIES, or with ``details`` everything else. An entry that a folder lacks
     is "–".
     """
-    configs = [flatten_config(results.config) for results in all_results]
+    headers = [""]
+    configs = []
+    for results in all_results:
+        headers.append(results.name)
+        configs.append(flatten_config(results.config))
     rows = []
     for name in distinct_keys(configs):
         is_detail = name.partition(" ")[0] not in SETUP_ENTRIES
-        if is_detail == details:
-            values: list[object] = [str(config.get(name, "–")) for config in configs]
-            if len(set(values)) > 1:
-                values = [tag("mark", value) for value in values]
-            rows.append((name, *values))
-    return h.table(("", *(results.name for results in all_results)), rows)
+        if is_detail != details:
+            continue
+        values: list[object] = [str(config.get(name, "–")) for config in configs]
+        if len(set(values)) > 1:
+            values = [tag("mark", value) for value in values]
+        rows.append((name, *values))
+    return h.table(headers, rows)
 
 
 def find_model_remarks(all_results: AllResults) -> list[str]:
@@ -93,8 +108,8 @@ def _has_used_rules(results: LoadedResults) -> bool:
     """
     if "rules" not in results.model_specs.values():
         return False
-    rows = [row for row in results.rows.values() if "models" in row]
-    return not rows or any("rules" in row["models"] for row in rows)
+    used_models = [row["models"] for row in results.rows.values() if "models" in row]
+    return not used_models or any("rules" in models for models in used_models)
 
 
 def command_for(results: LoadedResults) -> str:
@@ -104,21 +119,40 @@ def command_for(results: LoadedResults) -> str:
     and the new folder: the results do not hold them. Prompts and embeddings are not in it. A system
     that is not installed has its settings compared with the common defaults.
     """
-    config = results.config
-    entries = flatten_config(config)
+    entries = flatten_config(results.config)
+    source = str(results.config.get("source"))
+    system = str(results.config.get("system"))
     profile = str(entries.get("settings profile", "fast"))
-    system = str(config.get("system"))
-    words = ["kgwb", "bench", "--kg", str(config.get("source")), "--system", system]
+    words = ["kgwb", "bench", "--kg", source, "--system", system]
     for agent, model in results.model_specs.items():
-        words += ["--agent-model", f"{agent}={model}"] if agent else ["--model", model]
-    words += ["--profile", profile]
-    known_system = system if system in systems.list_systems() else ""
-    defaults = systems.profile(profile, system=known_system).to_data()
+        if agent:
+            words.append("--agent-model")
+            words.append(f"{agent}={model}")
+        else:
+            words.append("--model")
+            words.append(model)
+    words.append("--profile")
+    words.append(profile)
+    for setting, value in _list_changed_settings(entries, system, profile):
+        words.append("--set")
+        words.append(f"{setting}={value}")
+    command = shlex.join(map(single_line, words))
+    return f"{command} --questions FILE --out DIR"
+
+
+def _list_changed_settings(
+    entries: Mapping[str, Any], system: str, profile: str
+) -> Iterator[tuple[str, Any]]:
+    """Yield the settings of a flat configuration that differ from those of the profile."""
+    known_system = ""
+    if system in systems.list_systems():
+        known_system = system
+    profile_settings = systems.profile(profile, system=known_system)
+    defaults = profile_settings.to_data()
     for name, value in entries.items():
         kind, _, setting = name.partition(" ")
         if kind == "settings" and value != defaults.get(setting):
-            words += ["--set", f"{setting}={value}"]
-    return f"{shlex.join(map(single_line, words))} --questions FILE --out DIR"
+            yield setting, value
 
 
 # --- charts
@@ -130,15 +164,24 @@ def render_f1_chart(all_results: AllResults) -> Html:
     The bars of one kind stand together, one for each folder. Kinds without gold have no bar.
     """
     bars = []
-    for name in distinct_keys(results.groups for results in all_results):
+    for name in distinct_groups(all_results):
         for number, results in enumerate(all_results):
             group = results.groups.get(name)
             f1 = group.estimate("f1") if group else None
-            if group and f1:
-                text = f"{f1.value:.3f} ({pluralize(len(group.rows), 'question')})"
-                label = name + results.label_suffix
-                bars.append(ChartBar(label, f1.value, text, f1.low, f1.high, number))
-    return h.bar_chart("Strict F1 by kind of question, with its interval", bars, 1.0)
+            if group is None or f1 is None:
+                continue
+            questions = pluralize(len(group.rows), "question")
+            bar = ChartBar(
+                label=name + results.label_suffix,
+                value=f1.value,
+                value_text=f"{f1.value:.3f} ({questions})",
+                interval_low=f1.low,
+                interval_high=f1.high,
+                series=number,
+            )
+            bars.append(bar)
+    title = "Strict F1 by kind of question, with its interval"
+    return h.bar_chart(title, bars, 1.0)
 
 
 def render_seconds_chart(all_results: AllResults) -> Html:
@@ -149,12 +192,20 @@ def render_seconds_chart(all_results: AllResults) -> Html:
     bars = []
     for number, results in enumerate(all_results):
         for name, cost in summarize_costs(results.rows.values()).items():
-            if name.startswith("seconds"):
-                stage = name.partition(", ")[2] or "in all"
-                label = stage + results.label_suffix
-                p95 = format_seconds(cost.p95)
-                text = f"{format_seconds(cost.median)}, 95 % within {p95}"
-                bars.append(ChartBar(label, cost.median, text, cost.median, cost.p95, number))
+            if not name.startswith("seconds"):
+                continue
+            stage = name.partition(", ")[2] or "in all"
+            median = format_seconds(cost.median)
+            p95 = format_seconds(cost.p95)
+            bar = ChartBar(
+                label=stage + results.label_suffix,
+                value=cost.median,
+                value_text=f"{median}, 95 % within {p95}",
+                interval_low=cost.median,
+                interval_high=cost.p95,
+                series=number,
+            )
+            bars.append(bar)
     title = "Seconds a question by stage: the median, and a line to the 95th percentile"
     return h.bar_chart(title, bars)
 
@@ -226,21 +277,26 @@ def _rows_beside(entry: Mapping[str, Any], all_results: AllResults) -> Iterator[
     A row has the group of questions, the measure, the figure in per cent with two digits, the
     system, the source, and how it was measured. Folders without the figure have no row.
     """
-    group_name = entry.get("group", "all")
+    questions = entry.get("group", "all")
     measure = entry["measure"]
     label = MEASURE_LABELS[measure]
     for results in all_results:
-        group = results.groups.get(group_name)
+        group = results.groups.get(questions)
         figure = group.estimate(measure) if group else None
         if figure:
-            value = tag("b", f"{100 * figure.value:.2f}")
+            percent = f"{100 * figure.value:.2f}"
+            value = tag("b", percent)
             name = tag("b", results.name)
-            yield group_name, label, value, name, "measured here", f"as {label}"
+            how = f"as {label}"
+            yield questions, label, value, name, "measured here", how
     source = f"published: {entry['source']}"
     if "note" in entry:
-        source += f"; {entry['note']}"
+        note = entry["note"]
+        source = f"{source}; {note}"
+    how = entry["how"]
     for system, printed in entry["figures"].items():
-        yield group_name, label, f"{printed:.2f}", system, source, entry["how"]
+        percent = f"{printed:.2f}"
+        yield questions, label, percent, system, source, how
 
 
 # --- every question
@@ -259,7 +315,9 @@ def name_values(rows: Iterable[BenchRow]) -> dict[str, str]:
     """
     labels: dict[str, str] = {}
     for row in rows:
-        for value in (*row["answers"], *(row["gold"] or ())):
+        values = list(row["answers"])
+        values += row["gold"] or ()
+        for value in values:
             labels.setdefault(value, get_label(row, value))
 
     def shown_label(value: str) -> str:
@@ -268,9 +326,11 @@ def name_values(rows: Iterable[BenchRow]) -> dict[str, str]:
     def label_with_iri(value: str) -> str:
         if not is_iri(value):
             return shown_label(value)
-        return f"{shorten(labels[value], MAX_LABEL_BESIDE_IRI)} ({value})"
+        label = shorten(labels[value], MAX_LABEL_BESIDE_IRI)
+        return f"{label} ({value})"
 
-    return tell_apart(labels, (shown_label, label_with_iri))
+    forms = (shown_label, label_with_iri)
+    return tell_apart(labels, forms)
 
 
 def render_answers(row: BenchRow, names: Mapping[str, str]) -> Html:
@@ -279,16 +339,26 @@ def render_answers(row: BenchRow, names: Mapping[str, str]) -> Html:
     A lost answer that should be a table also has the F1 of each gold column. ``names`` are those of
     ``name_values``.
     """
+    parts = [h.div("", render_verdict(row))]
     if row["error"]:
-        answers = h.note(shorten(row["error"]), level="bad")
+        error = shorten(row["error"])
+        parts.append(h.note(error, level="bad"))
     else:
         answers = render_values(row, "answers", names)
-    scores = row.get("by_column", {})
-    column_scores = ""
+        parts.append(answers)
+    scores = row.get("by_column")
     if scores and is_lost(row):
-        texts = [f"{name} {score:.2f}" for name, score in scores.items()]
-        column_scores = h.div("soft", "by column: ", ", ".join(texts))
-    return h.join(h.div("", render_verdict(row)), answers, column_scores)
+        by_column = _format_column_scores(scores)
+        parts.append(h.div("soft", f"by column: {by_column}"))
+    return h.join(*parts)
+
+
+def _format_column_scores(scores: Mapping[str, float]) -> str:
+    """Return the F1 of each gold column: "film 1.00, year 0.50"."""
+    texts = []
+    for column, score in scores.items():
+        texts.append(f"{column} {score:.2f}")
+    return ", ".join(texts)
 
 
 def render_values(row: BenchRow, name: str, names: Mapping[str, str]) -> Html:
@@ -303,7 +373,8 @@ def render_values(row: BenchRow, name: str, names: Mapping[str, str]) -> Html:
         return h.muted_text("not known")
     if not values:
         return h.muted_text("none")
-    table = row.get("table" if name == "answers" else "gold_table")
+    table_name = "table" if name == "answers" else "gold_table"
+    table = row.get(table_name)
     if not table:
         table = [[value] for value in values]
     rendered_rows = []
@@ -312,8 +383,10 @@ def render_values(row: BenchRow, name: str, names: Mapping[str, str]) -> Html:
     if len(table[0]) > 1:
         rendered = h.table((), rendered_rows)
     else:
-        rendered = h.join(*(h.div("", *cells) for cells in rendered_rows))
-    return h.join(rendered, and_more(len(table) - MAX_SHOWN_VALUES))
+        lines = [h.div("", *cells) for cells in rendered_rows]
+        rendered = h.join(*lines)
+    omitted = and_more(len(table) - MAX_SHOWN_VALUES)
+    return h.join(rendered, omitted)
 
 
 def _render_value(value: str, names: Mapping[str, str]) -> Html | str:
@@ -329,15 +402,21 @@ def render_question_table(all_results: AllResults, link: LinkToRun) -> Html:
     A question that a folder lacks is "not asked" there. The script of the page sorts and filters
     the rows.
     """
-    headers = ["id", "hops", "type", "question", "gold"]
+    titles = ["id", "hops", "type", "question", "gold"]
     for results in all_results:
-        for header in ("answers", "F1", "lost at", "run"):
-            headers.append(header + results.label_suffix)
-    buttons = [tag("th", tag("button", header)) for header in headers]
-    rows: list[Html] = []
-    for id_ in distinct_keys(results.rows for results in all_results):
-        rows.append(_render_question(len(rows) + 1, id_, all_results, link))
-    return tag("table", tag("thead", tag("tr", *buttons)), tag("tbody", *rows), id="questions")
+        for title in ("answers", "F1", "lost at", "run"):
+            titles.append(title + results.label_suffix)
+    headers = []
+    for title in titles:
+        button = tag("button", title)
+        headers.append(tag("th", button))
+    ids = distinct_keys(results.rows for results in all_results)
+    rows = []
+    for number, id_ in enumerate(ids, 1):
+        rows.append(_render_question(number, id_, all_results, link))
+    head = tag("thead", tag("tr", *headers))
+    body = tag("tbody", *rows)
+    return tag("table", head, body, id="questions")
 
 
 def _render_question(number: int, id_: str, all_results: AllResults, link: LinkToRun) -> Html:
@@ -347,8 +426,7 @@ def _render_question(number: int, id_: str, all_results: AllResults, link: LinkT
     page's filter looks for: "lost" and "error", if that happened in one of the folders, and
     "differs", if F1 is not the same in all. A folder without it says "not asked".
     """
-    all_rows = [results.rows.get(id_) for results in all_results]
-    rows = [row for row in all_rows if row]
+    rows = [results.rows[id_] for results in all_results if id_ in results.rows]
     first_row = rows[0]
     names = name_values(rows)
     cells = [
@@ -358,15 +436,21 @@ def _render_question(number: int, id_: str, all_results: AllResults, link: LinkT
         shorten(first_row["question"]),
         render_values(first_row, "gold", names),
     ]
-    for results, row in zip(all_results, all_rows, strict=True):
+    classes = []
+    scores: set[float | None] = set()
+    for results in all_results:
+        row = results.rows.get(id_)
         if row is None:
             cells += ["not asked", "", "", ""]
-        else:
-            cells += _result_cells(results, row, names, link)
-    classes = []
-    for row in rows:
-        classes.append(f"{'lost ' if is_lost(row) else ''}{'error' if row['error'] else ''}")
-    if len({row and row.get("f1") for row in all_rows}) > 1:
+            scores.add(None)
+            continue
+        cells += _result_cells(results, row, names, link)
+        scores.add(row.get("f1"))
+        if is_lost(row):
+            classes.append("lost")
+        if row["error"]:
+            classes.append("error")
+    if len(scores) > 1:
         classes.append("differs")
     table_cells = [tag("td", cell) for cell in cells]
     return tag("tr", *table_cells, id=f"question-{number}", class_=" ".join(classes))
@@ -381,15 +465,26 @@ def _result_cells(
     or "not saved".
     """
     scores = score_row(row)
+    f1 = ""
+    if scores:
+        f1 = f"{scores.f1:.2f}"
     loss = results.losses_by_id.get(row["id"], {})
-    run = link(results, row, "run") or h.muted_text("not saved")
-    duration = format_seconds(row["seconds"])
-    if row.get("model_seconds"):
-        duration += f", of it {format_seconds(row['model_seconds'])} waiting for models"
-    seconds = h.muted_text(duration)
+    lost_at = loss.get("agent") or loss.get("why") or ""
+    saved_run = link(results, row, "run") or h.muted_text("not saved")
+    duration = h.muted_text(_format_duration(row))
     return (
         render_answers(row, names),
-        f"{scores.f1:.2f}" if scores else "",
-        loss.get("agent") or loss.get("why") or "",
-        h.join(run, " ", seconds),
+        f1,
+        lost_at,
+        h.join(saved_run, " ", duration),
     )
+
+
+def _format_duration(row: BenchRow) -> str:
+    """Return how long a question took, and how long of it its models were waited for."""
+    duration = format_seconds(row["seconds"])
+    waiting_s = row.get("model_seconds")
+    if not waiting_s:
+        return duration
+    waiting = format_seconds(waiting_s)
+    return f"{duration}, of it {waiting} waiting for models"

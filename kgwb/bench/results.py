@@ -17,7 +17,7 @@ from kgwb.bench.metrics import find_columns_not_asked_for
 from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.values import is_iri
 from kgwb.errors import InputError
-from kgwb.flow import Turn
+from kgwb.flow import Dialogue, Turn
 from kgwb.records import describe_validation_error, from_data
 from kgwb.terms import name_from_iri
 
@@ -158,8 +158,12 @@ class QuestionSample:
 
     def add_to_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
         """Return a configuration that names the sample."""
-        data = {"ids": sorted(self.ids), "right_weight": self.right_weight}
-        return {**config, "questions": {**config["questions"], "sample": data}}
+        data = {
+            "ids": sorted(self.ids),
+            "right_weight": self.right_weight,
+        }
+        questions = {**config["questions"], "sample": data}
+        return {**config, "questions": questions}
 
 
 @contextmanager
@@ -196,10 +200,13 @@ def parse_json_lines(path: Path, parse: Callable[[Any], T], problem: str, hint: 
         for number, data in disk.read_json_lines(path):  # noqa: B007  # for the error
             yield parse(data)
     except ValueError as exc:
-        reason = describe_validation_error(exc) if isinstance(exc, ValidationError) else exc
+        reason: object = exc
+        if isinstance(exc, ValidationError):
+            reason = describe_validation_error(exc)
         if isinstance(exc, disk.NotJsonError):
             number = exc.line_number
-        raise InputError(f"{path}, line {number}, {problem}: {reason}", hint=hint) from exc
+        place = f"{path}, line {number}"
+        raise InputError(f"{place}, {problem}: {reason}", hint=hint) from exc
 
 
 class RowFile:
@@ -246,7 +253,7 @@ class RowFile:
                 hint="correct what returned this value: the question, the model or the graph",
             ) from exc
         with disk.os_errors_as_input_error(f"cannot write to {self.path}", _DISK_FULL_HINT):
-            disk.append_text(self.path, _to_json_line(row), disk.JSON_ENCODING_ERRORS)
+            disk.append_json_line(self.path, row)
         self.rows[row["id"]] = row
 
 
@@ -259,18 +266,24 @@ class Results(RowFile):
         The configuration is written if there is none, or if only INFORMATIONAL_ENTRIES differ.
         Raises InputError if the folder holds results of another configuration, or damaged ones.
         """
-        self.folder = folder = Path(folder)
-        results_path = folder / RESULTS_FILE
-        with disk.os_errors_as_input_error(f"{folder} cannot be used", _OTHER_FOLDER_HINT):
+        self.folder = Path(folder)
+        self.dropped_ids: set[str] = set()
+        """Ids of questions whose errors were removed, so that they are asked again."""
+        results_path = self.folder / RESULTS_FILE
+        problem = f"{folder} cannot be used"
+        with disk.os_errors_as_input_error(problem, _OTHER_FOLDER_HINT):
             stored_config: Mapping[str, Any] = {}
             if results_path.exists() and results_path.stat().st_size:
                 stored_config = self._read_same_config(config)
             if stored_config != config:
-                text = json.dumps(config, indent=2, ensure_ascii=False)
-                disk.write_atomically(folder / CONFIG_FILE, [text, "\n"], disk.JSON_ENCODING_ERRORS)
+                self._write_config(config)
         super().__init__(results_path)
-        self.dropped_ids: set[str] = set()
-        """Ids of questions whose errors were removed, so that they are asked again."""
+
+    def _write_config(self, config: Mapping[str, Any]) -> None:
+        """Write the configuration into the folder. Raises OSError."""
+        path = self.folder / CONFIG_FILE
+        text = json.dumps(config, indent=2, ensure_ascii=False)
+        disk.write_atomically(path, [text, "\n"], disk.JSON_ENCODING_ERRORS)
 
     def _read_same_config(self, config: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the stored configuration of the folder; empty if there is none.
@@ -285,10 +298,8 @@ class Results(RowFile):
         try:
             stored_config = _read_config(path)
         except (ValueError, RecursionError) as exc:
-            raise InputError(
-                f"{path} is not JSON: {exc}",
-                hint=f"{_OTHER_FOLDER_HINT}, or delete {CONFIG_FILE} if the results there are of this setup",
-            ) from exc
+            hint = f"{_OTHER_FOLDER_HINT}, or delete {CONFIG_FILE} if the results there are of this setup"
+            raise InputError(f"{path} is not JSON: {exc}", hint=hint) from exc
         changes = "; ".join(describe_config_changes(stored_config, config))
         if changes:
             raise InputError(
@@ -303,8 +314,12 @@ class Results(RowFile):
         The file is written anew, and their ids are kept in ``dropped_ids``. Raises InputError if it
         cannot be written.
         """
-        kept = {id_: row for id_, row in self.rows.items() if row["error"] is None}
-        self.dropped_ids = self.rows.keys() - kept.keys()
+        kept = {}
+        for id_, row in self.rows.items():
+            if row["error"] is None:
+                kept[id_] = row
+            else:
+                self.dropped_ids.add(id_)
         self._write(kept)
 
     def replace_rows(self, rows: Iterable[BenchRow]) -> None:
@@ -312,7 +327,10 @@ class Results(RowFile):
 
         A row with a new id is added at the end. Raises InputError if the file cannot be written.
         """
-        self._write({**self.rows, **{row["id"]: row for row in rows}})
+        changed_rows = dict(self.rows)
+        for row in rows:
+            changed_rows[row["id"]] = row
+        self._write(changed_rows)
 
     def _write(self, rows: dict[str, BenchRow]) -> None:
         """Replace the rows by these, in memory and in the file, which is written anew.
@@ -320,8 +338,7 @@ class Results(RowFile):
         Raises InputError if it cannot be written.
         """
         with disk.os_errors_as_input_error(f"cannot write to {self.path}", _DISK_FULL_HINT):
-            lines = map(_to_json_line, rows.values())
-            disk.write_atomically(self.path, lines, disk.JSON_ENCODING_ERRORS)
+            disk.write_json_lines(self.path, rows.values())
         self.rows = rows
 
     def rows_for(self, questions: Sequence[BenchQuestion]) -> list[BenchRow]:
@@ -353,12 +370,22 @@ def read_results(folder: str | Path) -> tuple[dict[str, Any], list[BenchRow]]:
     try:
         config = _read_config(folder / CONFIG_FILE)
     except (OSError, ValueError, RecursionError) as exc:
-        inside = sorted(str(path.parent) for path in folder.glob(f"*/{CONFIG_FILE}"))
         hint = "give the --out folder of a benchmark"
+        inside = _list_results_folders(folder)
         if inside:
-            hint = f"give a folder in it: {', '.join(inside[:9])}"
+            names = ", ".join(inside[:9])
+            hint = f"give a folder in it: {names}"
         raise InputError(f"{folder} has no results of a benchmark: {exc}", hint=hint) from exc
-    return config, list(RowFile(folder / RESULTS_FILE, writable=False).rows.values())
+    file = RowFile(folder / RESULTS_FILE, writable=False)
+    return config, list(file.rows.values())
+
+
+def _list_results_folders(folder: Path) -> list[str]:
+    """Return the paths of the results folders inside a folder."""
+    paths = []
+    for config_file in folder.glob(f"*/{CONFIG_FILE}"):
+        paths.append(str(config_file.parent))
+    return sorted(paths)
 
 
 def find_run_file(folder: Path, row: BenchRow) -> Path | None:
@@ -371,8 +398,8 @@ def find_run_file(folder: Path, row: BenchRow) -> Path | None:
         if not path.is_file():
             return None
         path = path.resolve()
-        is_inside = path.is_relative_to(folder.resolve() / RUNS_FOLDER)
-        return path if is_inside else None
+        runs_folder = folder.resolve() / RUNS_FOLDER
+        return path if path.is_relative_to(runs_folder) else None
     except (OSError, ValueError, RuntimeError):  # no valid file name, or links in a circle
         return None
 
@@ -386,6 +413,21 @@ def get_label(row: BenchRow, value: str) -> str:
     if label:
         return str(label)
     return name_from_iri(value) if is_iri(value) else value
+
+
+def list_labels(row: BenchRow, name: str) -> list[str]:
+    """Return the labels of the "answers" or the "gold" of a row, in their order; none without gold."""
+    values = row[name] or ()
+    return [get_label(row, value) for value in values]
+
+
+def add_remembered_turn(dialogue: Dialogue, row: Mapping[str, Any] | None) -> Dialogue:
+    """Return a dialogue with the turn that a row remembers; as it is without such a row."""
+    remembered = row.get("remembered") if row else None
+    turn = from_data(remembered, Turn | None)
+    if turn is None:
+        return dialogue
+    return Dialogue((*dialogue.turns, turn))
 
 
 def split_answers(row: BenchRow) -> tuple[list[str], list[str]]:
@@ -404,8 +446,13 @@ def split_answers(row: BenchRow) -> tuple[list[str], list[str]]:
         for position, cell in enumerate(cells):
             if position not in not_asked_for:
                 asked_values.add(cell)
-    asked = [value for value in row["answers"] if value in asked_values]
-    others = [value for value in row["answers"] if value not in asked_values]
+    asked = []
+    others = []
+    for value in row["answers"]:
+        if value in asked_values:
+            asked.append(value)
+        else:
+            others.append(value)
     return asked, others
 
 
@@ -427,10 +474,6 @@ def _read_config(path: Path) -> dict[str, Any]:
     return config
 
 
-def _to_json_line(row: BenchRow) -> str:
-    return json.dumps(row, ensure_ascii=False) + "\n"
-
-
 def flatten_config(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return a configuration with an entry for each part of its dictionaries: {"settings theta": 3, "kg": ...}.
 
@@ -438,8 +481,10 @@ def flatten_config(config: Mapping[str, Any]) -> dict[str, Any]:
     """
     entries = {}
     for name, value in config.items():
-        parts = value if isinstance(value, dict) else {"": value}
-        for part, entry in parts.items():
+        if not isinstance(value, dict):
+            entries[name] = value
+            continue
+        for part, entry in value.items():
             entries[f"{name} {part}".strip()] = entry
     return entries
 
@@ -454,6 +499,8 @@ def describe_config_changes(
     before = flatten_config(earlier)
     now = flatten_config(present)
     for name in before | now:
-        is_informational = name.partition(" ")[0] in INFORMATIONAL_ENTRIES
-        if not is_informational and before.get(name) != now.get(name):
-            yield f"{name} was {before.get(name)!r} and is now {now.get(name)!r}"
+        kind = name.partition(" ")[0]
+        old_value = before.get(name)
+        new_value = now.get(name)
+        if kind not in INFORMATIONAL_ENTRIES and old_value != new_value:
+            yield f"{name} was {old_value!r} and is now {new_value!r}"

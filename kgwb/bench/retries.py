@@ -39,12 +39,16 @@ class PastRetry:
     def effect(self) -> str:
         """How many questions were fixed and broken, of how many."""
         questions = pluralize(self.counts.total(), "question")
-        return f"{self.counts['fixed']} fixed, {self.counts['broken']} broken of {questions}"
+        fixed = self.counts["fixed"]
+        broken = self.counts["broken"]
+        return f"{fixed} fixed, {broken} broken of {questions}"
 
     def __str__(self) -> str:
         date = self.began.isoformat(" ", "minutes")
-        parts = filter(None, (f"{date}  {self.name}: {self.effect}", self.note))
-        return single_line("; ".join(parts))
+        text = f"{date}  {self.name}: {self.effect}"
+        if self.note:
+            text += f"; {self.note}"
+        return single_line(text)
 
 
 def list_retries(results: LoadedResults) -> list[PastRetry]:
@@ -54,7 +58,8 @@ def list_retries(results: LoadedResults) -> list[PastRetry]:
     are left out.
     """
     retries = []
-    for config_file in (results.folder / RETRIES_FOLDER).glob(f"*/{CONFIG_FILE}"):
+    retries_folder = results.folder / RETRIES_FOLDER
+    for config_file in retries_folder.glob(f"*/{CONFIG_FILE}"):
         folder = config_file.parent
         if not (folder / RESULTS_FILE).is_file():
             continue
@@ -63,7 +68,8 @@ def list_retries(results: LoadedResults) -> list[PastRetry]:
         except InputError:
             continue
         began = datetime.fromtimestamp(config_file.stat().st_mtime)
-        counts = Counter(find_outcomes(results, after).values())
+        outcomes = find_outcomes(results, after)
+        counts = Counter(outcomes.values())
         retries.append(PastRetry(folder, began, read_note(folder), counts))
     return sorted(retries, key=lambda retry: (retry.began, retry.name), reverse=True)
 

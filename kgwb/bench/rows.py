@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import asdict, fields
+from itertools import chain
 from typing import Any
 
 from rdflib import URIRef
@@ -52,14 +53,21 @@ def make_row(question: BenchQuestion, run: Run | None, error: str | None) -> Ben
     itself doubts is kept. A table has its rows, too, and if the gold is a table, the F1 of each of
     its columns. Labels of IRIs are added if any is known.
     """
-    answer = run.answer if run and error is None else None
+    answer = None
+    if run and error is None:
+        answer = run.answer
     recorded: BenchRow = {"answers": answer_to_strings(answer), "error": error}
     if run and run.settings.own_knowledge:
-        is_ungrounded = answer is not None and answer.ungrounded
-        recorded["source"] = OWN_KNOWLEDGE if is_ungrounded else FROM_GRAPH
+        recorded["source"] = FROM_GRAPH
+        if answer is not None and answer.ungrounded:
+            recorded["source"] = OWN_KNOWLEDGE
     if answer is not None and answer.columns:
-        recorded["table"] = [list(row_to_strings(value.row)) for value in answer.values]
-    row = _score_answer(question, recorded, _labels_of_answer(answer))
+        recorded["table"] = []
+        for value in answer.values:
+            cells = row_to_strings(value.row)
+            recorded["table"].append(list(cells))
+    labels = _labels_of_answer(answer)
+    row = _score_answer(question, recorded, labels)
     if answer is not None and answer.doubt:
         row["doubt"] = answer.doubt
     row.update(_describe_usage(question, run))
@@ -98,8 +106,8 @@ def has_gold_of(row: BenchRow, question: BenchQuestion) -> bool:
         return False
     if "gold_table" not in row:
         return True
-    tables = (row["gold_table"], question.rows)
-    before, present = ([list(cells) for cells in table] for table in tables)
+    before = [list(cells) for cells in row["gold_table"]]
+    present = [list(cells) for cells in question.rows]
     return before == present
 
 
@@ -130,13 +138,17 @@ def question_of_row(row: BenchRow) -> BenchQuestion:
     A gold value without a label is its own label. Rows of earlier versions do not have the gold
     query.
     """
-    fields = {name: row[name] for name in QUESTION_FIELDS if name in row}
-    fields["answers"] = row["gold"]
-    fields["rows"] = row.get("gold_table", ())
+    data = {}
+    for name in QUESTION_FIELDS:
+        if name in row:
+            data[name] = row[name]
+    data["answers"] = row["gold"]
+    data["rows"] = row.get("gold_table", ())
     labels = row.get("labels", {})
     if labels:
-        fields["answer_labels"] = [labels.get(value, value) for value in row["gold"] or ()]
-    return BenchQuestion(**fields)
+        gold = row["gold"] or ()
+        data["answer_labels"] = [labels.get(value, value) for value in gold]
+    return BenchQuestion(**data)
 
 
 def _score_answer(
@@ -218,8 +230,12 @@ def _collect_labels(
     if len(gold) == len(question.answer_labels):
         labels.update(zip(gold, question.answer_labels, strict=True))
     labels.update(answer_labels)
-    shown_iris = {text for text in (*gold, *answers) if "://" in text}
-    return {iri: label for iri, label in labels.items() if iri in shown_iris}
+    shown = {*gold, *answers}
+    shown_labels = {}
+    for iri, label in labels.items():
+        if iri in shown and "://" in iri:
+            shown_labels[iri] = label
+    return shown_labels
 
 
 def _labels_of_answer(answer: Answer | None) -> dict[str, str]:
@@ -250,19 +266,23 @@ def _describe_usage(question: BenchQuestion, run: Run | None) -> dict[str, Any]:
     """
     if run is None:
         return {"seconds": 0.0, "model_calls": 0, "queries": 0}
-    keys: dict[str, None] = {}
-    for step in run.steps:
-        keys.update(dict.fromkeys(step.calls))
-    calls = [run.calls[key] for key in keys if key in run.calls]
+    keys = chain.from_iterable(step.calls for step in run.steps)
+    calls = [run.calls[key] for key in dict.fromkeys(keys) if key in run.calls]
     usage = sum_usage(calls)
     served = list_served_models(calls)
     if served:
         usage["served"] = served
-    usage["seconds"] = round(run.totals.seconds, 6)
-    times = sum_seconds_by_stage(run.system, run.steps, run.calls, run.totals.seconds)
-    usage["model_seconds"] = round(sum(time.model_seconds for time in times.values()), 6)
-    usage["stages"] = {stage: time.seconds for stage, time in times.items()}
-    usage["stage_model_seconds"] = {stage: time.model_seconds for stage, time in times.items()}
+    total_s = run.totals.seconds
+    usage["seconds"] = round(total_s, 6)
+    stages = {}
+    stage_model_seconds = {}
+    times = sum_seconds_by_stage(run.system, run.steps, run.calls, total_s)
+    for stage, time in times.items():
+        stages[stage] = time.seconds
+        stage_model_seconds[stage] = time.model_seconds
+    usage["model_seconds"] = round(sum(stage_model_seconds.values()), 6)
+    usage["stages"] = stages
+    usage["stage_model_seconds"] = stage_model_seconds
     if run.answer:
         usage["executed_queries"] = len(run.answer.queries)
     linking = _count_linked(question, run)

@@ -32,6 +32,7 @@ from kgwb.bench.results import (
     BenchRow,
     ResultRowSchema,
     Results,
+    add_remembered_turn,
     describe_config_changes,
     find_run_file,
     is_lost,
@@ -47,7 +48,7 @@ from kgwb.bench.tasks import (
 from kgwb.deprecated import RenamedAttribute
 from kgwb.errors import BenchmarkStoppedError, InputError, InvalidReplyError, KgwbError
 from kgwb.flow import Dialogue, Turn
-from kgwb.records import from_data, to_data
+from kgwb.records import to_data
 from kgwb.run import Run
 from kgwb.run import Setup as RunSetup
 from kgwb.run.calls import Call
@@ -121,8 +122,11 @@ class BenchSetup(RunSetup):
         These are the prompts of the system and those of the shared entity linking.
         """
         prompts = self.prompts.for_system(self.system.prompts)
-        names = sorted(self.system.prompt_names)
-        return {name: fingerprint(prompts.text(name)) for name in names}
+        fingerprints = {}
+        for name in sorted(self.system.prompt_names):
+            text = prompts.text(name)
+            fingerprints[name] = fingerprint(text)
+        return fingerprints
 
     config = RenamedAttribute("config", "to_config")
     made_by = RenamedAttribute("made_by", "from_factory")
@@ -321,11 +325,10 @@ class Benchmark:
         for question in turns:
             row = self._find_finished_row(question)
             if row:
-                turn = from_data(row.get("remembered"), Turn | None)
                 row = yield from self._repeat(question, row, dialogue, earlier_dialogue, canceller)
             else:
                 asks_invalid_again = question.id in self.results.dropped_ids
-                row, turn, save_error = yield (
+                row, save_error = yield (
                     ask_question,
                     self.setup,
                     question,
@@ -340,9 +343,10 @@ class Benchmark:
                 self._count_unreachable(row)
                 row = yield from self._repeat(question, row, dialogue, earlier_dialogue, canceller)
                 self.on_row(row)
-            if turn:
-                dialogue = Dialogue((*dialogue.turns, turn))
-            earlier_dialogue = self._add_earlier_turn(earlier_dialogue, question)
+            dialogue = add_remembered_turn(dialogue, row)
+            if self.earlier_runs:
+                earlier_row = self.earlier_runs.rows.get(question.id)
+                earlier_dialogue = add_remembered_turn(earlier_dialogue, earlier_row)
 
     def _add_row(self, row: BenchRow) -> None:
         """Add what was paid for a row to the budget and to the counts of calls, and write the row."""
@@ -351,17 +355,6 @@ class Benchmark:
         self.made_calls += paid
         self.reused_calls += max(0, row["model_calls"] - paid)
         self.results.append(row)
-
-    def _add_earlier_turn(self, dialogue: Dialogue, question: BenchQuestion) -> Dialogue:
-        """Return the dialogue with the turn of a question added, as the earlier results remember it.
-
-        It is returned unchanged if there are no earlier results, or if they have no such turn.
-        """
-        if self.earlier_runs is None:
-            return dialogue
-        row = self.earlier_runs.rows.get(question.id, {})
-        turn = from_data(row.get("remembered"), Turn | None)
-        return Dialogue((*dialogue.turns, turn)) if turn else dialogue
 
     def _repeat(
         self,
@@ -457,13 +450,13 @@ def ask_question(  # a function with arguments, since executors take no closures
     places: AskPlaces,
     canceller: RunCanceller,
     asks_invalid_again: bool = False,
-) -> tuple[BenchRow, Turn | None, InputError | None]:
-    """Ask one question, and return its row, what a dialogue remembers of it, and an error of saving.
+) -> tuple[BenchRow, InputError | None]:
+    """Ask one question. Calls that the store has, or a saved run of it, are not made again.
 
-    Calls that the store has, or a saved run of it, are not made again; the row then says what the
-    others cost (``paid``). The turn is None if it was not answered, and the error None if its run
-    and its calls were saved. With ``asks_invalid_again``, an agent whose recorded replies were all
-    invalid is asked again. Raises Cancelled, and InputError if the store cannot be opened.
+    Returns its row, and the error if its run or its calls could not be saved. The row of a dialogue's
+    turn has what is remembered of it. If calls were not made again, the row says what the others cost
+    (``paid``). With ``asks_invalid_again``, an agent whose recorded replies were all invalid is asked
+    again. Raises Cancelled, and InputError if the store cannot be opened.
     """
     run = None
     turn = None
@@ -497,7 +490,7 @@ def ask_question(  # a function with arguments, since executors take no closures
             row["run"] = file_name
         except InputError as exc:
             save_error = exc  # raised when the answer is written
-    return row, turn, save_error
+    return row, save_error
 
 
 @contextmanager

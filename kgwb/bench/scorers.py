@@ -6,20 +6,18 @@ the folder, in ``scores.jsonl``, and holds as long as the answer is the same.
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from pydantic import BaseModel, Field
 
 from kgwb import disk
 from kgwb.bench.figures import LoadedResults, ReportTable
-from kgwb.bench.gold_set import user_name
+from kgwb.bench.gold_set import time_now, user_name
 from kgwb.bench.metrics import Estimate, estimate_mean, score_row
-from kgwb.bench.results import BenchRow, get_label, parse_json_lines
+from kgwb.bench.results import BenchRow, list_labels, parse_json_lines
 from kgwb.errors import InputError
 from kgwb.llm.base import ChatModel, ChatRequest, Message
 from kgwb.run.ask import check_reply, schema_of
@@ -27,6 +25,7 @@ from kgwb.run.models import open_model
 from kgwb.systems.sources import load_value
 from kgwb.text import list_within
 
+ReplyT = TypeVar("ReplyT", bound=BaseModel)
 SCORES_FILE = "scores.jsonl"
 LABELS_ENDING = ".labels.jsonl"
 """The labels of a question set stand beside it: films.jsonl and films.jsonl.labels.jsonl."""
@@ -77,11 +76,15 @@ class FunctionScorer:
         """
         try:
             returned = self.function(dict(row))
-            value, reason = returned if isinstance(returned, tuple) else (returned, "")
+            value = returned
+            reason = ""
+            if isinstance(returned, tuple):
+                value, reason = returned
             score = Score(float(value), str(reason))
         except Exception as exc:  # whatever a person's function raises is said with the question
+            cause = f"{type(exc).__name__}: {exc}"
             raise InputError(
-                f"the scorer {self.name} failed at {row['id']!r}: {type(exc).__name__}: {exc}",
+                f"the scorer {self.name} failed at {row['id']!r}: {cause}",
                 hint="return a number from 0 to 1, or a pair of it and a reason",
             ) from exc
         if not 0 <= score.value <= 1:
@@ -114,20 +117,34 @@ class Judge:
         """
         if row["gold"] is None:
             return None
-        lines = [f"Question: {row['question']}"]
-        for title, values in (("Known to be right", row["gold"]), ("Given", row["answers"])):
-            labels = [get_label(row, value) for value in values]
-            lines.append(f"{title}: {list_within(labels, MAX_JUDGED_CHARS) or 'nothing'}")
-        request = ChatRequest(
-            task="judge",
-            messages=(Message("system", JUDGE_PROMPT), Message("user", "\n".join(lines))),
-            schema=schema_of(_Judgement),
+        text = (
+            f"Question: {row['question']}\n"
+            f"Known to be right: {format_values(row, 'gold') or 'nothing'}\n"
+            f"Given: {format_values(row, 'answers') or 'nothing'}"
         )
-        reply = self.model.complete(request, None, threading.Event())
-        judgement, _ = check_reply(reply.text, reply.finish_reason, _Judgement, ())
+        judgement = ask_judge(self.model, "judge", JUDGE_PROMPT, text, _Judgement)
         if judgement is None:
             return None
         return Score(float(judgement.right), judgement.reason)
+
+
+def ask_judge(
+    model: ChatModel, task: str, prompt: str, text: str, reply_class: type[ReplyT]
+) -> ReplyT | None:
+    """Ask a model once to judge a text; None if its reply is not valid. Raises its ModelErrors."""
+    request = ChatRequest(
+        task=task,
+        messages=(Message("system", prompt), Message("user", text)),
+        schema=schema_of(reply_class),
+    )
+    reply = model.complete(request, None, threading.Event())
+    judgement, _ = check_reply(reply.text, reply.finish_reason, reply_class, ())
+    return judgement
+
+
+def format_values(row: BenchRow, name: str) -> str:
+    """Return the "answers" or the "gold" of a row as a judge reads them, cut if they are long."""
+    return list_within(list_labels(row, name), MAX_JUDGED_CHARS)
 
 
 class Label(BaseModel, frozen=True):
@@ -150,21 +167,25 @@ class LabelScorer:
         Raises InputError if the file is not valid.
         """
         self.name = f"{LABELS_PREFIX}{questions.name}"
-        self.labels = {
-            _answer_key(label.question, label.answers): label for label in read_labels(questions)
-        }
+        self.labels = {}
+        for label in read_labels(questions):
+            self.labels[_answer_key(label.question, label.answers)] = label
 
     def score(self, row: BenchRow) -> Score | None:
         """Return 1 or 0 as the person's label says; without a label, whether the answers are exactly the gold.
 
         The reason has the note, and who said it when. None without a label and without gold.
         """
-        label = self.labels.get(_answer_key(row["question"], row["answers"]))
-        if label is not None:
-            said = f"{label.who}, {label.when}" if label.who else label.when
-            return Score(float(label.right), "; ".join(filter(None, (label.note, said))))
-        scores = score_row(row)
-        return None if scores is None else Score(scores.exact)
+        key = _answer_key(row["question"], row["answers"])
+        label = self.labels.get(key)
+        if label is None:
+            scores = score_row(row)
+            return None if scores is None else Score(scores.exact)
+        said = label.when
+        if label.who:
+            said = f"{label.who}, {label.when}"
+        reasons = filter(None, (label.note, said))
+        return Score(float(label.right), "; ".join(reasons))
 
 
 def _answer_key(question: str, answers: Iterable[str]) -> tuple[str, frozenset[str]]:
@@ -198,18 +219,19 @@ def add_label(
     It holds whatever the gold says. ``who`` is by default the user's name. Returns the label.
     Raises InputError if the file cannot be written.
     """
+    if who is None:
+        who = user_name()
     label = Label(
         question=row["question"],
         answers=tuple(row["answers"]),
         right=right,
-        who=user_name() if who is None else who,
-        when=datetime.now().astimezone().isoformat(timespec="seconds"),
+        who=who,
+        when=time_now(),
         note=note,
     )
     path = _labels_file(Path(questions))
-    line = json.dumps(label.model_dump(), ensure_ascii=False) + "\n"
     with disk.os_errors_as_input_error(f"cannot write to {path}", "give another question set"):
-        disk.append_text(path, line, disk.JSON_ENCODING_ERRORS)
+        disk.append_json_line(path, label.model_dump())
     return label
 
 
@@ -251,8 +273,11 @@ class ScoreRow(BaseModel, frozen=True):
         """Return whether a row still has the answers and the gold that were scored, and no error."""
         if row is None or row["error"] is not None:
             return False
-        gold = None if row["gold"] is None else tuple(row["gold"])
-        return self.answers == tuple(row["answers"]) and self.gold == gold
+        gold = row["gold"]
+        if gold is not None:
+            gold = tuple(gold)
+        answers = tuple(row["answers"])
+        return self.answers == answers and self.gold == gold
 
 
 def score_results(
@@ -279,9 +304,8 @@ def score_results(
                 on_row()
     finally:
         path = results.folder / SCORES_FILE
-        lines = [json.dumps(row.model_dump(), ensure_ascii=False) + "\n" for row in kept.values()]
         with disk.os_errors_as_input_error(f"cannot write to {path}", "make room"):
-            disk.write_atomically(path, lines, disk.JSON_ENCODING_ERRORS)
+            disk.write_json_lines(path, map(ScoreRow.model_dump, kept.values()))
     return list(kept.values())
 
 
@@ -312,16 +336,13 @@ def read_scores(results: LoadedResults) -> list[ScoreRow]:
     path = results.folder / SCORES_FILE
     if not path.exists():
         return []
+    hint = "delete it, and score again"
     scores = []
-    with disk.os_errors_as_input_error(f"cannot read {path}", "delete it, and score again"):
-        try:
-            for _, data in disk.read_json_lines(path):
-                scores.append(ScoreRow.model_validate(data))
-        except ValueError as exc:
-            raise InputError(
-                f"{path} holds no scores: {exc}", hint="delete it, and score again"
-            ) from exc
-    return [score for score in scores if score.is_about(results.rows.get(score.id))]
+    with disk.os_errors_as_input_error(f"cannot read {path}", hint):
+        for score in parse_json_lines(path, ScoreRow.model_validate, "holds no scores", hint):
+            if score.is_about(results.rows.get(score.id)):
+                scores.append(score)
+    return scores
 
 
 def make_scores_table(all_results: Sequence[LoadedResults]) -> ReportTable:
@@ -336,12 +357,19 @@ def make_scores_table(all_results: Sequence[LoadedResults]) -> ReportTable:
             by_scorer.setdefault(score.scorer, []).append(score)
         for name, scores in by_scorer.items():
             label = name + results.label_suffix
-            own = _estimate([score.score for score in scores])
-            measured = [score_row(results.rows[score.id]) for score in scores]
-            exact = [score.exact for score in measured if score is not None]
-            f1 = [score.f1 for score in measured if score is not None]
-            rows.append((label, len(scores), own, _estimate(exact), _estimate(f1)))
-    return ReportTable(("scorer", "questions", "its score", "exact", "F1"), rows)
+            own = []
+            exact = []
+            f1 = []
+            for score in scores:
+                own.append(score.score)
+                measured = score_row(results.rows[score.id])
+                if measured is not None:
+                    exact.append(measured.exact)
+                    f1.append(measured.f1)
+            means = map(_estimate, (own, exact, f1))
+            rows.append((label, len(scores), *means))
+    headers = ("scorer", "questions", "its score", "exact", "F1")
+    return ReportTable(headers, rows)
 
 
 def _estimate(values: Sequence[float]) -> Estimate | str:

@@ -103,9 +103,12 @@ def _find_result_columns(run: Run, queries: Iterable[str]) -> list[_ResultColumn
         result = results.get(query)
         if result is None:
             continue
+        is_only_column = len(result.variables) == 1
         for place, name in enumerate(result.variables):
-            terms = frozenset(row[place] for row in result.rows) - {None}
-            columns.append(_ResultColumn(query, name, terms, len(result.variables) == 1))
+            terms = {row[place] for row in result.rows}
+            terms.discard(None)
+            column = _ResultColumn(query, name, frozenset(terms), is_only_column)
+            columns.append(column)
     return columns
 
 
@@ -116,21 +119,22 @@ def _query_for_values(columns: Sequence[_ResultColumn], values: frozenset[Term])
     others, and a union of any columns with a VALUES clause, of which those with most of the values
     come first. See ``make_answer_query``.
     """
-    exact = [column for column in columns if column.terms == values]
-    if exact:
-        first = exact[0]
-        return first.query if first.is_only_column else _build_union([first])
+    for column in columns:
+        if column.terms == values:
+            return column.query if column.is_only_column else _build_union([column])
     inside = [column for column in columns if column.terms <= values]
     covering = _find_covering_columns(inside, values)
     if covering:
         return _build_union(covering)
     by_overlap = sorted(columns, key=lambda column: -len(column.terms & values))
     covering = _find_covering_columns(by_overlap, values)
-    if covering:
-        with suppress(QueryError):  # no query can name a blank node
-            terms = " ".join(sorted(map(n3, values)))
-            return _build_union(covering, values_clause=f" VALUES ?{{}} {{{{ {terms} }}}}")
-    return ""
+    if not covering:
+        return ""
+    try:
+        terms = " ".join(sorted(map(n3, values)))
+    except QueryError:  # no query can name a blank node
+        return ""
+    return _build_union(covering, values_clause=f" VALUES ?{{}} {{{{ {terms} }}}}")
 
 
 def _query_for_count(columns: Sequence[_ResultColumn], values: frozenset[Term]) -> str:
@@ -138,11 +142,13 @@ def _query_for_count(columns: Sequence[_ResultColumn], values: frozenset[Term]) 
 
     It is made of the first name whose count equals the only value.
     """
-    for name in dict.fromkeys(column.name for column in columns):
-        terms: set[Term | None] = set()
-        same_name = [column for column in columns if column.name == name and column.terms]
-        for column in same_name:
-            terms |= column.terms
+    columns_by_name: dict[str, list[_ResultColumn]] = {}
+    for column in columns:
+        same_name = columns_by_name.setdefault(column.name, [])
+        if column.terms:
+            same_name.append(column)
+    for same_name in columns_by_name.values():
+        terms = set().union(*(column.terms for column in same_name))
         if values == {Literal(len(terms))}:
             return _build_union(same_name, projection="(COUNT(DISTINCT ?{}) AS ?count)")
     return ""
@@ -161,7 +167,9 @@ def _find_covering_columns(
         if not missing.isdisjoint(column.terms):
             missing -= column.terms
             covering.append(column)
-    return [] if missing else covering
+    if missing:
+        return []
+    return covering
 
 
 def _build_union(
@@ -174,15 +182,19 @@ def _build_union(
     """
     names = {column.name for column in columns}
     is_shared = len(names) == 1
-    name = columns[0].name if is_shared else "value_"
+    name = "value_"
+    if is_shared:
+        name = columns[0].name
     parts = []
     for column in columns:
         part = f"{{ {column.query} }}"
         if not is_shared:
             part = f"{{ SELECT (?{column.name} AS ?value_) WHERE {{ {part} }} }}"
         parts.append(part)
-    body = " UNION ".join(parts) + values_clause.format(name)
-    return f"SELECT {projection.format(name)} WHERE {{ {body} }}"
+    union = " UNION ".join(parts)
+    clause = values_clause.format(name)
+    selected = projection.format(name)
+    return f"SELECT {selected} WHERE {{ {union}{clause} }}"
 
 
 # --- over HTTP
@@ -263,7 +275,9 @@ def _reason_of(answer: Answer | None, query: str) -> str:
     """Return the reason that an answer gives, or that there is no query for it; else ""."""
     if answer is not None and answer.reason:  # an answer without values is falsy
         return answer.reason
-    return "no query gives just these values" if query == EMPTY_QUERY else ""
+    if query == EMPTY_QUERY:
+        return "no query gives just these values"
+    return ""
 
 
 class _DeadlineReader(RawIOBase):
@@ -335,7 +349,11 @@ class _RequestHandler(BaseHTTPRequestHandler):
             self._send_json(HTTPStatus.OK, reply)
 
     def _send_problem(self, status: HTTPStatus | int, error: str, hint: str = "") -> None:
-        self._send_json(status, {"error": remove_controls(error), "hint": remove_controls(hint)})
+        reply = {
+            "error": remove_controls(error),
+            "hint": remove_controls(hint),
+        }
+        self._send_json(status, reply)
 
     def _send_json(self, status: HTTPStatus | int, reply: Mapping[str, str]) -> None:
         """Send a reply as JSON with a status.
@@ -356,8 +374,10 @@ class _RequestHandler(BaseHTTPRequestHandler):
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """Reply to a request that the HTTP server refuses: another method, or too long an address."""
         self.close_connection = True
-        problem = message or HTTPStatus(code).phrase
-        self._send_problem(code, problem, f"ask {self.server.url} with GET")
+        status = HTTPStatus(code)
+        problem = message or status.phrase
+        hint = f"ask {self.server.url} with GET"
+        self._send_problem(status, problem, hint)
 
     def log_message(self, form: str, *args: Any) -> None:
         _log.info("%s asks: %s", self.client_address[0], remove_controls(form % args))

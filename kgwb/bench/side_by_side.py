@@ -10,10 +10,9 @@ from functools import partial
 from kgwb.bench.cost import sum_seconds_by_stage
 from kgwb.bench.figures import ReportTable
 from kgwb.bench.ladder import apply_rungs, load_gold_query
-from kgwb.bench.metrics import score_answers
-from kgwb.bench.questions import BenchQuestion, answer_to_strings
+from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.tasks import RunCanceller
-from kgwb.bench.verdicts import known_right_answer
+from kgwb.bench.verdicts import compute_answer_f1, known_right_answer
 from kgwb.errors import KgwbError
 from kgwb.flow import Dialogue
 from kgwb.kg.distinct_texts import format_exactly
@@ -64,26 +63,37 @@ class SystemComparison:
     def shared_support(self) -> frozenset[Triple]:
         """The triples that all answers with any support have in common."""
         supports = [frozenset(answer.support) for answer in self.answers if answer.support]
-        return frozenset.intersection(*supports) if supports else frozenset()
+        if not supports:
+            return frozenset()
+        return frozenset.intersection(*supports)
 
     def __getitem__(self, system: str) -> Run:
-        """Return the run of a system by its shown name. Raises StopIteration if there is none."""
-        return next(answer.run for answer in self.answers if answer.system == system)
+        for answer in self.answers:
+            if answer.system == system:
+                return answer.run
+        raise KeyError(system)
 
     def __repr__(self) -> str:
-        """Return the question, the table of answers, and the table of support if there is any, as text."""
-        parts = [self.question, str(self._make_answer_table(MAX_TEXT_CHARS))]
+        answer_table = self._make_answer_table(MAX_TEXT_CHARS)
         support_table = self._make_support_table()
+        parts = [self.question, str(answer_table)]
         if support_table.rows:
             parts.append(str(support_table))
         return "\n\n".join(parts)
 
     def _repr_html_(self) -> str:
         """Return the question and both tables as HTML with their style, for a notebook."""
-        title = h.tag("h2", shorten(self.question, 1000), class_="question grow")
-        answer_table = self._make_answer_table(MAX_HTML_CHARS).render()
-        body = h.div("body stack", answer_table, self._make_support_table().render())
-        return h.static_section(h.div("head", title), body)
+        question = shorten(self.question, 1000)
+        title = h.tag("h2", question, class_="question grow")
+        answer_table = self._make_answer_table(MAX_HTML_CHARS)
+        support_table = self._make_support_table()
+        head = h.div("head", title)
+        body = h.div(
+            "body stack",
+            answer_table.render(),
+            support_table.render(),
+        )
+        return h.static_section(head, body)
 
     def _make_answer_table(self, max_chars: int) -> ReportTable:
         """Return a table with a column for each system: its answer, state, support, and cost.
@@ -95,11 +105,14 @@ class SystemComparison:
         texts = self._write_answers()
         columns = []
         for answer in self.answers:
-            columns.append(self._describe_answer(answer, texts[_terms_of(answer)], shared_count))
+            text = texts[_terms_of(answer)]
+            columns.append(self._describe_answer(answer, text, shared_count))
         rows = []
         for name in columns[0] if columns else ():
-            cells = [shorten(single_line(column[name]), max_chars) for column in columns]
-            rows.append((name, *cells))
+            row = [name]
+            for column in columns:
+                row.append(shorten(single_line(column[name]), max_chars))
+            rows.append(tuple(row))
         return ReportTable(("", *self._system_names()), rows)
 
     def _write_answers(self) -> dict[AnswerTerms, str]:
@@ -107,8 +120,11 @@ class SystemComparison:
 
         Answers of the same names whose values are different things have the terms in full.
         """
-        text_by_terms = {_terms_of(answer): str(answer.run.answer) for answer in self.answers}
-        return tell_apart(text_by_terms, (text_by_terms.__getitem__, _format_terms))
+        text_by_terms = {}
+        for answer in self.answers:
+            text_by_terms[_terms_of(answer)] = str(answer.run.answer)
+        forms = (text_by_terms.__getitem__, _format_terms)
+        return tell_apart(text_by_terms, forms)
 
     def _describe_answer(
         self, answer: SystemAnswer, text: str, shared_count: int
@@ -119,22 +135,25 @@ class SystemComparison:
         that all systems share (``shared_count``), model calls, tokens, and times. F1 and the agent
         that lost the answer are added if any answer was scored.
         """
-        totals = answer.run.totals
+        run = answer.run
+        totals = run.totals
         has_gold = any(other.f1 is not None for other in self.answers)
         cells: dict[str, object] = {"answer": text, "state": ""}
         if answer.error:
             cells["answer"] = f"failed: {answer.error}"
             cells["state"] = ANSWER_STATE_LABELS[ERROR]
-        elif answer.run.answer is not None:
-            cells["state"] = state_of_output(answer.run, answer.run.answer)
+        elif run.answer is not None:
+            cells["state"] = state_of_output(run, run.answer)
         if has_gold:
-            cells["F1"] = "–" if answer.f1 is None else f"{answer.f1:.2f}"
+            cells["F1"] = _format_f1(answer.f1)
         cells["support"] = self._describe_support(answer)
         cells["shared by all"] = shared_count if answer.support else ""
         cells["model calls"] = totals.model_calls
-        cells["tokens"] = f"{totals.prompt_tokens + totals.completion_tokens:,}"
+        tokens = totals.prompt_tokens + totals.completion_tokens
+        cells["tokens"] = f"{tokens:,}"
         cells["time"] = format_seconds(totals.seconds)
-        cells["of it waiting for models"] = format_seconds(_wait_for_models(answer.run))
+        waiting_s = _wait_for_models(run)
+        cells["of it waiting for models"] = format_seconds(waiting_s)
         if has_gold:
             cells["lost at"] = answer.lost_at
         return cells
@@ -151,7 +170,8 @@ class SystemComparison:
             if other is not answer:
                 others.update(other.support)
         own = [triple for triple in answer.support if triple not in others]
-        return f"{pluralize(len(answer.support), 'triple')}, {len(own)} of its own"
+        count = pluralize(len(answer.support), "triple")
+        return f"{count}, {len(own)} of its own"
 
     def _make_support_table(self) -> ReportTable:
         """Return a table of all supporting triples, with "yes" for each system whose answer has one.
@@ -160,18 +180,33 @@ class SystemComparison:
         order of the systems. Triples that read the same are written in full.
         """
         system_counts: Counter[Triple] = Counter()
+        in_order: dict[Triple, None] = {}
         for answer in self.answers:
-            system_counts.update(dict.fromkeys(answer.support, 1))
+            triples = dict.fromkeys(answer.support)
+            in_order.update(triples)
+            system_counts.update(triples.keys())
+        most_shared_first = sorted(in_order, key=system_counts.__getitem__, reverse=True)
         format_by_name = partial(format_triple, names=self.names)
-        texts = tell_apart(system_counts, (format_by_name, _format_in_full))
+        texts = tell_apart(in_order, (format_by_name, _format_in_full))
         rows = []
-        for triple, _ in system_counts.most_common():
-            marks = ["yes" if triple in answer.support else "" for answer in self.answers]
-            rows.append((single_line(texts[triple]), *marks))
-        return ReportTable(("triples that support an answer", *self._system_names()), rows)
+        for triple in most_shared_first:
+            row = [single_line(texts[triple])]
+            for answer in self.answers:
+                is_support = triple in answer.support
+                row.append("yes" if is_support else "")
+            rows.append(tuple(row))
+        headers = ("triples that support an answer", *self._system_names())
+        return ReportTable(headers, rows)
 
     def _system_names(self) -> list[str]:
         return [answer.system for answer in self.answers]
+
+
+def _format_f1(f1: float | None) -> str:
+    """Return F1 with two digits; "–" if it is not known."""
+    if f1 is None:
+        return "–"
+    return f"{f1:.2f}"
 
 
 def _terms_of(answer: SystemAnswer) -> AnswerTerms:
@@ -182,13 +217,16 @@ def _terms_of(answer: SystemAnswer) -> AnswerTerms:
     found = answer.run.answer
     if found is None:
         return frozenset(), ""
-    return frozenset(value.terms for value in found.values), found.text or found.reason
+    terms = frozenset(value.terms for value in found.values)
+    return terms, found.text or found.reason
 
 
 def _format_terms(terms: AnswerTerms) -> str:
     """Return the terms of an answer in full, in their order as text; its text without any."""
     rows, text = terms
-    values = [" · ".join(map(format_exactly, row)) for row in rows]
+    values = []
+    for row in rows:
+        values.append(" · ".join(map(format_exactly, row)))
     return ", ".join(sorted(values)) or text
 
 
@@ -200,8 +238,12 @@ def _format_in_full(triple: Triple) -> str:
 
 def _wait_for_models(run: Run) -> float:
     """Return how many seconds a run waited for models."""
-    times = sum_seconds_by_stage(run.system, run.steps, run.calls, run.totals.seconds)
-    return sum(time.model_seconds for time in times.values())
+    total_s = run.totals.seconds
+    times = sum_seconds_by_stage(run.system, run.steps, run.calls, total_s)
+    seconds = 0.0
+    for time in times.values():
+        seconds += time.model_seconds
+    return seconds
 
 
 def ask_all(
@@ -226,28 +268,28 @@ def compare_runs(question: str | BenchQuestion, runs: Sequence[Run]) -> SystemCo
     They are scored if the question is a ``BenchQuestion`` with gold. Which agent lost an answer is
     not looked for.
     """
-    gold = question if isinstance(question, BenchQuestion) else None
+    gold = None
+    text = question
+    if isinstance(question, BenchQuestion):
+        gold = question.answers
+        text = question.question
     answers = []
     for run in runs:
-        f1 = None
-        if gold is not None and gold.answers is not None:
-            f1 = score_answers(answer_to_strings(run.answer), gold.answers).f1
+        f1 = None if gold is None else compute_answer_f1(run.answer, gold)
         answers.append(SystemAnswer(run.system.name, run, f1=f1))
-    return _compare_answers(gold.question if gold else str(question), answers)
+    return _compare_answers(str(text), answers)
 
 
 def _compare_answers(question: str, answers: Sequence[SystemAnswer]) -> SystemComparison:
-    """Return the comparison of answers, in which a system that occurs again is named "NAME#2" and so on.
-
-    Where systems name an IRI differently, the name of the first system counts.
-    """
-    named: list[SystemAnswer] = []
+    """Return a comparison in which each answer has a name of its own."""
+    counts: Counter[str] = Counter()
+    named = []
     for answer in answers:
-        earlier = sum(other.run.system.name == answer.system for other in named)
-        if earlier:
-            named.append(replace(answer, system=f"{answer.system}#{earlier + 1}"))
-        else:
-            named.append(answer)
+        counts[answer.system] += 1
+        count = counts[answer.system]
+        if count > 1:
+            answer = replace(answer, system=f"{answer.system}#{count}")  # noqa: PLW2901
+        named.append(answer)
     names: dict[str, str] = {}
     for answer in reversed(named):  # the names of the first system go before those of others
         names.update(answer.run.display_names())
@@ -262,6 +304,7 @@ def _ask_system(
     A run that fails with a KgwbError has this error, and F1 0 if there is gold; any other exception
     is raised. For an answer whose F1 is below 1 the agent that lost it is looked for.
     """
+    name = setup.system.name
     run = setup.begin(text, dialogue)
     if gold is not None:
         run.right_answer = known_right_answer(gold.gold, gold.answer_labels)
@@ -271,21 +314,21 @@ def _ask_system(
     except KgwbError as exc:
         error = exc.message
     if gold is None or gold.answers is None:
-        return SystemAnswer(setup.system.name, run, error)
+        return SystemAnswer(name, run, error)
     if error:
-        return SystemAnswer(setup.system.name, run, error, f1=0.0)
-    f1 = score_answers(answer_to_strings(run.answer), gold.answers).f1
-    lost_at = "" if f1 == 1 else _find_blamed_agent(setup, run, gold)
-    return SystemAnswer(setup.system.name, run, f1=f1, lost_at=lost_at)
+        return SystemAnswer(name, run, error, f1=0.0)
+    f1 = compute_answer_f1(run.answer, gold.answers)
+    lost_at = ""
+    if f1 < 1:
+        lost_at = _find_blamed_agent(setup, run, gold)
+    return SystemAnswer(name, run, f1=f1, lost_at=lost_at)
 
 
 def _find_blamed_agent(setup: Setup, run: Run, question: BenchQuestion) -> str:
-    """Apply the oracle ladder to a fork of a run, and return the agent that lost its answer.
-
-    If it is not known, the reason is returned; "not known" without a gold query or gold decisions.
-    Models may be asked.
-    """
-    gold_query = load_gold_query(question, setup.kg) if setup.system.gold else None
+    """Return the agent that lost the answer of a run, or the reason that it is not known."""
+    gold_query = None
+    if setup.system.gold:
+        gold_query = load_gold_query(question, setup.kg)
     if gold_query is None:
         return "not known"
     loss = apply_rungs(run.fork(), gold_query, question, setup, RunCanceller())

@@ -26,7 +26,10 @@ class PassRate:
     @classmethod
     def of_asks(cls, asks: Sequence[Mapping[str, float] | None]) -> PassRate:
         """Count asks, of which each is its scores, or None for an error. An error is not right."""
-        right = sum(scores is not None and scores["f1"] == 1 for scores in asks)
+        right = 0
+        for scores in asks:
+            if scores is not None and scores["f1"] == 1:
+                right += 1
         return cls(right, len(asks))
 
     @classmethod
@@ -39,7 +42,9 @@ class PassRate:
         asks = row.get(name, ())
         if row.get("asks_before"):
             asks = asks[1:]
-        return cls.of_asks(asks) if asks else None
+        if not asks:
+            return None
+        return cls.of_asks(asks)
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -96,26 +101,38 @@ def make_stability_table(all_results: AllResults) -> ReportTable:
     a retry repeated do not count: they were chosen for coming out otherwise. Folders without any
     other question that was asked several times have no row.
     """
-    chances_by_row = []
     counts_by_row = []
+    chances_by_row = []
     for results in all_results:
         rates = []
         for id_, rate in find_pass_rates(results).items():
             if not results.rows[id_].get("asks_before"):
                 rates.append(rate)
         if rates:
+            counts_by_row.append((results.name, *_count_rates(rates)))
             chances_by_row.append(estimate_chances(rates))
-            always = sum(rate.right == rate.asked for rate in rates)
-            by_luck = sum(rate.is_luck for rate in rates)
-            never = len(rates) - always - by_luck
-            counts_by_row.append((results.name, len(rates), always, by_luck, never))
-    powers = [k for k in SHOWN_POWERS if any(k in chances for chances in chances_by_row)]
+    shown_powers = {k for chances in chances_by_row for k in chances}
     headers = ["asked several times", "questions", "always right", "by luck", "never right"]
-    headers += [f"pass^{k}" for k in powers]
-    rows: list[list[object]] = []
+    for k in sorted(shown_powers):
+        headers.append(f"pass^{k}")
+    rows = []
     for counts, chances in zip(counts_by_row, chances_by_row, strict=True):
-        rows.append([*counts, *(chances.get(k, "–") for k in powers)])
+        row: list[object] = list(counts)
+        for k in sorted(shown_powers):
+            row.append(chances.get(k, "–"))
+        rows.append(row)
     return ReportTable(headers, rows)
+
+
+def _count_rates(rates: Sequence[PassRate]) -> tuple[int, int, int, int]:
+    """Return how many questions there are, always right, right by luck, and never right."""
+    always = 0
+    by_luck = 0
+    for rate in rates:
+        always += rate.right == rate.asked
+        by_luck += rate.is_luck
+    never = len(rates) - always - by_luck
+    return len(rates), always, by_luck, never
 
 
 def make_luck_table(all_results: AllResults, limit: int | None = None) -> ReportTable:
@@ -124,21 +141,29 @@ def make_luck_table(all_results: AllResults, limit: int | None = None) -> Report
     Each folder has a column. Those that are right most often come first. At most ``limit`` are
     listed, and a last row says how many there are beyond. Without such questions there are no rows.
     """
-    rates_by_folder = [find_pass_rates(results) for results in all_results]
+    headers = ["right by luck"]
+    rates_by_folder = []
     titles: dict[str, str] = {}
     chances: dict[str, float] = {}
-    for results, rates in zip(all_results, rates_by_folder, strict=True):
+    for results in all_results:
+        title = "right, with its interval"
+        headers.append(title + results.label_suffix)
+        rates = find_pass_rates(results)
+        rates_by_folder.append(rates)
         for id_, rate in rates.items():
             if rate.is_luck:
                 titles.setdefault(id_, results.question_titles[id_])
                 chances.setdefault(id_, rate.chance_of_all(1))
-    ids = sorted(titles, key=lambda id_: -chances[id_])
-    rows: list[list[object]] = []
-    for id_ in ids[:limit]:
-        rows.append([titles[id_], *(rates.get(id_, "–") for rates in rates_by_folder)])
-    if limit is not None and len(ids) > limit:
-        rows.append([and_more(len(ids) - limit), *("" for _ in rates_by_folder)])
-    headers = ["right by luck"]
-    for results in all_results:
-        headers.append(f"right, with its interval{results.label_suffix}")
+    ids = sorted(titles, key=chances.__getitem__, reverse=True)
+    shown_ids = ids[:limit]
+    rows = []
+    for id_ in shown_ids:
+        row: list[object] = [titles[id_]]
+        for rates in rates_by_folder:
+            row.append(rates.get(id_, "–"))
+        rows.append(row)
+    omitted = len(ids) - len(shown_ids)
+    if omitted:
+        empty_cells = [""] * len(rates_by_folder)
+        rows.append([and_more(omitted), *empty_cells])
     return ReportTable(headers, rows)

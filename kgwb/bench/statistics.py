@@ -59,9 +59,13 @@ def wilson_interval(count: int, total: int) -> tuple[float, float]:
     squared = NORMAL_QUANTILE**2
     share = count / total
     centre = share + squared / (2 * total)
-    spread = NORMAL_QUANTILE * sqrt(share * (1 - share) / total + squared / (4 * total**2))
+    variance = share * (1 - share) / total
+    correction = squared / (4 * total**2)
+    spread = NORMAL_QUANTILE * sqrt(variance + correction)
     scale = 1 + squared / total
-    return max(0.0, (centre - spread) / scale), min(1.0, (centre + spread) / scale)
+    low = (centre - spread) / scale
+    high = (centre + spread) / scale
+    return max(0.0, low), min(1.0, high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +86,9 @@ class PairedScores:
     def means(self) -> tuple[Matrix, Matrix]:
         """Return the weighted mean scores before and after."""
         total = self.weights.sum()
-        return self.weights @ self.before / total, self.weights @ self.after / total
+        before = self.weights @ self.before
+        after = self.weights @ self.after
+        return before / total, after / total
 
     def permuted_means(self) -> tuple[Matrix, Matrix]:
         """Return the mean scores before and after of PERMUTATIONS random exchanges, a row for each.
@@ -97,17 +103,23 @@ class PairedScores:
         after = self.after[differs]
         weights = self.weights[differs, None]
         swapped_weights = self.swapped_weights[differs, None]
-        chances = (weights / (weights + swapped_weights)).ravel()
-        generator = numpy.random.default_rng(0)
+        both_weights = weights + swapped_weights
+        chances = (weights / both_weights).ravel()
         total = self.weights.sum()
+        gained_before = swapped_weights * after
+        lost_before = weights * before
+        change_before = (gained_before - lost_before) / total
+        gained_after = swapped_weights * before
+        lost_after = weights * after
+        change_after = (gained_after - lost_after) / total
         base_before, base_after = self.means()
-        change_before = (swapped_weights * after - weights * before) / total
-        change_after = (swapped_weights * before - weights * after) / total
         means_before = numpy.tile(base_before, (PERMUTATIONS, 1))
         means_after = numpy.tile(base_after, (PERMUTATIONS, 1))
+        generator = numpy.random.default_rng(0)
         for start in range(0, PERMUTATIONS, PERMUTATION_BATCH):
             rows = slice(start, start + PERMUTATION_BATCH)
-            is_swapped = generator.random((PERMUTATION_BATCH, len(before))) < chances
+            draws = generator.random((PERMUTATION_BATCH, len(before)))
+            is_swapped = draws < chances
             means_before[rows] += is_swapped @ change_before
             means_after[rows] += is_swapped @ change_after
         return means_before, means_after
@@ -118,7 +130,8 @@ def permutation_p_value(permuted: Matrix, observed: float) -> float:
 
     This is the two-sided p-value.
     """
-    return float((abs(permuted) >= abs(observed) - ROUNDING_ERROR).mean())
+    is_as_far = abs(permuted) >= abs(observed) - ROUNDING_ERROR
+    return float(is_as_far.mean())
 
 
 def permutation_interval(permuted: Matrix, observed: float) -> tuple[float, float]:
@@ -128,10 +141,14 @@ def permutation_interval(permuted: Matrix, observed: float) -> tuple[float, floa
     0. So it contains 0 if, and only if, the p-value is above 0.05. It ends at -1 and 1.
     """
     distances = numpy.sort(abs(permuted))[::-1]
-    reach = float(distances[int(SIGNIFICANCE_LEVEL * len(distances))])
-    if abs(reach - abs(observed)) < ROUNDING_ERROR:
-        reach = abs(observed)
-    return max(-1.0, observed - reach), min(1.0, observed + reach)
+    rank = int(SIGNIFICANCE_LEVEL * len(distances))
+    reach = float(distances[rank])
+    size = abs(observed)
+    if abs(reach - size) < ROUNDING_ERROR:
+        reach = size
+    low = observed - reach
+    high = observed + reach
+    return max(-1.0, low), min(1.0, high)
 
 
 def holm_adjusted(p_values: Sequence[float]) -> list[float]:

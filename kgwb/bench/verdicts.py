@@ -7,7 +7,7 @@ from functools import partial
 
 from kgwb.bench.metrics import OWN_KNOWLEDGE, score_answers
 from kgwb.bench.questions import answer_to_strings
-from kgwb.bench.results import BenchRow, get_label, is_lost
+from kgwb.bench.results import BenchRow, get_label, is_lost, list_labels
 from kgwb.bench.values import is_iri
 from kgwb.flow import Answer
 from kgwb.run.gold import RightAnswer
@@ -50,7 +50,9 @@ def _describe_doubt(row: BenchRow) -> str:
         return unproved
     typed_labels = []
     for value in row["answers"]:
-        value_type = "a thing" if is_iri(value) else literal_type(value)
+        value_type = "a thing"
+        if not is_iri(value):
+            value_type = literal_type(value)
         typed_labels.append((get_label(row, value), value_type))
     mismatch = describe_unfitting_values(row["question"], typed_labels)
     return "; ".join(filter(None, [mismatch, unproved]))
@@ -73,10 +75,14 @@ def known_right_answer(gold: Sequence[str] | None, labels: Sequence[str]) -> Rig
 
 def _is_gold(gold: Sequence[str], answer: Answer) -> bool:
     """Return whether the values of an answer are exactly the gold."""
-    return score_answers(answer_to_strings(answer), gold).f1 == 1
+    return compute_answer_f1(answer, gold) == 1
+
+
+def compute_answer_f1(answer: Answer | None, gold: Sequence[str]) -> float:
+    """Return the F1 of an answer by its gold values."""
+    return score_answers(answer_to_strings(answer), gold).f1
 
 
 def row_right_answer(row: BenchRow) -> RightAnswer | None:
     """Return what the gold of a row says of the answers of its run; None without gold."""
-    labels = [get_label(row, value) for value in row["gold"] or ()]
-    return known_right_answer(row["gold"], labels)
+    return known_right_answer(row["gold"], list_labels(row, "gold"))

@@ -106,9 +106,11 @@ class LabWork:
         file cannot be written.
         """
         asked = require_task(self.lab.tasks, task, self.lab.number)
-        self._progress(task).discussion = _truncate(str(text))
+        progress = self._progress(task)
+        progress.discussion = _truncate(str(text))
         self._write(self.path)
-        return Feedback(asked, "hint", asked.texts.get("feedback.kept"))
+        kept = asked.texts.get("feedback.kept")
+        return Feedback(asked, "hint", kept)
 
     def try_live(self, task: str, answer: Any, model: ChatModel | str) -> list[TriedQuestion]:
         """Try an answer to task 2.1, 2.5 or 3.5 with a model, and return what came of each question.
@@ -127,12 +129,13 @@ class LabWork:
         such task, or if the file cannot be written.
         """
         asked = require_task(self.lab.tasks, task, self.lab.number)
-        progress = self._progress(task)
         total = len(asked.hints)
+        progress = self._progress(task)
         progress.hints = min(progress.hints + 1, total)
         self._write(self.path)
-        hint = asked.hints[progress.hints - 1]
-        text = asked.texts.get("feedback.hint", number=progress.hints, total=total, hint=hint)
+        number = progress.hints
+        hint = asked.hints[number - 1]
+        text = asked.texts.get("feedback.hint", number=number, total=total, hint=hint)
         return Feedback(asked, "hint", text)
 
     def text(self, key: str) -> str:
@@ -147,13 +150,17 @@ class LabWork:
         too, which is written again. Raises InputError if the name is empty or a file cannot be
         written.
         """
-        name = remove_controls(" ".join(student.split()))[:MAX_STUDENT_CHARS]
+        one_line = " ".join(student.split())
+        name = remove_controls(one_line)[:MAX_STUDENT_CHARS]
+        texts = self.lab.texts
         if not name:
-            problem = self.lab.texts.get("hand-in.no-name")
-            raise InputError(problem, hint=self.lab.texts.get("hand-in.no-name.hint"))
+            hint = texts.get("hand-in.no-name.hint")
+            raise InputError(texts.get("hand-in.no-name"), hint=hint)
         self.submission.student = name
-        name_in_path = re.sub(r"\W+", "-", name)[:MAX_FILE_NAME_CHARS].strip("-") or "student"
-        file_name = f"{self.lab.file_stem}-{name_in_path}-{self.submission.work_id}.json"
+        plain_name = re.sub(r"\W+", "-", name)
+        name_in_path = plain_name[:MAX_FILE_NAME_CHARS].strip("-") or "student"
+        work_id = self.submission.work_id
+        file_name = f"{self.lab.file_stem}-{name_in_path}-{work_id}.json"
         path = Path(folder) / file_name
         self._write(self.path)
         self._write(path)
@@ -199,10 +206,13 @@ def lab(number: int | str | Path, path: str | Path | None = "", *, language: str
     file at ``path`` is read; a missing one is made at the first check. Raises InputError if there
     is no such lab or language, or if the file is not a hand-in.
     """
-    opened = load_lab(str(number) if isinstance(number, Path) else number, language)
+    if isinstance(number, Path):
+        number = str(number)
+    opened = load_lab(number, language)
     if path is None:
         return LabWork(opened)
-    return LabWork(opened, Path(path or f"{opened.file_stem}.json"))
+    file = path or f"{opened.file_stem}.json"
+    return LabWork(opened, Path(file))
 
 
 def _answer_to_text(answer: object) -> str:
@@ -214,12 +224,16 @@ def _answer_to_text(answer: object) -> str:
     if isinstance(answer, str):
         return _truncate(answer)
     if isinstance(answer, Run):
-        overrides = [f"{step}: {value!r}" for step, value in answer.overrides.items()]
-        return _truncate("\n".join([answer.question, *overrides, f"→ {answer.answer}"]))
+        lines = [answer.question]
+        for step, value in answer.overrides.items():
+            lines.append(f"{step}: {value!r}")
+        lines.append(f"→ {answer.answer}")
+        return _truncate("\n".join(lines))
     try:
-        return _truncate(json.dumps(answer, ensure_ascii=False))
+        text = json.dumps(answer, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):
         return f"a value of type {type(answer).__name__}"
+    return _truncate(text)
 
 
 def _truncate(text: str) -> str:

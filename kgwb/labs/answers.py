@@ -177,7 +177,8 @@ def find_edited_agent(answer: object) -> str:
 
 def require_task(tasks: dict[str, Task], name: str, lab: object) -> Task:
     """Return a task by its name. Raises InputError, which lists the names, if there is no such task."""
-    if name not in tasks:
-        hint = f"the tasks are {', '.join(tasks)}"
-        raise InputError(f"lab {lab} has no task {str(name)[:40]!r}", hint=hint)
-    return tasks[name]
+    if name in tasks:
+        return tasks[name]
+    known = ", ".join(tasks)
+    shown_name = str(name)[:40]
+    raise InputError(f"lab {lab} has no task {shown_name!r}", hint=f"the tasks are {known}")

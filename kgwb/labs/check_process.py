@@ -68,10 +68,11 @@ def run_copies(lab: Lab, jobs: Sequence[Job], output: int, processor_s: int) -> 
     """
     if sys.platform == "win32":
         raise NotImplementedError
+    max_copies = os.cpu_count() or 1
     waiting = list(enumerate(jobs))
     deadlines: dict[int, float] = {}
     while waiting or deadlines:
-        while waiting and len(deadlines) < (os.cpu_count() or 1):
+        while waiting and len(deadlines) < max_copies:
             number, job = waiting.pop(0)
             copy = start_copy(lab, number, job, output, processor_s)
             deadlines[copy] = time.monotonic() + JOB_TIMEOUT_S
@@ -116,11 +117,18 @@ def check_job(lab: Lab, number: int, job: Job, output: int) -> None:
     for position, (task, data) in enumerate(job):
         stored = StoredAnswer.model_validate_json(data)
         try:
-            problem = check_stored_answer(lab.tasks[task], stored)[:MAX_PROBLEM_CHARS]
+            problem = check_stored_answer(lab.tasks[task], stored)
+            problem = problem[:MAX_PROBLEM_CHARS]
         except CheckFailedError as exc:
-            problem = f"{exc}\n{format_exc()[-MAX_TRACEBACK_CHARS:]}"
-        result = {"job": number, "answer": position, "problem": problem}
-        os.write(output, json.dumps(result).encode() + b"\n")
+            traceback = format_exc()[-MAX_TRACEBACK_CHARS:]
+            problem = f"{exc}\n{traceback}"
+        result = {
+            "job": number,
+            "answer": position,
+            "problem": problem,
+        }
+        line = json.dumps(result) + "\n"
+        os.write(output, line.encode())
 
 
 if __name__ == "__main__":

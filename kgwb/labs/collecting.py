@@ -90,7 +90,11 @@ class CollectedHandIns:
         for name, task in self.lab.tasks.items():
             solved[task.stage] += self.count_solved(name)
             asked[task.stage] += len(self.works)
-        return {stage: (solved[stage], asked[stage]) for stage in STAGES if asked[stage]}
+        by_stage = {}
+        for stage in STAGES:
+            if asked[stage]:
+                by_stage[stage] = (solved[stage], asked[stage])
+        return by_stage
 
     def agents_blamed_first(self, task: str) -> list[tuple[str, int]]:
         """Return the agents that students edited in their first try at a task, each with the number of students.
@@ -123,16 +127,19 @@ class CollectedHandIns:
         lines = [f"lab {self.lab.number}: {pluralize(number, 'hand-in')}"]
         for name, task in self.lab.tasks.items():
             solved = f"{self.count_solved(name)} of {number} solved"
-            stuck = ", ".join(self.stuck_students(name))
+            stuck = self.stuck_students(name)
             if stuck:
-                solved += f", stuck: {single_line(stuck)}"
+                students = single_line(", ".join(stuck))
+                solved += f", stuck: {students}"
             lines.append(f"  {name:<5} {task.title:<60.60} {solved}")
-        for stage, (solved_answers, asked) in self.solved_by_stage().items():
-            lines.append(f"  {stage}: {solved_answers} of {asked} answers right")
+        for stage, (right, asked) in self.solved_by_stage().items():
+            lines.append(f"  {stage}: {right} of {asked} answers right")
         for remark in self.all_remarks():
-            lines.append(f"  {single_line(remark)}")
-        for name, reason in self.rejected_files.items():
-            lines.append(f"  not read: {single_line(name)}: {single_line(reason)}")
+            line = single_line(remark)
+            lines.append(f"  {line}")
+        for place, reason in self.rejected_files.items():
+            line = single_line(f"{place}: {reason}")
+            lines.append(f"  not read: {line}")
         return "\n".join(lines)
 
 
@@ -197,9 +204,13 @@ def _with_pseudonym(work: CollectedWork, pseudonyms: Pseudonyms) -> CollectedWor
     student = work.hand_in.student or work.file.place
     pseudonym = pseudonyms.of_student(student, work.file.student_id)
     file = replace(
-        work.file, place=pseudonyms.of_file(work.file.place), student_id=pseudonym, data=b""
+        work.file,
+        place=pseudonyms.of_file(work.file.place),
+        student_id=pseudonym,
+        data=b"",
     )
-    return replace(work, file=file, hand_in=work.hand_in.model_copy(update={"student": pseudonym}))
+    hand_in = work.hand_in.model_copy(update={"student": pseudonym})
+    return replace(work, file=file, hand_in=hand_in)
 
 
 def _collect_lab(
@@ -210,19 +221,28 @@ def _collect_lab(
     ``rejected`` are the files to list with it. With ``check`` the answers are checked again, which
     starts processes. Hand-ins with equal answers are remarked on.
     """
-    in_order = sorted(works, key=lambda work: (work.when, work.file.changed, work.file.place))
+    in_order = sorted(works, key=_oldest_first)
     latest, remarks = _keep_latest(in_order)
     remarks += _remark_on_names(latest)
     named = _with_distinct_names(latest)
-    remarks += find_equal_answers(lab, {work.name: work.hand_in for work in named})
+    hand_ins = {work.name: work.hand_in for work in named}
+    remarks += find_equal_answers(lab, hand_ins)
     if check:
-        found = check_again(lab, [work.hand_in for work in named])
-        named = [
-            replace(work, disagreements=disagreements)
-            for work, disagreements in zip(named, found, strict=True)
-        ]
-    remarked = tuple(replace(work, remarks=tuple(_remark_on_work(lab, work))) for work in named)
-    return CollectedHandIns(lab, remarked, rejected, tuple(remarks))
+        found = check_again(lab, list(hand_ins.values()))
+        checked = []
+        for work, disagreements in zip(named, found, strict=True):
+            checked.append(replace(work, disagreements=disagreements))
+        named = checked
+    remarked = []
+    for work in named:
+        own_remarks = _remark_on_work(lab, work)
+        remarked.append(replace(work, remarks=tuple(own_remarks)))
+    return CollectedHandIns(lab, tuple(remarked), rejected, tuple(remarks))
+
+
+def _oldest_first(work: CollectedWork) -> tuple[str, str, str]:
+    """Return what works are sorted by: when they were written, then their files."""
+    return work.when, work.file.changed, work.file.place
 
 
 def _remark_on_work(lab: Lab, work: CollectedWork) -> Iterable[str]:
@@ -230,19 +250,22 @@ def _remark_on_work(lab: Lab, work: CollectedWork) -> Iterable[str]:
 
     Impossible is a solved task without tries, an open one with tries, and more answers than tries.
     """
-    version = work.hand_in.kgwb_version
+    hand_in = work.hand_in
+    version = hand_in.kgwb_version
     if version and version != __version__:
         yield f"written by kgwb {version}; this is {__version__}"
     for name in lab.tasks:
-        progress = work.hand_in.progress(name)
+        progress = hand_in.progress(name)
         if progress.state == "solved" and not progress.tries:
             yield f"{name} is solved without a try"
         elif progress.state == "open" and progress.tries:
             yield f"{name} is open after {progress.tries} tries"
         if len(progress.answers) > progress.tries:
             yield f"{name} has more answers than tries"
-    for name, problem in (work.disagreements or {}).items():
-        yield f"{name} is {work.hand_in.progress(name).state} in the file, but {problem}"
+    disagreements = work.disagreements or {}
+    for name, problem in disagreements.items():
+        state = hand_in.progress(name).state
+        yield f"{name} is {state} in the file, but {problem}"
 
 
 def _keep_latest(works: Sequence[CollectedWork]) -> tuple[list[CollectedWork], list[str]]:
@@ -254,20 +277,28 @@ def _keep_latest(works: Sequence[CollectedWork]) -> tuple[list[CollectedWork], l
     """
     latest: dict[tuple[str, str], CollectedWork] = {}
     remarks = []
-    named = {(work.hand_in.work_id, work.file.student_id) for work in works if work.hand_in.student}
+    named = set()
     for work in works:
-        hand_in = work.hand_in
-        identity = (hand_in.work_id, work.file.student_id)
-        if hand_in.work_id and not hand_in.student and identity in named:
+        if work.hand_in.student:
+            named.add(_identity_of(work))
+    for work in works:
+        work_id = work.hand_in.work_id
+        student = work.hand_in.student
+        if work_id and not student and _identity_of(work) in named:
             continue
-        key = (hand_in.work_id, _look_of_name(hand_in.student))
-        if not hand_in.work_id:
-            key = ("", work.file.place)
+        key = ("", work.file.place)
+        if work_id:
+            key = (work_id, _look_of_name(student))
         if key in latest:
             earlier = latest[key].file.place
             remarks.append(f"not counted: {earlier}, an earlier state of {work.file.place}")
         latest[key] = work
     return list(latest.values()), remarks
+
+
+def _identity_of(work: CollectedWork) -> tuple[str, str]:
+    """Return the identity of a work, and the id of the student's folder that it was found in."""
+    return work.hand_in.work_id, work.file.student_id
 
 
 def _remark_on_names(works: Sequence[CollectedWork]) -> list[str]:
@@ -277,19 +308,22 @@ def _remark_on_names(works: Sequence[CollectedWork]) -> list[str]:
     distinct.
     """
     remarks = []
-    for same_name in _group(works, _key_of_name):
-        if len(same_name) > 1:
-            student = same_name[0].hand_in.student
-            remarks.append(
-                f"{len(same_name)} hand-ins have the name {student}: {_places(same_name)}"
-            )
-    for same_work in _group(works, lambda work: (work.hand_in.work_id, "")):
-        if same_work[0].hand_in.work_id and len(same_work) > 1:
-            shown = ", ".join(f"{work.hand_in.student!r} ({work.file.place})" for work in same_work)
-            remarks.append(f"one work was handed in under {len(same_work)} names: {shown}")
-    for same_file in _group(works, lambda work: (work.file.name, "")):
-        if len(same_file) > 1:
-            remarks.append(f"{len(same_file)} files have one name: {_places(same_file)}")
+    for alike in _group(works, _key_of_name):
+        if len(alike) > 1:
+            student = alike[0].hand_in.student
+            files = _places(alike)
+            remarks.append(f"{len(alike)} hand-ins have the name {student}: {files}")
+    for alike in _group(works, lambda work: (work.hand_in.work_id, "")):
+        if alike[0].hand_in.work_id and len(alike) > 1:
+            names = []
+            for work in alike:
+                names.append(f"{work.hand_in.student!r} ({work.file.place})")
+            shown = ", ".join(names)
+            remarks.append(f"one work was handed in under {len(names)} names: {shown}")
+    for alike in _group(works, lambda work: (work.file.name, "")):
+        if len(alike) > 1:
+            files = _places(alike)
+            remarks.append(f"{len(alike)} files have one name: {files}")
     return remarks
 
 

@@ -69,18 +69,22 @@ def find_files(folder: Path) -> list[FoundFile]:
     hint = "name the folder with the students' files"
     if not folder.exists():
         raise InputError(f"cannot read {folder}: there is no such folder", hint=hint)
-    found = []
+    found: list[FoundFile] = []
     try:
-        paths = [folder] if folder.is_file() else _list_paths(folder)
-        for path in paths:
-            place = path.name if path == folder else path.relative_to(folder).as_posix()
-            found += list(_read_path(path, place))
+        if folder.is_file():
+            found += _read_path(folder, folder.name)
+        else:
+            for path in _list_paths(folder):
+                place = path.relative_to(folder).as_posix()
+                found += _read_path(path, place)
     except OSError as exc:
-        raise InputError(f"cannot read {folder}: {exc.strerror or exc}", hint=hint) from exc
+        reason = exc.strerror or exc
+        raise InputError(f"cannot read {folder}: {reason}", hint=hint) from exc
     if not found:
         raise InputError(f"there are no hand-ins in {folder}", hint=hint)
     found += _find_empty_submissions(folder, found)
-    return sorted(map(_add_platform_details, found), key=lambda file: (file.changed, file.place))
+    on_platforms = map(_add_platform_details, found)
+    return sorted(on_platforms, key=lambda file: (file.changed, file.place))
 
 
 def _list_paths(folder: Path) -> Iterator[Path]:

@@ -43,8 +43,13 @@ def try_prompt(text: str, model: ChatModel | str) -> list[TriedQuestion]:
     model raises.
     """
     opened = open_model(model)
-    rows = [load_questions("films")[place] for place in TRIED_QUESTIONS]
-    return [_try_question(opened, text, row["question"], set(row["answer_labels"])) for row in rows]
+    questions = load_questions("films")
+    tried = []
+    for place in TRIED_QUESTIONS:
+        row = questions[place]
+        expected = set(row["answer_labels"])
+        tried.append(_try_question(opened, text, row["question"], expected))
+    return tried
 
 
 def try_misleading_prompt(text: str, model: ChatModel | str) -> list[TriedQuestion]:
@@ -62,11 +67,16 @@ def try_muted_triples(triples: Sequence[Triple], model: ChatModel | str) -> list
     All agents of Chatty-KG that ask a model ask this one. The answer is right if it equals that of
     ``rules`` without these triples. Raises what opening the model raises.
     """
-    question = recording(MUTED_RUN_NAME).question
-    remaining = recording(MUTED_RUN_NAME, kg=open_sample("films"), model="rules")
-    expected = remaining.mute(*triples).go().answer
-    run = Workbench(open_sample("films"), open_model(model)).begin(question).mute(*triples)
-    return [_execute_and_judge(run, set(expected.labels if expected else ()))]
+    films = open_sample("films")
+    recorded = recording(MUTED_RUN_NAME, kg=films, model="rules")
+    remaining = recorded.mute(*triples)
+    answer = remaining.go().answer
+    expected: set[str] = set()
+    if answer:
+        expected.update(answer.labels)
+    workbench = Workbench(films, open_model(model))
+    run = workbench.begin(recorded.question)
+    return [_execute_and_judge(run.mute(*triples), expected)]
 
 
 LIVE: dict[str, Callable[[Any, ChatModel | str], list[TriedQuestion]]] = {

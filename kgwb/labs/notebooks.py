@@ -28,13 +28,16 @@ def translate_notebook(path: Path, texts: Texts) -> str:
     A cell whose id is a key of the texts gets its text from there; others stay. If the language is
     not English, the call that opens the lab gets it as an argument, so that feedback is in it too.
     """
-    notebook: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    text = path.read_text(encoding="utf-8")
+    notebook: dict[str, Any] = json.loads(text)
     for cell in notebook["cells"]:
         source = "".join(cell["source"])
         if texts.has(cell["id"]):
             source = texts.get(cell["id"])
-        if cell["cell_type"] == "code" and texts.language != DEFAULT_LANGUAGE:
+        is_code = cell["cell_type"] == "code"
+        if is_code and texts.language != DEFAULT_LANGUAGE:
             name = Path(texts.language).name  # a catalogue lies beside the notebook
             source = LAB_CALL.sub(rf'\1, language="{name}")', source)
         cell["source"] = source.splitlines(keepends=True)
-    return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
+    translated = json.dumps(notebook, indent=1, ensure_ascii=False)
+    return f"{translated}\n"

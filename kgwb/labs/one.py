@@ -210,13 +210,16 @@ def check_vertex(iri: str) -> Problem:
     films = open_sample("films")
     candidates = films.exact(["Solaris"]).get("Solaris", ())
     iri = expand_iri(iri, FILMS_NAMESPACE)
-    chosen = [vertex for vertex in candidates if str(vertex).casefold() == iri.casefold()]
+    wanted = iri.casefold()
+    chosen = [vertex for vertex in candidates if str(vertex).casefold() == wanted]
     if not chosen:
         return say("1.4.no-candidate", number=len(candidates), end=iri[-20:])
-    types = describe_vertices(films, chosen)[chosen[0]].types
-    if any("novel" in name.casefold() for name in types):
-        return ""
-    return say("1.4.other-type", types=", ".join(types))
+    described = describe_vertices(films, chosen)[chosen[0]]
+    for name in described.types:
+        if "novel" in name.casefold():
+            return ""
+    types = ", ".join(described.types)
+    return say("1.4.other-type", types=types)
 
 
 @LAB.task(
@@ -302,14 +305,16 @@ def _find_film_problem(rows: Sequence[Sequence[Any]], film: Any, sparql: str) ->
     one without rows that writes the director as a plain text gets a feedback of its own.
     """
     if not rows:
-        if re.search(r'"[^"]*kubrick[^"]*"(?![^\s]*@)', sparql, re.IGNORECASE):
-            return "1.6.director-is-text"
-        return "1.6.no-rows"
+        names_director = re.search(r'"[^"]*kubrick[^"]*"(?![^\s]*@)', sparql, re.IGNORECASE)
+        return "1.6.director-is-text" if names_director else "1.6.no-rows"
     if len(rows) > 1:
         return say("1.6.rows", number=len(rows))
     cells = [str(cell) for cell in rows[0] if cell is not None]
-    names = {str(film), str(film).rpartition("/")[2].replace("_", " ")}
-    for (label,) in open_sample("films").select(LABELS.format(film)).rows:
+    iri = str(film)
+    local_name = iri.rpartition("/")[2]
+    names = {iri, local_name.replace("_", " ")}
+    labels = open_sample("films").select(LABELS.format(film))
+    for (label,) in labels.rows:
         names.add(str(label))
     if names.intersection(cells):
         return ""
@@ -382,8 +387,10 @@ def _run_with_triples(
     ``target`` is the unknown that is asked for. The run stops after the step ``until``; None runs
     it to its end.
     """
-    parts = ("subject", "relation", "object")
-    facts = [dict(zip(parts, triple, strict=True)) for triple in triples]
+    facts = []
+    for subject, relation, object_ in triples:
+        fact = {"subject": subject, "relation": relation, "object": object_}
+        facts.append(fact)
     run = Workbench(open_sample("films"), "rules").begin(question)
     run.override("qir", {"facts": facts, "target": target})
     return run.go(until=until)

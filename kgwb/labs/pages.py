@@ -47,15 +47,18 @@ class Feedback:
 
         The first line of feedback on a right answer is left out, since the badge says the same.
         """
-        icon, label = FEEDBACK_BADGES[self.state]
-        label = self.task.texts.get(label)
+        icon, label_key = FEEDBACK_BADGES[self.state]
+        label = self.task.texts.get(label_key)
+        badge = h.state_badge(icon, label, pill=True)
         title = h.tag("b", f"{self.task.name} {self.task.title}")
-        parts = [h.div("row", title, h.state_badge(icon, label, pill=True))]
+        parts = [h.div("row", title, badge)]
         lines = self.text.splitlines()
         if self.state == "right":
             lines = lines[1:]  # the badge says that it is right
-        parts += [h.div("soft", line) for line in lines]
-        return h.static_page(h.div("stack tight", *parts))
+        for line in lines:
+            parts.append(h.div("soft", line))
+        body = h.div("stack tight", *parts)
+        return h.static_page(body)
 
 
 def render_lab_page(lab: Lab, work: HandIn) -> str:
@@ -64,14 +67,22 @@ def render_lab_page(lab: Lab, work: HandIn) -> str:
     The HTML has the style that it needs, and is shown in a notebook. A count of 0 is an empty cell.
     Tasks are in the order of the lab.
     """
+    texts = lab.texts
     rows = []
     for name, task in lab.tasks.items():
         progress = work.progress(name)
-        state = render_state(progress, lab.texts)
-        rows.append((name, task.title, state, progress.tries or "", progress.hints or ""))
-    heading = lab.texts.get("lab.heading", number=lab.number, title=lab.title)
-    columns = [lab.texts.get(f"lab.{name}") for name in ("task", "state", "tries", "hints")]
-    columns.insert(1, "")
+        state = render_state(progress, texts)
+        tries = progress.tries or ""
+        hints = progress.hints or ""
+        rows.append((name, task.title, state, tries, hints))
+    columns = [
+        texts.get("lab.task"),
+        "",
+        texts.get("lab.state"),
+        texts.get("lab.tries"),
+        texts.get("lab.hints"),
+    ]
+    heading = texts.get("lab.heading", number=lab.number, title=lab.title)
     title = h.tag("h2", heading, class_="title")
     return h.static_page(title, h.table(columns, rows))
 

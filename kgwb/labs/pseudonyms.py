@@ -32,7 +32,8 @@ class Pseudonyms:
         with disk.os_errors_as_input_error(f"cannot read {path}", hint):
             text = disk.read_text(path)
         rows = list(csv.reader(StringIO(text)))
-        if not rows or tuple(rows[0]) != HEADINGS or any(len(row) != len(HEADINGS) for row in rows):
+        lengths = {len(row) for row in rows}
+        if lengths != {len(HEADINGS)} or tuple(rows[0]) != HEADINGS:
             raise InputError(f"{path} is not a table of pseudonyms", hint=hint)
         for pseudonym, student, student_id in rows[1:]:
             self._by_student[student, student_id] = pseudonym

@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 from kgwb.errors import InputError
@@ -46,11 +47,16 @@ def check_again(lab: Lab, hand_ins: Sequence[HandIn]) -> list[dict[str, str]]:
     jobs = _make_jobs(answers_of)
     results = _run_jobs(lab, jobs)
     # An answer that exceeds the limits takes others of its student with it: each has another turn.
-    missing = [answer for job in jobs for answer in job if answer not in results]
-    results |= _run_jobs(lab, [[answer] for answer in missing])
+    missing_jobs = []
+    for answer in chain.from_iterable(jobs):
+        if answer not in results:
+            missing_jobs.append([answer])
+    results |= _run_jobs(lab, missing_jobs)
     found = []
     for hand_in, answers in zip(hand_ins, answers_of, strict=True):
-        by_task = {answer.task: results.get(answer, NOT_ENDED) for answer in answers}
+        by_task = {}
+        for answer in answers:
+            by_task[answer.task] = results.get(answer, NOT_ENDED)
         found.append(_compare_states(lab, hand_in, by_task))
     return found
 

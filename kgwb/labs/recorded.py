@@ -69,10 +69,11 @@ def load_questions(graph: str) -> tuple[Mapping[str, Any], ...]:
     Each is the JSON object of a line in GRAPH.questions.jsonl, with "question", "answers" and
     "answer_labels" among its keys. Raises FileNotFoundError for a graph without such a file.
     """
-    some_recording = next(iter(list_recordings().values()))
-    folder = some_recording.parents[2]
-    text = (folder / f"{graph}.questions.jsonl").read_text(encoding="utf-8")
-    return tuple(map(json.loads, text.splitlines()))
+    recordings = iter(list_recordings().values())
+    folder = next(recordings).parents[2]
+    file = folder / f"{graph}.questions.jsonl"
+    lines = file.read_text(encoding="utf-8").splitlines()
+    return tuple(map(json.loads, lines))
 
 
 @cache
@@ -87,12 +88,18 @@ def answers_of_system(system: str) -> tuple[RecordedAnswer, ...]:
         graph, recorded_system, number = name.split("/")
         if graph in UNMEASURED_FOLDERS or recorded_system != system:
             continue
-        row = load_questions(graph)[int(number) - 1]
         run = recording(name)
-        labels = frozenset(run.answer.labels if run.answer else ())
-        gold_labels = frozenset(row["answer_labels"])
-        f1 = score_answers(answer_to_strings(run.answer), row["answers"]).f1
-        answers.append(RecordedAnswer(name, row["question"], labels, gold_labels, run.totals, f1))
+        row = load_questions(graph)[int(number) - 1]
+        scores = score_answers(answer_to_strings(run.answer), row["answers"])
+        answer = RecordedAnswer(
+            name,
+            row["question"],
+            frozenset(run.answer.labels if run.answer else ()),
+            frozenset(row["answer_labels"]),
+            run.totals,
+            scores.f1,
+        )
+        answers.append(answer)
     return tuple(answers)
 
 

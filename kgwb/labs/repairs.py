@@ -44,10 +44,12 @@ def _name_the_novel(run: Run) -> None:
 
 def _select_the_novel(run: Run) -> None:
     """Repair run 1 at the vertex selection: override the vertex with the candidate that is no film."""
-    candidates = to_data(run.output("entity_retriever"))["candidates"]
-    [novel] = [vertex for vertex in candidates if "film" not in vertex["types"]]
+    retrieved = to_data(run.output("entity_retriever"))
     selected = to_data(run.output("vertex_selection"))
-    run.override("vertex_selection", selected | {"vertex": novel})
+    for vertex in retrieved["candidates"]:
+        if "film" not in vertex["types"]:
+            selected["vertex"] = vertex
+    run.override("vertex_selection", selected)
 
 
 def _ask_for_the_composer(run: Run) -> None:
@@ -97,8 +99,10 @@ REFERENCE_REPAIRS: dict[int, tuple[Repair, ...]] = {
 
 def _set_triples(run: Run, *triples: tuple[str, str, str]) -> None:
     """Override the output of the QIR agent with these triples, and ?answer as the target."""
-    parts = ("subject", "relation", "object")
-    facts = [dict(zip(parts, triple, strict=True)) for triple in triples]
+    facts = []
+    for subject, relation, object_ in triples:
+        fact = {"subject": subject, "relation": relation, "object": object_}
+        facts.append(fact)
     run.override("qir", {"facts": facts, "target": "?answer"})
 
 
@@ -128,12 +132,16 @@ def find_first_edited_steps(run: Run, number: int) -> list[str]:
     system. Empty if nothing was changed. ``number`` is that of the lost run.
     """
     lost = open_lost_run(number)
-    changed = {key for key, value in run.overrides.items() if _changes(lost, key, value)}
+    changed = set()
+    for key, value in run.overrides.items():
+        if _changes(lost, key, value):
+            changed.add(key)
     for step in lost.steps:
         if step.key in changed or step.agent in changed:
             return [step.agent, *_part_of(step, lost)]
+    changed_agents = set(map(agent_of_key, changed))
     for spec in run.system.agents:
-        if spec.name in map(agent_of_key, changed):
+        if spec.name in changed_agents:
             return [spec.name]
     return []
 

@@ -74,14 +74,28 @@ class Task:
         Hints and a lesson that the task does not give have the keys "TASK.hint.1" and so on, and
         "TASK.found", "TASK.lesson" and "TASK.question"; those that the texts lack are left out.
         """
-        hint_keys = self.hints or [f"{self.name}.hint.{n}" for n in range(1, MAX_HINTS + 1)]
-        lesson_keys = self.lesson or {part: f"{self.name}.{part}" for part in LESSON_PARTS}
-        hints = tuple(texts.get(key) for key in hint_keys if self.hints or texts.has(key))
+        hint_keys: list[str] = list(self.hints)
+        if not hint_keys:
+            numbers = range(1, MAX_HINTS + 1)
+            default_keys = [f"{self.name}.hint.{number}" for number in numbers]
+            hint_keys = list(filter(texts.has, default_keys))
+        lesson_keys = self.lesson
+        if not lesson_keys:
+            lesson_keys = {}
+            for part in LESSON_PARTS:
+                key = f"{self.name}.{part}"
+                if texts.has(key):
+                    lesson_keys[part] = key
         lesson = {}
         for part, key in lesson_keys.items():
-            if self.lesson or texts.has(key):
-                lesson[part] = texts.get(key)
-        return replace(self, title=texts.get(self.title), hints=hints, lesson=lesson, texts=texts)
+            lesson[part] = texts.get(key)
+        return replace(
+            self,
+            title=texts.get(self.title),
+            hints=tuple(map(texts.get, hint_keys)),
+            lesson=lesson,
+            texts=texts,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +132,11 @@ class Lab:
 
     def translate(self, texts: Texts) -> Lab:
         """Return the lab with all that students read as the texts have it."""
-        tasks = {name: task.translate(texts) for name, task in self.tasks.items()}
-        return replace(self, title=texts.get(self.title), tasks=tasks, texts=texts)
+        tasks = {}
+        for name, task in self.tasks.items():
+            tasks[name] = task.translate(texts)
+        title = texts.get(self.title)
+        return replace(self, title=title, tasks=tasks, texts=texts)
 
     def task(
         self,
@@ -178,12 +195,14 @@ def load_lab(number: int | str, language: str = "") -> Lab:
     """
     if isinstance(number, str) and number.endswith(".py"):
         path = Path(number).expanduser()
-        return _load_own_lab(path).translate(load_texts(language, path))
-    if not isinstance(number, int) or number not in range(1, len(LAB_MODULES) + 1):
-        raise InputError(
-            f"there is no lab {number!r}", hint="give 1, 2 or 3, or the file of a lab of your own"
-        )
-    module = importlib.import_module(f"kgwb.labs.{LAB_MODULES[number - 1]}")
+        own_lab = _load_own_lab(path)
+        return own_lab.translate(load_texts(language, path))
+    numbers = range(1, len(LAB_MODULES) + 1)
+    if not isinstance(number, int) or number not in numbers:
+        hint = "give 1, 2 or 3, or the file of a lab of your own"
+        raise InputError(f"there is no lab {number!r}", hint=hint)
+    module_name = LAB_MODULES[number - 1]
+    module = importlib.import_module(f"kgwb.labs.{module_name}")
     loaded: Lab = module.LAB
     return loaded.translate(load_texts(language))
 

@@ -64,13 +64,17 @@ class Texts:
         """
 
         def value_of(placeholder: re.Match[str]) -> str:
-            """Return the value for a matched placeholder as text; without a value, the placeholder itself."""
-            if placeholder[1] not in values:
+            """Return the value of a placeholder; without one, the placeholder."""
+            name = placeholder[1]
+            if name not in values:
                 return placeholder[0]
-            value = values[placeholder[1]]
-            return self.render(value) if isinstance(value, Message) else str(value)
+            value = values[name]
+            if isinstance(value, Message):
+                return self.render(value)
+            return str(value)
 
-        return PLACEHOLDER.sub(value_of, self._find(key))
+        text = self._find(key)
+        return PLACEHOLDER.sub(value_of, text)
 
     def has(self, key: str) -> bool:
         """Return whether a catalogue has a text with this key."""
@@ -106,15 +110,23 @@ def load_texts(language: str = "", lab_file: Path | None = None) -> Texts:
     there is no catalogue of the language, or if one cannot be read.
     """
     language = language or os.environ.get(LANGUAGE_VARIABLE, "") or DEFAULT_LANGUAGE
-    found_paths = [path for path in _list_catalogues(language, lab_file) if path.is_file()]
+    found_paths = _find_catalogues(language, lab_file)
     if not found_paths:
-        hint = f"the languages are {', '.join(list_languages())}; or give the path of a .po file"
+        languages = ", ".join(list_languages())
+        hint = f"the languages are {languages}; or give the path of a .po file"
         raise InputError(f"there is no catalogue for the language {language!r}", hint=hint)
-    english_paths = [
-        path for path in _list_catalogues(DEFAULT_LANGUAGE, lab_file) if path.is_file()
-    ]
-    paths = [*found_paths, *english_paths]
-    return Texts(language, [_read_catalogue(path, path.stat().st_mtime_ns) for path in paths])
+    english_paths = _find_catalogues(DEFAULT_LANGUAGE, lab_file)
+    catalogues = []
+    for path in (*found_paths, *english_paths):
+        modified_ns = path.stat().st_mtime_ns
+        catalogues.append(_read_catalogue(path, modified_ns))
+    return Texts(language, catalogues)
+
+
+def _find_catalogues(language: str, lab_file: Path | None) -> list[Path]:
+    """Return the catalogues of a language that there are, the one to look into first first."""
+    paths = _list_catalogues(language, lab_file)
+    return [path for path in paths if path.is_file()]
 
 
 def _list_catalogues(language: str, lab_file: Path | None) -> list[Path]:

@@ -40,13 +40,15 @@ def find_equal_answers(lab: Lab, hand_ins: Mapping[str, HandIn]) -> list[str]:
                 students.setdefault(compared, []).append(student)
         for same_answer in students.values():
             if 1 < len(same_answer) <= max_group:
-                tasks_of_group.setdefault(tuple(same_answer), []).append(name)
+                group = tuple(same_answer)
+                tasks_of_group.setdefault(group, []).append(name)
 
     remarks = []
     for group, names in tasks_of_group.items():
         tasks = ", ".join(names)
+        group_names = ", ".join(group)
         remarks.append(
-            f"equal answers to {tasks}: {', '.join(group)} (apart from spaces, order and names; "
+            f"equal answers to {tasks}: {group_names} (apart from spaces, order and names; "
             "short answers can be equal by chance)"
         )
     return remarks

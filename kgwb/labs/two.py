@@ -118,11 +118,16 @@ def _is_shipped_prompt(messages: str) -> bool:
 
     Long is a line of at least MIN_COPIED_CHARS characters. A prompt without long lines is not.
     """
-    shipped = " ".join(Prompts().text("chatty_kg/qir").split())
-    lines = [" ".join(line.split()) for line in messages.splitlines()]
-    long_lines = [line for line in lines if len(line) >= MIN_COPIED_CHARS]
-    copied = [line for line in long_lines if line in shipped]
-    return len(copied) > len(long_lines) / 2
+    shipped_words = Prompts().text("chatty_kg/qir").split()
+    shipped = " ".join(shipped_words)
+    long_lines = 0
+    copied_lines = 0
+    for line in messages.splitlines():
+        words = " ".join(line.split())
+        if len(words) >= MIN_COPIED_CHARS:
+            long_lines += 1
+            copied_lines += words in shipped
+    return copied_lines > long_lines / 2
 
 
 def _find_undescribed_fields(messages: str) -> Iterator[Message]:
@@ -321,8 +326,10 @@ def _run_with_reply(question: str, reply: str, *, until: str | None = None) -> R
     Raises InvalidReplyError if the reply is rejected three times.
     """
     scripted = Scripted({"chatty_kg/qir": [reply] * 3})
-    workbench = Workbench(open_sample("films"), model("rules"), models={"qir": scripted})
-    return workbench.begin(question).go(until)
+    rules = model("rules")
+    workbench = Workbench(open_sample("films"), rules, models={"qir": scripted})
+    run = workbench.begin(question)
+    return run.go(until)
 
 
 def _answer_labels(run: Run) -> set[str]:

@@ -325,13 +325,14 @@ def _describe_setup(results: LoadedResults) -> str:
     """
     config = results.config
     settings = config.get("settings") or {}
+    profile = settings.get("profile", "unknown")
     graph = source_name(str(config.get("source")))
+    questions = pluralize(len(results.rows), "question")
     models = ", ".join(dict.fromkeys(results.model_specs.values()))
     modified = (results.folder / RESULTS_FILE).stat().st_mtime
     day = datetime.fromtimestamp(modified, UTC).date().isoformat()
-    mark = fingerprint(json.dumps(dict(config), sort_keys=True, default=str))[:8]
-    return (
-        f"{results.name}: {pluralize(len(results.rows), 'question')} on {graph}, "
-        f"system {config.get('system')}, profile {settings.get('profile', 'unknown')}, "
-        f"model {models}, {day}, kgwb {config.get('kgwb')}, set-up {mark}."
-    )
+    config_text = json.dumps(dict(config), sort_keys=True, default=str)
+    mark = fingerprint(config_text)[:8]
+    what = f"{questions} on {graph}, system {config.get('system')}, profile {profile}"
+    how = f"model {models}, {day}, kgwb {config.get('kgwb')}, set-up {mark}"
+    return f"{results.name}: {what}, {how}."

@@ -195,19 +195,21 @@ def find_relation_names(iris: Sequence[URIRef], run: Run) -> dict[URIRef, tuple[
     are left out. Vertices without any have an empty tuple.
     """
     names_by_vertex: dict[URIRef, dict[str, None]] = {iri: {} for iri in iris}
+    excluded = run.kg.vocabulary.excluded_predicates
+    values = values_clause("?v", iris)
     for pattern, ending in (("?v ?p ?o", ""), ("?o ?p ?v", " (incoming)")):
-        rows = run.kg.select(
-            f"SELECT DISTINCT ?v ?p WHERE {{ {values_clause('?v', iris)} {pattern} }}"
-        ).rows
-        excluded = run.kg.vocabulary.excluded_predicates
-        pairs = []
-        for vertex, predicate in rows:
+        result = run.kg.select(f"SELECT DISTINCT ?v ?p WHERE {{ {values} {pattern} }}")
+        vertices = []
+        predicates = []
+        for vertex, predicate in result.rows:
             if not isinstance(vertex, URIRef) or not isinstance(predicate, URIRef):
                 continue
             if vertex in names_by_vertex and predicate not in excluded:
-                pairs.append((vertex, predicate))
-        names = run.kg.names([predicate for _, predicate in pairs])
-        for vertex, name in sorted((vertex, names[predicate]) for vertex, predicate in pairs):
+                vertices.append(vertex)
+                predicates.append(predicate)
+        names = run.kg.names(predicates)
+        own_names = [names[predicate] for predicate in predicates]
+        for vertex, name in sorted(zip(vertices, own_names, strict=True)):
             names_by_vertex[vertex][f"{name}{ending}"] = None
     return {iri: tuple(names) for iri, names in names_by_vertex.items()}
 
@@ -349,11 +351,14 @@ def _find_number_problem(number: int, label: str, candidates: Sequence[Candidate
     Numbers begin with 1. Letter case and spaces around the label do not count, unless the label is
     exactly that of another candidate.
     """
-    if not 1 <= number <= len(candidates):
-        return f"there is no candidate {number}; they go from 1 to {len(candidates)}"
-    right_label = candidates[number - 1].label
-    is_of_another = label != right_label and any(label == each.label for each in candidates)
-    if right_label.casefold().strip() == label.casefold().strip() and not is_of_another:
+    count = len(candidates)
+    if not 1 <= number <= count:
+        return f"there is no candidate {number}; they go from 1 to {count}"
+    labels = [candidate.label for candidate in candidates]
+    right_label = labels[number - 1]
+    is_of_another = label != right_label and label in labels
+    is_alike = right_label.casefold().strip() == label.casefold().strip()
+    if is_alike and not is_of_another:
         return ""
     return f"candidate {number} is {right_label!r}, not {label!r}"
 

@@ -274,9 +274,16 @@ def _last_own_frame(error: Exception) -> traceback.FrameSummary:
     """
     frames = traceback.extract_tb(error.__traceback__)
     folders = sysconfig.get_paths()
-    foreign = (folders["stdlib"], folders["purelib"], str(PACKAGE_FOLDER), "<")
-    own = [frame for frame in frames if not frame.filename.startswith(foreign)]
-    return own[-1] if own else frames[-1]
+    foreign = (
+        folders["stdlib"],
+        folders["purelib"],
+        str(PACKAGE_FOLDER),
+        "<",
+    )
+    for frame in reversed(frames):
+        if not frame.filename.startswith(foreign):
+            return frame
+    return frames[-1]
 
 
 def _system_in(module: ModuleType, value_name: str, place: str) -> System:

@@ -32,14 +32,18 @@ def answer_without_graph(question: str, context: Context, run: Run) -> Answer:
     dialogue = [describe_turn(turn, "questions_and_answers") for turn in context.turns]
     variables = {"question": question, "dialogue": dialogue}
     reply = try_to_ask("chatty_kg/model_alone", variables, ModelAloneReply, run)
-    names = [] if reply is None else [name.strip() for name in reply.answers]
-    names = list(dict.fromkeys(filter(None, names)))
+    names: dict[str, None] = {}
+    for answer in reply.answers if reply else ():
+        names[answer.strip()] = None
+    names.pop("", None)
     kind = determine_kind(question, None) or "list"
-    if kind == "boolean":
-        truths = [name.casefold() in ("yes", "true") for name in names[:1]]
-        values = [Value(Literal(truth), str(truth).lower()) for truth in truths]
-    else:
-        values = [Value(_find_term(name, run), name) for name in names]
+    values = []
+    for name in names:
+        if kind != "boolean":
+            values.append(Value(_find_term(name, run), name))
+        elif not values:
+            truth = name.casefold() in ("yes", "true")
+            values.append(Value(Literal(truth), str(truth).lower()))
     reason = "" if values else "the model knows no answer"
     return Answer(kind, tuple(values), reason=reason, ungrounded=bool(values))
 

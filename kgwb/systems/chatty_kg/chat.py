@@ -268,9 +268,12 @@ def reword_answer(answer: Answer, question: str, run: Run) -> Answer:
         """Return a problem that names the labels which the sentence lacks, regardless of letter case; "" if none."""
         sentence = reply.sentence.casefold()
         missing = [label for label in answer.labels if label.casefold() not in sentence]
-        return f"the sentence does not hold {', '.join(missing)}" if missing else ""
+        if not missing:
+            return ""
+        return f"the sentence does not hold {', '.join(missing)}"
 
     variables = {"question": question, "answer": list(answer.labels)}
     checks = [Check("holds every value", find_missing_labels)]
     reply = ask_model("chatty_kg/answer_writer", variables, RewordedReply, run, checks=checks)
-    return replace(answer, text=reply.sentence.strip())
+    sentence = reply.sentence.strip()
+    return replace(answer, text=sentence)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import TypeGuard
 
 from rdflib import BNode, Literal, URIRef
 
@@ -255,14 +257,20 @@ def _make_row_values(
     """
     names = [column.lstrip("?") for column in columns]
     supports = find_row_support(query.sparql, names, rows, run)
-    labels = label_terms((cell for row in rows for cell in row if cell is not None), run)
+    labels = label_terms(filter(_is_bound, chain.from_iterable(rows)), run)
     values = []
     for row in rows:
-        first, *_ = [cell for cell in row if cell is not None]
-        label = " · ".join(labels[cell] for cell in row if cell is not None)
-        values.append(Value(first, label, supports.get(row, ()), row))
+        cells = list(filter(_is_bound, row))
+        label = " · ".join(labels[cell] for cell in cells)
+        support = supports.get(row, ())
+        values.append(Value(cells[0], label, support, row))
     values.sort(key=lambda value: (value.label, str(value.term)))
     return values
+
+
+def _is_bound(cell: Term | None) -> TypeGuard[Term]:
+    """Return whether a cell of a row has a term."""
+    return cell is not None
 
 
 def _merge_names(results: _Results, run: Run) -> None:
@@ -272,8 +280,12 @@ def _merge_names(results: _Results, run: Run) -> None:
     name the first is taken. Letter case does not count. Numbers, dates and truth values are no
     names. The graph is asked for names only if there are both texts and vertices.
     """
-    texts = [term for term in results.supports if is_text(term)]
-    has_things = any(isinstance(term, URIRef) for term in results.supports)
+    texts = []
+    has_things = False
+    for term in results.supports:
+        if is_text(term):
+            texts.append(term)
+        has_things |= isinstance(term, URIRef)
     if not texts or not has_things:
         return
     things: dict[str, Term] = {}
@@ -282,12 +294,14 @@ def _merge_names(results: _Results, run: Run) -> None:
         if isinstance(term, URIRef):
             things.setdefault(label.casefold(), term)
     for term in texts:
-        thing = things.get(labels[term].casefold())
+        name = labels[term].casefold()
+        thing = things.get(name)
         if thing is None:
             continue
+        score = results.scores.pop(term)
         triples = results.supports[thing] + results.supports.pop(term)
         results.supports[thing] = tuple(dict.fromkeys(triples))
-        results.scores[thing] = max(results.scores[thing], results.scores.pop(term))
+        results.scores[thing] = max(results.scores[thing], score)
 
 
 def is_text(term: Term) -> bool:
@@ -304,8 +318,10 @@ def _count_values(results: _Results, target: str, run: Run) -> Answer:
     sparql = results.sparql
     number = len(results.supports)
     if results.is_cut:
-        clauses = map(where_clause, results.queries)
-        union = " UNION ".join(f"{{ {clause} }}" for clause in clauses)
+        branches = []
+        for clause in map(where_clause, results.queries):
+            branches.append(f"{{ {clause} }}")
+        union = " UNION ".join(branches)
         counting = f"SELECT (COUNT(DISTINCT {target}) AS ?_n) WHERE {{ {union} }}"
         rows = run.kg.select(counting).rows
         number = parse_count(rows[0][0] if rows else None)

@@ -174,17 +174,19 @@ def _find_values(iris: Iterable[URIRef], run: Run) -> Mapping[tuple[URIRef, str]
                 f'{{ SELECT ({term} AS ?v) ?p ?o ("{ending}" AS ?way)'
                 f" WHERE {{ {triple} }} LIMIT {MAX_TRIPLES_PER_SIDE} }}"
             )
-    rows = run.kg.select(f"SELECT ?v ?p ?o ?way WHERE {{ {' UNION '.join(branches)} }}").rows
-    rows = tuple(row for row in rows if row[0] != row[2])
+    union = " UNION ".join(branches)
+    result = run.kg.select(f"SELECT ?v ?p ?o ?way WHERE {{ {union} }}")
+    rows = [row for row in result.rows if row[0] != row[2]]
     names = get_names_in_rows([row[1:3] for row in rows], run)
     values = defaultdict(set)
     for vertex, predicate, value, suffix in rows:
-        if isinstance(vertex, URIRef) and isinstance(predicate, URIRef):
-            relation = f"{names[predicate]}{suffix}"
-            if isinstance(value, URIRef):
-                values[vertex, relation].add(names[value])
-            elif isinstance(value, Literal):
-                values[vertex, relation].add(str(value))
+        if not isinstance(vertex, URIRef) or not isinstance(predicate, URIRef):
+            continue
+        key = (vertex, f"{names[predicate]}{suffix}")
+        if isinstance(value, URIRef):
+            values[key].add(names[value])
+        elif isinstance(value, Literal):
+            values[key].add(str(value))
     return values
 
 
@@ -282,14 +284,16 @@ def _add_classes_with_words(retrieved: RetrievedCandidates, run: Run) -> Retriev
     and accents do not count.
     """
     words = _words(retrieved.entity)
-    found = {candidate.iri for candidate in retrieved.candidates}
     candidates = list(retrieved.candidates)
+    found = {candidate.iri for candidate in candidates}
     for iri, name in find_class_names(run.kg).items():
         if iri not in found and words <= _words(name):
             score = score_label(retrieved.entity, name)
-            candidates.append(Candidate(iri, name, score, ("class",)))
+            candidate = Candidate(iri, name, score, ("class",))
+            candidates.append(candidate)
     candidates.sort(key=lambda candidate: (-candidate.score, candidate.iri))
-    return replace(retrieved, candidates=tuple(candidates[: run.settings.v_limit]))
+    kept = candidates[: run.settings.v_limit]
+    return replace(retrieved, candidates=tuple(kept))
 
 
 def _score_similar_classes(

@@ -128,8 +128,13 @@ def _find_names_of_both_directions(predicates: Iterable[RankedPredicate | None])
     directions: dict[str, set[str]] = {}
     for predicate in predicates:
         if predicate is not None:
-            directions.setdefault(predicate.name, set()).add(predicate.direction)
-    return {name for name, found in directions.items() if len(found) > 1}
+            found = directions.setdefault(predicate.name, set())
+            found.add(predicate.direction)
+    names = set()
+    for name, found in directions.items():
+        if len(found) > 1:
+            names.add(name)
+    return names
 
 
 # Examples
@@ -184,13 +189,21 @@ def _write_example(
 
     ``cells`` are the ends of the triples, in order.
     """
-    predicates = [URIRef(predicate[1:-1]) for _, predicate, _ in patterns]
-    iris = {cell for cell in cells if isinstance(cell, URIRef)}
-    names = run.kg.names(sorted(iris.union(predicates)))
-    ends = [_write_end(cell, names) for cell in cells if cell is not None]
+    iris = set()
+    predicates = []
+    for _, predicate, _ in patterns:
+        iri = URIRef(predicate[1:-1])
+        iris.add(iri)
+        predicates.append(iri)
+    bound_cells = [cell for cell in cells if cell is not None]
+    for cell in bound_cells:
+        if isinstance(cell, URIRef):
+            iris.add(cell)
+    names = run.kg.names(sorted(iris))
+    ends = [_write_end(cell, names) for cell in bound_cells]
     triples = []
-    for subject, predicate, object_ in zip(ends[::2], predicates, ends[1::2], strict=True):
-        triples.append(f"{subject} | {names[predicate]} | {object_}")
+    for subject, iri, object_ in zip(ends[::2], predicates, ends[1::2], strict=True):
+        triples.append(f"{subject} | {names[iri]} | {object_}")
     return " ; ".join(triples)
 
 

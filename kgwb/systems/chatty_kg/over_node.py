@@ -55,12 +55,13 @@ def find_predicates_over_node(fact: Fact, paths: PathsByEnd, run: Run) -> list[R
     directly. Pairs are ordered by the better of the two similarities, then by IRI. Sends up to five
     queries.
     """
-    if not all(paths.get(end) for end in fact.ends):
-        return []
-    if any(is_literal(term) for end in fact.ends for _, term in paths[end]):
-        return []
+    ends = []
+    for end in fact.ends:
+        if not paths.get(end) or any(is_literal(term) for _, term in paths[end]):
+            return []
+        ends.append(paths[end][0])
     limit = ChattySettings.of_run(run).join_sample
-    (where, subject), (object_where, object_) = [paths[end][0] for end in fact.ends]
+    (where, subject), (object_where, object_) = ends
     samples = make_sample_clause(where, subject, limit)
     samples += make_sample_clause(object_where, object_, limit)
     for direct in (f"{subject} ?_p {object_}", f"{object_} ?_p {subject}"):
@@ -81,17 +82,27 @@ def _select_pairs(
     predicates. Predicates that the vocabulary excludes are left out.
     """
     direction, onward_direction = directions
-    to_node = f"{subject} ?_p ?_n" if direction == "out" else f"?_n ?_p {subject}"
-    onward = f"?_n ?_q {object_}" if onward_direction == "out" else f"{object_} ?_q ?_n"
-    where = f"{samples}{to_node} . {onward} FILTER(?_n != {subject} && ?_n != {object_})"
+    to_node = _write_triple(subject, "?_p", "?_n", direction)
+    onward = _write_triple("?_n", "?_q", object_, onward_direction)
+    differs = f"FILTER(?_n != {subject} && ?_n != {object_})"
+    where = f"{samples}{to_node} . {onward} {differs}"
     excluded = run.kg.vocabulary.excluded_predicates
+    result = run.kg.select(f"SELECT DISTINCT ?_p ?_q WHERE {{ {where} }}")
     found: dict[NodePair, None] = {}
-    for first, second in run.kg.select(f"SELECT DISTINCT ?_p ?_q WHERE {{ {where} }}").rows:
+    for first, second in result.rows:
         if not isinstance(first, URIRef) or not isinstance(second, URIRef):
             continue
         if first not in excluded and second not in excluded:
-            found[(first, direction), (second, onward_direction)] = None
+            pair = ((first, direction), (second, onward_direction))
+            found[pair] = None
     return found
+
+
+def _write_triple(start: str, predicate: str, end: str, direction: Direction) -> str:
+    """Return a triple pattern that leads from a start to an end in a direction."""
+    if direction == "out":
+        return f"{start} {predicate} {end}"
+    return f"{end} {predicate} {start}"
 
 
 def _rank_pairs(pairs: Iterable[NodePair], relation: str, run: Run) -> list[RankedPredicate]:
@@ -180,12 +191,19 @@ def _make_open_fact(fact: Fact, paths: PathsByEnd, run: Run) -> OpenFact | None:
     open_ends = [end for end in fact.ends if end not in reached_ends and is_unknown(end)]
     if len(reached_ends) != 1 or len(open_ends) != 1:
         return None
-    where, start = paths[reached_ends[0]][0]
+    [reached_end] = reached_ends
+    [open_end] = open_ends
+    where, start = paths[reached_end][0]
     if is_literal(start):
         return None
-    sample = make_sample_clause(where, start, ChattySettings.of_run(run).join_sample)
-    starts_at_subject = reached_ends[0] == fact.subject
-    return OpenFact(fact.relation, open_ends[0], start, sample, starts_at_subject)
+    limit = ChattySettings.of_run(run).join_sample
+    return OpenFact(
+        fact.relation,
+        open_end,
+        start,
+        make_sample_clause(where, start, limit),
+        reached_end == fact.subject,
+    )
 
 
 def _walk_over_node(
@@ -254,12 +272,18 @@ def _rank_pairs_to_open_end(pairs: NodePairs, fact: OpenFact, run: Run) -> list[
     like_kind = compute_similarities(kind, (*names.values(), *class_names.values()), run)
     ranked = []
     for pair, classes in pairs.items():
-        far_iri, _ = pair[1] if fact.starts_at_subject else pair[0]
-        similarities = [like_relation[names[far_iri]], like_kind[names[far_iri]]]
-        similarities += [like_kind[class_names[class_iri]] for class_iri in classes]
+        near, far = pair
+        far_iri, _ = far if fact.starts_at_subject else near
+        far_name = names[far_iri]
+        similarities = [like_relation[far_name], like_kind[far_name]]
+        for class_iri in classes:
+            class_name = class_names[class_iri]
+            similarities.append(like_kind[class_name])
         best = max(similarities)
         if best < MIN_LIKE_OPEN_END:
             continue
         nearer = max(like_relation[names[iri]] for iri, _ in pair)
-        ranked.append(_make_predicate(pair, round((best + nearer) / 2, 4), names))
-    return sorted(ranked, key=make_ranking_key)[:MAX_PAIRS]
+        similarity = round((best + nearer) / 2, 4)
+        ranked.append(_make_predicate(pair, similarity, names))
+    ranked.sort(key=make_ranking_key)
+    return ranked[:MAX_PAIRS]

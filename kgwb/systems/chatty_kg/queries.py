@@ -99,9 +99,13 @@ def _joins_opposite_facts(query: CandidateQuery, combination: Combination) -> bo
 
     Of "a stands in for b" and "b stands in for a", only one would be left then.
     """
-    expected = sum(1 if predicate.onward is None else 2 for predicate in combination)
-    directions = {(predicate.iri, predicate.direction) for predicate in combination}
-    iris = {predicate.iri for predicate in combination}
+    expected = 0
+    iris = set()
+    directions = set()
+    for predicate in combination:
+        expected += 1 if predicate.onward is None else 2
+        iris.add(predicate.iri)
+        directions.add((predicate.iri, predicate.direction))
     return len(query.patterns) < expected and len(iris) < len(directions)
 
 
@@ -375,10 +379,11 @@ def _ask_for_predicates(
 
     variables = {"question": question, "relations": list(shown)}
     checks = [Check(PREDICATES_CHECK_NAME, find_unlisted)]
-    reply = try_to_ask(
-        "chatty_kg/predicate_selection", variables, SelectionReply, run, checks=checks
-    )
-    return [[] for _ in offered] if reply is None else reply.predicates
+    prompt = "chatty_kg/predicate_selection"
+    reply = try_to_ask(prompt, variables, SelectionReply, run, checks=checks)
+    if reply is None:
+        return [[] for _ in offered]
+    return reply.predicates
 
 
 def _select_from_pool(generated: GeneratedQueries, question: str, run: Run) -> QuerySelection:

@@ -84,11 +84,7 @@ def link_relations(qir: QIR, links: Sequence[Link], run: Run) -> tuple[LinkedRel
     """
     settings = ChattySettings.of_run(run)
     terms = assign_terms(qir, links)
-    paths = {end: [Path("", 1.0)] for end, term in terms.items() if not is_unknown(term)}
-    for link in links:
-        if link.others and link.entity in terms:
-            term = terms[link.entity]
-            paths[link.entity] = [Path(_list_vertices(link, term), 1.0)]
+    paths = _begin_paths(terms, links)
     linked_ends = set(paths)
     waiting = list(qir.facts)
     if settings.classes == "for_kinds":
@@ -99,9 +95,7 @@ def link_relations(qir: QIR, links: Sequence[Link], run: Run) -> tuple[LinkedRel
         waiting.remove(fact)
         paths_to_ends: PathsByEnd = {}
         if settings.links_joins or not linked_ends.isdisjoint(fact.ends):
-            for end in fact.ends:
-                if end in paths:
-                    paths_to_ends[end] = tuple((path.where, terms[end]) for path in paths[end])
+            paths_to_ends = _list_paths_to_ends(fact, paths, terms)
         linked[fact] = link_relation(fact, paths_to_ends, run)
         new_paths = _extend_paths(paths, linked[fact], terms)
         for end, extended in new_paths.items():
@@ -116,6 +110,30 @@ def link_relations(qir: QIR, links: Sequence[Link], run: Run) -> tuple[LinkedRel
     return tuple(linked[fact] for fact in qir.facts)
 
 
+def _begin_paths(terms: TermByEnd, links: Sequence[Link]) -> dict[str, list[Path]]:
+    """Return the paths of the ends that are linked: one for each, which has no step yet."""
+    paths = {}
+    for end, term in terms.items():
+        if not is_unknown(term):
+            paths[end] = [Path("", 1.0)]
+    for link in links:
+        if link.others and link.entity in terms:
+            vertices = _list_vertices(link, terms[link.entity])
+            paths[link.entity] = [Path(vertices, 1.0)]
+    return paths
+
+
+def _list_paths_to_ends(
+    fact: Fact, paths: Mapping[str, Sequence[Path]], terms: TermByEnd
+) -> PathsByEnd:
+    """Return the paths that lead to the ends of a fact, each with the term of the end."""
+    paths_to_ends = {}
+    for end in fact.ends:
+        if end in paths:
+            paths_to_ends[end] = tuple((path.where, terms[end]) for path in paths[end])
+    return paths_to_ends
+
+
 def assign_terms(qir: QIR, links: Sequence[Link]) -> TermByEnd:
     """Return the SPARQL term of each entity and unknown of a QIR.
 
@@ -127,13 +145,17 @@ def assign_terms(qir: QIR, links: Sequence[Link]) -> TermByEnd:
     for position, end in enumerate((*qir.entities, *qir.unknowns)):
         terms[end] = end if is_unknown(end) else f"?unlinked{position}"
     for link in links:
-        if link.others and link.entity in terms:
+        entity = link.entity
+        if entity not in terms:
+            continue
+        if link.others:
             # no unknown of a QIR begins with "_"
-            terms[link.entity] = f"?_any{list(terms).index(link.entity)}"
-        elif link.vertex and link.entity in terms:
-            terms[link.entity] = n3(link.vertex.iri)
-        elif link.value is not None and link.entity in terms:
-            terms[link.entity] = n3(link.value)
+            position = list(terms).index(entity)
+            terms[entity] = f"?_any{position}"
+        elif link.vertex:
+            terms[entity] = n3(link.vertex.iri)
+        elif link.value is not None:
+            terms[entity] = n3(link.value)
     return terms
 
 
@@ -229,20 +251,23 @@ def make_patterns(
     one class, that class is the object. If it has several, the object is a variable that the FILTER
     restricts to them.
     """
+    positions = list(terms)
     object_ = terms[fact.object]
     class_filter = ""
     if len(predicate.classes) == 1:
         object_ = n3(predicate.classes[0])
     elif predicate.classes:
         # no unknown of a QIR begins with "_"
-        object_ = f"?_class{list(terms).index(fact.object)}"
+        position = positions.index(fact.object)
+        object_ = f"?_class{position}"
         classes = ", ".join(map(n3, predicate.classes))
         class_filter = f"FILTER({object_} IN ({classes})) "
     subject = terms[fact.subject]
     if predicate.onward is None:
-        return [_make_pattern(subject, predicate.iri, object_, predicate.direction)], class_filter
-    positions = [list(terms).index(end) for end in fact.ends]
-    node = f"?_node{positions[0]}_{positions[1]}"
+        pattern = _make_pattern(subject, predicate.iri, object_, predicate.direction)
+        return [pattern], class_filter
+    first, last = [positions.index(end) for end in fact.ends]
+    node = f"?_node{first}_{last}"
     to_node = _make_pattern(subject, predicate.iri, node, predicate.direction)
     onward = _make_pattern(node, predicate.onward, object_, predicate.onward_direction)
     return [to_node, onward], class_filter
@@ -321,10 +346,16 @@ def _rank_predicates(pairs: Iterable[Pair], relation: str, run: Run) -> list[Ran
 
 def _without_literal_subjects(pairs: Pairs, fact: Fact, paths: PathsByEnd) -> Pairs:
     """Return the predicates, but for those in a direction in which a literal would be the subject."""
-    kept = dict(pairs)
+    left_out = set()
     for end, direction in ((fact.subject, "out"), (fact.object, "in")):
-        if any(is_literal(term) for _, term in paths.get(end, ())):
-            kept = {pair: ends for pair, ends in kept.items() if pair[1] != direction}
+        terms = [term for _, term in paths.get(end, ())]
+        if any(map(is_literal, terms)):
+            left_out.add(direction)
+    kept = {}
+    for pair, ends in pairs.items():
+        _, direction = pair
+        if direction not in left_out:
+            kept[pair] = ends
     return kept
 
 

@@ -311,13 +311,16 @@ def _read_queries(queries: Sequence[CandidateQuery], context: RenderContext) -> 
 
     def read_names(position: int) -> str:
         patterns = queries[position].patterns
-        return "\n".join(query_part_text(pattern, context.names) for pattern in patterns)
+        lines = [query_part_text(pattern, context.names) for pattern in patterns]
+        return "\n".join(lines)
 
     def read_iris(position: int) -> str:
         patterns = queries[position].patterns
-        return "\n".join(single_line(" ".join(pattern)) for pattern in patterns)
+        lines = [single_line(" ".join(pattern)) for pattern in patterns]
+        return "\n".join(lines)
 
-    return tell_apart(range(len(queries)), (read_names, read_iris))
+    positions = range(len(queries))
+    return tell_apart(positions, (read_names, read_iris))
 
 
 VIEWS: Mapping[type, View] = {

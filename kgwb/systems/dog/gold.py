@@ -229,7 +229,9 @@ def _read_heads(number: int, run: Run, gold: GoldQuery) -> tuple[GoldHead, ...]:
     heads = []
     for position, head in enumerate(focus.heads):
         starts = [term for term in head.start if isinstance(term, URIRef)]
-        path = paths.get(starts[0], ()) if starts else ()
+        path: tuple[GoldStep, ...] = ()
+        if starts:
+            path = paths.get(starts[0], ())
         taken = 0
         for earlier in range(1, number):
             hop: Hop | None = get_output(run, f"iteration[hop {earlier}]")
@@ -409,18 +411,19 @@ def make_question_rung(number: int, run: Run, gold: GoldQuery) -> Rung | None:
     if simplified is None:
         return None
     solved: Sequence[SolvedHop] = run[key].inputs.get("solved", ())
-    if goes_on(simplified.question, make_question_checks(simplified.original, solved)):
+    checks = make_question_checks(simplified.original, solved)
+    if goes_on(simplified.question, checks):
         return None
     hop: Hop | None = get_output(run, f"iteration[hop {number}]")
     if hop is None or hop.left is None:
         return None
+    gold_heads = _read_heads(number, run, gold)
     parts = []
-    for each, head, result in zip(
-        _read_heads(number, run, gold), hop.left.heads, hop.filled, strict=False
-    ):
-        left = each.left[_count_steps(result) :]
-        names = [_name_of(gold_step, gold) for gold_step in reversed(left)]
-        parts.append(" of ".join([*names, f"[{head.name}]"]))
+    for gold_head, head, result in zip(gold_heads, hop.left.heads, hop.filled, strict=False):
+        names = [f"[{head.name}]"]
+        for gold_step in gold_head.left[_count_steps(result) :]:
+            names.insert(0, _name_of(gold_step, gold))
+        parts.append(" of ".join(names))
     question = f"What is the {' and the '.join(parts)}?"
     corrected = SimplifiedQuestion(question, simplified.original)
     return Rung("simplifying", {key: corrected})
@@ -434,7 +437,10 @@ def _make_ladder() -> Mapping[str, RungMaker]:
 
     There are rungs for hops 1 to MAX_LADDER_HOPS.
     """
-    ladder: dict[str, RungMaker] = {"topic entities": make_topic_rung, "vertices": make_vertex_rung}
+    ladder: dict[str, RungMaker] = {
+        "topic entities": make_topic_rung,
+        "vertices": make_vertex_rung,
+    }
     for number in range(1, MAX_LADDER_HOPS + 1):
         ladder[f"relations of hop {number}"] = partial(make_relation_rung, number)
         ladder[f"stopping at hop {number}"] = partial(make_stopping_rung, number)

@@ -65,11 +65,13 @@ def get_relations(head: Head, run: Run) -> Relations:
     groups: dict[tuple[str, Direction], list[Iri]] = defaultdict(list)
     for iri, direction in predicates:
         if direction in directions:
-            groups[make_relation_name(names[iri], iri), direction].append(iri)
+            name = make_relation_name(names[iri], iri)
+            groups[name, direction].append(iri)
 
     relations = []
     for (name, direction), iris in groups.items():
-        relations.append(Relation(name, direction, tuple(iris)))
+        relation = Relation(name, direction, tuple(iris))
+        relations.append(relation)
     relations.sort(key=attrgetter("direction"), reverse=True)  # "out" before "in"
     relations.sort(key=attrgetter("name"))
     return Relations(head.name, tuple(relations))
@@ -98,11 +100,12 @@ def find_relation_problems(
     Its head must be the head of the step, and its relation one of those that the step chooses from.
     No relation is a valid choice. ``question`` is not used.
     """
+    relation = filtered.relation
     if filtered.head != relations.head:
         yield f"the relation is for {filtered.head!r}, but the step is for {relations.head!r}"
-    if filtered.relation is not None and filtered.relation not in relations.found:
-        names = ", ".join(map(str, relations.found))
-        yield f"{filtered.relation} is not in the list of relations: {names or 'it is empty'}"
+    if relation is not None and relation not in relations.found:
+        names = ", ".join(map(str, relations.found)) or "it is empty"
+        yield f"{relation} is not in the list of relations: {names}"
 
 
 @agent("relation_filtering", subject="relations", check=find_relation_problems, kind="model")
@@ -343,8 +346,14 @@ def answer_from_own_knowledge(question: str, reason: str, run: Run) -> Answer:
     InvalidReplyError without a valid reply.
     """
     reply = ask_model("dog/own_knowledge", {"question": question}, KnowledgeReply, run)
+    names = dict.fromkeys(map(str.strip, reply.answers))
     values = []
-    for name in dict.fromkeys(map(str.strip, reply.answers)):
-        if name:
-            values.append(Value(Literal(name), name))
-    return Answer("list", tuple(values), reason=reason, ungrounded=bool(values))
+    for name in filter(None, names):
+        value = Value(Literal(name), name)
+        values.append(value)
+    return Answer(
+        "list",
+        tuple(values),
+        reason=reason,
+        ungrounded=bool(values),
+    )

@@ -158,14 +158,19 @@ def _find_nearest_label(name: str, question: str, run: Run) -> str:
     similar, it is the longest one whose words are all words of the name. At most MAX_NAME_CHARS
     characters of the name are compared. One request is sent to the graph.
     """
-    labels = {normalize_name(label): label for label in run.kg.exact(_list_phrases(question))}
+    labels = {}
+    for label in run.kg.exact(_list_phrases(question)):
+        labels[normalize_name(label)] = label
     wanted = normalize_name(name)[:MAX_NAME_CHARS]
     nearest = get_close_matches(wanted, labels, 1)
-    if not nearest:
-        words = set(re.findall(r"\w+", wanted))
-        contained = [label for label in labels if words.issuperset(label.split())]
-        nearest = sorted(contained, key=len)[-1:]
-    return labels[nearest[0]] if nearest else ""
+    if nearest:
+        return labels[nearest[0]]
+    words = set(re.findall(r"\w+", wanted))
+    contained = [label for label in labels if words.issuperset(label.split())]
+    if not contained:
+        return ""
+    longest = sorted(contained, key=len)[-1]
+    return labels[longest]
 
 
 def _list_phrases(question: str) -> list[str]:

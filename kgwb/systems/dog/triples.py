@@ -157,13 +157,21 @@ def _find_unnamed_nodes(tails: Sequence[Term], head: Head, run: Run) -> set[Term
     (Otherwise the graph labels nothing, and the name of an IRI is its local part.) One query is
     sent if there are IRIs and no literals.
     """
-    blank_nodes: set[Term] = {tail for tail in tails if isinstance(tail, BNode)}
-    iris = {tail for tail in tails if isinstance(tail, URIRef)}
-    has_literals = any(isinstance(tail, Literal) for tail in tails)
+    blank_nodes: set[Term] = set()
+    iris = set()
+    has_literals = False
+    for tail in tails:
+        if isinstance(tail, BNode):
+            blank_nodes.add(tail)
+        elif isinstance(tail, URIRef):
+            iris.add(tail)
+        else:
+            has_literals = True
     if not iris or has_literals:
         return blank_nodes
-    starts = [term for term in head.start if isinstance(term, URIRef)]
-    vertices = values_clause("?v", [*sorted(iris)[:MAX_LABEL_LOOKUPS], *starts])
+    looked_up = sorted(iris)[:MAX_LABEL_LOOKUPS]
+    looked_up += [term for term in head.start if isinstance(term, URIRef)]
+    vertices = values_clause("?v", looked_up)
     predicates = values_clause("?l", run.kg.vocabulary.labels)
     result = run.kg.select(f"SELECT DISTINCT ?v WHERE {{ {vertices} {predicates} ?v ?l ?name }}")
     labelled = {vertex for (vertex,) in result.rows if vertex is not None}
@@ -276,10 +284,13 @@ def _group_by_tail(
     engine may return an IRI spelled in another way than in the query.
     """
     ranks = {term: rank for rank, term in enumerate(head_values)}
+
+    def rank_then_triples(path: _Path) -> tuple[int, str]:
+        return ranks[path.head], str(path.triples)
+
     own_paths = [path for path in paths if path.head in ranks]
-    own_paths.sort(key=lambda path: (ranks[path.head], str(path.triples)))
     by_tail: dict[Term, list[_Path]] = defaultdict(list)
-    for path in own_paths:
+    for path in sorted(own_paths, key=rank_then_triples):
         by_tail[path.tail].append(path)
     return by_tail
 
@@ -361,11 +372,7 @@ def disambiguate_names(
     """
     tail_names = {value.term: value.label for value in collect_values(filled)}
     head_names = {value.term: value.label for value in collect_values(heads)}
-    iris_by_name: dict[str, list[URIRef]] = defaultdict(list)
-    for term, name in (tail_names | head_names).items():
-        if isinstance(term, URIRef):
-            iris_by_name[normalize_name(name)].append(term)
-    homonyms = [iris for iris in iris_by_name.values() if len(iris) > 1]
+    homonyms = _find_homonyms(tail_names | head_names)
     if not homonyms:
         return tuple(filled)
 
@@ -377,6 +384,15 @@ def disambiguate_names(
             if iri not in head_names:
                 names[iri] = f"{tail_names[iri]} ({qualifier})"
     return tuple(_rename_tails(result, names) for result in filled)
+
+
+def _find_homonyms(names: Mapping[Term, str]) -> list[list[URIRef]]:
+    """Return the vertices of each name that several vertices have."""
+    iris_by_name: dict[str, list[URIRef]] = defaultdict(list)
+    for term, name in names.items():
+        if isinstance(term, URIRef):
+            iris_by_name[normalize_name(name)].append(term)
+    return [iris for iris in iris_by_name.values() if len(iris) > 1]
 
 
 def _find_qualifiers(
@@ -401,8 +417,9 @@ def _list_qualifiers(
 
     Each kind is a list with a text for each vertex. A text is "" if a vertex has none of the kind.
     """
-    yield [", ".join(descriptions[iri].types) for iri in iris]
-    words_of_all = [descriptions[iri].description.split() for iri in iris]
+    described = [descriptions[iri] for iri in iris]
+    yield [", ".join(description.types) for description in described]
+    words_of_all = [description.description.split() for description in described]
     longest = max(map(len, words_of_all))
     for length in range(1, longest + 1):
         yield [" ".join(words[:length]) for words in words_of_all]

@@ -195,21 +195,25 @@ def render_hop(value: records.Hop, context: RenderContext) -> Html:
     decision is rendered below, if the hop tried to answer.
     """
     questions = [*value.before, value.question]
-    labels = [""] * len(questions)
     if value.left:
         questions.append(value.left.question)
-        labels.append("left")
     rows = []
-    for number, (question, label) in enumerate(zip(questions, labels, strict=True), 1):
+    for number, question in enumerate(questions, 1):
+        is_left = number > len(value.before) + 1
+        label = "left" if is_left else ""
         rows.append((number, render_question(question), label))
-    results = [div("", render_question(str(result))) for result in value.filled]
     headings = ("", "the question, shorter after each hop", "")
-    summary = div("body stack", table(headings, rows), *results)
+    questions_table = table(headings, rows)
+    results = []
+    for result in value.filled:
+        results.append(div("", render_question(str(result))))
+    summary = div("body stack", questions_table, *results)
     if value.tried is None:
         return summary
     # Without the inputs of this step, which are not those of the decision.
     own_context = RenderContext(context.names, context.prefixes, views=context.views)
-    return join(summary, render(value.tried, own_context))
+    decision = render(value.tried, own_context)
+    return join(summary, decision)
 
 
 VIEWS: Mapping[type, View] = {

@@ -50,14 +50,26 @@ def collect_linked_iris(run: Run) -> LinkedIris:
     both kinds are the same. All are empty before the first turn has ended.
     """
     positions: list[Position] = list_outputs(run, "turn")
-    vertices: set[str] = set()
-    predicates: set[str] = set()
-    seen: set[str] = set()
-    for position in positions[-1:]:
-        vertices.update(str(node) for node in position.local.nodes if isinstance(node, URIRef))
-        predicates.update(str(predicate) for _, predicate, _ in position.local.support)
-        seen.update(str(cell) for row in _list_observed(position) for cell in row if cell)
-    return LinkedIris(frozenset(vertices), frozenset(predicates), frozenset(seen), frozenset(seen))
+    if not positions:
+        return LinkedIris(frozenset(), frozenset(), frozenset(), frozenset())
+    last = positions[-1]
+    vertices = set()
+    for node in last.local.nodes:
+        if isinstance(node, URIRef):
+            vertices.add(str(node))
+    predicates = set()
+    for _, predicate, _ in last.local.support:
+        predicates.add(str(predicate))
+    seen = set()
+    for cell in chain.from_iterable(_list_observed(last)):
+        if cell:
+            seen.add(str(cell))
+    return LinkedIris(
+        frozenset(vertices),
+        frozenset(predicates),
+        frozenset(seen),
+        frozenset(seen),
+    )
 
 
 def _list_observed(position: Position) -> list[tuple[Term | None, ...]]:
@@ -101,18 +113,23 @@ def make_graph_rung(run: Run, gold: GoldQuery) -> Rung | None:
     turns = [step for step in run.steps if step.agent == "turn" and step.done]
     if kg is None or not turns:
         return None
-    triples = _find_gold_triples(kg, gold)
-    position: Position = turns[-1].output
-    missing = [triple for triple in triples if triple not in position.local.support]
+    last = turns[-1]
+    position: Position = last.output
+    support = position.local.support
+    missing = [triple for triple in _find_gold_triples(kg, gold) if triple not in support]
     if not missing:
         return None
     observed = {row[:3] for row in _list_observed(position)}
     blamed = "update" if observed.issuperset(missing) else "remote"
-    iris = [term for term in chain.from_iterable(missing) if isinstance(term, URIRef)]
-    names = kg.names(list(dict.fromkeys(iris)))
-    local = position.local.with_triples((), missing).with_names(names.items())
+    iris: dict[URIRef, None] = {}
+    for term in chain.from_iterable(missing):
+        if isinstance(term, URIRef):
+            iris[term] = None
+    names = kg.names(list(iris))
+    local = position.local.with_triples((), missing)
+    local = local.with_names(names.items())
     corrected = replace(position, state="PRODUCE", local=local)
-    return Rung(blamed, {turns[-1].key: corrected})
+    return Rung(blamed, {last.key: corrected})
 
 
 def make_answer_rung(run: Run, gold: GoldQuery) -> Rung | None:

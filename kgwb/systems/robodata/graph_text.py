@@ -133,18 +133,25 @@ def _named_terms(position: Position) -> set[Term]:
     A text names a term by its ID, or by its name as whole words regardless of letter case; a
     literal by its text alone.
     """
-    thought = position.visits[-1].thought if position.visits else ""
+    thought = ""
+    if position.visits:
+        thought = position.visits[-1].thought
     text = f"{position.question} {thought}"
-    words = f" {_words(text)} "
+    all_words = f" {_words(text)} "
     local = position.local
     ids = local.id_mapping
     names: dict[Term, str] = dict(local.names)
     named = set()
     for term in dict.fromkeys(chain.from_iterable(local.support)):
-        is_literal = isinstance(term, Literal)
-        name = str(term) if is_literal else names.get(term, "")
-        has_name = bool(_words(name)) and f" {_words(name)} " in words
-        if has_name or (not is_literal and _has_id(text, ids.format_id(term))):
+        name = names.get(term, "")
+        has_id = False
+        if isinstance(term, Literal):
+            name = str(term)
+        else:
+            has_id = _has_id(text, ids.format_id(term))
+        words = _words(name)
+        has_name = bool(words) and f" {words} " in all_words
+        if has_name or has_id:
             named.add(term)
     return named
 

@@ -65,7 +65,9 @@ class LocalGraph(Answer):
         outgoing: dict[Term, list[Triple]] = {}
         for node in (*self.nodes, *nodes):
             outgoing[node] = []
-        for triple in dict.fromkeys((*self.support, *triples)):
+        all_triples = dict.fromkeys(self.support)
+        all_triples.update(dict.fromkeys(triples))
+        for triple in all_triples:
             subject, _, object_ = triple
             outgoing.setdefault(subject, []).append(triple)
             outgoing.setdefault(object_, [])
@@ -73,7 +75,8 @@ class LocalGraph(Answer):
         values = []
         for node, support in outgoing.items():
             label = names.get(node, str(node))
-            values.append(Value(node, label, tuple(support)))
+            value = Value(node, label, tuple(support))
+            values.append(value)
         return replace(self, values=tuple(values))
 
     def without(self, nodes: Collection[Term], triples: Collection[Triple]) -> Self:
@@ -96,16 +99,20 @@ class LocalGraph(Answer):
         Directions of triples do not count. Parts of one size, and the nodes of a part, are in the
         order of the graph.
         """
-        part_of: dict[Term, list[Term]] = {node: [node] for node in self.nodes}
+        part_of: dict[Term, list[Term]] = {}
+        for node in self.nodes:
+            part_of[node] = [node]
         for subject, _, object_ in self.support:
             first = part_of[subject]
             second = part_of[object_]
             if first is not second:
                 first += second
                 part_of.update(dict.fromkeys(second, first))
-        distinct = {id(part): part for part in part_of.values()}
-        order = {node: position for position, node in enumerate(self.nodes)}
-        parts = [sorted(part, key=order.__getitem__) for part in distinct.values()]
+        order = {node: place for place, node in enumerate(self.nodes)}
+        parts = []
+        for part in {id(part): part for part in part_of.values()}.values():
+            in_order = sorted(part, key=order.__getitem__)
+            parts.append(in_order)
         parts.sort(key=lambda part: (-len(part), order[part[0]]))
         return parts
 

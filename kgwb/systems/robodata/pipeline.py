@@ -46,22 +46,33 @@ def take_turn(place: str, position: Position, run: Run) -> Position:
     metacognition, new advice on the strategy is asked for before each of the two states that
     evaluate, except in the first turn.
     """
-    state = position.state
-    is_evaluation = state.startswith("EVAL")
-    if RoboDataSettings.of_run(run).metacognition and position.visits and is_evaluation:
-        strategy = assess_strategy(place, position, run)
-        observation = advise_strategy(place, position, strategy, run)
-        position = position.with_observation(observation, keeps_advice=keeps_advice(run))
-    decision = DECIDERS[state](place, position, run)
+    position = _renew_advice(place, position, run)
+    decision = DECIDERS[position.state](place, position, run)
     results = []
     for number, action in enumerate(decision.actions, 1):
-        results.append(use_tool(action, f"use {number}", run, local=position.local))
+        result = use_tool(action, f"use {number}", run, local=position.local)
+        results.append(result)
     local = position.local
     if results:
         local = update(place, local, tuple(results), run)
-    visit = Visit(state, decision.thought, decision.next, tuple(results))
-    visits = (*position.visits, visit)
-    return replace(position, state=decision.next, local=local, visits=visits)
+    visit = Visit(position.state, decision.thought, decision.next, tuple(results))
+    return replace(
+        position,
+        state=decision.next,
+        local=local,
+        visits=(*position.visits, visit),
+    )
+
+
+def _renew_advice(place: str, position: Position, run: Run) -> Position:
+    """Return a position with new advice, if metacognition is on and its state evaluates."""
+    if not RoboDataSettings.of_run(run).metacognition:
+        return position
+    if not position.visits or not position.state.startswith("EVAL"):
+        return position
+    strategy = assess_strategy(place, position, run)
+    observation = advise_strategy(place, position, strategy, run)
+    return position.with_observation(observation, keeps_advice=keeps_advice(run))
 
 
 def keeps_advice(run: Run) -> bool:

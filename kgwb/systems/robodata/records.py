@@ -139,8 +139,10 @@ class Position(Record):
     @property
     def statistics(self) -> str:
         """Return the size as the paper's tables have it: "3 turns, 5 tool calls, 4 nodes, 3 edges"."""
+        use_count = 0
+        for visit in self.visits:
+            use_count += len(visit.results)
         turns = pluralize(len(self.visits), "turn")
-        use_count = sum(len(visit.results) for visit in self.visits)
         uses = pluralize(use_count, "tool call")
         return f"{turns}, {uses}, {self.local}"
 
@@ -151,9 +153,13 @@ class Position(Record):
         They are in the order of their first use, transitions before tools. "" before the first
         turn.
         """
-        transitions = Counter(f"{visit.state} → {visit.next}" for visit in self.visits)
-        results = chain.from_iterable(visit.results for visit in self.visits)
-        tools = Counter(result.use.partition("(")[0] for result in results)
+        transitions: Counter[str] = Counter()
+        tools: Counter[str] = Counter()
+        for visit in self.visits:
+            transitions[f"{visit.state} → {visit.next}"] += 1
+            for result in visit.results:
+                tool = result.use.partition("(")[0]
+                tools[tool] += 1
         counts = chain(transitions.items(), tools.items())
         return "; ".join(f"{name} {count}" for name, count in counts)
 

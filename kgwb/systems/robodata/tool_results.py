@@ -167,11 +167,17 @@ def query_graph(kg: Graph, sparql: str, local: LocalGraph) -> Observed:
     Prefixes of the local graph's IDs need not be declared. The result also has the number of all
     rows, and whether these are complete. Raises GraphError, also for a query of another form.
     """
-    result = execute_sparql(kg, add_missing_prefixes(sparql, local.id_mapping.namespaces))
+    query = add_missing_prefixes(sparql, local.id_mapping.namespaces)
+    result = execute_sparql(kg, query)
     if isinstance(result, bool):
-        return Observed(("truth",), ((rdflib.Literal(result),),), 1)
-    rows = result.rows[:MAX_QUERY_ROWS]
-    return Observed(result.variables, rows, len(result.rows), not result.cut)
+        truth = rdflib.Literal(result)
+        return Observed(("truth",), ((truth,),), 1)
+    return Observed(
+        result.variables,
+        result.rows[:MAX_QUERY_ROWS],
+        len(result.rows),
+        not result.cut,
+    )
 
 
 def group_by_predicate(triples: Iterable[Triple]) -> list[list[Triple]]:
@@ -187,8 +193,13 @@ def sample_triples(triples: Iterable[Triple], limit: int, is_complete: bool = Tr
     result has the number of all. ``is_complete`` says whether the triples are all that the graph
     has.
     """
-    turns = zip_longest(*group_by_predicate(triples))
-    in_turn = [triple for triple in chain.from_iterable(turns) if triple]
-    sample = in_turn[:limit]
-    sample.sort(key=lambda triple: (triple[1], str(triple)))
-    return Observed(TRIPLE_COLUMNS, tuple(sample), len(in_turn), is_complete)
+    by_predicate = group_by_predicate(triples)
+    turns = chain.from_iterable(zip_longest(*by_predicate))
+    in_turn = list(filter(None, turns))
+    sample = sorted(in_turn[:limit], key=lambda triple: (triple[1], str(triple)))
+    return Observed(
+        TRIPLE_COLUMNS,
+        tuple(sample),
+        len(in_turn),
+        is_complete,
+    )

@@ -90,13 +90,14 @@ def search_entities(name: str, *, local: LocalGraph, run: Run) -> Observed:
 
     As many as the setting ``search_hits`` are returned. They are counted up to ``v_limit``.
     """
-    hits = run.kg.search(name, run.settings.v_limit).hits
-    shown_hits = hits[: RoboDataSettings.of_run(run).search_hits]
-    iris = [hit.iri for hit in shown_hits]
+    settings = RoboDataSettings.of_run(run)
+    hits = run.kg.search(name, settings.v_limit).hits
+    iris = [hit.iri for hit in hits[: settings.search_hits]]
     rows = []
-    for iri, description in describe_vertices(run.kg, iris).items():
-        types = rdflib.Literal(", ".join(description.types))
-        rows.append((iri, types, rdflib.Literal(description.description)))
+    for iri, described in describe_vertices(run.kg, iris).items():
+        types = ", ".join(described.types)
+        row = (iri, rdflib.Literal(types), rdflib.Literal(described.description))
+        rows.append(row)
     columns = ("entity", "types", "description")
     return Observed(columns, tuple(rows), len(hits))
 
@@ -207,9 +208,10 @@ def fetch_node(node: str, *, local: LocalGraph, run: Run) -> Observed:
     """
     iri = local.id_mapping.parse_id(node)
     term = n3(iri)
+    rows: tuple[tuple[Term], ...] = ()
     if run.kg.ask(f"ASK {{ {{ {term} ?p ?o }} UNION {{ ?s ?p {term} }} }}"):
-        return Observed(("node",), ((iri,),), 1, effect="added")
-    return Observed(("node",), effect="added")
+        rows = ((iri,),)
+    return Observed(("node",), rows, len(rows), effect="added")
 
 
 @graph_tool()

@@ -37,16 +37,22 @@ def render_state_diagram(position: records.Position) -> Html:
     The start (EVAL_LOCAL) and the present state are marked.
     """
     counts = Counter((visit.state, visit.next) for visit in position.visits)
+    transitions: dict[tuple[records.State, records.State], None] = {}
+    for start, ends in records.TRANSITIONS.items():
+        for end in ends:
+            transitions[start, end] = None
+    transitions.update(dict.fromkeys(counts))
     iris = {state: URIRef(f"urn:state:{state}") for state in records.STATES}
     edges = []
     made: list[Triple] = []
-    transitions = [(start, end) for start, ends in records.TRANSITIONS.items() for end in ends]
-    for start, end in dict.fromkeys([*transitions, *counts]):
+    for start, end in transitions:
         triple = (iris[start], URIRef("urn:next"), iris[end])
         count = counts[start, end]
-        edges.append(Edge(triple, str(count or "")))
+        label = ""
         if count:
+            label = str(count)
             made.append(triple)
+        edges.append(Edge(triple, label))
     nodes = []
     for state, iri in iris.items():
         roles = []
@@ -158,12 +164,17 @@ def render_produced_answer(value: records.Produced, context: RenderContext) -> H
     parts: list[object] = []
     for number, sentence in enumerate(value.sentences, 1):
         text = div("b", f"{number}. {shorten(sentence.text)}")
-        parts.append(div("stack tight", text, render_triples(sentence.support, context)))
-        nodes = [span("ent", format_term(node, context.names)) for node in sentence.nodes]
+        triples = render_triples(sentence.support, context)
+        parts.append(div("stack tight", text, triples))
+        nodes = []
+        for node in sentence.nodes:
+            name = format_term(node, context.names)
+            nodes.append(span("ent", name))
         parts.append(join(*nodes))
         if sentence.problem:
             parts.append(note(sentence.problem, level="bad"))
-    return div("body stack", *parts, render_explanation(value.missing, "missing"))
+    missing = render_explanation(value.missing, "missing")
+    return div("body stack", *parts, missing)
 
 
 VIEWS: Mapping[type, View] = {

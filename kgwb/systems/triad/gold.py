@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -55,21 +56,23 @@ def collect_linked_iris(run: Run) -> LinkedIris:
     that the decision-maker chose, up to K for each mention and each triplet. Candidates are the
     vertices that the label search found, and the relations one hop around.
     """
-    chosen: dict[str, set[str]] = {"entity_choice": set(), "relation_choice": set()}
-    candidates: dict[str, set[str]] = {"entity_retriever": set(), "relations": set()}
+    iris_by_agent: defaultdict[str, set[str]] = defaultdict(set)
     for step in _linking_steps(run):
         output: Any = step.output
-        if step.agent in chosen:
-            chosen[step.agent].update(str(option.iri) for option in output.chosen)
+        found: Iterable[Any] = ()
+        if step.agent in ("entity_choice", "relation_choice"):
+            found = output.chosen
         elif step.agent == "entity_retriever":
-            candidates[step.agent].update(str(found.iri) for found in output.candidates)
+            found = output.candidates
         elif step.agent == "relations":
-            candidates[step.agent].update(str(relation.iri) for relation in output)
+            found = output
+        for option in found:
+            iris_by_agent[step.agent].add(str(option.iri))
     return LinkedIris(
-        frozenset(chosen["entity_choice"]),
-        frozenset(chosen["relation_choice"]),
-        frozenset(candidates["entity_retriever"]),
-        frozenset(candidates["relations"]),
+        frozenset(iris_by_agent["entity_choice"]),
+        frozenset(iris_by_agent["relation_choice"]),
+        frozenset(iris_by_agent["entity_retriever"]),
+        frozenset(iris_by_agent["relations"]),
     )
 
 

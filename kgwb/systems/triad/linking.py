@@ -137,14 +137,17 @@ def sample_reached_terms(
     forward_direction = "out" if known == triplet.subject else "in"
     patterns = []
     for relation in choice.chosen:
-        if isinstance(relation, Relation):
-            predicate = n3(relation.iri)
-            if settings.as_written or relation.direction == forward_direction:
-                patterns.append(f"?_v {predicate} ?_x")
-            if settings.as_written or relation.direction != forward_direction:
-                patterns.append(f"?_x {predicate} ?_v")
+        if not isinstance(relation, Relation):
+            continue
+        predicate = n3(relation.iri)
+        is_forward = relation.direction == forward_direction
+        if settings.as_written or is_forward:
+            patterns.append(f"?_v {predicate} ?_x")
+        if settings.as_written or not is_forward:
+            patterns.append(f"?_x {predicate} ?_v")
     named_terms = [term for term in ends[known] if not isinstance(term, BNode)]
     where = f"{values_clause('?_v', named_terms)} {union_clause(patterns)}"
     limit = settings.join_sample
     result = run.kg.select(f"SELECT DISTINCT ?_x WHERE {{ {where} }} LIMIT {limit}")
-    return {unknown: tuple(term for (term,) in result.rows if term is not None)}
+    reached = [term for (term,) in result.rows if term is not None]
+    return {unknown: tuple(reached)}

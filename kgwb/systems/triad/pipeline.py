@@ -137,11 +137,14 @@ def _begin_attempt(before: Sequence[Attempt]) -> Attempt:
     It has the triplets if that phase is linking, the choices too if it is construction, and nothing
     if it is parsing or there is no attempt before.
     """
-    if not before or before[-1].back == "parsing":
+    if not before:
         return Attempt((), ())
-    if before[-1].back == "linking":
-        return Attempt(before[-1].triplets, ())
-    return Attempt(before[-1].triplets, before[-1].linked)
+    last = before[-1]
+    if last.back == "parsing":
+        return Attempt((), ())
+    if last.back == "linking":
+        return Attempt(last.triplets, ())
+    return Attempt(last.triplets, last.linked)
 
 
 def _link_attempt(attempt: Attempt, question: str, failed: tuple[str, ...], run: Run) -> Attempt:
@@ -203,11 +206,13 @@ def _write_executable_query(
     without D-query.
     """
     query = write_query(attempt.triplets, attempt.linked, question, failed, run)
-    attempt = replace(attempt, template=query.sparql)
-    is_boolean = analyze_query(query.sparql).kind == "boolean"
-    if is_boolean or fetch_terms(query.sparql, run):
-        return replace(attempt, query=query)
-    return replace(attempt, fault=f"no result: {query.sparql}", back="construction")
+    sparql = query.sparql
+    written = replace(attempt, template=sparql)
+    is_boolean = analyze_query(sparql).kind == "boolean"
+    if is_boolean or fetch_terms(sparql, run):
+        return replace(written, query=query)
+    fault = f"no result: {sparql}"
+    return replace(written, fault=fault, back="construction")
 
 
 def _plan_retry(attempt: Attempt, before: Sequence[Attempt], run: Run) -> Attempt:

@@ -131,10 +131,13 @@ def choose_relation_uris(
     """
     listed = uris.splitlines()
     names = list(map(name_from_iri, listed))
-    similar: dict[str, None] = {}
+    similar: set[str] = set()
     for _, relation, _ in parse_question(question, kg).facts:
-        similar.update(dict.fromkeys(find_similar_predicates(relation, names, embeddings)))
-    chosen = [uri for uri, name in zip(listed, names, strict=True) if name in similar]
+        similar.update(find_similar_predicates(relation, names, embeddings))
+    chosen = []
+    for uri, name in zip(listed, names, strict=True):
+        if name in similar:
+            chosen.append(uri)
     return {"uris": chosen[:most]}
 
 
@@ -154,10 +157,15 @@ def write_query(
     template = str(write_template(question, triplets, kg)["sparql"])
     for subject, relation, object_ in triplets:
         triple = f"⟨{subject}, {relation}, {object_}⟩"
-        template = template.replace(f"<{relation}>", f"<{uris[triple][0]}>", 1)
+        first_uri = uris[triple][0]
+        template = template.replace(f"<{relation}>", f"<{first_uri}>", 1)
     for name, listed in uris.items():
-        template = template.replace(f"<{name}>", f"<{listed[0]}>")
-    return {"reason": "the first of each", "sparql": template}
+        first_uri = listed[0]
+        template = template.replace(f"<{name}>", f"<{first_uri}>")
+    return {
+        "reason": "the first of each",
+        "sparql": template,
+    }
 
 
 def classify_answer_type(question: str, kg: Graph | None) -> ReplyData:

@@ -59,10 +59,12 @@ def _render_query_table(queries: Queries, filled: Sequence[Filled]) -> Html:
     rows = []
     for number, query in enumerate(filled[:MAX_ROWS], 1):
         slots = map(shorten, query.slots)
-        first_values = shorten(", ".join(query.results))
-        rows.append((number, *slots, query.rows, first_values))
-    slot_headings = [span("ent", shorten(head)) for head in queries.heads]
-    headings = ["", *slot_headings, "rows", "first values"]
+        first_values = ", ".join(query.results)
+        rows.append((number, *slots, query.rows, shorten(first_values)))
+    headings: list[object] = [""]
+    for head in queries.heads:
+        headings.append(span("ent", shorten(head)))
+    headings += ["rows", "first values"]
     return table(headings, rows, total=len(filled))
 
 
@@ -78,18 +80,24 @@ def render_choice(choice: Choice, context: RenderContext) -> Html:
     choice is shown as text.
     """
     options: list[Option] = list(_options_of(context))
-    options += [option for option in choice.chosen if option not in options]
+    for option in choice.chosen:
+        if option not in options:
+            options.append(option)
     headings: Sequence[object] = ()
     rows = []
     for option in options[:MAX_ROWS]:
-        mark = state_badge("kept", "taken") if option in choice.chosen else ""
+        mark: object = ""
+        if option in choice.chosen:
+            mark = state_badge("kept", "taken")
         headings, cells = _option_cells(option, context)
         rows.append((mark, *cells))
     title = div("b", shorten(choice.of))
-    options_table = div("across", table(("", *headings), rows, total=len(options)))
-    if not options:
-        options_table = note(str(choice))
-    return div("body stack", title, options_table, render_explanation(choice.reason))
+    shown = note(str(choice))
+    if options:
+        options_table = table(("", *headings), rows, total=len(options))
+        shown = div("across", options_table)
+    reason = render_explanation(choice.reason)
+    return div("body stack", title, shown, reason)
 
 
 def _options_of(context: RenderContext) -> Sequence[Option]:
@@ -112,15 +120,19 @@ def _option_cells(
 ) -> tuple[Sequence[object], Sequence[object]]:
     """Return the headings for options of this kind, and the cells of this option, for a table's row."""
     if isinstance(option, Candidate):
+        headings: Sequence[object] = ("vertex", "score")
         vertex = render_candidate(option, context)
-        return ("vertex", "score"), (vertex, score_bar(option.score))
+        return headings, (vertex, score_bar(option.score))
     if isinstance(option, Relation):
-        name = join(tag("b", str(option)), " ", render_curie(option.iri, context))
-        cells = (name, score_bar(option.similarity), shorten(option.example))
-        return ("relation", "similarity", "example"), cells
+        headings = ("relation", "similarity", "example")
+        curie = render_curie(option.iri, context)
+        name = join(tag("b", str(option)), " ", curie)
+        bar = score_bar(option.similarity)
+        return headings, (name, bar, shorten(option.example))
+    headings = ("query", "rows", "first values")
     query = render_query(option.query.sparql, context)
     values = shorten(", ".join(option.results))
-    return ("query", "rows", "first values"), (query, option.rows, values)
+    return headings, (query, option.rows, values)
 
 
 VIEWS: Mapping[type, View] = {

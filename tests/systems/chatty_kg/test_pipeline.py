@@ -110,6 +110,7 @@ def test_the_dialogue_of_the_paper_and_its_model_calls() -> None:
     check_cost(f"the paper's dialogue, turn by turn {calls}", model.call_count(), len(calls))
 
 
+@pytest.mark.long
 def test_model_calls_on_the_sample_dialogues(monkeypatch: pytest.MonkeyPatch) -> None:
     """Over the dialogues of all samples, with the default embeddings and replies as ``rules`` gives them."""
     from kgwb.llm.rules import RulesModel
