@@ -174,6 +174,7 @@ class AskCommand(QuestionArguments):
 
     history: Path | None = option("FILE", HISTORY_HELP)
     json: bool = option("", "print answer, steps and totals as JSON", False)
+    reading: int | None = option("NUMBER", "read the question as this other reading of the answer")
     save: Path | None = option("FILE", "write the run to this file, call by call")
     steps: bool = option("", "also print the steps, as a tree", False)
     systems: str | None = option(
@@ -185,17 +186,15 @@ class AskCommand(QuestionArguments):
         """Ask the question, print the answer, and save the run if wanted.
 
         With ``systems`` all of these are asked, and a table is printed. Otherwise the run is
-        printed as text, or as JSON. If it fails, its steps are printed, and it is saved as far as
-        it came. Returns EXIT_FAILED if it could not be saved, else 0.
+        printed as text, or as JSON; with ``reading``, it is the one that reads the question so. If it
+        fails, its steps are printed, and it is saved as far as it came. Returns
+        EXIT_FAILED if it could not be saved, else 0.
 
         Raises InputError for ``systems`` with arguments of a single run, and what the run raises.
         """
         names = parse_system_names(self.systems) if self.systems else ()
-        if names and (self.json or self.save or self.steps):
-            raise InputError(
-                "--json, --save and --steps cannot be used with --systems, which prints a table",
-                hint="to use them, ask one system: --system NAME",
-            )
+        if names:
+            self._check_arguments_of_several()
         workbench = self.for_systems(names).make_workbench()
         if self.save:
             _check_save_file(self.save, workbench, self.question)
@@ -210,6 +209,9 @@ class AskCommand(QuestionArguments):
         try:
             try:
                 run.go()
+                if self.reading is not None:
+                    run = run.read_as(self.reading)
+                    run.go()
             except RunFileError:
                 # The disk got full. A fork has no file, and reuses the calls made so far.
                 run = run.fork()
@@ -227,6 +229,19 @@ class AskCommand(QuestionArguments):
         if not is_saved:
             return EXIT_FAILED
         return 0
+
+    def _check_arguments_of_several(self) -> None:
+        """Raise InputError for arguments that only the run of one system can have."""
+        if self.reading is not None:
+            raise InputError(
+                "--reading cannot be used with --systems: each system has readings of its own",
+                hint="ask one system: --system NAME",
+            )
+        if self.json or self.save or self.steps:
+            raise InputError(
+                "--json, --save and --steps cannot be used with --systems, which prints a table",
+                hint="to use them, ask one system: --system NAME",
+            )
 
     def _warn_about_missing_settings(self, names: Sequence[str]) -> None:
         """Print which of several systems are asked without a given setting that they lack."""
@@ -309,6 +324,8 @@ def _print_answer(run: Run) -> None:
     print(f"  {single_line(state_of_output(run, run.answer))}")
     for line in support:
         print(f"    {single_line(line)}")
+    for number, reading in enumerate(run.readings, 1):
+        print(f"  --reading {number}: {single_line(str(reading))}")
 
 
 def _to_json(run: Run) -> str:
@@ -324,6 +341,7 @@ def _run_to_data(run: Run) -> dict[str, Any]:
     """
     from kgwb.bench.cost import COUNT_FIELDS
     from kgwb.bench.questions import term_to_string
+    from kgwb.records import to_data
     from kgwb.show.run_state import state_of_output
 
     answer = run.answer
@@ -343,6 +361,7 @@ def _run_to_data(run: Run) -> dict[str, Any]:
             "ungrounded": answer.ungrounded,
             "state": state.name,
             "doubt": state.doubt,
+            "readings": [to_data(reading) for reading in answer.readings],
         },
         "steps": [step.to_data() for step in run.steps],
         "totals": totals,

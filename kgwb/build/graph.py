@@ -18,6 +18,7 @@ from kgwb.kg.queries import (
     describe_vertices,
     existing_triples,
     find_ask_support,
+    find_exact_values,
     find_literal,
     find_predicates,
     find_support_by_row,
@@ -28,7 +29,14 @@ from kgwb.kg.queries import (
     where_clause,
     with_display_names,
 )
-from kgwb.kg.sparql import is_valid_iri, n3, union_clause, validate_query, values_clause
+from kgwb.kg.sparql import (
+    is_valid_iri,
+    n3,
+    split_clauses,
+    union_clause,
+    validate_query,
+    values_clause,
+)
 from kgwb.kg.term_ids import TermIds
 from kgwb.run.replay import RecordedGraph
 from kgwb.systems.queries import (
@@ -60,6 +68,7 @@ __all__ = [
     "existing_triples",
     "find_ask_support",
     "find_class_names",
+    "find_exact_values",
     "find_literal",
     "find_predicates",
     "find_row_support",
@@ -76,6 +85,7 @@ __all__ = [
     "open_kg",
     "parse_count",
     "patterns_to_sparql",
+    "split_clauses",
     "union_clause",
     "validate_query",
     "values_clause",

@@ -177,6 +177,8 @@ class System:
     ``rules`` has a function for each prompt that the model ``rules`` can answer.
     ``gold`` says what a gold query means to the agents, for the oracle ladder.
     ``handover`` is the name of the system that can answer what this one cannot express.
+    ``read_as(run, reading)`` returns a fork of a run that answers the question read in another way,
+    for a system whose answers have ``readings``.
     ``prompts`` is the folder of the system's prompts, or their texts by name. By default it is the
     folder ``prompts`` beside the module of ``answer``, if there is one.
 
@@ -199,6 +201,7 @@ class System:
         rules: Mapping[str, Rule] | None = None,
         gold: GoldDecisions | None = None,
         handover: str = "",
+        read_as: Callable[[Any, str], Any] | None = None,
         prompts: Mapping[str, str] | str | Path | None = None,
     ) -> None:
         self.name = name
@@ -213,6 +216,7 @@ class System:
         self.rules = rules or {}
         self.gold = gold
         self.handover = handover
+        self.read_as = read_as
         if prompts is None:
             prompts = _prompts_folder_beside(answer)
         self.prompts = Prompts.of(prompts)
