@@ -470,3 +470,10 @@ def test_a_name_that_only_a_description_has_is_found() -> None:
 def test_classes_and_predicates_of_a_name_are_written_as_a_query_needs_them() -> None:
     [_, found] = names_shown("West")
     assert found == '  org:w1 "West" a org:Ward [^org:ward "lies in"]'
+
+
+def test_the_reviewer_sees_how_many_different_things_there_are() -> None:
+    table = "SELECT ?who ?film WHERE { ?film org:director ?who }"
+    _, model = answered(draft(table, "table", "who", "film"))
+    heading = reviewer_saw(model, "result")[0].splitlines()[0]
+    assert heading.startswith("4 rows") and heading.endswith("2 different ?who")
