@@ -185,6 +185,7 @@ class AskCommand(QuestionArguments):
     )
     history: Path | None = option("FILE", HISTORY_HELP)
     json: bool = option("", "print answer, steps and totals as JSON", False)
+    reading: int | None = option("NUMBER", "read the question as this other reading of the answer")
     save: Path | None = option("FILE", "write the run to this file, call by call")
     steps: bool = option("", "also print the steps, as a tree", False)
     systems: str | None = option(
@@ -196,18 +197,15 @@ class AskCommand(QuestionArguments):
         """Ask the question, print the answer, and save the run if wanted.
 
         With ``systems`` all of these are asked, and a table is printed. Otherwise the run is
-        printed as text, or as JSON if it succeeds. A run that fails is saved too, as far as it
-        came, and its steps are printed unless JSON is wanted. If the disk is full, the run goes on
-        without its file. Returns EXIT_FAILED if the run could not be saved, else 0. Raises
-        InputError for ``systems`` with arguments of a single run, and the error that the run failed
-        with.
+        printed as text, or as JSON if it succeeds; with ``reading``, it is the one that reads the
+        question so. A run that fails is saved too, as far as it came, and its steps are printed
+        unless JSON is wanted. If the disk is full, the run goes on without its file. Returns
+        EXIT_FAILED if the run could not be saved, else 0. Raises InputError for ``systems`` with
+        arguments of a single run, and the error that the run failed with.
         """
         names = parse_system_names(self.systems) if self.systems else ()
-        if names and (self.json or self.save or self.steps):
-            raise InputError(
-                "--json, --save and --steps cannot be used with --systems, which prints a table",
-                hint="to use them, ask one system: --system NAME",
-            )
+        if names:
+            self._check_arguments_of_several()
         workbench = self.for_systems(names).make_workbench()
         self._open_conversation(workbench)
         if self.save:
@@ -223,6 +221,9 @@ class AskCommand(QuestionArguments):
         try:
             try:
                 run.go()
+                if self.reading is not None:
+                    run = run.read_as(self.reading)
+                    run.go()
             except RunFileError:
                 # The disk got full. A fork has no file, and reuses the calls made so far.
                 run = run.fork()
@@ -265,6 +266,19 @@ class AskCommand(QuestionArguments):
         if self.chat == "new" or not (self.chat or conversations):
             return
         workbench.open_conversation(self.chat or conversations[-1].id)
+
+    def _check_arguments_of_several(self) -> None:
+        """Raise InputError for arguments that only the run of one system can have."""
+        if self.reading is not None:
+            raise InputError(
+                "--reading cannot be used with --systems: each system has readings of its own",
+                hint="ask one system: --system NAME",
+            )
+        if self.json or self.save or self.steps:
+            raise InputError(
+                "--json, --save and --steps cannot be used with --systems, which prints a table",
+                hint="to use them, ask one system: --system NAME",
+            )
 
     def _warn_about_missing_settings(self, names: Sequence[str]) -> None:
         """Print on the error output which of the systems are asked without a given setting that they lack."""
@@ -348,6 +362,8 @@ def _print_answer(run: Run) -> None:
     print(f"  {single_line(state_of_output(run, run.answer))}")
     for line in support:
         print(f"    {single_line(line)}")
+    for number, reading in enumerate(run.readings, 1):
+        print(f"  --reading {number}: {single_line(str(reading))}")
 
 
 def _to_json(run: Run) -> str:
@@ -364,6 +380,7 @@ def _run_to_data(run: Run) -> dict[str, Any]:
     """
     from kgwb.bench.cost import COUNT_FIELDS
     from kgwb.bench.questions import term_to_string
+    from kgwb.records import to_data
     from kgwb.show.run_state import state_of_output
 
     answer = run.answer
@@ -387,6 +404,7 @@ def _run_to_data(run: Run) -> dict[str, Any]:
             "ungrounded": answer.ungrounded,
             "state": state.name,
             "doubt": state.doubt,
+            "readings": [to_data(reading) for reading in answer.readings],
         },
         "steps": [step.to_data() for step in run.steps],
         "totals": totals,

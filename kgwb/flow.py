@@ -325,6 +325,19 @@ class Value(Record):
 
 
 @dataclass(frozen=True, slots=True)
+class Reading(Record):
+    """Another way to read a question, which would give another answer."""
+
+    taken: str
+    """How the question was read."""
+    other: str
+    """How else it may be read."""
+
+    def __str__(self) -> str:
+        return f"{self.other} (taken: {self.taken})"
+
+
+@dataclass(frozen=True, slots=True)
 class Answer(Record):
     """What a system answers. An answer without values has a reason instead."""
 
@@ -346,6 +359,8 @@ class Answer(Record):
     """What in the answer is not proved by the triples that it cites; empty if all is."""
     evidence: Hidden[tuple[Triple, ...]] = ()
     """Of an answer in words without values, such as "none of them": the triples that it stands on."""
+    readings: tuple[Reading, ...] = ()
+    """How else the question may be read. Each can be chosen by its number, from 1: ``Run.read_as``."""
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from kgwb.run import Run
 from kgwb.systems import load_system
 
 SURVEYOR = load_system("surveyor")
+REVIEWING = SURVEYOR.settings(always_reviews=True)
 QUESTION = "Which films did Denis Villeneuve direct?"
 DIRECTED = "SELECT DISTINCT ?film WHERE { ?film org:director org:denis }"
 TABLE = "SELECT ?film ?minutes WHERE { ?film org:director org:denis OPTIONAL { ?film org:runtime ?minutes } }"
@@ -47,7 +48,8 @@ def script(drafts: Any = None, reviews: Any = FINE, names: Any = None) -> dict[s
 
 
 def surveyor(model: Any, question: str = QUESTION, **options: Any) -> Run:
-    """A run of Surveyor, not executed yet."""
+    """A run of Surveyor, not executed yet. Each query is reviewed, unless the settings are given."""
+    options.setdefault("settings", REVIEWING)
     return run_of(SURVEYOR, question, model, **options)
 
 

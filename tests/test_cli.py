@@ -66,6 +66,7 @@ def test_ask_as_json_for_other_programs(capsys: Capture) -> None:
         "ungrounded": False,
         "state": "given",
         "doubt": "",
+        "readings": [],
     }
     assert [step["key"] for step in data["steps"]][:2] == ["translator", "context"]
     totals = "model_calls tokens prompt_tokens completion_tokens queries seconds"
@@ -73,6 +74,38 @@ def test_ask_as_json_for_other_programs(capsys: Capture) -> None:
     assert ask("--json", "Who directed Qwertyuiop?") == 0
     answer = json.loads(capsys.readouterr().out)["answer"]
     assert (answer["values"], "Qwertyuiop" in answer["reason"]) == ([], True)
+
+
+READING = """
+from kgwb.llm import Scripted
+
+def draft(sparql, *assumptions):
+    return {"reason": "", "sparql": sparql, "asked": "list", "columns": [], "missing": "", "more": [],
+            "assumptions": list(assumptions)}
+
+taken = {"taken": "films that he directed", "others": ["films that he wrote"]}
+query = "SELECT ?f { ?f films:%s films:Denis_Villeneuve }"
+MODEL = Scripted({
+    "surveyor/mention_finder": {"reason": "", "question": "", "names": [], "classes": []},
+    "surveyor/drafter": [draft(query % "director", taken), draft(query % "screenwriter")],
+    "surveyor/reviewer": {"reason": "", "verdict": "fine", "sparql": "", "columns": [], "missing": ""},
+})
+"""
+
+
+def test_ask_reads_the_question_in_another_way(capsys: Capture, tmp_path: Path) -> None:
+    model = tmp_path / "replies.py"
+    model.write_text(READING)
+    surveyor = ("--system", "surveyor", "--model", f"scripted:{model}")
+    assert ask(*surveyor, "Films of Denis Villeneuve?") == 0
+    [offered] = [line for line in capsys.readouterr().out.splitlines() if "--reading 1" in line]
+    assert "films that he wrote" in offered
+    assert ask(*surveyor, "--json", "--reading", "1", "Films of Denis Villeneuve?") == 0
+    data = json.loads(capsys.readouterr().out)
+    [query] = [s["output"]["sparql"] for s in data["steps"] if s["key"] == "drafter"]
+    assert "screenwriter" in query and data["answer"]["readings"] == []
+    with pytest.raises(SystemExit):
+        ask(*surveyor, "--reading", "x", "Films of Denis Villeneuve?")
 
 
 def test_ask_another_system(capsys: Capture) -> None:

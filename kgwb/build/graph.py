@@ -25,6 +25,7 @@ from kgwb.kg.queries import (
     describe_vertices,
     existing_triples,
     find_ask_support,
+    find_exact_values,
     find_literal,
     find_predicates,
     find_support_by_row,
@@ -35,7 +36,14 @@ from kgwb.kg.queries import (
     where_clause,
     with_display_names,
 )
-from kgwb.kg.sparql import is_valid_iri, n3, union_clause, validate_query, values_clause
+from kgwb.kg.sparql import (
+    is_valid_iri,
+    n3,
+    split_clauses,
+    union_clause,
+    validate_query,
+    values_clause,
+)
 from kgwb.kg.term_ids import TermIds
 from kgwb.run.replay import RecordedGraph
 from kgwb.systems.queries import (
@@ -69,6 +77,7 @@ __all__ = [
     "existing_triples",
     "find_ask_support",
     "find_class_names",
+    "find_exact_values",
     "find_literal",
     "find_predicates",
     "find_row_support",
@@ -86,6 +95,7 @@ __all__ = [
     "parse_count",
     "patterns_to_sparql",
     "read_json_lines",
+    "split_clauses",
     "union_clause",
     "validate_query",
     "values_clause",

@@ -41,6 +41,9 @@ MAX_FILTER_CHARS = 300
 NUMBER_PATTERN = re.compile(r"[-+]?\d+([.,]\d+)?")
 LIMIT_CLAUSE = re.compile(r"\bLIMIT\s+(\d+)\s*$", re.IGNORECASE)
 ORDER_BY_CLAUSE = re.compile(r"\bORDER\s+BY\s+(?:(?:ASC|DESC)\s*\(\s*)?\?(\w+)", re.IGNORECASE)
+GROUP_BY_CLAUSE = re.compile(r"\bGROUP\s+BY\s+(?:\?\w+\s*)+", re.IGNORECASE)
+AGGREGATE = re.compile(r"\s*(COUNT|SUM|AVG)\s*\(\s*\?(\w+)\s*\)\s*", re.IGNORECASE)
+"""An aggregate of a variable, without DISTINCT."""
 SELECT_KEYWORD = re.compile(r"\bSELECT\s+(DISTINCT\s+)?", re.IGNORECASE)
 NUMERIC_DATATYPES = frozenset(
     XSD[name] for name in ("decimal", "double", "float", "integer", "int", "long")
@@ -185,8 +188,9 @@ def _inspect_rows(kg: Graph, sparql: str, result: ResultSet) -> Iterator[Finding
         yield from _explain_empty_result(sparql, kg)
     for position, variable in enumerate(result.variables):
         cells = [row[position] for row in rows]
-        yield from _inspect_column(variable, cells)
+        yield from _inspect_column(variable, cells, sparql)
 
+    yield from _find_mutual_pairs(rows)
     distinct_rows = set(rows)
     repeated = len(rows) - len(distinct_rows)
     if repeated:
@@ -194,13 +198,59 @@ def _inspect_rows(kg: Graph, sparql: str, result: ResultSet) -> Iterator[Finding
         text = f"{repeated_rows} repeat another one; DISTINCT leaves them out"
         yield Finding(text, wrong=True)
     yield from _find_ties_at_limit(sparql, result.variables, rows, kg)
+    yield from _find_repeated_values(sparql, kg)
 
 
-def _inspect_column(variable: str, cells: Sequence[Term | None]) -> Iterator[Finding]:
-    """Yield a finding if a column has empty cells, and one if all its cells are numbers as strings.
+def _find_mutual_pairs(rows: Sequence[Row]) -> Iterator[Finding]:
+    """Yield how many rows of two IRIs are another row with both exchanged."""
+    if not rows or len(rows[0]) != 2:
+        return
+    pairs = {row for row in rows if row[0] != row[1] and all(isinstance(c, URIRef) for c in row)}
+    mutual = [row for row in pairs if row[::-1] in pairs]
+    if mutual:
+        text = f"{pluralize(len(mutual), 'row')} of {len(rows)} are another row turned round"
+        yield Finding(f"{text}: each of these pairs is there twice", wrong=True)
 
-    The first is ``wrong`` only if all cells are empty. Nothing is yielded for a column without
-    cells.
+
+def _find_repeated_values(sparql: str, kg: Graph) -> Iterator[Finding]:
+    """Yield whether COUNT, SUM or AVG takes a value of one thing several times.
+
+    That happens where a join repeats it. Only a query with one such aggregate, without DISTINCT and
+    without a subquery, is looked at. The variable of SUM and AVG must be the object of a pattern.
+    """
+    with suppress(GraphError):
+        clauses = split_clauses(sparql)
+        expressions = [AGGREGATE.fullmatch(expression) for expression, _ in clauses.aliases]
+        aggregates = [match for match in expressions if match]
+        if len(aggregates) != 1 or "SELECT" in clauses.where.upper():
+            return
+        name, variable = aggregates[0].groups()
+        grouped = GROUP_BY_CLAUSE.search(clauses.modifiers)
+        keys = dict.fromkeys(re.findall(r"\?\w+", grouped[0] if grouped else ""))
+        keys[f"?{variable}"] = None
+        if name.upper() != "COUNT":
+            # The same number of two things is no repetition.
+            subjects = [s for s, _, o in analyze_query(sparql).patterns if o == f"?{variable}"]
+            keys |= dict.fromkeys(subject for subject in subjects if subject.startswith("?"))
+            if not subjects:
+                return
+        prologue = clauses.prologue
+        counted = f"{prologue} SELECT (COUNT(*) AS ?n_) {clauses.dataset} WHERE"
+        each = f"{{ SELECT DISTINCT {' '.join(keys)} WHERE {{ {clauses.where} }} }}"
+        [[number]] = kg.select(f"{counted} {{ {clauses.where} }}").rows or [[None]]
+        [[distinct]] = kg.select(f"{counted} {{ {each} }}").rows or [[None]]
+        if number and distinct and parse_count(distinct) < parse_count(number):
+            text = (
+                f"{name.upper()} takes {number} values of ?{variable}, of which {distinct} differ"
+            )
+            yield Finding(f"{text}: a join repeats them", wrong=True)
+
+
+def _inspect_column(variable: str, cells: Sequence[Term | None], sparql: str) -> Iterator[Finding]:
+    """Yield whether a column has empty cells, and whether it has numbers as strings that are compared.
+
+    The finding on empty cells says "wrong" only if all cells are. Numbers as strings do no harm if
+    the query only shows them. Nothing is yielded for a column that is full, or has no cells.
     """
     empty = cells.count(None)
     if empty:
@@ -208,9 +258,27 @@ def _inspect_column(variable: str, cells: Sequence[Term | None]) -> Iterator[Fin
         text = f"?{variable} is empty in {empty} of {rows}"
         is_all_empty = empty == len(cells)
         yield Finding(text, wrong=is_all_empty)
-    if cells and all(map(_is_number_as_text, cells)):
+    are_texts = bool(cells) and all(map(_is_number_as_text, cells))
+    if are_texts and _is_compared(variable, sparql):
         text = f"?{variable} holds numbers kept as texts: as they are, 9 is greater than 10"
         yield Finding(text)
+
+
+def _is_compared(variable: str, sparql: str) -> bool:
+    """Return whether a query compares a variable, orders by it, or takes the least or greatest.
+
+    A variable that is cast to a number first, as in xsd:integer(?x), is not compared as it is.
+    """
+    aggregate = rf"\b(?:MIN|MAX)\s*\(\s*(?:DISTINCT\s+)?\?\w+\s*\)\s*AS\s+\?{variable}\b"
+    if re.search(aggregate, sparql, re.IGNORECASE):
+        return True
+    uncast = re.sub(rf"[\w:>]+\s*\(\s*\?{variable}\s*\)", " ", sparql)
+    ordered = rf"\bORDER\s+BY\b[^{{}}]*\?{variable}\b"
+    if re.search(ordered, re.sub(r"\b(ASC|DESC)\s*\(", "(", uncast), re.IGNORECASE | re.DOTALL):
+        return True
+    if re.search(rf"\bORDER\s+BY\s+(?:ASC|DESC)\s*\(\s*\?{variable}\b", sparql, re.IGNORECASE):
+        return True
+    return bool(re.search(rf"\?{variable}\s*[<>]|[<>]=?\s*\?{variable}\b", uncast))
 
 
 def _is_number_as_text(term: Term | None) -> bool:

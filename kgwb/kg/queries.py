@@ -47,6 +47,7 @@ __all__ = [
     "existing_triples",
     "explain_empty_result",
     "find_ask_support",
+    "find_exact_values",
     "find_label_usage",
     "find_predicates",
     "find_schema_terms",
@@ -65,6 +66,7 @@ MAX_LANGUAGES = 8
 """Languages that are read, the most frequent first."""
 MAX_INCOMING_TRIPLES = 1_000
 """Triples with a class or predicate as object that are read to find a fact about it."""
+MAX_EXACT_SUBJECTS = 2
 MAX_VALUE_MATCHES = 40
 """Values that contain the letters of a name, read to find those that contain its words."""
 
@@ -295,6 +297,41 @@ class ValueMatch:
     value: Term
     triples: int
     """How many triples have this predicate and value."""
+    exact: bool = False
+    """Whether the value is the name, and does not only contain it."""
+    subjects: tuple[Iri, ...] = ()
+    """If the value is exact, the first things that have it, at most MAX_EXACT_SUBJECTS."""
+
+
+def find_exact_values(kg: Graph, texts: Sequence[str]) -> tuple[ValueMatch, ...]:
+    """Return the values of any predicate that are one of the texts, the rarest first.
+
+    A text is compared as it is, without a language and in the preferred languages; digits also as
+    an integer. Labels are left out. A value has the first things that have it. One query is sent,
+    which every engine answers from its index. At most MAX_VALUE_MATCHES values are returned.
+    """
+    literals = []
+    for text in dict.fromkeys(filter(None, texts)):
+        literals.append(Literal(text))
+        literals += [Literal(text, lang=tag) for tag in kg.vocabulary.languages if tag]
+        if text.isascii() and text.isdigit():
+            literals.append(Literal(text, datatype=XSD.integer))
+    if not literals:
+        return ()
+    listed = values_clause("?o", literals)
+    result = kg.select(
+        f"SELECT ?p ?o (COUNT(*) AS ?n) (MIN(?s) AS ?first) (MAX(?s) AS ?last)"
+        f" WHERE {{ {listed} ?s ?p ?o FILTER(isIRI(?s)) }} GROUP BY ?p ?o"
+        f" ORDER BY ?n ?p LIMIT {MAX_VALUE_MATCHES}"
+    )
+    matches = []
+    for predicate, value, count, *subjects in result.rows:
+        if not isinstance(predicate, URIRef) or value is None:
+            continue
+        if predicate not in kg.vocabulary.labels:
+            found = tuple(dict.fromkeys(s for s in subjects if isinstance(s, URIRef)))
+            matches.append(ValueMatch(predicate, value, parse_count(count), True, found))
+    return tuple(matches)
 
 
 def find_values_containing(

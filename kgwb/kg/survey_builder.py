@@ -11,6 +11,7 @@ from rdflib import OWL, RDFS, URIRef
 from kgwb.kg.base import SCHEMA_NAMESPACES, WIKIBASE_NAMESPACE, Graph
 from kgwb.kg.queries import describe_vertices, parse_count
 from kgwb.kg.sparql import is_valid_iri, n3, values_clause
+from kgwb.kg.survey_groups import group_classes
 from kgwb.kg.survey_properties import ClassProperties, PropertyCollector
 from kgwb.kg.survey_queries import (
     DISTINCT_VERTICES,
@@ -23,6 +24,7 @@ from kgwb.kg.survey_queries import (
     values_of_pairs,
 )
 from kgwb.kg.survey_records import ClassSurvey, Survey, by_frequency
+from kgwb.kg.survey_relations import RelationFinder, count_incoming, count_unions
 from kgwb.terms import name_from_iri
 
 LARGE_GRAPH_TRIPLES = 5_000_000
@@ -101,7 +103,7 @@ class SurveyBuilder:
                 predicates.append(surveyed.predicate)
         notes = self._find_descriptions([*predicates, *classes, *unused])
 
-        return Survey(
+        survey = Survey(
             triples=triples,
             things=things,
             predicates=len(triples_by_predicate) or None,
@@ -113,9 +115,25 @@ class SurveyBuilder:
             notes=notes,
             names=tuple(sorted(names.items())),
             sampled=instances.is_sample,
-            queries=self.queries.sent,
-            seconds=round(self.queries.seconds, 3),
         )
+        if not instances.is_sample:
+            survey = self._compare_groups(survey)
+        seconds = round(self.queries.seconds, 3)
+        return replace(survey, queries=self.queries.sent, seconds=seconds)
+
+    def _compare_groups(self, survey: Survey) -> Survey:
+        """Return the survey with what predicates have in common, and groups of classes.
+
+        Of classes that have instances in common, numbers are counted anew, each instance once.
+        """
+        groups = group_classes(survey)
+        unions = count_unions(self.queries, self.types, groups)
+        incoming = count_incoming(self.queries, self.types, groups)
+        counted = replace(survey, unions=unions, incoming=incoming)
+        groups = group_classes(counted)
+        relations = RelationFinder(self.queries, self.types, self.labels, groups)
+        inverses, twins = relations.find()
+        return replace(counted, inverses=inverses, twins=twins)
 
     def _count_triples(self) -> int | None:
         """Return the number of triples; None if the graph refuses to count them.

@@ -38,10 +38,25 @@ class ClassGroup:
     """Their predicates, merged; those that the most instances have come first."""
 
     @property
+    def is_single(self) -> bool:
+        """Whether the group is one class alone. Its subclasses, if any, are in other groups."""
+        return self.members == (self.top_class,)
+
+    @property
     def size(self) -> int:
-        """The number of instances."""
-        sum_of_members = sum(member.size for member in self.members)
-        return max(self.top_class.total, sum_of_members)
+        """The number of instances that the predicates are counted over.
+
+        An instance of several members counts once, except in a sample, where it is not known. Of a
+        class alone these are its own instances, without those of its subclasses.
+        """
+        if self.is_single:
+            return self.top_class.size
+        return self.top_class.total or sum(member.size for member in self.members)
+
+    @property
+    def is_disjoint(self) -> bool:
+        """Whether no instance is counted twice when the numbers of the members are added up."""
+        return self.is_single or self.size == sum(member.size for member in self.members)
 
     @property
     def names(self) -> list[str]:
@@ -64,6 +79,9 @@ def group_classes(survey: Survey) -> tuple[ClassGroup, ...]:
     for surveyed in survey.classes:
         for parent in surveyed.parents:
             subclasses[parent].append(surveyed)
+    counted_once = {}
+    for class_iri, predicate, things, triples in survey.unions:
+        counted_once[class_iri, predicate] = (things, triples)
 
     grouped: set[URIRef | None] = set()
     groups = []
@@ -86,6 +104,8 @@ def group_classes(survey: Survey) -> tuple[ClassGroup, ...]:
         if members:
             grouped.update(member.iri for member in members)
             properties = _merge_properties(members)
+            if surveyed.iri and len(members) > 1:
+                properties = _recount(properties, surveyed.iri, counted_once)
             group = ClassGroup(surveyed, tuple(members), properties)
             groups.append(group)
     groups.sort(key=lambda group: -group.size)
@@ -146,6 +166,19 @@ def _merge_properties(classes: Sequence[ClassSurvey]) -> tuple[PropertySurvey, .
             by_predicate[prop.predicate].append(prop)
     merged = map(_merge_property, by_predicate.values())
     return tuple(sorted(merged, key=by_frequency))
+
+
+def _recount(
+    properties: Sequence[PropertySurvey],
+    top_class: URIRef,
+    counted_once: Mapping[tuple[URIRef, URIRef], tuple[int, int]],
+) -> tuple[PropertySurvey, ...]:
+    """Return predicates of a group with the numbers in which no instance counts twice, if known."""
+    recounted = []
+    for prop in properties:
+        things, triples = counted_once.get((top_class, prop.predicate), (prop.things, prop.triples))
+        recounted.append(replace(prop, things=things, triples=triples))
+    return tuple(sorted(recounted, key=by_frequency))
 
 
 def _merge_property(same: Sequence[PropertySurvey]) -> PropertySurvey:
@@ -213,7 +246,14 @@ def _merge_sort(same: Sequence[ValueSurvey]) -> ValueSurvey:
     is_whole = are_few and are_all_whole
     if not is_whole:
         examples = _choose_examples(examples)
-    return replace(same[0], triples=triples, distinct=distinct, examples=examples, whole=is_whole)
+    return replace(
+        same[0],
+        triples=triples,
+        distinct=distinct,
+        examples=examples,
+        whole=is_whole,
+        at_least=len(same) > 1 and not is_whole,
+    )
 
 
 def _choose_examples(values: Sequence[Term]) -> tuple[Term, ...]:

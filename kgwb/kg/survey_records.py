@@ -60,6 +60,8 @@ class ValueSurvey(Record):
     """At first the least and the greatest value, where not all are listed."""
     whole: bool = False
     """Whether the examples are all values."""
+    at_least: bool = False
+    """Whether there may be more distinct values, since those of several classes were put together."""
 
     def __str__(self) -> str:
         return f"{self.sort} {self.triples}"
@@ -129,6 +131,27 @@ def by_frequency(prop: PropertySurvey) -> tuple[int, URIRef]:
     return -prop.things, prop.predicate
 
 
+@dataclass(frozen=True, slots=True)
+class PredicateTwin(Record):
+    """Two predicates by which instances of one class say the same."""
+
+    of: Iri
+    """The class."""
+    predicate: Iri
+    twin: Iri
+    things: int
+    """Instances for which both say the same."""
+    as_text: bool = False
+    """Whether ``predicate`` has as a text the name of the thing that ``twin`` leads to.
+
+    Otherwise both have the same value.
+    """
+
+    def __str__(self) -> str:
+        names = f"{name_from_iri(self.predicate)} and {name_from_iri(self.twin)}"
+        return f"{names}: {self.things}"
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Survey(Record):
     """A summary of a graph. A number is None if it was not counted."""
@@ -151,6 +174,25 @@ class Survey(Record):
     """The graph's own descriptions of predicates and classes."""
     names: tuple[tuple[Iri, str], ...] = ()
     """Display names of the IRIs in the survey."""
+    inverses: tuple[tuple[Iri, Iri, int], ...] = ()
+    """Pairs of predicates of which one says the other way round what the other says.
+
+    The number is that of the triples of the first that the second has the other way round.
+    """
+    twins: tuple[PredicateTwin, ...] = ()
+    """Predicates by which instances of a class say the same."""
+    unions: tuple[tuple[Iri, Iri, int, int], ...] = ()
+    """The predicates of a superclass with its subclasses, where some instances have several of them.
+
+    An entry has the superclass, the predicate, the instances that have it, and their triples. Each
+    instance counts once, which adding up the subclasses would not do.
+    """
+    incoming: tuple[tuple[Iri, Iri, Iri, int], ...] = ()
+    """Triples between the instances of a superclass in ``unions`` and those of other classes, each once.
+
+    An entry has the class that the triples come from, their predicate, the class that they lead to,
+    and their number. The classes are the highest of their groups.
+    """
     sampled: bool = False
     """Whether classes and predicates were estimated from a sample of their instances."""
     queries: int = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from threading import Lock
 
@@ -35,6 +35,9 @@ MAX_LISTED_INSTANCES = 8
 MAX_INCOMING = 6
 """Predicates of other classes that lead to a class."""
 MAX_UNUSED = 30
+MIN_REVERSED_SHARE = 0.5
+"""The share of a predicate's triples that another one must have in reverse to be named with it."""
+WORD_OF_CURIE = re.compile(r"[\w-]*:[\w-]+|<[^<>\s]+>")
 MIN_MERGED_SORTS = 3
 """If values are of so many classes of one group, the group stands for them."""
 MAX_KEPT_WRITERS = 8
@@ -150,23 +153,27 @@ class SurveyWriter:
         if values.sort == "IRI" and examples:
             return f"{sort}, such as {examples[0]}"
         if values.is_literal:
-            return self._format_literals(values, sort, examples[:2])
+            return self._format_literals(values, sort, examples)
         return sort
 
     def _format_literals(self, values: ValueSurvey, sort: str, examples: Sequence[str]) -> str:
         """Return the sort of literals with at most two examples, and their number if it is small.
 
-        Numbers and dates are shown by the least and the greatest: "integer 0 … 39". The number of
-        distinct values is added if it is more than the examples and at most MAX_LISTED_VALUES.
+        Numbers and dates are shown by the least and the greatest: "integer 0 … 39". Of texts, the
+        one from among the others is shown first, because the least and the greatest are often odd
+        ones. The number of distinct values is added if it is more than the examples and at most
+        MAX_LISTED_VALUES.
         """
         texts = map(str, values.examples)
         need_no_quotes = all(map(UNQUOTED_VALUE.fullmatch, texts))
-        if need_no_quotes and "string" not in sort and len(examples) == 2:
+        if need_no_quotes and "string" not in sort and len(examples) > 1:
             least, greatest = values.examples[:2]
             return f"{sort} {least} … {greatest}"
+        examples = [*examples[2:3], *examples[:2]][:2]
         listed = ", ".join(examples)
         text = f"{sort} {listed}"
-        if len(examples) < values.distinct <= MAX_LISTED_VALUES:
+        is_small = len(examples) < values.distinct <= MAX_LISTED_VALUES
+        if is_small and not values.at_least:
             text += f" ({values.distinct} different)"
         return text
 
@@ -345,19 +352,25 @@ class SurveyWriter:
     def format_group(self, group: ClassGroup) -> str:
         """Return the lines that describe a group of classes.
 
-        The first has the top class, the number of instances, the subclasses if the group has
-        several members, and the class's description in the graph. Then comes a line for each
+        The first has the top class, the number of instances, and the class's description in the
+        graph. If the group has several members, it says how many instances have the type of the
+        top class itself, and names the subclasses. A class alone whose subclasses are described
+        elsewhere has the number with them as well. Then comes a line for each
         predicate, and last, if there are any, the predicates of other groups that lead to it: at
         most MAX_INCOMING, and how many more there are.
         """
         top_class = group.top_class
         title = f"{self.format_title(group)} instances"
         if len(group.members) > 1:
-            own = "each of one subclass"
+            curie = self.to_curie(str(top_class.iri))
+            own = f"none typed {curie} itself, all typed with a subclass"
             if top_class.size:
-                own = f"{top_class.size} of the class itself"
+                own = f"{top_class.size} typed {curie} itself, the others with a subclass"
             subclasses = self._format_subclasses(top_class, (top_class.iri,), Counter())
             title += f", {own}: {subclasses}"
+        elif top_class.iri and top_class.total > top_class.size:
+            curie = self.to_curie(top_class.iri)
+            title += f" typed {curie} itself; with its subclasses {top_class.total}"
         title += self.format_note(top_class.iri)
 
         lines = [title]
@@ -377,6 +390,9 @@ class SurveyWriter:
         """
         members = {member.iri for member in group.members}
         sort = "class" if group.top_class.iri else "IRI"
+        counted_once: dict[tuple[URIRef, URIRef, URIRef | None], int] = {}
+        for source, predicate_iri, target, number in self.survey.incoming:
+            counted_once[source, predicate_iri, target] = number
         triples: Counter[str] = Counter()
         for other in self.groups:
             if other is group or not other.top_class.iri:
@@ -388,6 +404,8 @@ class SurveyWriter:
                     if values.sort == sort and values.of in members:
                         number += values.triples
                 if number:
+                    route = (other.top_class.iri, prop.predicate, group.top_class.iri)
+                    number = counted_once.get(route, number)
                     predicate = self.to_curie(prop.predicate)
                     triples[f"{class_name} {predicate} {number}"] += number
         return [text for text, _ in triples.most_common()]
@@ -418,32 +436,99 @@ class SurveyWriter:
                 path = (*above, surveyed.iri)
                 below = self._format_subclasses(surveyed, path, listings)
                 if below:
-                    text += f" [{below}]"
+                    text += f" [of these {below}]"
             subclasses.append(text)
         return list_first(subclasses, MAX_SUBCLASSES)
 
     def remarks(self, shown: Collection[str]) -> Iterator[str]:
-        """Yield a line on predicates in one direction only, and a line on unused declarations.
+        """Yield lines on directions, on predicates that say the same, and on unused declarations.
 
-        The first lists predicates between instances of one class, some of whose triples are not
-        asserted in the other direction; only those whose CURIE is in one of the texts ``shown``.
-        The second lists declared classes and predicates without a triple, at most MAX_UNUSED, and
-        how many more there are. A line that would list nothing is left out.
+        Predicates between instances of one class have their triples, and how many of these hold the
+        other way round as well. Then come predicates that say the reverse of another one, and those
+        that say the same. Only predicates that the texts ``shown`` contain are named. Of the
+        declarations at most MAX_UNUSED are listed, and how many more there are. A line that would be
+        empty is left out.
         """
-        one_way = []
+        used = _iris_with_curies(shown, self.to_curie, self._predicates())
+        directions = []
         for predicate, triples, both in self.survey.both_ways:
-            curie = self.to_curie(predicate)
-            whole_curie = re.compile(rf"(?<![\w:-]){re.escape(curie)}(?![\w-])")
-            is_shown = any(map(whole_curie.search, shown))
-            if is_shown and both < triples:
-                one_way.append(curie)
-        if one_way:
-            listed = ", ".join(one_way)
-            yield f"Between things of one class, mostly asserted in one direction only: {listed}"
-
+            if predicate in used:
+                directions.append(
+                    f"{self.to_curie(predicate)} {triples} ({_count_of(both, triples)})"
+                )
+        if directions:
+            listed = ", ".join(directions)
+            yield f"Between things of one class, triples (of these the other way round as well): {listed}"
+        reversed_pairs = list(self._format_inverses(used))
+        if reversed_pairs:
+            yield f"The same the other way round: {'; '.join(reversed_pairs)}"
+        twins = list(self._format_twins(used))
+        if twins:
+            yield f"Said by two predicates of one thing: {'; '.join(twins)}"
+        if self.survey.sampled:
+            yield "The numbers of instances with a predicate are estimated from a sample"
         if self.survey.unused:
             listed = list_first(map(self.to_curie, self.survey.unused), MAX_UNUSED)
             yield f"Declared, but without any triple: {listed}"
+
+    def _predicates(self) -> set[str]:
+        """The predicates of all groups."""
+        return {prop.predicate for group in self.groups for prop in group.properties}
+
+    def _format_inverses(self, used: Collection[str]) -> Iterator[str]:
+        """Yield each pair of predicates that say the reverse of each other, with their triples.
+
+        At least MIN_REVERSED_SHARE of the triples of one of them must hold in reverse. The one with
+        fewer triples comes first.
+        """
+        triples: Counter[str] = Counter()
+        for group in self.groups:
+            for prop in group.properties:
+                triples[prop.predicate] += prop.triples
+        for first, second, number in self.survey.inverses:
+            rarer, other = sorted((first, second), key=lambda iri: (triples[iri], iri))
+            is_shown = first in used or second in used
+            if is_shown and 0 < triples[rarer] * MIN_REVERSED_SHARE <= number:
+                yield (
+                    f"{self.to_curie(rarer)} {triples[rarer]} and"
+                    f" {self.to_curie(other)} {triples[other]} ({number} triples)"
+                )
+
+    def _format_twins(self, used: Collection[str]) -> Iterator[str]:
+        """Yield each pair of predicates that say the same of instances of a group.
+
+        Both have the number of instances that have them, and then comes for how many both agree.
+        """
+        things: dict[tuple[URIRef | None, URIRef], int] = {}
+        for group in self.groups:
+            for prop in group.properties:
+                things[group.top_class.iri, prop.predicate] = prop.things
+        for twin in self.survey.twins:
+            if twin.predicate not in used or twin.twin not in used:
+                continue
+            first = f"{self.to_curie(twin.predicate)} {things[twin.of, twin.predicate]}"
+            second = f"{self.to_curie(twin.twin)} {things[twin.of, twin.twin]}"
+            if twin.as_text:
+                yield f"{first} is a text, for {twin.things} the name of what {second} leads to"
+            else:
+                yield f"{first} and {second} for {twin.things} the same value"
+
+
+def _count_of(both: int, triples: int) -> str:
+    """Return how many of some triples hold in both directions, "all" or "none" where it is so."""
+    if not both:
+        return "none"
+    return "all" if both == triples else str(both)
+
+
+def _iris_with_curies(
+    shown: Collection[str], to_curie: Callable[[str], str], iris: Iterable[str]
+) -> set[str]:
+    """Return those of the IRIs whose CURIE stands in one of some texts as a whole."""
+    words: set[str] = set()
+    for text in shown:
+        words.update(WORD_OF_CURIE.findall(text))
+    return {iri for iri in iris if to_curie(iri) in words}
 
 
 def writer_of_survey(survey: Survey, labels: Collection[URIRef] = LABEL_PREDICATES) -> SurveyWriter:

@@ -200,6 +200,8 @@ class System:
     ``handover`` is the name of the system that can answer what this one cannot express.
     ``commands`` has a function for each command that a form or button of the views sends as the
     event "command"; see ``Command``.
+    ``read_as(run, reading)`` returns a fork of a run that answers the question read in another way,
+    for a system whose answers have ``readings``.
     ``prompts`` is the folder of the system's prompts, or their texts by name. By default it is the
     folder ``prompts`` beside the module of ``answer``, if there is one.
 
@@ -223,6 +225,7 @@ class System:
         gold: GoldDecisions | None = None,
         handover: str = "",
         commands: Mapping[str, Command] | None = None,
+        read_as: Callable[[Any, str], Any] | None = None,
         prompts: Mapping[str, str] | str | Path | None = None,
     ) -> None:
         self.name = name
@@ -238,6 +241,7 @@ class System:
         self.gold = gold
         self.handover = handover
         self.commands = commands or {}
+        self.read_as = read_as
         if prompts is None:
             prompts = _prompts_folder_beside(answer)
         self.prompts = Prompts.of(prompts)

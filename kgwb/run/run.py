@@ -22,7 +22,7 @@ from kgwb.errors import (
     SettingError,
     Stopped,
 )
-from kgwb.flow import Answer, Dialogue, Question
+from kgwb.flow import Answer, Dialogue, Question, Reading
 from kgwb.kg import GraphSource, open_kg
 from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
@@ -342,6 +342,27 @@ class Run(EditableRun):
         forked.edited_messages.update(self.edited_messages)
         forked._write_to(path)
         return forked
+
+    @property
+    def readings(self) -> tuple[Reading, ...]:
+        """How else the question may be read, in the order of the numbers of ``read_as``."""
+        return self.answer.readings if self.answer else ()
+
+    def read_as(self, number: int) -> Run:
+        """Return a fork that answers the question as one of ``readings`` has it, not executed yet.
+
+        Numbers begin with 1. Only the steps that depend on the reading make new calls. Raises
+        SettingError if there is no such reading.
+        """
+        take = self.system.read_as
+        if take is None or not 1 <= number <= len(self.readings):
+            offered = pluralize(len(self.readings), "other reading")
+            raise SettingError(
+                f"there is no reading {number}: the answer has {offered}",
+                hint="run.readings shows them, and the first one has the number 1",
+            )
+        fork: Run = take(self, self.readings[number - 1].other)
+        return fork
 
     def mute(self, *triples: Triple) -> Run:
         """Return a fork whose graph seems to lack these triples.

@@ -23,7 +23,7 @@ from kgwb.text import display_name, pluralize, shorten, single_line, source_name
 from kgwb.ui.choosers import Glance, overview_of
 from kgwb.ui.conversation import Conversation, DialogueWorkbench
 from kgwb.ui.debugger import Debugger
-from kgwb.ui.handover import find_able_system
+from kgwb.ui.handover import find_able_system, offered_readings
 from kgwb.ui.live import (
     Event,
     Live,
@@ -70,6 +70,8 @@ class TurnView:
     can_resume: bool
     able_system: str
     """The system that can answer what this one cannot express; empty if there is none."""
+    readings: tuple[tuple[int, str, str], ...]
+    """The other readings of the question, see ``offered_readings``."""
     is_stale: bool
     is_open: bool
     is_reworded: bool
@@ -273,6 +275,7 @@ class Chat(Live):
             previous_answer=self._previous_answer(run),
             can_resume=run.status not in ("done", "running") and not self.is_busy,
             able_system="" if self.is_busy else find_able_system(run),
+            readings=() if self.is_busy else offered_readings(run),
             is_stale=self.conversation.is_stale(number) and run.status != "running",
             is_open=is_open,
             is_reworded=number == self.reworded_turn,
@@ -405,6 +408,15 @@ class Chat(Live):
     def do_handover(self, event: Event) -> None:
         """Ask the system that can express the question of a turn, in its place."""
         self.conversation.hand_over(int(event["arg"]))
+
+    def do_reading(self, event: Event) -> None:
+        """Read the question of a turn in another way, in its place.
+
+        The event has the numbers of the turn and of the reading. Raises SettingError if there is no
+        such reading.
+        """
+        turn, reading = map(int, argument_of(event).split())
+        self.conversation.read_as(turn, reading)
 
     def do_resume(self, event: Event) -> None:
         """Submit the rest of the turn whose number is the event's ``arg``."""

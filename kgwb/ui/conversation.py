@@ -139,6 +139,18 @@ class Conversation(Worker):
 
         return self.submit(f"asking {run.system.name} turn {number + 1}", ask)
 
+    def read_as(self, number: int, reading: int) -> Future[None]:
+        """Submit the question of a turn as one of its other readings has it, in the turn's place.
+
+        Raises SettingError if there is no such reading.
+        """
+        run = self.runs[number].read_as(reading)
+
+        def ask() -> None:
+            self._execute_turn(number, run)
+
+        return self.submit(f"reading turn {number + 1} in another way", ask)
+
     def resume(self, number: int) -> Future[None]:
         """Submit the rest of a turn that failed, was cancelled, or is paused."""
         resume = partial(self._resume_turn, number)

@@ -29,7 +29,7 @@ from kgwb.show.timeline import render_pipeline, render_timeline
 from kgwb.show.waterfall import render_waterfall
 from kgwb.terms import Triple
 from kgwb.text import display_name, single_line
-from kgwb.ui.handover import find_able_system, hand_over
+from kgwb.ui.handover import find_able_system, hand_over, offered_readings
 from kgwb.ui.live import (
     Event,
     Live,
@@ -117,6 +117,7 @@ class Debugger(StepPanel):
             header=render_question_header(self.run),
             answer_banner=render_answer_banner(state),
             able_system=find_able_system(self.run),
+            readings=offered_readings(self.run),
             person=self.render_child("person"),
             is_read_only=bool(self.run.read_only),
             cannot_go_back=self.is_busy or not self.run.steps,
@@ -415,6 +416,15 @@ class Debugger(StepPanel):
         """
         other_run = hand_over(self.run)
         self._run_beside(f"asked {other_run.system.name}", other_run)
+
+    def do_reading(self, event: Event) -> None:
+        """Execute a fork that reads the question in another way, and show it beside this run.
+
+        The event has the number of the reading. Raises SettingError if there is no such reading.
+        """
+        number = int(argument_of(event))
+        fork = self.run.read_as(number)
+        self._run_beside(f"read as: {self.run.readings[number - 1].other}", fork)
 
     def do_gold(self, event: Event) -> str:
         """Keep the question in a file with the answers and the query of the form, as gold.

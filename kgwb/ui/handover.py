@@ -1,4 +1,4 @@
-"""A question that a system cannot express is asked of the system that can, in one click."""
+"""In one click, a question is asked of a system that can express it, or read in another way."""
 
 from __future__ import annotations
 
@@ -22,6 +22,17 @@ def find_able_system(run: Run) -> str:
         return ""
     is_refused = not answer.values and answer.reason.startswith(CANNOT_EXPRESS)
     return run.system.handover if is_refused else ""
+
+
+def offered_readings(run: Run) -> tuple[tuple[int, str, str], ...]:
+    """Return the other readings of a question that can be asked now: number, text, what was taken.
+
+    There are none while the run has no answer or is executed, and in a replay, which has no graph.
+    """
+    if run.unrecorded_graph is None or run.status != "done":
+        return ()
+    readings = enumerate(run.readings, 1)
+    return tuple((number, reading.other, reading.taken) for number, reading in readings)
 
 
 def hand_over(run: Run) -> Run:

@@ -29,11 +29,12 @@ FACTS = extract_schema_facts(survey_graph(KG))
 
 def found(query: str, facts: SchemaFacts = FACTS) -> list[str]:
     """Return the findings of a query. Likely mistakes begin with "!"."""
-    sparql = f"PREFIX : <{EX}> PREFIX rdfs: <{rdflib.RDFS}> {query}"
+    sparql = f"PREFIX : <{EX}> PREFIX rdfs: <{rdflib.RDFS}> PREFIX xsd: <{rdflib.XSD}> {query}"
     result = KG.ask(sparql) if query.startswith("ASK") else KG.select(sparql)
     return [f"{'! ' * each.wrong}{each}" for each in inspect_result(KG, sparql, result, facts)]
 
 
+TEXTS = "?{} holds numbers kept as texts: as they are, 9 is greater than 10"
 NOTHING = "! nothing in the graph matches"
 
 
@@ -63,8 +64,19 @@ NOTHING = "! nothing in the graph matches"
         ("SELECT ?f ?m { ?f a :Film OPTIONAL { ?f :runtime ?m } }", ["?m is empty in 3 of 4 rows"]),
         ("SELECT ?f ?m { ?f a :Film OPTIONAL { ?f :no ?m } }", ["! ?m is empty in 4 of 4 rows"]),
         ("SELECT ?d { ?f :director ?d }", ["! 2 rows repeat another one; DISTINCT leaves them out"]),
-        ("SELECT ?f ?year { ?f :year ?year }",
-         ["?year holds numbers kept as texts: as they are, 9 is greater than 10"]),
+        ("SELECT ?f ?year { ?f :year ?year }", []),
+        ("SELECT ?f ?year { ?f :year ?year FILTER(xsd:integer(?year) > 2000) }", []),
+        ("SELECT ?f ?year { ?f :year ?year } ORDER BY DESC(xsd:integer(?year))", []),
+        ("SELECT ?f ?year { ?f :year ?year } ORDER BY DESC(?year)", [TEXTS.format("year")]),
+        ('SELECT ?f ?year { ?f :year ?year FILTER(?year > "2000") }', [TEXTS.format("year")]),
+        ("SELECT (MAX(?y) AS ?last) { ?f :year ?y }", [TEXTS.format("last")]),
+        ("SELECT (COUNT(?d) AS ?n) { ?f :director ?d ; :year ?y }",
+         ["! COUNT takes 3 values of ?d, of which 1 differ: a join repeats them"]),
+        ("SELECT ?y (COUNT(?d) AS ?n) { ?f :director ?d ; :year ?y } GROUP BY ?y", []),
+        ("SELECT (SUM(?m) AS ?all) { ?f :runtime ?m ; :starring ?who }",
+         ["! SUM takes 2 values of ?m, of which 1 differ: a join repeats them"]),
+        ("SELECT ?a ?b { { ?a :next ?b } UNION { ?b :next ?a } }",
+         ["! 4 rows of 4 are another row turned round: each of these pairs is there twice"]),
         ("SELECT ?n { :denis :numberOfChildren ?n }", []),
     ],
 )  # fmt: skip

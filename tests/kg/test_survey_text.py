@@ -60,7 +60,8 @@ def test_similar_classes_are_written_as_one_group() -> None:
     written = writer()
     machine, unit, sale = (written.format_group(group) for group in written.groups)
     assert machine.splitlines() == [
-        'org:Machine 4 instances, each of one subclass: org:Crane 3 [org:Gantry "Ship-to-shore crane" 2],'
+        "org:Machine 4 instances, none typed org:Machine itself, all typed with a subclass:"
+        ' org:Crane 3 [of these org:Gantry "Ship-to-shore crane" 2],'
         ' org:Tractor 1 ("what does work")',
         '  org:built: all integer: only "2010", "1999", "2001", "2020"',
         "  org:nextTo: all -> org:Gantry: only org:b, org:a",
@@ -73,7 +74,7 @@ def test_similar_classes_are_written_as_one_group() -> None:
     assert unit.splitlines()[0] == "org:Unit 2 instances"
     assert 'org:price: all (2 triples) text@de: only "zwölf" or text@en: only "12"' in sale
     assert list(written.remarks([machine])) == [
-        "Between things of one class, mostly asserted in one direction only: org:nextTo",
+        "Between things of one class, triples (of these the other way round as well): org:nextTo 4 (2)",
         "Declared, but without any triple: org:colour",
     ]
     assert next(iter(written.remarks([unit]))).startswith("Declared")
@@ -87,14 +88,14 @@ def test_classes_with_other_predicates_are_groups_of_their_own() -> None:
     assert sorted(group.top_class.name for group in apart.groups) == ["Lot", "Sea"]
 
 
-def test_many_values_are_written_as_the_least_and_the_greatest() -> None:
+def test_many_values_are_written_as_the_least_and_the_greatest_and_texts_as_one_between() -> None:
     many = "".join(
         f':n{n} a :N ; :size {n} ; :day "20{n:02}-01-01" ; :name "n{n}" .' for n in range(40)
     )
     written = writer(f"@prefix : <{EX}> . {many}")
     [text] = map(written.format_group, written.groups)
     assert "org:size: all integer 0 … 39" in text
-    assert 'org:name: all string "n0", "n9"' in text
+    assert 'org:name: all string "n3", "n0"' in text
 
 
 def lattice(depth: int, width: int) -> Survey:
@@ -129,7 +130,9 @@ def test_a_circle_of_classes_ends_and_unknown_values_are_left_out() -> None:
         )
     )
     [lines] = (written.format_group(group).splitlines() for group in written.groups)
-    assert lines[0] == "org:A 2 instances, 1 of the class itself: org:B 2"
+    assert (
+        lines[0] == "org:A 2 instances, 1 typed org:A itself, the others with a subclass: org:B 2"
+    )
     assert lines[1].rstrip() == "  org:p: all"
 
 

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import surveying
 from IPython.core.events import EventManager, available_events
 from page import page, press, settle, text, wait_for
 from small import FILMS, answer_of, asked, films, qir, workbench
@@ -257,3 +258,17 @@ def test_a_turn_that_cannot_be_expressed_is_asked_of_the_system_that_can() -> No
     assert (run.system.name, run.question) == ("surveyor", LATEST)
     assert sorted(answer_of(run).labels) == ["Arrival", "Dune", "Sicario"]
     assert "Ask surveyor" not in text(chat)
+
+
+def test_another_reading_of_a_turn_is_one_click_away() -> None:
+    taken = {"taken": "films that he directed", "others": ["the film that Lynch directed"]}
+    lynch = surveying.draft("SELECT ?film { ?film org:director org:lynch }")
+    replies = surveying.script([surveying.draft(assumptions=[taken]), lynch])
+    bench = kgwb.Workbench(KG, Scripted(replies), system="surveyor")
+    chat = Chat(bench)
+    say(chat, surveying.QUESTION)
+    press(chat, "the film that Lynch directed")
+    settle(chat.conversation)
+    [run] = chat.conversation.runs
+    assert answer_of(run).labels == ("Dune",)
+    assert "also read as" not in text(chat)

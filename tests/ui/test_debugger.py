@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import surveying
 from page import Element, do, page, press, settle, text, wait_for
 from small import (
     CALLS,
@@ -26,7 +27,7 @@ import kgwb
 from kgwb.errors import SettingError
 from kgwb.llm import Scripted
 from kgwb.ui.debugger import VIEW_LABELS, Debugger
-from kgwb.ui.session import Session
+from kgwb.ui.session import Session, session_of
 
 LATEST = "Which film of Denis Villeneuve is the latest?"
 REFUSED_HERE = script() | {
@@ -315,3 +316,18 @@ def test_a_drawing_that_is_interrupted_is_not_the_last(monkeypatch: pytest.Monke
         made.redraw()
     made.update({"do": "view", "arg": "answer"})
     assert "No answer" in text(made)
+
+
+def test_another_reading_is_executed_beside_the_run() -> None:
+    taken = {"taken": "films that he directed", "others": ["the film that Lynch directed"]}
+    lynch = surveying.draft("SELECT ?film { ?film org:director org:lynch }")
+    replies = surveying.script([surveying.draft(assumptions=[taken]), lynch])
+    run = surveying.surveyor(Scripted(replies)).go()
+    made = Debugger(session_of(run))
+    press(made, "the film that Lynch directed")
+    [fork] = made.forks
+    settle(fork.session)
+    assert answer_of(fork.session.run).labels == ("Dune",)
+    assert len(answer_of(run).values) == 3
+    made.update({"do": "reading", "arg": "2"})
+    assert isinstance(made.event_error, SettingError)

@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Literal
 
 import rdflib
+from pydantic import model_validator
 from rdflib import URIRef
 
 from kgwb.build import (
     Check,
     GraphError,
     GraphUnreachableError,
+    Reading,
     Reply,
+    ResultSet,
     Run,
     Term,
     agent,
     ask_model,
     schema_config,
 )
-from kgwb.build.graph import execute_sparql, get_names_in_rows, inspect_result, validate_query
+from kgwb.build.graph import (
+    analyze_query,
+    execute_sparql,
+    get_names_in_rows,
+    inspect_result,
+    split_clauses,
+    validate_query,
+)
 from kgwb.build.survey import SchemaFacts
 from kgwb.build.text import (
     Prefixes,
@@ -43,11 +54,33 @@ MAX_SHOWN_ERROR_CHARS = 600
 """Characters of an error that the reviewer sees."""
 MAX_SHOWN_LITERAL_CHARS = 80
 """Characters of a literal that the reviewer sees."""
+MAX_SETTLED_ROWS = 60
+"""A result with more rows is reviewed in any case."""
+COUNT_DISTINCT = re.compile(r"\s*COUNT\s*\(\s*DISTINCT\s+\?\w+\s*\)\s*", re.IGNORECASE)
+MAX_OTHER_READINGS = 2
+"""Other readings of one assumption that are offered."""
 MAX_NAMED_CLASSES = 30
 """Classes that are named to a drafter who asked for one that does not exist."""
 
 
 # The drafter
+
+
+class AssumptionReply(Reply):
+    """How the question was read, and how else it may be read."""
+
+    model_config = schema_config(
+        "AssumptionReply", "How the question was read, and how else it may be read."
+    )
+
+    taken: str
+    others: list[str]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_text(cls, data: object) -> object:
+        """Read a text as what was taken, as replies of earlier versions have it."""
+        return {"taken": data, "others": []} if isinstance(data, str) else data
 
 
 class DraftReply(Reply):
@@ -61,7 +94,7 @@ class DraftReply(Reply):
     sparql: str
     asked: Asked
     columns: list[str]
-    assumptions: list[str]
+    assumptions: list[AssumptionReply]
     missing: str
     more: list[str]
 
@@ -97,7 +130,7 @@ def draft_query(mentions: Mentions, part: Part, run: Run) -> Draft:
     InvalidReplyError if no reply is.
     """
     variables = {
-        "question": mentions.question,
+        "question": mentions.question_as_read,
         "survey": part.text,
         "names": format_mentions(mentions, part.prefixes),
     }
@@ -111,10 +144,19 @@ def draft_query(mentions: Mentions, part: Part, run: Run) -> Draft:
         query,
         reply.asked,
         columns=tuple(reply.columns),
-        assumptions=tuple(reply.assumptions),
+        assumptions=tuple(assumption.taken for assumption in reply.assumptions),
         missing="" if query else reply.missing,
         reason=reply.reason,
+        readings=tuple(_list_readings(reply.assumptions)),
     )
+
+
+def _list_readings(assumptions: Iterable[AssumptionReply]) -> Iterator[Reading]:
+    """Yield the other readings of each assumption, at most MAX_OTHER_READINGS, without empty ones."""
+    for assumption in assumptions:
+        others = [" ".join(other.split()) for other in assumption.others]
+        for other in list(filter(None, others))[:MAX_OTHER_READINGS]:
+            yield Reading(" ".join(assumption.taken.split()), other)
 
 
 def _find_draft_reply_problem(part: Part, reply: DraftReply) -> str:
@@ -187,17 +229,34 @@ def execute_draft(place: str, sparql: str, facts: SchemaFacts, run: Run) -> Exec
     except GraphError as error:
         return Executed(sparql, error=error.message)
     findings = tuple(inspect_result(run.kg, sparql, result, facts))
+    truth = None
     if isinstance(result, bool):
-        return Executed(sparql, truth=result, findings=findings)
-
+        truth = result
+        result = _find_witness(sparql, run) if truth else ResultSet((), ())
     names: Mapping[URIRef, str] = {}
     try:
         names = get_names_in_rows(result.rows, run)
     except GraphError as error:
         run.note(f"the names of the things in the rows could not be read: {error.message}")
     return Executed(
-        sparql, result.variables, result.rows, findings, names=tuple(sorted(names.items()))
+        sparql,
+        result.variables,
+        result.rows,
+        findings,
+        truth=truth,
+        names=tuple(sorted(names.items())),
     )
+
+
+def _find_witness(sparql: str, run: Run) -> ResultSet:
+    """Return one row that makes an ASK true; no row if it has no variables or the graph fails."""
+    clauses = split_clauses(sparql)
+    select = f"{clauses.prologue} SELECT * {clauses.dataset} WHERE {{ {clauses.where} }} LIMIT 1"
+    try:
+        return run.kg.select(select)
+    except GraphError as error:
+        run.note(f"what makes the answer true could not be read: {error.message}")
+        return ResultSet((), ())
 
 
 def format_result(executed: Executed, max_rows: int, prefixes: Prefixes = ()) -> str:
@@ -209,7 +268,12 @@ def format_result(executed: Executed, max_rows: int, prefixes: Prefixes = ()) ->
     """
     if executed.error:
         return f"! It could not be run: {quote_text(executed.error, MAX_SHOWN_ERROR_CHARS)}"
-    lines = [str(executed)]
+    heading = str(executed)
+    if executed.truth and executed.rows:
+        heading += ", for example of"
+    elif len(executed.columns) > 1:
+        heading += _count_distinct(executed)
+    lines = [heading]
     for finding in executed.findings:
         bullet = "!" if finding.wrong else "-"
         lines.append(f"{bullet} {finding}")
@@ -222,6 +286,16 @@ def format_result(executed: Executed, max_rows: int, prefixes: Prefixes = ()) ->
     if len(executed.rows) > max_rows:
         lines.append(f"and {pluralize(len(executed.rows) - max_rows, 'more row')}")
     return "\n".join(lines)
+
+
+def _count_distinct(executed: Executed) -> str:
+    """Return how many different values each column has that has fewer than rows; "" if none has."""
+    texts = []
+    for position, column in enumerate(executed.columns):
+        different = {row[position] for row in executed.rows} - {None}
+        if 0 < len(different) < len(executed.rows):
+            texts.append(f"{len(different)} different ?{column}")
+    return f", with {', '.join(texts)}" if texts else ""
 
 
 def _format_terms(
@@ -257,6 +331,43 @@ def _format_terms(
 # The reviewer
 
 
+def is_open(mentions: Mentions, drafted: Draft, executed: Executed) -> bool:
+    """Return whether there is anything in a draft and its result that a review could find wrong.
+
+    Nothing is open if the query only has triple patterns and filters, and perhaps counts; its
+    result is neither empty, zero or "no", nor larger than MAX_SETTLED_ROWS; nothing was remarked and
+    nothing assumed; and each name of the question was found, with one exact candidate at most.
+    """
+    if drafted.assumptions or executed.findings or executed.error:
+        return True
+    is_empty = not executed.rows or all(str(cell or 0) == "0" for cell in executed.rows[0])
+    if executed.truth is False or (executed.truth is None and is_empty):
+        return True
+    if len(executed.rows) > MAX_SETTLED_ROWS:
+        return True
+    for mention in mentions.found:
+        exact = [candidate for candidate in mention.candidates if candidate.score >= 1]
+        if len(exact) > 1 or not (mention.candidates or mention.values):
+            return True
+    return not _is_plain(drafted.sparql)
+
+
+def _is_plain(sparql: str) -> bool:
+    """Return whether a query has triple patterns and filters only, and perhaps counts all of them."""
+    try:
+        clauses = split_clauses(sparql)
+        if clauses.modifiers.strip():
+            return False
+        if clauses.aliases:
+            expressions = [expression for expression, _ in clauses.aliases]
+            sparql = f"{clauses.prologue} SELECT * WHERE {{ {clauses.where} }}"
+            if len(expressions) > 1 or not COUNT_DISTINCT.fullmatch(expressions[0]):
+                return False
+        return not analyze_query(sparql).unsupported_feature
+    except GraphError:
+        return False
+
+
 class ReviewReply(Reply):
     """The verdict on a query, with a better query if the verdict is "revise"."""
 
@@ -285,7 +396,7 @@ def review_draft(
     """
     max_rows = SurveyorSettings.of_run(run).shown_rows
     variables = {
-        "question": mentions.question,
+        "question": mentions.question_as_read,
         "survey": part.text,
         "names": format_mentions(mentions, part.prefixes),
         "draft": _format_draft(drafted),
@@ -304,6 +415,7 @@ def review_draft(
         columns=tuple(reply.columns) or drafted.columns,
         assumptions=drafted.assumptions,
         reason=reply.reason,
+        readings=drafted.readings,
     )
     return Review("revise", reply.reason, revised)
 

@@ -106,10 +106,12 @@ def excerpt_for_query(writer: SurveyWriter, sparql: str, run: Run) -> Part:
     """Return the excerpt with the classes that a query uses, in half of ``survey_tokens``, for the reviewer.
 
     A group of classes is used if the query has the IRI of one of its classes or predicates. The
-    group with the most of them comes first, equals in the order of the survey. Classes that the
-    survey describes at the predicates that lead to them are left out.
+    group with the most of them comes first. Groups with a class of the same name as one of theirs
+    come last, since the query may have the wrong one of both. Classes that the survey describes at the predicates
+    that lead to them are left out. Groups with equally many are in the order of the survey.
     """
     iris_in_query = _find_iris(sparql, writer)
+    used_names: set[str] = set()
     counts: dict[int, int] = {}
     for position, group in enumerate(writer.groups):
         iris = _classes_of(group)
@@ -117,6 +119,12 @@ def excerpt_for_query(writer: SurveyWriter, sparql: str, run: Run) -> Part:
         count = len(iris & iris_in_query)
         if count and not writer.is_position_inlined(position):
             counts[position] = count
+        if not iris_in_query.isdisjoint(_classes_of(group)):
+            used_names.update(name.casefold() for name in group.names)
+    for position, group in enumerate(writer.groups):
+        is_twin = any(name.casefold() in used_names for name in group.names)
+        if is_twin and not writer.is_inlined(group):
+            counts.setdefault(position, 0)
     positions = sorted(counts, key=counts.__getitem__, reverse=True)
     return _write_excerpt(positions, writer, run, for_reviewer=True)
 

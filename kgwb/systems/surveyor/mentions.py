@@ -20,19 +20,25 @@ from kgwb.build import (
     ask_model,
     schema_config,
 )
-from kgwb.build.graph import describe_vertices, find_values_containing
-from kgwb.build.linking import find_relation_names
+from kgwb.build.graph import (
+    ValueMatch,
+    find_exact_values,
+    find_values_containing,
+    values_clause,
+)
 from kgwb.build.text import (
     Prefixes,
     format_exactly,
     format_typed_literal,
+    local_part,
+    normalize,
     pluralize,
     quote_text,
     tell_apart,
     to_curie,
 )
 from kgwb.systems.surveyor.class_names import choose_titles
-from kgwb.systems.surveyor.records import Mention, Mentions
+from kgwb.systems.surveyor.records import Mention, Mentions, UsedTerms
 from kgwb.systems.surveyor.settings import SurveyorSettings
 
 MAX_NAMES = 8
@@ -46,6 +52,9 @@ MAX_EARLIER_ANSWERS = 5
 MAX_CANDIDATES_WITH_RELATIONS = 2
 """The predicates of candidates are looked up only if a name has at most so many candidates."""
 MAX_SHOWN_TYPES = 2
+MAX_COMMENTS = 2
+"""Descriptions of classes and predicates that are kept for a name."""
+MAX_COMMENT_CHARS = 300
 MAX_SHOWN_RELATIONS = 16
 
 
@@ -102,28 +111,65 @@ def _clean_names(names: Iterable[str]) -> list[str]:
 
 @agent("value_finder", subject="name", kind="search")
 def find_values(
-    name: str, retrieved: RetrievedCandidates, predicates: tuple[URIRef, ...], run: Run
+    name: str,
+    retrieved: RetrievedCandidates,
+    predicates: tuple[URIRef, ...],
+    comments: tuple[tuple[URIRef, str], ...],
+    run: Run,
 ) -> Mention:
-    """Select the best candidates for a name, and search the graph for values that contain it.
+    """Select the best candidates for a name, and search the graph for values that are or contain it.
 
-    Candidates with exactly this label come first, and different types before several of one type.
-    Values are searched at ``predicates``; those that are candidates are left out. If the graph
-    raises an error, there are no values, and the step has a note. The setting ``name_candidates``
-    limits both. Up to MAX_CANDIDATES_WITH_RELATIONS candidates get the names of their types and
-    predicates, for which the graph is queried; more candidates stay as they are.
+    Candidates with exactly this label come first, and different types before several of one type. A
+    number or code of the name must be in a candidate's label: one that is only alike is another
+    one. Values that are the name, or a code in it, are searched at any predicate; values that
+    contain it at ``predicates``. Those that are candidates are left out. ``comments`` are
+    descriptions of classes and predicates that have the name. If the graph raises an error, there
+    are no values, and the step has a note. The setting ``name_candidates`` limits both. The classes
+    of the candidates are looked up, and the predicates of MAX_CANDIDATES_WITH_RELATIONS at most.
     """
     limit = SurveyorSettings.of_run(run).name_candidates
-    candidates = _alternate_types(retrieved.candidates)[:limit]
+    fitting = [found for found in retrieved.candidates if _has_codes_of(name, found.label)]
+    candidates = _alternate_types(fitting)[:limit]
+    candidate_iris = {candidate.iri for candidate in retrieved.candidates}
+    values: dict[tuple[URIRef, Term], ValueMatch] = {}
     try:
-        matches = find_values_containing(run.kg, predicates, name)[:limit]
+        exact = find_exact_values(run.kg, (name, *_codes_in(name)))
+        for match in (*exact, *find_values_containing(run.kg, predicates, name)):
+            if match.value not in candidate_iris:
+                values.setdefault((match.predicate, match.value), match)
     except GraphError as error:
         run.note(f"values that contain {name!r} could not be searched: {error.message}")
-        matches = ()
-    candidate_iris = {candidate.iri for candidate in retrieved.candidates}
-    values = [match for match in matches if match.value not in candidate_iris]
-    if 0 < len(candidates) <= MAX_CANDIDATES_WITH_RELATIONS:
-        candidates = _add_relations(candidates, run)
-    return Mention(name, tuple(candidates), tuple(values))
+    described, used = _look_up_terms(candidates, run)
+    found = tuple(values.values())[:limit]
+    return Mention(name, tuple(described), found, used, comments)
+
+
+def _codes_in(name: str) -> list[str]:
+    """Return the parts of a name that have a digit, such as "A-0003" in "patient A-0003".
+
+    A name of one part has none besides itself, and a part of one letter is none.
+    """
+    parts = name.split()
+    if len(parts) == 1:
+        return []
+    return [part for part in parts if len(part) > 1 and any(map(str.isdigit, part))]
+
+
+def _has_codes_of(name: str, label: str) -> bool:
+    """Return whether a label has all words of the codes in a name, in one place each."""
+    label_words = f" {normalize(label)} "
+    codes = _codes_in(name) or ([name] if any(map(str.isdigit, name)) else [])
+    return all(f" {normalize(code)} " in label_words for code in codes)
+
+
+def find_comments(name: str, notes: Iterable[tuple[URIRef, str]]) -> tuple[tuple[URIRef, str], ...]:
+    """Return the classes and predicates whose description has a name as whole words."""
+    normal_name = normalize(name)
+    found = []
+    for iri, note in notes:
+        if len(normal_name) > 1 and f" {normal_name} " in f" {normalize(note)} ":
+            found.append((iri, note))
+    return tuple(found[:MAX_COMMENTS])
 
 
 def _alternate_types(candidates: Iterable[Candidate]) -> list[Candidate]:
@@ -142,19 +188,55 @@ def _alternate_types(candidates: Iterable[Candidate]) -> list[Candidate]:
     return sorted(ranks, key=ranks.__getitem__)
 
 
-def _add_relations(candidates: Sequence[Candidate], run: Run) -> list[Candidate]:
-    """Return copies of candidates with the names of their types and of their predicates, in their order.
+def _look_up_terms(
+    candidates: Sequence[Candidate], run: Run
+) -> tuple[Sequence[Candidate], tuple[UsedTerms, ...]]:
+    """Return candidates with the names of their classes and predicates, and these terms by IRI.
 
-    The graph is queried for both. Raises a GraphError if it fails.
+    Predicates are looked up only of MAX_CANDIDATES_WITH_RELATIONS candidates at most. Those that the
+    vocabulary excludes are left out. Raises a GraphError if the graph fails.
     """
+    if not candidates:
+        return candidates, ()
     iris = [candidate.iri for candidate in candidates]
-    descriptions = describe_vertices(run.kg, iris)
-    relations = find_relation_names(iris, run)
+    vocabulary = run.kg.vocabulary
+    listed = values_clause("?v", iris)
+    terms: dict[str, dict[URIRef, set[URIRef]]] = {}
+    types = values_clause("?p", vocabulary.types)
+    queries = {"classes": f"SELECT DISTINCT ?v ?x WHERE {{ {listed} {types} ?v ?p ?x }}"}
+    if len(candidates) <= MAX_CANDIDATES_WITH_RELATIONS:
+        queries["predicates"] = f"SELECT DISTINCT ?v ?x WHERE {{ {listed} ?v ?x ?o }}"
+        queries["incoming"] = f"SELECT DISTINCT ?v ?x WHERE {{ {listed} ?s ?x ?v }}"
+    for kind, query in queries.items():
+        terms[kind] = {iri: set() for iri in iris}
+        for vertex, term in run.kg.select(query).rows:
+            if not isinstance(vertex, URIRef) or not isinstance(term, URIRef):
+                continue
+            if vertex in terms[kind] and term not in vocabulary.excluded_predicates:
+                terms[kind][vertex].add(term)
+    all_terms: set[URIRef] = set()
+    for by_vertex in terms.values():
+        all_terms.update(*by_vertex.values())
+    names = run.kg.names(sorted(all_terms))
+
+    used = []
     described = []
     for candidate in candidates:
-        types = descriptions[candidate.iri].types
-        described.append(replace(candidate, types=types, relations=relations[candidate.iri]))
-    return described
+        named = {}
+        for kind, by_vertex in terms.items():
+            named[kind] = tuple((term, names[term]) for term in sorted(by_vertex[candidate.iri]))
+        used.append(UsedTerms(candidate.iri, **named))
+        relations = [name for _, name in named.get("predicates", ())]
+        relations += [f"{name} (incoming)" for _, name in named.get("incoming", ())]
+        types_of_it = tuple(dict.fromkeys(name for _, name in named["classes"]))
+        described.append(
+            replace(
+                candidate,
+                types=types_of_it or candidate.types,
+                relations=tuple(dict.fromkeys(relations)) or candidate.relations,
+            )
+        )
+    return described, tuple(used)
 
 
 # Mentions as a model reads them
@@ -174,17 +256,35 @@ def format_mentions(mentions: Mentions, prefixes: Prefixes) -> str:
     text_of = _format_values(values, prefix_of)
     lines = []
     for mention in mentions.found:
+        used = {terms.iri: terms for terms in mention.used}
         heading = quote_text(mention.name)
-        if not mention.candidates and not mention.values:
+        if not mention.candidates and not mention.values and not mention.comments:
             heading += ": nothing found"
         lines.append(heading)
+        exact = [match for match in mention.values if match.exact]
+        others = [match for match in mention.values if not match.exact]
+        for match in exact:
+            lines.append(f"  {_format_value(match, text_of[match.value], prefix_of)}")
         for candidate in mention.candidates:
-            lines.append(f"  {_format_candidate(candidate, prefix_of)}")
-        for match in mention.values:
-            predicate = to_curie(match.predicate, prefix_of)
-            number = pluralize(match.triples, "triple")
-            lines.append(f"  {text_of[match.value]} is a value of {predicate}, {number}")
+            lines.append(f"  {_format_candidate(candidate, used.get(candidate.iri), prefix_of)}")
+        for match in others:
+            lines.append(f"  {_format_value(match, text_of[match.value], prefix_of)}")
+        for iri, comment in mention.comments:
+            said = quote_text(comment, MAX_COMMENT_CHARS)
+            lines.append(f"  stands in the description of {to_curie(iri, prefix_of)}: {said}")
     return "\n".join(lines) or "none"
+
+
+def _format_value(match: ValueMatch, text: str, prefix_of: Mapping[str, str]) -> str:
+    """Return a value with its predicate and how many triples have both; an exact one also with things."""
+    predicate = to_curie(match.predicate, prefix_of)
+    number = pluralize(match.triples, "triple")
+    if not match.exact:
+        return f"{text} is a value of {predicate}, {number}"
+    things = ", ".join(to_curie(subject, prefix_of) for subject in match.subjects)
+    if match.triples > len(match.subjects):
+        things = f"such as {things}"
+    return f"{text} is exactly the value of {predicate}, {number}: {things}"
 
 
 def _format_values(values: Iterable[Term], prefix_of: Mapping[str, str]) -> dict[Term, str]:
@@ -207,16 +307,33 @@ def _format_values(values: Iterable[Term], prefix_of: Mapping[str, str]) -> dict
     return tell_apart(values, (format_shortly, format_fully, format_exactly))
 
 
-def _format_candidate(candidate: Candidate, prefix_of: Mapping[str, str]) -> str:
-    """Return a candidate as its CURIE, label, first types, description, and first predicates.
+def _format_candidate(
+    candidate: Candidate, used: UsedTerms | None, prefix_of: Mapping[str, str]
+) -> str:
+    """Return a candidate as its CURIE, label and description, with its classes and predicates.
 
-    There are at most MAX_SHOWN_TYPES types and MAX_SHOWN_RELATIONS predicates. All but the CURIE is
-    in quotes, and the predicates are in brackets. ``prefix_of`` has the prefix of each namespace.
+    Label and description are in quotes. Classes are CURIEs as in the survey; where they are not
+    known, the names of the types stand in their place. Predicates are CURIEs in brackets, "^" before
+    those that lead to the candidate. ``prefix_of`` has the prefix of each namespace.
     """
-    details = [candidate.label, *candidate.types[:MAX_SHOWN_TYPES], candidate.description]
-    quoted = ", ".join(quote_text(detail) for detail in details if detail)
-    text = f"{to_curie(candidate.iri, prefix_of)} {quoted}"
-    if candidate.relations:
-        relations = map(quote_text, candidate.relations[:MAX_SHOWN_RELATIONS])
-        text += f" [{', '.join(relations)}]"
+    quoted = [quote_text(text) for text in (candidate.label, candidate.description) if text]
+    text = f"{to_curie(candidate.iri, prefix_of)} {', '.join(quoted)}".rstrip()
+    if used is None:
+        types = ", ".join(quote_text(name) for name in candidate.types[:MAX_SHOWN_TYPES])
+        return f"{text}, {types}" if types else text
+    if used.classes:
+        classes = [to_curie(iri, prefix_of) for iri, _ in used.classes[:MAX_SHOWN_TYPES]]
+        text += f" a {', '.join(classes)}"
+    predicates = [_format_predicate(*term, prefix_of) for term in used.predicates]
+    predicates += [f"^{_format_predicate(*term, prefix_of)}" for term in used.incoming]
+    if predicates:
+        text += f" [{', '.join(predicates[:MAX_SHOWN_RELATIONS])}]"
     return text
+
+
+def _format_predicate(iri: URIRef, name: str, prefix_of: Mapping[str, str]) -> str:
+    """Return the CURIE of a predicate, followed by its name in quotes if that says more."""
+    curie = to_curie(iri, prefix_of)
+    if normalize(name).replace(" ", "") == normalize(local_part(iri)).replace(" ", ""):
+        return curie
+    return f"{curie} {quote_text(name)}"

@@ -35,10 +35,10 @@ from kgwb.build.survey import (
 )
 from kgwb.build.text import DisplayNames
 from kgwb.systems.surveyor.class_names import ClassNames, titles_to_choose_from
-from kgwb.systems.surveyor.drafter import draft_query, execute_draft, review_draft
+from kgwb.systems.surveyor.drafter import draft_query, execute_draft, is_open, review_draft
 from kgwb.systems.surveyor.excerpts import excerpt_for_query, excerpt_for_question
 from kgwb.systems.surveyor.gold import GOLD
-from kgwb.systems.surveyor.mentions import find_mentions, find_values
+from kgwb.systems.surveyor.mentions import find_comments, find_mentions, find_values
 from kgwb.systems.surveyor.records import Draft, Executed, Mentions
 from kgwb.systems.surveyor.settings import SurveyorSettings
 from kgwb.systems.surveyor.views import VIEWS
@@ -48,15 +48,16 @@ def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     """Survey the graph, draft a query for the question, revise it by its result, and answer with it.
 
     The drafter is asked again if it has to see other classes first; that takes the place of one
-    review. Revising ends when the reviewer accepts the query or repeats it, or after ``reviews``
-    reviews. Of several queries, the last one that could be executed is answered with. An answer
+    review. A query is only reviewed if something about it is open, see ``is_open``. Revising ends
+    when the reviewer accepts the query or repeats it, or after ``reviews`` reviews. An answer
     without values says why: the drafter or the reviewer may find that the graph does not have what
-    the question asks for. Raises InvalidReplyError if a model gives no valid reply.
+    the question asks for. Of several queries, the last one that could be executed is answered with.
     """
     labels = run.kg.vocabulary.labels
     writer = writer_of_survey(make_survey(run), labels)
     mentions = look_up_mentions(question, dialogue, writer, run)
     reviews = SurveyorSettings.of_run(run).reviews
+    skips_reviews = not SurveyorSettings.of_run(run).always_reviews
     draft = draft_query(mentions, excerpt_for_question(writer, mentions, run), run)
     if draft.more:
         reviews -= 1
@@ -73,6 +74,8 @@ def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     executed = execute_draft(place, draft.sparql, facts, run)
     best = (draft, executed)
     for number in range(1, reviews + 1):
+        if skips_reviews and not is_open(mentions, draft, executed):
+            break
         excerpt = excerpt_for_query(writer, draft.sparql, run)
         review = review_draft(place, mentions, excerpt, draft, executed, run)
         if review.verdict == NOT_IN_GRAPH:
@@ -94,17 +97,18 @@ def look_up_mentions(
 ) -> Mentions:
     """Find the names that a question mentions, search the graph for each of them, and return all mentions.
 
-    Each mention has candidates, found by their labels, and values of other predicates. They are in
-    the order in which the model named them.
+    Each mention has candidates, found by their labels, values of other predicates, and descriptions
+    of classes and predicates. The mentions are in the order of the question as the model named them.
     """
     mentions = find_mentions(question.text, dialogue, titles_to_choose_from(writer), run)
     retrieved = run.map(retrieve_candidates, mentions.names)
     # Labels are searched by the retriever already.
-    searched = (*run.kg.vocabulary.labels, *run.kg.vocabulary.descriptions)
-    predicates = writer.survey.predicates_with_name_values(searched)
+    predicates = writer.survey.predicates_with_name_values(run.kg.vocabulary.labels)
     found = []
     for candidates in retrieved:
-        found.append(find_values(candidates.entity, candidates, predicates, run))
+        name = candidates.entity
+        comments = find_comments(name, writer.survey.notes)
+        found.append(find_values(name, candidates, predicates, comments, run))
     return replace(mentions, found=tuple(found))
 
 
@@ -161,7 +165,7 @@ def build_answer(drafted: Draft, executed: Executed, run: Run) -> Answer:
         return Answer("list", queries=queries, reason=f"no query could be run: {executed.error}")
     if executed.truth is not None:
         value = _truth_value(executed, run)
-        answer = Answer("boolean", (value,), queries, reason=assumptions)
+        answer = Answer("boolean", (value,), queries, reason=assumptions, readings=drafted.readings)
         return with_display_names(run.kg, answer)
 
     values = _row_values(executed, run)
@@ -169,11 +173,18 @@ def build_answer(drafted: Draft, executed: Executed, run: Run) -> Answer:
         reason = f"{NOT_IN_GRAPH}: the query has no result"
         if executed.findings:
             reason += f" ({'; '.join(map(str, executed.findings))})"
-        return Answer("list", queries=queries, reason=reason)
+        return Answer("list", queries=queries, reason=reason, readings=drafted.readings)
     columns = _column_titles(drafted, executed)
     is_count = drafted.asked == "count" and len(values) == 1 and not columns
     kind: AnswerKind = "count" if is_count else "list"
-    answer = Answer(kind, tuple(values), queries, reason=assumptions, columns=columns)
+    answer = Answer(
+        kind,
+        tuple(values),
+        queries,
+        reason=assumptions,
+        columns=columns,
+        readings=drafted.readings,
+    )
     return with_display_names(run.kg, answer)
 
 
@@ -243,6 +254,16 @@ def make_turn(run: Run) -> Turn:
     return remember_turn(run, standalone=standalone)
 
 
+def read_as(run: Run, reading: str) -> Run:
+    """Return a fork of a run that drafts the query anew, with the question read in another way.
+
+    What was found for the question stays. Readings that were chosen before stay, too.
+    """
+    mentions: Mentions = run.output("mention_finder")
+    chosen = replace(mentions, readings=(*mentions.readings, reading))
+    return run.fork().override("mention_finder", chosen)
+
+
 SYSTEM = System(
     "surveyor",
     answer_question,
@@ -253,6 +274,7 @@ SYSTEM = System(
         "Answer": (build_answer,),
     },
     remember=make_turn,
+    read_as=read_as,
     settings=SurveyorSettings,
     views=VIEWS,
     gold=GOLD,

@@ -6,7 +6,17 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from kgwb.build import NOT_IN_GRAPH, Candidate, Explanation, Hidden, Iri, Record, Sparql, Term
+from kgwb.build import (
+    NOT_IN_GRAPH,
+    Candidate,
+    Explanation,
+    Hidden,
+    Iri,
+    Reading,
+    Record,
+    Sparql,
+    Term,
+)
 from kgwb.build.graph import Finding, ValueMatch
 from kgwb.build.text import (
     MAX_SUMMARY_PARTS,
@@ -55,6 +65,21 @@ class Part(Record):
 
 
 @dataclass(frozen=True, slots=True)
+class UsedTerms(Record):
+    """The classes of a thing, and the predicates of its triples, with their names."""
+
+    iri: Iri
+    classes: tuple[tuple[Iri, str], ...] = ()
+    predicates: tuple[tuple[Iri, str], ...] = ()
+    """Of the triples that have the thing as subject. Not known of one candidate among many."""
+    incoming: tuple[tuple[Iri, str], ...] = ()
+    """Of the triples that have it as object."""
+
+    def __str__(self) -> str:
+        return list_first(name for _, name in self.classes) or "no class"
+
+
+@dataclass(frozen=True, slots=True)
 class Mention(Record):
     """A name in the question, with what it may refer to in the graph."""
 
@@ -62,7 +87,11 @@ class Mention(Record):
     candidates: tuple[Candidate, ...] = ()
     """The vertices whose label is like the name."""
     values: tuple[ValueMatch, ...] = ()
-    """The values of predicates that contain the name."""
+    """The values of predicates that are the name, or contain it."""
+    used: Hidden[tuple[UsedTerms, ...]] = ()
+    """The classes and predicates of the candidates."""
+    comments: tuple[tuple[Iri, str], ...] = ()
+    """Classes and predicates whose description in the graph has the name, with the description."""
 
     def __str__(self) -> str:
         labels = [candidate.label for candidate in self.candidates]
@@ -80,6 +109,8 @@ class Mentions(Record):
     classes: tuple[str, ...] = ()
     """Titles of classes, see ``Part``."""
     reason: Explanation = ""
+    readings: tuple[str, ...] = ()
+    """How a person wants the question to be read where it leaves this open."""
 
     def __str__(self) -> str:
         names = list_first(self.names)
@@ -89,6 +120,14 @@ class Mentions(Record):
     def names(self) -> list[str]:
         """The names that the question mentions."""
         return [mention.name for mention in self.found]
+
+    @property
+    def question_as_read(self) -> str:
+        """The question, with a line for each reading that a person chose."""
+        lines = [self.question]
+        for reading in self.readings:
+            lines.append(f"It is meant so: {one_line(reading)}")
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +146,8 @@ class Draft(Record):
     reason: Explanation = ""
     more: tuple[str, ...] = ()
     """Classes that the model has to see before it can write a query."""
+    readings: tuple[Reading, ...] = ()
+    """How else the question may be read."""
 
     def __str__(self) -> str:
         if self.sparql:
@@ -137,9 +178,9 @@ class Executed(Record):
 
     sparql: Sparql
     columns: tuple[str, ...] = ()
-    """The variables of a SELECT."""
+    """The variables of a SELECT, or those of the ``rows`` of an ASK."""
     rows: Hidden[tuple[tuple[Term | None, ...], ...]] = ()
-    """The rows of a SELECT, with None in an empty cell."""
+    """The rows of a SELECT, with None in an empty cell. Of an ASK that is true, one row that fits it."""
     findings: tuple[Finding, ...] = ()
     """What is remarkable about the result, such as a pattern that nothing matches."""
     truth: bool | None = None

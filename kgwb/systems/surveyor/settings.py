@@ -9,7 +9,7 @@ from kgwb.build import STRICT_CONFIG, Count, Settings
 
 @dataclass(frozen=True, kw_only=True, config=STRICT_CONFIG)
 class SurveyorSettings(Settings):
-    """The settings of Surveyor: those of every system, and four of its own."""
+    """The settings of Surveyor: those of every system, and five of its own."""
 
     survey_tokens: Count = 2_400
     """Tokens of a prompt that the survey may take, counted as 4 characters each.
@@ -23,3 +23,5 @@ class SurveyorSettings(Settings):
     """How many vertices, and how many values, are kept for a name of the question at most."""
     shown_rows: Count = 8
     """How many rows of a result the reviewer sees at most."""
+    always_reviews: bool = False
+    """Whether a query is reviewed also where nothing about it and its result is open."""

@@ -84,6 +84,7 @@ def render_draft(draft: records.Draft, context: RenderContext) -> Html:
             render_term_labels(draft.sparql, context),
         ]
         parts += [_render_labelled("assumed", text) for text in draft.assumptions]
+        parts += [_render_labelled("or", str(reading)) for reading in draft.readings]
         parts.append(render_explanation(draft.reason))
     else:
         parts.append(note(f"Not in this graph: {draft.missing or draft.reason}"))

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
 import pytest
 import rdflib
 from rdflib import Literal
-from small import FILMS, SLOW, answer_of, asked, films, iri, keys
+from small import EX, FILMS, SLOW, answer_of, asked, films, iri, keys
 from surveying import (
     DIRECTED,
     FINE,
     NOT_HERE,
     QUESTION,
+    REVIEWING,
     SURVEYOR,
     TABLE,
     answered,
@@ -28,7 +30,7 @@ from surveying import (
 
 import kgwb
 from kgwb.bench.serve import EMPTY_QUERY, make_answer_query
-from kgwb.errors import GraphTimeoutError, OverrideError
+from kgwb.errors import GraphTimeoutError, OverrideError, SettingError
 from kgwb.flow import NOT_IN_GRAPH
 from kgwb.kg.exports import to_cypher, to_graphml, to_json, to_networkx
 from kgwb.kg.query_parser import SYNTAX_HINT
@@ -190,7 +192,7 @@ def test_a_revision_is_run_and_reviewed_again() -> None:
 
 def test_more_of_the_survey_is_asked_for_once() -> None:
     more = draft("", more=["Story"])
-    settings = SURVEYOR.settings(survey_tokens=1)
+    settings = SURVEYOR.settings(survey_tokens=1, always_reviews=True)
     nothing_named = mention("Denis Villeneuve", classes=())
     run, model = answered([more, draft()], names=nothing_named, settings=settings)
     shown = drafter_saw(model)
@@ -206,7 +208,7 @@ def test_five_model_calls_are_the_most() -> None:
     assert (model.call_count(), answer_of(run).labels) == (5, ("Arrival",))
     assert keys(run)[-2:] == ["executor[revision 3]", "answer"]
     more = [draft("", more=["Story"]), draft()]
-    settings = SURVEYOR.settings(survey_tokens=1)
+    settings = SURVEYOR.settings(survey_tokens=1, always_reviews=True)
     _, model = answered(more, [revise(query, "film") for query in queries[:2]], settings=settings)
     assert asked(model) == {"mention_finder": 1, "drafter": 2, "reviewer": 2}
 
@@ -283,7 +285,7 @@ def test_a_follow_up_question_is_completed_and_remembered() -> None:
     full_question = "Where was Denis Villeneuve born?"
     second = mention("Denis Villeneuve", question=full_question)
     model = Scripted(script([films_of_his, birth], names=[mention("Denis Villeneuve"), second]))
-    bench = kgwb.Workbench(films(), model, system="surveyor")
+    bench = kgwb.Workbench(films(), model, system="surveyor", settings=REVIEWING)
     bench.ask(QUESTION)
     run = bench.ask("And where was he born?")
     assert str(run.answer) == "Gentilly"
@@ -356,3 +358,122 @@ def test_prefix_lines_are_removed_from_a_query_but_not_from_its_texts() -> None:
     body = 'SELECT ?x\nWHERE { ?x e:p "PREFIX e: <x>" }'
     query = Draft(f"PREFIX e: <http://e/> {body}")
     assert query.sparql_without_prefixes.strip() == body
+
+
+# What is open, and how else a question may be read
+
+UNREVIEWED = SURVEYOR.settings()
+
+
+@pytest.mark.parametrize(
+    ("reply", "is_reviewed"),
+    [
+        (draft(), False),
+        (draft(COUNT, "count"), False),
+        (draft("ASK { org:dune org:director org:denis }", "yes or no"), False),
+        (draft("SELECT ?f { ?f org:runtime ?m FILTER(?m > 100) }"), False),
+        (draft(assumptions=["cinema films only"]), True),
+        (draft(COUNT.replace("denis", "ted"), "count"), True),
+        (draft("ASK { org:dune org:director org:amy }", "yes or no"), True),
+        (draft("SELECT ?f { org:denis org:director ?f }"), True),
+        (draft("SELECT DISTINCT ?f { ?f org:director ?d } ORDER BY ?f LIMIT 2"), True),
+        (
+            draft("SELECT DISTINCT ?f { ?f a org:Film FILTER NOT EXISTS { ?f org:runtime ?m } }"),
+            True,
+        ),
+        (draft("SELECT ?d (COUNT(DISTINCT ?f) AS ?n) { ?f org:director ?d } GROUP BY ?d"), True),
+        (draft("SELECT ?f { ?f org:director/org:birthPlace org:gentilly }"), True),
+    ],
+)
+def test_a_query_is_reviewed_only_if_something_about_it_is_open(
+    reply: dict[str, Any], is_reviewed: bool
+) -> None:
+    _, model = answered(reply, settings=UNREVIEWED)
+    assert model.call_count("surveyor/reviewer") == is_reviewed
+
+
+def test_a_name_with_two_exact_candidates_is_open() -> None:
+    twin = films(f'{FILMS}\n:other a :Person ; rdfs:label "Denis Villeneuve" .')
+    _, model = answered(settings=UNREVIEWED, kg=twin)
+    assert model.call_count("surveyor/reviewer") == 1
+
+
+READ = {"taken": "films that he directed", "others": ["films that he wrote", "both", "a third"]}
+
+
+def test_another_reading_asks_again_from_the_draft_on_and_nothing_else() -> None:
+    other = draft("SELECT ?film { ?film org:director org:lynch }", assumptions=[])
+    run, model = answered([draft(assumptions=[READ]), other], settings=UNREVIEWED)
+    assert [(each.taken, each.other) for each in run.readings] == [
+        (READ["taken"], "films that he wrote"),
+        (READ["taken"], "both"),
+    ]
+    read = run.read_as(2).go()
+    assert answer_of(read).labels == ("Dune",) and read.readings == ()
+    assert asked(model)["mention_finder"] == 1 and asked(model)["drafter"] == 2
+    first, second = (r for r in model.requests if r.task == "surveyor/drafter")
+    added = set(second.variables["question"].splitlines()) - {first.variables["question"]}
+    assert len(added) == 1 and "both" in added.pop()
+    assert second.variables["survey"] == first.variables["survey"]
+    assert set(answer_of(run).labels) == {"Arrival", "Dune", "Sicario"}
+    for number in (0, 3):
+        with pytest.raises(SettingError, match=f"no reading {number}"):
+            run.read_as(number)
+
+
+def test_readings_are_kept_by_a_review_and_in_a_file(tmp_path: Path) -> None:
+    run, _ = answered(draft(assumptions=[READ]), [revise(TABLE, "film", "length"), FINE])
+    assert [each.other for each in run.readings] == READ["others"][:2]
+    loaded = Run.load(run.save(tmp_path / "run.jsonl"), SURVEYOR).go()
+    assert loaded.readings == run.readings
+
+
+def test_what_makes_a_yes_true_is_shown() -> None:
+    run, model = answered(draft("ASK { ?film org:director org:denis }", "yes or no"))
+    executed = run.output("executor[draft]")
+    assert (executed.truth, executed.columns, len(executed.rows)) == (True, ("film",), 1)
+    assert len(reviewer_saw(model, "result")[0].splitlines()) == 3
+    assert answer_of(run).labels == ("true",)
+
+
+# Names
+
+PATIENTS = f"""
+@prefix : <{EX}> . @prefix rdfs: <{rdflib.RDFS}> .
+:patient-0003 a :Patient ; rdfs:label "patient B-0003" ; :number "B-0003" ; :ward :w1 .
+:p17 a :Patient ; rdfs:label "Ann" ; :number "A-0003" ; :ward :w1 ; :state "X7" .
+:w1 a :Ward ; rdfs:label "West" . :ward rdfs:label "lies in" .
+:state rdfs:comment "X7 is at home, X8 is in hospital" .
+"""
+
+
+def names_shown(*names: str) -> list[str]:
+    """Return what the drafter sees under Names, for these names, over the patients."""
+    one = draft("SELECT ?p { ?p a org:Patient }")
+    _, model = answered(one, names=mention(*names, classes=()), kg=films(PATIENTS))
+    [request] = [r for r in model.requests if r.task == "surveyor/drafter"]
+    lines: list[str] = request.variables["names"].splitlines()
+    return lines
+
+
+def test_an_exact_value_of_any_predicate_comes_first_and_likeness_of_codes_is_no_match() -> None:
+    [heading, found] = names_shown("patient A-0003")
+    assert heading == '"patient A-0003"'
+    assert found.split()[0] == '"A-0003"' and "org:number" in found and found.endswith("org:p17")
+
+
+def test_a_name_that_only_a_description_has_is_found() -> None:
+    [heading, found] = names_shown("X8")
+    assert heading == '"X8"' and "org:state" in found and "X8 is in hospital" in found
+
+
+def test_classes_and_predicates_of_a_name_are_written_as_a_query_needs_them() -> None:
+    [_, found] = names_shown("West")
+    assert found == '  org:w1 "West" a org:Ward [^org:ward "lies in"]'
+
+
+def test_the_reviewer_sees_how_many_different_things_there_are() -> None:
+    table = "SELECT ?who ?film WHERE { ?film org:director ?who }"
+    _, model = answered(draft(table, "table", "who", "film"))
+    heading = reviewer_saw(model, "result")[0].splitlines()[0]
+    assert heading.startswith("4 rows") and heading.endswith("2 different ?who")
