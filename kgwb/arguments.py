@@ -167,7 +167,11 @@ class QuestionArguments(GraphArguments):
 
     @property
     def settings(self) -> Settings:
-        """The settings of the profile with the given changes. Raises SettingError."""
+        """The settings of ``profile`` for ``system``, with the changes of ``set``, whose values are parsed.
+
+        Raises SettingError for an unknown setting or an impossible value, and InputError for a
+        ``set`` without "=".
+        """
         from kgwb.systems import profile
 
         changes: dict[str, Any] = parse_assignments(self.set, "NAME=VALUE")
@@ -218,9 +222,7 @@ class QuestionArguments(GraphArguments):
 
 
 def open_model_arguments(specs: Mapping[str, str]) -> dict[str, ChatModel | str]:
-    """Return the model of each agent:
-
-    a script opened, and every other specification as it is written.
+    """Return the model of each agent; a script is opened, and every other specification stays a text.
 
     "scripted:FILE.py" executes a file of Python. So it is opened only here, where a person has
     written it, and not by ``open_model``, which also opens the models that files name. Raises

@@ -549,7 +549,10 @@ def _print_lost_answer(row: BenchRow) -> None:
 
 
 def _list_labels(row: BenchRow, values: Sequence[str]) -> str:
-    """Return the labels of values of a row in at most MAX_LISTED_CHARS, cut between values."""
+    """Return the labels of values of a row as one text with commas, cut between values at MAX_LISTED_CHARS.
+
+    It ends with the number of those that were left out.
+    """
     from kgwb.bench.results import get_label
 
     labels = [get_label(row, value) for value in values]

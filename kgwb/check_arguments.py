@@ -33,7 +33,7 @@ class CheckArguments:
     json: Path | None = option("FILE", "also write the figures and each question as JSON")
 
     def check_conditions(self, figures: Sequence[str]) -> None:
-        """Raise InputError if a condition cannot be read, or is on none of these figures."""
+        """Raise InputError if a condition of ``fail_if`` has another form, or is on a figure not among these."""
         from kgwb.bench.checks import Condition
 
         for text in self.fail_if:

@@ -73,11 +73,11 @@ first; an object {"question": ..., "answers": [labels]} is a turn that is rememb
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command.
+    """Run the command that the arguments name, and return the exit code.
 
-    Returns the exit code: 0 after success, 2 after an error, 3 if a budget is used up, 4 if a
-    condition of --fail-if is met, 130 after an interrupt. ``doctor`` returns 1 if something needed
-    is missing. Exits with 2 for wrong arguments.
+    It is 0 after success, 2 after a KgwbError, 3 if a budget is used up, 4 if a condition of
+    --fail-if is met, 130 after an interrupt. ``doctor`` returns 1 if something needed is missing.
+    These errors are printed with what to do, not raised. Exits with 2 for wrong arguments.
     """
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
@@ -335,10 +335,9 @@ def print_answer_and_steps(run: Run, steps: bool = False) -> None:
 
 
 def _print_answer(run: Run) -> None:
-    """Print the answer of a run, its state, and below it the triples that it is derived from.
+    """Print the answer of a run in a line, its state in the next, and then each triple that supports it.
 
-    A person reads there whether it was proved or is in doubt. Nothing is printed without an answer.
-    Each part takes one line.
+    The state says whether it was proved or is in doubt. Nothing is printed without an answer.
     """
     if run.answer is None:
         return
@@ -407,9 +406,7 @@ class DoctorCommand:
     model: str = option("", "model to try (default: rules)", "rules")
 
     def run(self) -> int:
-        """Run the checks, and print each as it is made:
-
-        state, name, detail, and what to do if it failed.
+        """Run the checks, and print state, name and detail of each as it is made, and a remedy if it failed.
 
         The state is "ok", "missing" for what is needed, or "absent" for what is not. A last line
         says whether everything needed is there. With ``kg`` the survey of the graph follows.

@@ -47,7 +47,7 @@ def cache_dir() -> Path:
 
 @contextmanager
 def os_errors_as_input_error(problem: str, hint: str) -> Iterator[None]:
-    """Raise InputError, "PROBLEM: the system's reason", in place of an OSError of the code inside."""
+    """Raise InputError, "PROBLEM: the reason", in place of an OSError of the code inside."""
     try:
         yield
     except OSError as exc:
@@ -252,8 +252,7 @@ class NotJsonError(ValueError):
 
 
 def truncate_unfinished_line(path: Path) -> None:
-    """Cut off the last line of a file if it has no line end, because a killed process did not
-    finish it.
+    """Cut off a file's last line if it has no line end, as a killed process leaves it.
 
     If it is the only line and is valid JSON, it gets a line end instead. Nothing happens if the
     file is missing. Raises OSError.

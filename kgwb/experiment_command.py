@@ -93,19 +93,16 @@ class ExperimentCommand:
     # Showing
 
     def _print_paper(self, paper_name: str, paper: Paper) -> None:
-        """Print a paper, and a line for each of its experiments:
-
-        name, place, title, and what is at hand.
-        """
+        """Print a paper, and a line for each of its experiments with name, place, title, and what is at hand."""
         print(paper.paper)
         for experiment in paper.experiments:
             name = f"{paper_name}.{experiment.id}"
             print(
-                f"  {name:<28} {experiment.where}: {experiment.title}; {self._state_of(paper, experiment)}"
+                f"  {name:<28} {experiment.where}: {experiment.title}; {self._describe_availability(paper, experiment)}"
             )
         print()
 
-    def _state_of(self, paper: Paper, experiment: Experiment) -> str:
+    def _describe_availability(self, paper: Paper, experiment: Experiment) -> str:
         """Return how many of an experiment's question sets are at hand: "2 of 3 question sets at hand".
 
         They are looked for in the data folder. Of an experiment that cannot be repeated, return
@@ -149,9 +146,7 @@ class ExperimentCommand:
         print(f"\nTo run it: kgwb experiment {self.name} --model SPEC --data DIR")
 
     def _describe_sets(self, paper: Paper, experiment: Experiment) -> Iterator[str]:
-        """Yield a line for each question set and then one for each graph:
-
-        where it is, or where to get it.
+        """Yield a line for each question set, then one for each graph, that says where it is or where to get it.
 
         A stand-in for a question set is named as such, with the reason.
         """
@@ -334,9 +329,7 @@ class ExperimentCommand:
         )
 
     def _find_graph(self, name: str) -> str | None:
-        """Return the source of a graph:
-
-        as ``graph`` says, else a file NAME.* below the data folder, else None.
+        """Return the source of a graph, as ``graph`` says, else a file NAME.* below the data folder, else None.
 
         The file's suffix is that of an RDF format, also with ".gz"; the file may lie in a
         subfolder. Raises InputError for a ``graph`` without "=".

@@ -24,7 +24,10 @@ class ExportCommand:
     path: Path = positional("RUN", "a file of kgwb ask --save or Run.save")
 
     def run(self) -> None:
-        """Replay the run, export it, and print where it is and the id of its trace."""
+        """Replay the saved run, write its trace to a file or send it to a server, and print its id and place.
+
+        Raises what ``load_run`` and ``Run.export`` raise.
+        """
         from kgwb.systems import load_run
 
         run = load_run(self.path, system=self.system)

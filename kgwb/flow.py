@@ -226,8 +226,7 @@ class Link(Record):
     def summary(
         self, names: DisplayNames = NO_NAMES, *, limit: int | None = MAX_SUMMARY_PARTS
     ) -> str:
-        """Return the mention and its vertices with their IRIs on one line, then lines for the other
-        fields.
+        """Return the mention and its vertices with IRIs on one line, then the other fields.
 
         ``names`` and ``limit`` are as for ``Record.summary``.
         """
@@ -375,7 +374,10 @@ class Answer(Record):
 
     @property
     def vertices(self) -> tuple[URIRef, ...]:
-        """The IRIs at the ends of the support, then those among the values, each once."""
+        """The IRIs among the subjects and objects of the support, then those among the values.
+
+        Each stands once. Predicates are left out.
+        """
         terms: list[Term] = []
         for subject, _, object_ in self.support:
             terms += [subject, object_]
@@ -392,7 +394,7 @@ class Answer(Record):
         return self._with_note(text)
 
     def _distinct_labels(self) -> list[str]:
-        """Return the labels of the values; those that look the same have their terms beside them."""
+        """Return the labels of the values, with terms in brackets where labels look the same."""
 
         def label(position: int) -> str:
             """Return the label of the value at a position."""

@@ -76,7 +76,10 @@ class KeepCommand:
         print(f"to use them: --prompts {self.folder}")
 
     def _read_numbers(self) -> tuple[int, int]:
-        """Return the two numbers of ``compare``. Raises InputError for another form."""
+        """Return the two whole numbers of ``compare``, "M,N". Raises InputError for another form.
+
+        Whether there are such changes is not checked.
+        """
         first, _, second = self.compare.partition(",")
         if not first.isdecimal() or not second.isdecimal():
             raise InputError(

@@ -239,9 +239,7 @@ def _read_field_marks(record_class: Any) -> Mapping[str, str]:
 
 
 def _annotations_of(hint: Any) -> list[Any]:
-    """Return the annotations of a type, in the sense of ``Annotated``; of a union, those of its
-    parts.
-    """
+    """Return what ``Annotated`` adds to a type; of a union, what it adds to its parts."""
     annotations = list(getattr(hint, "__metadata__", ()))
     if get_origin(hint) in (Union, types.UnionType):
         for part in get_args(hint):
@@ -442,7 +440,10 @@ def _field_lines(
 
 
 def _explanation_lines(field: ShownField) -> list[str]:
-    """Return the line of an explanation: "because: ..."; no line for an empty one."""
+    """Return [line] for an explanation, such as "because: ..."; [] for an empty one.
+
+    The text is cut at MAX_LINE_CHARS.
+    """
     if not field.value:
         return []
     prefix = EXPLANATION_PREFIXES.get(field.name, "because")

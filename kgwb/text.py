@@ -146,9 +146,7 @@ def tell_apart(
 
 
 def look_of(text: str) -> str:
-    """Return a text as it looks: in NFC, without format characters, and with one space for white
-    space.
-    """
+    """Return a text as it looks: NFC, no format characters, one space for any white space."""
     if not text.isascii():
         composed = unicodedata.normalize("NFC", text)
         visible = [char for char in composed if unicodedata.category(char) != "Cf"]
@@ -223,7 +221,7 @@ def single_line(value: object) -> str:
 
 
 def source_name(source: str) -> str:
-    """Return the name of a graph for people: a URL in one line, or the last part of a file's path."""
+    """Return the name of a graph for people: a whole URL, or the last part of a path."""
     text = single_line(source)
     if "://" in text:
         return text

@@ -356,9 +356,7 @@ def _recording_order(file: Path) -> tuple[Path, int, Path]:
 
 
 def recording(name: str, *, kg: Graph | None = None, model: ChatModel | str | None = None) -> Run:
-    """Replay a recorded run that comes with kgwb, named by graph, system and number:
-
-    "films/triad/3".
+    """Replay a recorded run that comes with kgwb, by its graph, system and number, such as "films/triad/3".
 
     Replaying needs no key, network or graph. ``right_answer`` of the run is set from the gold
     answers of its graph, or to None. After an edit, calls that are not in the record are made to

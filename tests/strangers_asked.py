@@ -11,8 +11,8 @@ Numbers are compared by their values: 3.20 is 3.2.
 
 The sealed half of the newcomers' questions was scored once: 8 of its 30 questions were answered, all 8
 rightly; 15 have an answer. So what is answered is right, but 0.53 of the answerable are too few. Of
-the half for tuning 15 were answered, and all 15 rightly. The older half called "sealed" is none any
-more: its questions were seen when rules was changed.
+the half for tuning 15 were answered, and all 15 rightly. No half called "sealed" is sealed any more:
+the questions of both were seen when rules was changed.
 """
 
 from __future__ import annotations

@@ -73,7 +73,10 @@ def _items_of(values: Any) -> list[Any]:
 
 
 def _kind_of(items: Sequence[Any]) -> AnswerKind:
-    """Return "boolean" for one truth value, "count" for one whole number, else "list"."""
+    """Return "boolean" for one truth value, "count" for one whole number, else "list".
+
+    A literal counts by its Python value.
+    """
     if len(items) != 1:
         return "list"
     [item] = items
@@ -179,7 +182,11 @@ def _holds_any(result: Any, terms: Sequence[Term]) -> bool:
 
 
 def _why_unsupported(results: Mapping[str, ResultSet | bool]) -> str:
-    """Return the note on an answer that has no supporting triple, by the results it stands in."""
+    """Return the note for an answer without supporting triples.
+
+    If a recorded query had its values (``results``), paths and aggregates are named as the reason,
+    otherwise that no recorded query has a value.
+    """
     if results:
         return "no supporting triple: property paths and aggregates in a query may give none"
     return (

@@ -147,7 +147,10 @@ def _differences(first: Run, second: Run) -> Iterator[str]:
 
 
 def _file_problems(run: Run) -> Iterator[str]:
-    """Yield why a run cannot be saved and executed again from its file; nothing if it can be."""
+    """Yield why a run cannot be saved, and executed from its file without graph and model.
+
+    A failure of that execution is the only problem; otherwise it is each difference from the run.
+    """
     with TemporaryDirectory() as folder:
         path = run.save(Path(folder) / "run.jsonl")
         try:

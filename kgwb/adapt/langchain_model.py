@@ -98,10 +98,10 @@ class RecordedChatModel(BaseChatModel):
         run_manager: Any = None,
         **options: Any,
     ) -> ChatResult:
-        """Do what ``_generate`` does, by the plain model's own coroutine.
+        """Return the reply to the messages that the run recorded or makes now.
 
-        Inside a run it is waited for, so that steps of several branches have the same order each
-        time.
+        The plain model is asked by its own coroutine. Inside a run it is waited for, so that steps
+        of several branches have the same order each time. Outside of a run it is awaited.
         """
 
         async def generate(sent: list[BaseMessage]) -> ChatResult:
@@ -148,7 +148,8 @@ class RecordedChatModel(BaseChatModel):
 def _reply_of(result: ChatResult) -> ChatReply:
     """Return LangChain's reply as a ChatReply, as it is recorded.
 
-    The text has all REPLY_FIELDS of the message, see ``text_of_fields``.
+    Its text is the content of the message, if that is a text and no other of the REPLY_FIELDS is
+    filled; otherwise the JSON of those fields.
     """
     message: Any = result.generations[0].message
     fields = {}
@@ -169,7 +170,10 @@ def _reply_of(result: ChatResult) -> ChatReply:
 
 
 def _result_of(reply: ChatReply) -> ChatResult:
-    """Return a recorded reply as LangChain's ChatResult, with message, usage and metadata."""
+    """Return a recorded reply as LangChain's ChatResult: one generation with an AIMessage.
+
+    The message has the recorded fields, the token counts, the model and the finish reason.
+    """
     usage: Any = {
         "input_tokens": reply.prompt_tokens,
         "output_tokens": reply.completion_tokens,

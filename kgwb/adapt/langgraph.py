@@ -54,7 +54,10 @@ def wrap_langchain(llm: ChatModel) -> ChatModel:
 
 @contextmanager
 def _explained_import() -> Iterator[None]:
-    """Raise SettingError in place of a ModuleNotFoundError of the import inside."""
+    """Raise SettingError, which names the extra to install, if an import in the block fails.
+
+    That is in place of a ModuleNotFoundError.
+    """
     try:
         yield
     except ModuleNotFoundError as error:

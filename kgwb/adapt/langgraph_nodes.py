@@ -38,7 +38,10 @@ class NodeStep(Runnable[Any, Any]):
         return run.execute(self._spec, {"state": input}, work)
 
     async def ainvoke(self, input: Any, config: Any = None, **options: Any) -> Any:
-        """Do what ``invoke`` does, for a node that is awaited."""
+        """Await the node on a state as a step of the run, and return its output.
+
+        The step's input is the state. Outside of a run the node is awaited as it is.
+        """
         work = partial(self._node.ainvoke, input, config, **options)
         run = current_run()
         if run is None:

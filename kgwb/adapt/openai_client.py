@@ -74,13 +74,21 @@ def _name_prefix(base_url: str) -> NameModel:
 
 
 def _wrap_sync(resource: Any, name: NameModel, record: Record, record_parsed: RecordParsed) -> None:
-    """Replace ``create`` and ``parse`` of a client's resource by functions that ask the run."""
+    """Replace ``create`` and ``parse`` of a client's resource by functions that ask the run.
+
+    Inside a run they return the reply that ``record`` or ``record_parsed`` finds or makes. Outside
+    of a run they call the plain functions. ``name`` makes a model's name that has the server's
+    address.
+    """
     plain_create = resource.create
     plain_parse = resource.parse
 
     @wraps(plain_create)
     def create(**options: Any) -> Any:
-        """Return the run's reply; outside of a run, the plain one."""
+        """Return the reply that the run recorded for this request, or asks for and records now.
+
+        Outside of a run the plain client is asked.
+        """
         run = current_run()
         if run is None:
             return plain_create(**options)
@@ -88,7 +96,10 @@ def _wrap_sync(resource: Any, name: NameModel, record: Record, record_parsed: Re
 
     @wraps(plain_parse)
     def parse(**options: Any) -> Any:
-        """Return the run's parsed reply; outside of a run, the plain one."""
+        """Return the reply that the run recorded, or asks for and records now, parsed by openai.
+
+        Outside of a run the plain client is asked.
+        """
         run = current_run()
         if run is None:
             return plain_parse(**options)
@@ -128,7 +139,10 @@ def _wrap_async(
 
     @wraps(plain_create)
     async def create(**options: Any) -> Any:
-        """Return the run's reply; outside of a run, the plain one."""
+        """Return the reply that the run recorded for this request, or waits for and records now.
+
+        Outside of a run the plain client is awaited.
+        """
         run = current_run()
         if run is None:
             return await send_plainly(plain_create, options)
@@ -136,7 +150,10 @@ def _wrap_async(
 
     @wraps(plain_parse)
     async def parse(**options: Any) -> Any:
-        """Return the run's parsed reply; outside of a run, the plain one."""
+        """Return the reply that the run recorded, or waits for and records now, parsed by openai.
+
+        Outside of a run the plain client is awaited.
+        """
         run = current_run()
         if run is None:
             return await send_plainly(plain_parse, options)
@@ -153,7 +170,12 @@ def _recorded_reply(
     create: SendRequest,
     make_stream: Callable[[list[Any]], Any],
 ) -> Any:
-    """Return the recorded completion; for ``stream=True``, a stream of its chunks."""
+    """Return the recorded completion; for ``stream=True``, a stream of its chunks.
+
+    A completion that is not recorded is asked for whole by ``create``, without a stream, and
+    recorded. ``make_stream`` makes the stream of the chunks. ``name`` makes the model's name in the
+    record.
+    """
     given = given_options(options)
     is_stream = given.pop("stream", False)
     stream_options = given.pop("stream_options", None) or {}
@@ -186,7 +208,11 @@ def _recorded_completion(
 
 
 def _recorded_parsed(run: Run, name: NameModel, options: JsonObject, create: SendRequest) -> Any:
-    """Return the recorded completion, parsed by openai as the class ``response_format`` says."""
+    """Return the recorded completion, parsed by openai as the class ``response_format`` says.
+
+    A completion that is not recorded is asked for by ``create`` and recorded. The class is sent as
+    a JSON schema. Without a class the content stays a text; calls of tools are parsed in any case.
+    """
     from openai.lib._parsing import (
         parse_chat_completion,
         type_to_response_format_param,
@@ -211,8 +237,8 @@ def _recorded_parsed(run: Run, name: NameModel, options: JsonObject, create: Sen
 def _reply_of(completion: Any) -> ChatReply:
     """Return what is recorded of a completion.
 
-    The text is that of its message, see ``text_of_fields``. If there are several choices, or one
-    with more than a message, it is the JSON of all of them.
+    The text is the content of its message, or the JSON of the message's fields if there are others.
+    If there are several choices, or one with more than a message, it is the JSON of all of them.
     """
     data = completion.model_dump(mode="json", exclude_none=True)
     choices = data.get("choices", [])
@@ -233,7 +259,11 @@ def _reply_of(completion: Any) -> ChatReply:
 
 
 def _completion_of(call: Call) -> Any:
-    """Return openai's ChatCompletion for a recorded call: choices, time and tokens."""
+    """Return openai's ChatCompletion for a recorded call: choices, time and tokens.
+
+    Its id is made of the call's key, and its time is that of the call. If no choices were recorded,
+    it has one choice with the recorded message.
+    """
     from openai.types.chat import ChatCompletion
 
     reply: ChatReply = call.result

@@ -51,7 +51,11 @@ def recorded_response(
 def recorded_parsed_response(
     run: Run, name: Callable[[str], str], options: JsonObject, create: Callable[..., Any]
 ) -> Any:
-    """Return the recorded response, parsed by openai as the class ``text_format`` says."""
+    """Return the recorded response, parsed by openai as the class ``text_format`` says.
+
+    A response that is not recorded is asked for by ``create`` and recorded. The class is sent as a
+    JSON schema. Without a class the text stays a text; calls of tools are parsed in any case.
+    """
     import openai
     from openai.lib._parsing._responses import parse_response, type_to_text_format_param
 
@@ -181,7 +185,10 @@ def _items_of_message(message: Message) -> list[JsonObject]:
 
 
 def _text_of_output(output: Sequence[JsonObject]) -> str | None:
-    """Return the text of a response's output; None unless one plain text is all of it."""
+    """Return the text of a response's output; None unless one plain text is all of it.
+
+    That is one message with one part, a text without annotations and log probabilities.
+    """
     if len(output) != 1 or output[0].get("type") != "message":
         return None
     content = output[0].get("content")
@@ -231,7 +238,11 @@ def _finish_reason_of(data: JsonObject) -> str:
 
 
 def _response_of(call: Call) -> Any:
-    """Return openai's Response for a recorded call: output, error, tokens and status."""
+    """Return openai's Response for a recorded call: output, error, tokens and status.
+
+    Its ids are made of the call's key, and its time is that of the call. If no output was recorded,
+    it is one message with the recorded text.
+    """
     from openai.types.responses import Response
 
     reply: ChatReply = call.result
@@ -254,7 +265,11 @@ def _response_of(call: Call) -> Any:
 
 
 def _status_of(finish_reason: str) -> JsonObject:
-    """Return the fields ``status`` and ``incomplete_details`` of a response for a finish reason."""
+    """Return the field ``status`` of a response for a finish reason, as a dict.
+
+    "stop" is "completed"; "failed" and "cancelled" are themselves. Any other reason is
+    "incomplete", with the reason in ``incomplete_details``, where "length" is called CUT_OFF.
+    """
     if finish_reason == "stop":
         return {"status": "completed"}
     if finish_reason in ("failed", "cancelled"):

@@ -107,7 +107,10 @@ def _used_agents(function: Pipeline) -> list[Any]:
     owner = type(getattr(function, "__self__", None))
 
     def visit(used: Any) -> None:
-        """Add the agents that a function uses, and look into what it uses itself."""
+        """Add the agents that a function names in its code to ``found``, and visit the functions.
+
+        A function is visited once; below decorators it is the innermost one.
+        """
         plain = inspect.unwrap(getattr(used, "__func__", used))
         if id(plain) in seen or not inspect.isfunction(plain):
             return
@@ -124,7 +127,10 @@ def _used_agents(function: Pipeline) -> list[Any]:
 
 
 def _names_in(code: CodeType) -> list[str]:
-    """Return the names of globals and attributes in the code of a function and of those inside."""
+    """Return the names of globals and attributes in a function's code, and in functions inside it.
+
+    The order is that of Python's code objects; the same name may occur several times.
+    """
     names = list(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -206,7 +212,11 @@ def _wrap_clients(module: ModuleType) -> None:
 
 
 def _client_wrappers() -> Mapping[type, Callable[[Any], Any]]:
-    """Return the function that wraps a client, by each class of clients that is imported."""
+    """Return the function that wraps a client, by the client's class.
+
+    The classes are OpenAI, AsyncOpenAI, rdflib's Graph, ThreadPoolExecutor and SPARQLWrapper; those
+    of openai and SPARQLWrapper only if the library is imported already.
+    """
     wrappers: dict[type, Callable[[Any], Any]] = {}
     openai = sys.modules.get("openai")
     if openai is not None:
@@ -224,7 +234,7 @@ def _client_wrappers() -> Mapping[type, Callable[[Any], Any]]:
 
 
 def _making_wrapped(client_class: type, wrap: Callable[[Any], Any]) -> Callable[..., Any]:
-    """Return a function that makes a client of a class, and wraps it."""
+    """Return a function that takes the place of a class: it makes a client and wraps it."""
 
     @functools.wraps(client_class, updated=())
     def make(*args: Any, **kwargs: Any) -> Any:

@@ -28,7 +28,10 @@ class PlainReads:
     """The first triples that each step read, by its key, as far as they can stand in a query."""
 
     def steps_reading(self, graph: Graph) -> list[str]:
-        """Return the keys of the steps that read a triple which this graph has, too."""
+        """Return the keys of the steps that read a triple which this graph has, too.
+
+        An ASK is sent to the graph for each triple, until one of the step is found.
+        """
         steps = []
         for key, triples in self.triples.items():
             if any(_has_triple(graph, triple) for triple in triples):

@@ -157,7 +157,11 @@ def has_read_wrapped_graph(run: Run) -> bool:
 
 
 def _digest_of(triples: Iterable[Any]) -> str:
-    """Return a digest of triples that does not depend on their order or on names of blank nodes."""
+    """Return a digest of triples, "rdflib:" and 64 hexadecimal digits.
+
+    It does not depend on the order of the triples, nor on the names of blank nodes, which all count
+    as one.
+    """
     total = 0
     for triple in triples:
         parts = ["_:" if isinstance(term, BNode) else term.n3() for term in triple]
@@ -218,7 +222,10 @@ def _result_of(form: str, recorded: Any) -> Result:
 
 
 def fill_select_result(result: Result, recorded: ResultSet) -> None:
-    """Set variables and bindings of a result of rdflib to those of a result of a run."""
+    """Set ``vars`` and ``bindings`` of rdflib's result to the variables and rows of a run's result.
+
+    An unbound cell is not in the binding of its row.
+    """
     variables = [Variable(name) for name in recorded.variables]
     bindings: list[Any] = []
     for row in recorded.rows:

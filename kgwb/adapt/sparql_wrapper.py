@@ -126,7 +126,10 @@ class RecordedSPARQLWrapper(SPARQLWrapper):
         return plain.query()
 
     def _send_query(self, query: str) -> ResultSet | bool:
-        """Send a SELECT or ASK to the endpoint; return its rows or its truth value."""
+        """Send a SELECT or ASK to the endpoint; return its rows or its truth value.
+
+        The reply is asked for in JSON. Raises ValueError for a cell that is not an RDF term.
+        """
         data: JsonObject = self._plain(query, "json").convert()
         if "boolean" in data:
             return bool(data["boolean"])
@@ -150,7 +153,10 @@ def _row_of(binding: JsonObject, variables: tuple[str, ...]) -> tuple[Term | Non
 
 
 def _content_type(formats: dict[str, str], return_format: str) -> str:
-    """Return the content type of a format. Raises SettingError for one that is not made in a run."""
+    """Return the content type of a result format, one of ``formats``.
+
+    Raises SettingError, which lists them, for another format: a run cannot write it.
+    """
     if return_format not in formats:
         raise SettingError(
             f"a SPARQLWrapper cannot return the format {return_format} inside a run",

@@ -36,7 +36,7 @@ def chunks_of(completion: Any, has_usage: bool) -> Iterator[Any]:
 
 
 def _delta_of(message: JsonObject) -> JsonObject:
-    """Return a message as the delta of a chunk, where each call of a tool has its index."""
+    """Return a message as the delta of a chunk: the same, but each call of a tool has its index."""
     delta = dict(message)
     if "tool_calls" in delta:
         calls = [{"index": i, **call} for i, call in enumerate(delta["tool_calls"])]
@@ -59,7 +59,11 @@ def events_of(response: Any) -> Iterator[Any]:
 
 
 def _event_data(response: Any) -> Iterator[JsonObject]:
-    """Yield the events of a response as data, without their numbers."""
+    """Yield the events of a response in order, as data without their numbers.
+
+    The response is created, each item of its output is added, filled in one piece and done, and the
+    response ends with its status.
+    """
     data = response.model_dump(mode="json", exclude_none=True)
     begun = {**data, "output": [], "status": "in_progress"}
     yield {"type": "response.created", "response": begun}

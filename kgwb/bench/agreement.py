@@ -58,9 +58,9 @@ def compute_kappa(pairs: Sequence[CategoryPair]) -> Agreement | None:
 def compute_weighted_kappa(pairs: Sequence[RatingPair]) -> float | None:
     """Return Cohen's kappa of two raters on an ordinal scale, with quadratic weights.
 
-    A disagreement counts by the square of its size. Returns 1 for full agreement, 0 for that of
-    chance, and less for a smaller one. Returns None without pairs, or if both raters always said the
-    same one thing: then chance alone explains it.
+    ``pairs`` has the two ratings of each thing. A disagreement counts by the square of its size. 1
+    is full agreement, 0 that of chance, and less than 0 a smaller one. Returns None without pairs,
+    or if both raters always gave the same one rating: then chance alone explains it.
     """
     return _kappa(pairs, _squared_difference)
 

@@ -79,11 +79,11 @@ class QuestionChange:
 def find_changes(
     before: LoadedResults, after: LoadedResults, on_progress: Callable[[], object] = lambda: None
 ) -> list[QuestionChange]:
-    """Return the changes of all questions with gold that both results have.
+    """Compare two results folders question by question, and return a change for each question with gold in both.
 
-    They are sorted by outcome, in the order of OUTCOME_STATES. Saved runs are replayed to compare
-    their steps; ``on_progress`` is called after each question. Within an outcome the order is that
-    of the earlier results. A question that varied is counted for the agent that varied.
+    Changes are sorted by outcome, in the order of OUTCOME_STATES, and within an outcome as in the
+    earlier results. Saved runs are replayed to compare their steps; ``on_progress`` is called after
+    each such question. Of a question that varies without a change, the agent that varied is named.
     """
     changes = []
     changed_turns: dict[str, QuestionChange] = {}
@@ -110,11 +110,12 @@ def find_changes(
 def _compare_question(
     before: LoadedResults, after: LoadedResults, id_: str, changed_turn: QuestionChange | None
 ) -> QuestionChange:
-    """Compare a question, which both results have; ``changed_turn`` is an earlier one of its dialogue.
+    """Return the change of a question that both results have, with the agent that decided differently first.
 
-    If its run parts from the earlier one only since it was given other inputs, the earlier turn is
-    the reason. Then the first agent that decided otherwise from the same inputs matters, and without
-    one the agent that mattered in the earlier turn.
+    ``changed_turn`` is the latest earlier turn of its dialogue that is remembered otherwise, or
+    None. If the runs differ first in a step that only got other inputs, this turn is the reason:
+    then the first agent that decided otherwise from the same inputs counts, and without one the
+    agent of that turn. Without both saved runs the agent is UNKNOWN_AGENT.
     """
     row = before.rows[id_]
     new_row = after.rows[id_]
@@ -150,7 +151,7 @@ def _compare_question(
 
 
 def find_outcomes(before: LoadedResults, after: LoadedResults) -> dict[str, str]:
-    """Return the outcome of each question with gold that both results have. No run is replayed."""
+    """Return, by id, the outcome of each question with gold that both results have. No run is replayed."""
     outcomes = {}
     for id_, row in before.rows.items():
         new_row = after.rows.get(id_)
@@ -167,9 +168,9 @@ def _have_gold(row: BenchRow, new_row: BenchRow) -> bool:
 def _outcome_of(row: BenchRow, new_row: BenchRow) -> str:
     """Return which of OUTCOME_STATES a question has, by its rows before and after the change.
 
-    It is FAILED if either row has an error. A question that was repeated has the outcome of its
-    repeats. Otherwise it is "fixed" or "still lost" for an answer that was lost before, and "broken"
-    or "still right" for another one.
+    It is FAILED if either row has an error, and UNSTABLE if it is marked as varying. A question
+    that was repeated has the outcome of its repeats. Otherwise it is "fixed" or "still lost" for an
+    answer that was lost before, and "broken" or "still right" for another one.
     """
     if row["error"] is not None or new_row["error"] is not None:
         return FAILED
@@ -185,9 +186,9 @@ def _outcome_of(row: BenchRow, new_row: BenchRow) -> str:
 def _outcome_of_repeats(new_row: BenchRow) -> str:
     """Return the outcome of a question that was repeated before and after the change.
 
-    It is "fixed" if it was right more often after it, "broken" if less often, and UNSTABLE if as
-    often. The first ask does not count on either side, since the question was repeated for how that
-    came out. It is FAILED if one side has no other ask without an error.
+    It is "fixed" if it was right more often after the change, "broken" if less often, and UNSTABLE
+    if as often. The first ask on either side does not count, since the question was repeated
+    because of it. It is FAILED if one side has no other ask without an error.
     """
     before = list_repeats(new_row, "asks_before")
     after = list_repeats(new_row, "asks")
@@ -211,7 +212,10 @@ def list_repeats(row: BenchRow, name: str) -> list[Mapping[str, float]]:
 
 
 def _add_rate(answers: Html, row: BenchRow, name: str) -> Html:
-    """Render answers with the pass rate of the row's asks of this name; without any, as they are."""
+    """Render answers, followed by how often the question was right in the row's asks under ``name``.
+
+    Without several asks the answers are returned as they are.
+    """
     rate = PassRate.of_row(row, name)
     if rate is None:
         return answers
@@ -219,7 +223,7 @@ def _add_rate(answers: Html, row: BenchRow, name: str) -> Html:
 
 
 def _add_loss(answers: Html, results: LoadedResults, change: QuestionChange) -> Html:
-    """Render answers with the agent that lost them; without one that is known, as they are."""
+    """Render answers, followed by the agent that lost them by the ladder; without a known one, as they are."""
     loss = results.losses_by_id.get(change.before["id"], {})
     agent = loss.get("agent")
     if not agent:
@@ -241,7 +245,10 @@ def _with_repeated_scores(row: BenchRow, repeats: Sequence[Mapping[str, float]])
 def _compare_runs(
     before: LoadedResults, row: BenchRow, after: LoadedResults, new_row: BenchRow
 ) -> Differences | None:
-    """Return the differences of the saved runs of a question; None if one is missing or damaged."""
+    """Replay the two saved runs of a question, and return their differences.
+
+    None if one of them is missing or cannot be replayed.
+    """
     file = find_run_file(before.folder, row)
     new_file = find_run_file(after.folder, new_row)
     if file is None or new_file is None:
@@ -253,7 +260,7 @@ def _compare_runs(
 
 
 def load_prompt_texts(results: LoadedResults, names: Collection[str]) -> dict[str, str]:
-    """Return the prompts of these names as they were sent, as far as saved runs used them.
+    """Return the texts of prompts as they were sent, by name, read from the saved runs of a results folder.
 
     The first saved run that used a prompt counts. Prompts that none used, and runs that cannot be
     read, are left out.
@@ -323,7 +330,10 @@ class ResultsComparison:
         after: LoadedResults,
         on_progress: Callable[[], object] = lambda: None,
     ) -> None:
-        """Compare all questions. ``on_progress`` is called after each."""
+        """Compare all questions of two results folders, which replays their saved runs.
+
+        ``on_progress`` is called after each question that is compared.
+        """
         self.before = before
         self.after = after
         self.changes = find_changes(before, after, on_progress)
@@ -342,10 +352,10 @@ class ResultsComparison:
         """
 
     def _count_by_agent(self) -> dict[str, Counter[str]]:
-        """Count the outcomes of questions by the agent that decided differently first.
+        """Return the outcomes of questions, counted for each agent that decided differently first.
 
         Agents are sorted by the number of questions that were fixed or broken, most first, then by
-        name.
+        name. "" stands for questions in which no decision differs.
         """
         agents: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for change in self.changes:
@@ -363,10 +373,11 @@ class ResultsComparison:
         return by_agent
 
     def summary_lines(self) -> Iterator[str]:
-        """Yield lines for a terminal: the outcomes, F1 before and after, and a line for each agent.
+        """Yield lines for a terminal: the outcomes, remarks, F1 before and after, and a line for each agent.
 
         If F1 cannot be compared, its line has the reason. If questions ended in an error, the most
-        frequent error is named.
+        frequent error is named. As far as the ladder is known, a line says how many answers each
+        agent lost before and after.
         """
         counts = _format_counts(self.counts, self.shown_outcomes)
         yield f"{self.after.name}: {counts}"
@@ -397,9 +408,9 @@ class ResultsComparison:
 
     @property
     def losses_by_agent(self) -> dict[str, tuple[int, int]]:
-        """How many of the questions each agent lost before and after, as far as the ladder knows it.
+        """How many of the questions each agent lost, before and after, as far as the ladder of each folder knows it.
 
-        A reason that no agent is known stands in the place of an agent.
+        Where no agent is known, the reason for that takes the place of its name.
         """
         before = self._count_losses(self.before)
         after = self._count_losses(self.after)
@@ -418,7 +429,7 @@ class ResultsComparison:
         return counts
 
     def render_losses(self) -> Html:
-        """Render a table of the answers that each agent lost before and after; nothing without any."""
+        """Render a table with a row for each agent: how many answers it lost before and after; empty without any."""
         rows = []
         for agent, counts in self.losses_by_agent.items():
             rows.append((display_name(agent), *counts))
@@ -471,7 +482,7 @@ class ResultsComparison:
     # --- parts of the page (templates/changes.html and templates/changed_questions.html)
 
     def render_prompt_changes(self) -> Iterator[Html]:
-        """Yield for each prompt that changed its changed lines, below its name and their number.
+        """Yield, for each prompt that changed, a fold with its name, the number of changed lines, and these lines.
 
         Prompts are compared by their fingerprints in the configurations, so that one which only one
         of the results has counts as changed. The texts come from saved runs; if none used a prompt
@@ -508,7 +519,7 @@ class ResultsComparison:
         return changed
 
     def setting_changes(self) -> Iterator[str]:
-        """Yield a sentence for each setting that changed, and whatever else of the configuration."""
+        """Yield a sentence for each difference of the configurations, such as a changed setting, but for prompts."""
         config = {**self.before.config, "prompts": {}}
         new_config = {**self.after.config, "prompts": {}}
         return map(single_line, describe_config_changes(config, new_config))
@@ -520,7 +531,7 @@ class ResultsComparison:
             yield h.state_badge(OUTCOME_STATES[outcome], text, pill=True)
 
     def render_measures(self) -> Html:
-        """Render a table of F1 and paper F1 before and after, with the difference and whether it is chance.
+        """Render a table of F1 and paper F1 before and after, with the difference and whether it may be chance.
 
         If the results cannot be compared, a note with the reason is rendered instead.
         """
@@ -545,7 +556,7 @@ class ResultsComparison:
 
     @property
     def repeated_questions(self) -> str:
-        """How often the questions that were repeated were right before and after; "" without any."""
+        """A sentence with how often the questions that were repeated were right before and after; "" without any."""
         repeated = [change.after for change in self.changes if change.after.get("asks_before")]
         if not repeated:
             return ""
@@ -556,17 +567,20 @@ class ResultsComparison:
 
     @property
     def model_remark(self) -> str:
-        """A remark if the model behind a name seems to have changed between the results; else "".
+        """A remark if the model behind a name seems to have changed between the results; "" if not.
 
-        That is so if another version answered, as the server says, or if the first decision that
-        differs followed from the same calls, at temperature 0: the model then answered the same
-        request otherwise.
+        It seems so if the server names another version, or if the first decision that differs
+        followed from the same calls at temperature 0: the model then answered the same request
+        otherwise.
         """
         remarks = [*self._find_new_versions(), self._describe_other_answers()]
         return "; ".join(filter(None, remarks))
 
     def _find_new_versions(self) -> Iterator[str]:
-        """Yield a remark for each model that was answered for by a version that was not there before."""
+        """Yield a remark for each model of which a version answered after the change that had not before.
+
+        Models of which no version is known before are left out.
+        """
         versions_before = self.before.served_models
         for model, versions in self.after.served_models.items():
             earlier = versions_before.get(model, [])
@@ -577,7 +591,10 @@ class ResultsComparison:
                 yield f"{model} is another version now: {new_names}; it was {earlier_names}"
 
     def _describe_other_answers(self) -> str:
-        """Say how many questions part at a call that was answered otherwise at temperature 0; "" if none."""
+        """Return how many questions differ first at a call that was answered otherwise, and at which agents.
+
+        Only calls at temperature 0 in both results count; "" if there are none.
+        """
         for results in (self.before, self.after):
             settings = results.config.get("settings", {})
             if settings.get("temperature") != 0:
@@ -597,7 +614,7 @@ class ResultsComparison:
 
     @property
     def earlier_turn_remark(self) -> str:
-        """How many questions follow a turn that was answered otherwise, and which turns; "" without any."""
+        """How many questions follow a turn that was answered otherwise, and which turns, as text; "" if none."""
         titles = []
         for change in self.changes:
             if change.earlier_turn is not None:
@@ -612,7 +629,10 @@ class ResultsComparison:
 
     @property
     def failed_questions(self) -> str:
-        """How many questions ended in an error, with the most frequent one; "" if none did."""
+        """A sentence with how many questions are left out because of an error, and the most frequent error.
+
+        "" if none ended in one, before or after the change.
+        """
         errors: Counter[str] = Counter()
         for change in self.changes:
             if change.outcome == FAILED:
@@ -626,9 +646,9 @@ class ResultsComparison:
         return f"{count} left out, since they ended in an error: {reason}"
 
     def render_agents(self) -> Html:
-        """Render a table of outcomes by the agent that decided differently first.
+        """Render a table with a row for each agent that decided differently first, and a column for each outcome.
 
-        A count of 0 is an empty cell.
+        A cell has the number of questions; 0 is an empty cell.
         """
         rows = []
         for agent, counts in self.by_agent.items():
@@ -641,8 +661,8 @@ class ResultsComparison:
     def render_questions(self, link: RenderLink) -> Iterator[Html]:
         """Yield a fold for each outcome that occurs, with a table of its questions for each agent.
 
-        The agent is the one that decided differently first. The folds of the questions that were fixed
-        or broken are open. ``link`` renders the question of a row.
+        The agent is the one that decided differently first. The folds of the questions that were
+        fixed or broken are open. ``link`` renders the question of a row.
         """
         groups = self._group_by_outcome()
         for outcome, state in OUTCOME_STATES.items():
@@ -672,10 +692,10 @@ class ResultsComparison:
     def _render_group(
         self, agent: str, changes: Sequence[QuestionChange], link: RenderLink
     ) -> tuple[Html, Html]:
-        """Render the caption and the table of the questions of one agent.
+        """Render the caption and the table of the questions of one outcome and one agent.
 
-        The caption has the agent ("" is no agent) and the number of questions. A row has the
-        question, rendered by ``link``, the answers before and after, the gold, and the first
+        The caption has the agent ("" if no decision differs) and the number of questions. A row has
+        the question, rendered by ``link``, the answers before and after, the gold, and the first
         decision that differs, before and after.
         """
         headers = ("question", "before", "after", "gold", "decision before", "decision after")
@@ -739,10 +759,10 @@ def _format_counts(counts: Mapping[str, int], outcomes: Sequence[str]) -> str:
 
 
 def _render_decisions(difference: StepDifference | None) -> tuple[Html, Html]:
-    """Render the first decision that differs, before and after, with changed words marked.
+    """Render the outcome of the first step that differs, before and after, with changed words marked.
 
-    If the outcomes of the two steps have the same text, their outputs are shown in full. Both are
-    "–" without a difference.
+    If the outcomes of the two steps have the same text, their outputs are rendered instead. Both
+    are "–" without a difference, and a step that one run lacks is named as such.
     """
     if difference is None:
         return h.muted_text("–"), h.muted_text("–")
@@ -794,8 +814,8 @@ def render_best_by_agent(comparisons: Sequence[ResultsComparison]) -> Html:
 def render_best_by_question(comparisons: Sequence[ResultsComparison]) -> Html:
     """Render a table of the questions whose F1 differs, with a column for each results folder.
 
-    Questions that a folder does not have, or has without gold, are left out: there is no F1 to
-    compare. The highest F1 is marked as the best.
+    The first column has the results that all others are compared with. Questions that a folder does
+    not have, or has without gold, are left out. The highest F1 is marked as the best.
     """
     all_results = [comparisons[0].before]
     for comparison in comparisons:

@@ -52,7 +52,10 @@ class Condition(NamedTuple):
 
     @classmethod
     def parse(cls, text: str, figures: Sequence[str]) -> Condition:
-        """Read a condition on one of these figures. Raises InputError for anything else."""
+        """Parse a text such as "f1<0.8" as a condition on one of these figures.
+
+        Raises InputError for another form, and for a figure that is not among them.
+        """
         match = _CONDITION.fullmatch(text)
         if match is None:
             raise InputError(
@@ -68,9 +71,10 @@ class Condition(NamedTuple):
         return cls(figure, comparison, float(limit))
 
     def is_met(self, figures: Mapping[str, float]) -> bool:
-        """Return whether the figure is so. A figure that is not known meets every condition.
+        """Return whether the figure compares with the limit as the condition says.
 
-        So a set without gold does not pass a check of F1.
+        A figure that is missing meets every condition: so a set without gold does not pass a check
+        of F1.
         """
         if self.figure not in figures:
             return True
@@ -105,10 +109,10 @@ class Suite:
 
 
 def make_results_suite(name: str, rows: Sequence[BenchRow]) -> Suite:
-    """Return the questions of a benchmark with RESULT_FIGURES.
+    """Return the questions of a benchmark as cases, with RESULT_FIGURES.
 
-    A lost answer is a failure, and a question without gold is skipped. Without any gold there are
-    no measures among the figures.
+    A right answer is passed, a lost one is a failure, and a question without gold is skipped unless
+    it ended in an error. Without any gold there are no measures among the figures.
     """
     counts: Counter[str] = Counter()
     cases = []
@@ -136,10 +140,10 @@ def make_results_suite(name: str, rows: Sequence[BenchRow]) -> Suite:
 
 
 def make_change_suite(before: LoadedResults, after: LoadedResults) -> Suite:
-    """Return the questions of a retry with CHANGE_FIGURES.
+    """Return the questions of a retry as cases, with CHANGE_FIGURES: the number of questions by outcome.
 
-    A broken question is a failure, and one that is still lost is skipped, since the change is not
-    to blame for it.
+    A broken question is a failure, and one that ended in an error is an error. One that is fixed or
+    still right is passed. Any other is skipped, since the change is not to blame for it.
     """
     outcomes = find_outcomes(before, after)
     figures: dict[str, float] = dict.fromkeys(CHANGE_FIGURES, 0)
@@ -159,7 +163,10 @@ def make_change_suite(before: LoadedResults, after: LoadedResults) -> Suite:
 
 
 def _make_case(row: BenchRow, state: str, outcome: str) -> Case:
-    """Return a row as a case. Its text is the error, or the answers and the gold by their labels."""
+    """Return a row as a case, with its error, or its answers and the gold by their labels, as the text.
+
+    Each list is cut at MAX_CASE_CHARS characters.
+    """
     text = row["error"]
     if text is None:
         text = f"answered {_list_values(row, 'answers')}"
@@ -181,7 +188,10 @@ def _list_values(row: BenchRow, name: str) -> str:
 
 
 def find_met_conditions(suites: Sequence[Suite], conditions: Sequence[Condition]) -> list[str]:
-    """Return a sentence for each condition that a suite meets: "results: f1<0.8 (it is 0.75)"."""
+    """Return a sentence for each condition that a suite's figures meet: "results: f1<0.8 (it is 0.75)".
+
+    They are in the order of the suites, then of the conditions.
+    """
     sentences = []
     for suite in suites:
         for condition in conditions:
@@ -199,9 +209,10 @@ def _describe(condition: Condition, suite: Suite) -> str:
 
 
 def write_junit(path: Path, suites: Sequence[Suite], conditions: Sequence[Condition] = ()) -> None:
-    """Write the suites as JUnit XML. A condition is a case of its own, which fails if it is met.
+    """Write the suites to a file as JUnit XML, which is replaced.
 
-    Raises InputError if the file cannot be written.
+    Each condition is a case of its own in each suite, which fails if it is met. Raises InputError
+    if the file cannot be written.
     """
     root = ElementTree.Element("testsuites", name="kgwb")
     for suite in suites:
@@ -233,7 +244,11 @@ def _cases_of_conditions(suite: Suite, conditions: Sequence[Condition]) -> Itera
 
 
 def _add_case(parent: ElementTree.Element, suite: Suite, case: Case) -> None:
-    """Add the element of a case, with an element inside if it did not pass."""
+    """Add a "testcase" element of a case to a suite's element.
+
+    A case that did not pass has an element inside that is named by its state and has outcome and
+    text.
+    """
     element = ElementTree.SubElement(
         parent,
         "testcase",
@@ -253,9 +268,10 @@ def _clean(text: str) -> str:
 
 
 def write_json(path: Path, suites: Sequence[Suite], conditions: Sequence[Condition] = ()) -> None:
-    """Write the suites as JSON: for each the figures, the conditions, and what became of each question.
+    """Write the suites to a file as JSON, which is replaced.
 
-    Raises InputError if the file cannot be written.
+    For each suite it has the figures, whether each condition is met, and what became of each
+    question. Raises InputError if the file cannot be written.
     """
     suites_data = []
     for suite in suites:

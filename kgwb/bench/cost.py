@@ -61,11 +61,11 @@ class Prices(BaseModel, frozen=True):
         )
 
     def compute_money(self, row: Mapping[str, Any]) -> float:
-        """Return the price of the tokens in a row of a results file.
+        """Return what the tokens in a row of a results file cost, in the table's currency.
 
-        It is 0 if the row has no ``models``, as in earlier versions. Raises InputError if a model
-        has no price. Prices are for a million tokens, apart for prompts and completions. It is in
-        the table's currency.
+        Tokens of prompts and of completions have different prices, each for a million. It is 0 if
+        the row has no ``models``, as in earlier versions. Raises InputError if a model has no
+        price.
         """
         money = 0.0
         for model, used in row.get("models", {}).items():
@@ -78,8 +78,9 @@ class Prices(BaseModel, frozen=True):
     def compute_amount(self, row: Mapping[str, Any], budget: str) -> float:
         """Return how much of one of BUDGET_NAMES a row used.
 
-        "tokens" are those of prompts and completions together. What the row does not have is 0. Raises
-        InputError for "money" if a model has no price.
+        "money" is that of ``compute_money``, and "tokens" are those of prompts and completions
+        together. What the row does not have is 0. Raises InputError for "money" if a model has no
+        price.
         """
         if budget == "money":
             return self.compute_money(row)
@@ -90,7 +91,7 @@ class Prices(BaseModel, frozen=True):
 
 
 def load_prices(path: str | Path | None = None) -> Prices:
-    """Return the prices of a TOML file like prices.toml, which is the default.
+    """Read a TOML file of prices like prices.toml, which is the default, and return it.
 
     Raises InputError if the file cannot be read or has another form.
     """
@@ -121,7 +122,7 @@ class StageTime(NamedTuple):
 def sum_seconds_by_stage(
     system: System, steps: Sequence[Step], calls: Mapping[str, Call], total_s: float
 ) -> dict[str, StageTime]:
-    """Divide the seconds of a run among the stages of its system. They add up to ``total_s``.
+    """Return how the seconds of a run divide among the stages of its system. They add up to ``total_s``.
 
     Stages are those of the system's gold decisions, which are named after the paper's figures, else
     those that the system declares for its agents. A step inside a step of a stage is part of that
@@ -163,9 +164,9 @@ def sum_seconds_by_stage(
 
 
 def _wait_for_models(step: Step, calls: Mapping[str, Call]) -> float:
-    """Return how long a step waited for models: the seconds of its latest model calls.
+    """Return how many seconds a step waited for models: those of its last ``live_calls`` model calls.
 
-    These are as many as were made for it. The others came from the record.
+    The calls before these came from the record, and took no time.
     """
     waits = []
     for key in step.calls:
@@ -176,11 +177,11 @@ def _wait_for_models(step: Step, calls: Mapping[str, Call]) -> float:
 
 
 def _stage_by_agent(system: System) -> Mapping[str, str]:
-    """Return the stage of each agent that is in one.
+    """Return the name of the stage of each agent that is in one.
 
-    A system with gold decisions has their stages. Of another system, they are the titles of its stages
-    in lower case; stages without a title are left out. Titles that would look the same, or like
-    OTHER_STAGE, stay as they are.
+    A system with gold decisions has their stages. Of another system, they are the titles of its
+    stages in lower case; stages without a title are left out. Titles that would look the same, or
+    like OTHER_STAGE, stay as they are.
     """
     if system.gold:
         return system.gold.stages
@@ -214,7 +215,7 @@ def _mark_title(title: str | None) -> str:
 
 
 def sum_usage(calls: Sequence[Call]) -> dict[str, Any]:
-    """Return the cost of calls as fields of a row.
+    """Return the cost of calls as fields of a row of a results file.
 
     They are "seconds" and "model_seconds", rounded to microseconds, the counts of COUNT_FIELDS, and
     "models": the calls and the tokens of prompts and completions by the model's name. Each call
@@ -241,7 +242,7 @@ def sum_usage(calls: Sequence[Call]) -> dict[str, Any]:
 
 
 def list_served_models(calls: Iterable[Call]) -> dict[str, list[str]]:
-    """Return which versions of each model answered, as the servers named them, by the model's name.
+    """Return, by the model's name, the versions that answered, as the servers named them, sorted.
 
     A version is the name in the reply, such as "gpt-4o-2024-08-06", and the fingerprint if there is
     one. A model whose replies say no more than its name is left out.
@@ -267,7 +268,7 @@ def list_served_models(calls: Iterable[Call]) -> dict[str, list[str]]:
 def merge_versions(
     first: Mapping[str, Sequence[str]], second: Mapping[str, Sequence[str]]
 ) -> dict[str, list[str]]:
-    """Return the versions of both by the model's name, each once, those of the first first."""
+    """Return the versions in both mappings by the model's name, each once; those of ``first`` come first."""
     merged: dict[str, list[str]] = {}
     for versions_by_name in (first, second):
         for name, versions in versions_by_name.items():
@@ -279,7 +280,10 @@ def merge_versions(
 
 
 def add_usage(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the sum of what ``sum_usage`` returned twice. A field that one lacks counts as 0."""
+    """Return the sum of two results of ``sum_usage``, field by field and model by model.
+
+    A field that one of them lacks counts as 0.
+    """
     models: defaultdict[str, Counter[str]] = defaultdict(Counter)
     total: dict[str, Any] = {}
     for usage in (first, second):
@@ -322,15 +326,13 @@ class CostSummary(NamedTuple):
 def summarize_costs(
     rows: Collection[Mapping[str, Any]], prices: Prices | None = None
 ) -> dict[str, CostSummary]:
-    """Return a summary of each kind of cost: seconds, seconds of each stage, COUNT_FIELDS, money.
+    """Return the number, sum, median and 95th percentile of each kind of cost over rows, by its name.
 
-    The wait for models stands apart: the seconds of a stage are without it, and "seconds, STAGE,
-    model" is the wait alone. Where no question waited, this is left out. Rows of earlier versions
-    do not have it apart.
-
-    A summary has the number of values, their sum, median and 95th percentile; all are 0 without
-    values. A row without a value of a kind does not count for it. Money, under the name of the
-    currency, is computed only with ``prices``. Raises InputError if a model has no price.
+    The kinds are seconds, seconds of each stage, COUNT_FIELDS, executed queries, and with
+    ``prices`` money, under the name of the currency. The wait for models stands apart: the seconds
+    of a stage are without it, and "seconds, STAGE, model" is the wait alone, which is left out
+    where no question waited. A row without a value of a kind does not count for it; without any
+    value all figures are 0. Raises InputError if a model has no price.
     """
     amounts: dict[str, list[float]] = {"seconds": [], "seconds, model": []}
     for row in rows:
@@ -384,9 +386,10 @@ class Budget:
         self.used = dict.fromkeys(self.limits, 0.0)
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """Count the cost of a row. If it reused recorded calls, only its own calls count.
+        """Add the cost of a row to what is used of each limit.
 
-        Raises InputError if money is limited and a model has no price.
+        If the row reused recorded calls, only its own calls count ("paid"). Raises InputError if
+        money is limited and a model has no price.
         """
         paid = row.get("paid", row)
         for name in self.limits:
@@ -394,9 +397,9 @@ class Budget:
 
     @property
     def exhausted(self) -> str:
-        """The limits that are reached, as text: "model calls 2 of 2"; empty if none is.
+        """The limits that are reached, as text: "model calls 2 of 2"; "" if none is.
 
-        The limits are in the order in which they were given.
+        Several are in the order in which they were given, separated by commas.
         """
         reached = []
         for name, limit in self.limits.items():

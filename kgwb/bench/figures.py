@@ -75,11 +75,11 @@ class LoadedResults:
 
     @classmethod
     def read(cls, folder: Path, name: str = "", tail: str = "") -> LoadedResults:
-        """Read a results folder. Its name is that of the folder by default, ``tail`` its suffix.
+        """Read a results folder into memory. Nothing in the folder is changed.
 
-        Losses that are not about the present result are left out. Nothing in the folder is changed.
-
-        Raises InputError if it holds no results, or damaged ones.
+        ``name`` is by default that of the folder, and ``tail`` becomes ``label_suffix``. Rows of
+        the ladder that are not about the present result are left out. Raises InputError if it holds
+        no results, or damaged ones.
         """
         config, results = read_results(folder)
         rows = {row["id"]: row for row in results}
@@ -95,7 +95,7 @@ class LoadedResults:
 
     @cached_property
     def question_titles(self) -> dict[str, str]:
-        """The questions as they are shown, by their ids; of questions that look the same with the id."""
+        """The questions as they are shown, by their ids; those that look the same have the id behind them."""
 
         def question(id_: str) -> str:
             text = single_line(self.rows[id_]["question"])
@@ -111,9 +111,9 @@ class LoadedResults:
         return tell_apart(self.rows, forms)
 
     def with_rows(self, rows: Iterable[BenchRow]) -> LoadedResults:
-        """Return the results with these of its rows alone, and with the losses of their questions.
+        """Return a copy of the results with only these of its rows, and with the losses of their questions.
 
-        Name and folder stay. Of several rows with one id the last counts.
+        Of several rows with one id the last counts.
         """
         rows_by_id = {row["id"]: row for row in rows}
         losses = {}
@@ -123,10 +123,10 @@ class LoadedResults:
         return replace(self, rows=rows_by_id, losses_by_id=losses)
 
     def with_gold(self, questions: Iterable[BenchQuestion]) -> LoadedResults:
-        """Return the results scored by the gold of these questions. Nothing is asked or written.
+        """Return a copy of the results, scored by the gold of these questions. Nothing is asked or written.
 
-        Questions without gold, of another wording, or that were not measured, change nothing. Losses
-        that are not about the new scores are left out.
+        Questions without gold, of another wording, or that were not measured, change nothing.
+        Losses that are not about the new scores are left out.
         """
         rows = dict(self.rows)
         for question in questions:
@@ -144,7 +144,7 @@ class LoadedResults:
         return list(map(question_of_row, self.rows.values()))
 
     def open_graph(self, kg: Graph | str | None = None) -> Graph:
-        """Return ``kg``, or open the graph that was measured.
+        """Return ``kg``, or open the graph that was measured if it is None; a text is opened by ``open_kg``.
 
         Raises InputError if the graph is not the one that was measured, or has changed since.
         """
@@ -160,7 +160,10 @@ class LoadedResults:
 
     @property
     def model_specs(self) -> dict[str, str]:
-        """The specification of each agent's model; "" is the default for all agents."""
+        """The specification of the model that each agent was measured with; "" is the default for all agents.
+
+        A configuration that has one text in place of a mapping has this model under "".
+        """
         models = self.config.get("models")
         if not isinstance(models, dict):
             models = {"": models}
@@ -183,7 +186,7 @@ class LoadedResults:
 
     @cached_property
     def served_models(self) -> dict[str, list[str]]:
-        """The versions that answered, by the model's name, in the order in which they were first met."""
+        """The versions of each model that answered, by its name, in the order in which the rows first have them."""
         versions: dict[str, list[str]] = {}
         for row in self.rows.values():
             versions = merge_versions(versions, row.get("served", {}))
@@ -207,11 +210,10 @@ class LoadedResults:
 
     @cached_property
     def losses_by_agent(self) -> dict[Cause, Counter[str]]:
-        """The number of lost answers by cause, each by hops; "" counts all.
+        """The number of lost answers by cause, each counted by hops; the key "" counts all hops.
 
-        Agents come in flow order, and after them the reasons that no agent is known. Each cause is
-        an agent, or a reason without an agent, with its stage, which is "–" if it is not known.
-        Hops that are not known are "".
+        A cause is an agent, or a reason why none is known, with its stage, "–" if that is not
+        known. Agents come in flow order, reasons after them. Hops are "" where a question has none.
         """
         losses: defaultdict[Cause, Counter[str]] = defaultdict(Counter)
         for loss in self.losses_by_id.values():
@@ -241,10 +243,10 @@ class LoadedResults:
 
     @property
     def headline(self) -> str:
-        """How many questions there are, how many were right and lost, and F1, in one line.
+        """One line with the number of questions, how many were right and lost, and F1 with its interval.
 
         "60 questions: 50 right, 10 lost (6 wrong, 4 unanswered, 0 errors); F1 0.83 [...]".
-        Questions without gold are counted at the end, if there are any.
+        Questions without gold are counted before F1, if there are any.
         """
         counts: Counter[str] = Counter()
         without_gold = 0
@@ -316,7 +318,7 @@ class ReportTable(NamedTuple):
     """Whether a column with the numbers of one before it is folded in HTML."""
 
     def __repr__(self) -> str:
-        """Return the table as text: the first column on the left, the others to the right."""
+        """Return the table as text with aligned columns: the first one to the left, the others to the right."""
         lines = []
         for row in (self.headers, *self.rows):
             line = list(map(single_line, row))
@@ -339,7 +341,8 @@ class ReportTable(NamedTuple):
     def render(self) -> Html:
         """Render the table as HTML. Without rows the result is empty.
 
-        If columns are folded, those that differ are shown, and the whole table below them.
+        With ``folds_equal_columns``, columns with the numbers of an earlier one are left out, and
+        the whole table is in a fold below.
         """
         whole = html_table(self.headers, self.rows)
         kept = self._different_columns()
@@ -355,9 +358,10 @@ class ReportTable(NamedTuple):
         return join(different, collapsible(summary, whole))
 
     def _different_columns(self) -> list[int]:
-        """Return the positions of the columns without those that have the numbers of one before.
+        """Return the positions of the columns, but for those with the same numbers as an earlier one.
 
-        The first column has labels. An interval behind a number does not count.
+        The first column has labels and is always kept. Of a cell only the text before the first
+        space counts, so that an interval does not.
         """
         kept = [0]
         seen = set()
@@ -371,10 +375,10 @@ class ReportTable(NamedTuple):
 
 
 def make_quality_table(all_results: AllResults) -> ReportTable:
-    """Return a table of all measures, for all questions and for each kind of question.
+    """Return a table of all measures: a row for all questions and for each kind of question, of each folder.
 
-    F1 and paper F1 have their intervals. Groups that a folder lacks have no row for it. Figures
-    that are not known are "–".
+    F1 and paper F1 have their intervals. A kind that a folder lacks has no row for it. Figures that
+    are not known are "–".
     """
     rows = []
     for name in distinct_groups(all_results):
@@ -388,10 +392,10 @@ def make_quality_table(all_results: AllResults) -> ReportTable:
 
 
 def _quality_cells(group: QuestionGroup) -> list[object]:
-    """Return the cells of a group: questions, all measures, errors, questions without gold.
+    """Return the cells of a group of questions: their number, all measures, errors, questions without gold.
 
-    INTERVAL_MEASURES have their intervals; the others are means with three digits. All are "–" if
-    no question has gold.
+    INTERVAL_MEASURES have their intervals; the others are means with three digits. All measures are
+    "–" if no question has gold.
     """
     cells: list[object] = [len(group.rows)]
     for measure in INTERVAL_MEASURES:
@@ -406,10 +410,11 @@ def _quality_cells(group: QuestionGroup) -> list[object]:
 
 
 def make_cost_table(all_results: AllResults, prices: Prices | None = None) -> ReportTable:
-    """Return a table with a row for each kind of cost that a question has (``summarize_costs``).
+    """Return a table with a row for each kind of cost (``summarize_costs``), and three columns for each folder.
 
-    Each folder has three columns: total, median, and 95th percentile over questions. They are empty
-    for a kind that a folder lacks. Money is left out in all if a model has no price.
+    The columns are the total, and the median and the 95th percentile of a question. They are empty
+    for a kind that a folder lacks. Money is left out altogether without prices, or if a model has
+    no price.
     """
     if find_missing_prices(all_results, prices):
         prices = None
@@ -434,10 +439,10 @@ def make_cost_table(all_results: AllResults, prices: Prices | None = None) -> Re
 
 
 def make_profile_table(all_results: AllResults) -> ReportTable:
-    """Return F1 of all questions, and model calls, queries and seconds a question.
+    """Return a table with a row for each results folder: F1, and model calls, queries and seconds of a question.
 
-    There is a row for each results folder, and the difference of its F1 to that of the first one.
-    The change is empty for the first folder with gold, and where F1 is not known.
+    The column "change" has the difference to the F1 of the first folder with gold; it is empty for
+    that one, and where F1 is not known.
     """
     headers = ["settings", "F1", "change", "model calls", "queries", "seconds"]
     rows = []
@@ -460,9 +465,9 @@ def make_profile_table(all_results: AllResults) -> ReportTable:
 
 
 def find_missing_prices(all_results: AllResults, prices: Prices | None) -> list[str]:
-    """Return, for each folder whose money cannot be computed, a sentence that says why.
+    """Return a sentence for each folder in which a model has no price; an empty list if all have.
 
-    Empty if none is missing.
+    Without ``prices`` it is empty as well.
     """
     reasons = []
     for results in all_results:
@@ -474,10 +479,10 @@ def find_missing_prices(all_results: AllResults, prices: Prices | None) -> list[
 
 
 def make_loss_table(all_results: AllResults) -> ReportTable:
-    """Return a table of lost answers: a row for each cause, then for each stage, then for all.
+    """Return a table of lost answers: a row for each cause, then for each stage, then for all together.
 
-    A cause is an agent or a reason, with its stage. Each folder has a column for all answers and
-    one for each number of hops. It has no rows if no cause is known.
+    A cause is an agent, or a reason why none is known, with its stage. Each folder has a column for
+    all answers and one for each number of hops. Without a known cause there are no rows.
     """
     headers = ["lost at", "stage"]
     columns = []
@@ -530,11 +535,11 @@ def _count_losses(results: LoadedResults, causes: Iterable[Cause], hops: str) ->
 
 
 def make_question_types_table(all_results: AllResults) -> ReportTable:
-    """Return how many questions of each type were solved, and what the questions are like.
+    """Return a table of how many questions of each type were solved, and what the questions are like.
 
-    A row has the solved questions of all with gold, the mean number of words, and the mean number of
-    predicates of the gold queries, as in Table 8 of Chatty-KG. Solved means that the answer is
-    exactly the gold. Means that are not known are "–". It has no rows if no question has a type.
+    A row has the solved questions of all with gold, the mean number of words, and the mean number
+    of predicates of the gold queries, as in Table 8 of Chatty-KG. Solved means that the answer is
+    exactly the gold. Means that are not known are "–". Without typed questions there are no rows.
     """
     types = [name for name in distinct_groups(all_results) if name.startswith("type ")]
     labels = {"all": "every type"} if types else {}
@@ -551,7 +556,10 @@ def make_question_types_table(all_results: AllResults) -> ReportTable:
 
 
 def _describe_questions(rows: Sequence[Mapping[str, Any]]) -> tuple[str, str, str]:
-    """Return the solved questions of those with gold, and the mean words and gold predicates."""
+    """Return three texts: "solved/with gold", the mean number of words, and that of gold predicates.
+
+    A mean is over the rows that have the number, "–" if none has.
+    """
     with_gold = 0
     solved = 0
     for row in rows:
@@ -572,9 +580,9 @@ def _format_known_mean(rows: Sequence[Mapping[str, Any]], name: str) -> str:
 
 
 def make_linking_table(all_results: AllResults) -> ReportTable:
-    """Return a table of the recall of linking: of gold vertices and predicates, linked or candidates.
+    """Return a table of the mean recall of linking: which gold vertices and predicates were linked or candidates.
 
-    A row is left out if no folder has the figure.
+    There is a column for each folder. A row is left out if no folder has the figure.
     """
     headers = ["recall of linking"]
     for results in all_results:

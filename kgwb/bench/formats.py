@@ -50,17 +50,14 @@ _QUERY_FORM = re.compile(
 
 
 def load_questions(path: str | Path, language: str | None = None) -> list[BenchQuestion]:
-    """Return every question of a file, in its order.
+    """Read every question of a file, in its order, and return them.
 
     If the set has several languages, the wording is the one in ``language`` (None: English, and in
     kgwb's own files the one that was saved), else the English one, else the first. ``language`` of
     the question names it, and ``translations`` keeps all. If each question has one wording, only
-    the questions in ``language`` are returned.
-
-    A question without gold answers has ``answers`` None; see ``add_gold_answers``. If an id occurs
-    again, "#2" is added to it; in kgwb's own files that is an error.
-
-    Raises InputError, which names the file and the entry that cannot be used.
+    the questions in ``language`` are returned. A question without gold answers has ``answers``
+    None; see ``add_gold_answers``. If an id occurs again, "#2" is added to it; in kgwb's own files
+    that is an error. Raises InputError, which names the file and the entry that cannot be used.
     """
     path = Path(path)
     file = _read_file(path)
@@ -103,9 +100,9 @@ def save_questions(questions: Iterable[BenchQuestion], path: str | Path) -> None
 
 
 def _take_id(wanted: str, ids: Counter[str]) -> str:
-    """Return an id, followed by "#2" or a higher number if it was taken before, and take it.
+    """Return an id that is not taken yet: the wanted one, or followed by "#2" or a higher number.
 
-    ``ids`` counts how often each id was wanted. The counts are changed.
+    ``ids`` has the ids that were taken, with counts; it is changed.
     """
     id_ = wanted
     while id_ in ids:
@@ -118,8 +115,9 @@ def _take_id(wanted: str, ids: Counter[str]) -> str:
 def _choose_wording(wordings: Iterable[tuple[str, str]], language: str) -> dict[str, str]:
     """Return the fields ``language`` and ``question`` with the wording nearest to a language tag.
 
-    The same tag is nearest, then another tag of the language ("pt_BR" for "pt"), then English, then
-    the first wording. Of equally near wordings the first is taken.
+    ``wordings`` are pairs of tag and text. The same tag is nearest, then another tag of the
+    language ("pt_BR" for "pt"), then English, then any other. Of equally near wordings the first is
+    taken.
     """
     wanted = _split_language_tag(language)
 
@@ -173,10 +171,10 @@ def _split_language_tag(tag: str) -> list[str]:
 def _parse_entry(
     entry_class: type[_Entry], entry: object, number: int, place: str
 ) -> list[BenchQuestion]:
-    """Return the questions of an entry. ``place`` names the file and the entry in errors.
+    """Validate an entry, and return its questions: several for a dialogue.
 
-    Raises InputError for an entry that lacks what its format needs, or that is a ValueError: the
-    reader found that it cannot be read.
+    ``place`` names the file and the entry in errors. Raises InputError for an entry that lacks what
+    its format needs, or that is a ValueError, by which the reader says that it cannot be read.
     """
     try:
         if isinstance(entry, ValueError):
@@ -213,10 +211,10 @@ class _SparqlResults(BaseModel):
     boolean: bool | None = None
 
     def first_column(self) -> list[str] | None:
-        """Return the values of the first variable, or "true" or "false" of a boolean.
+        """Return the values of the first variable, or ["true"] or ["false"] of a boolean; None without results.
 
-        Without a header, the first variable of each row counts. Returns None without results. Rows
-        without the variable are left out.
+        Without a header, the first variable of each row counts. Rows without the variable are left
+        out.
         """
         if self.boolean is not None:
             return [str(self.boolean).lower()]
@@ -246,11 +244,11 @@ class _Qald(BaseModel):
     answers: tuple[_SparqlResults, ...] = ()
 
     def to_questions(self, number: int) -> Iterator[BenchQuestion]:
-        """Yield one question in its first language. Raises ValueError if all texts are empty.
+        """Yield one question in its first language, with all wordings as ``translations``.
 
-        Its answers are the first columns of all results. It is boolean if a result is, else it has
-        the type of its gold query. Values that occur again are left out. Without results the
-        answers are None.
+        Its answers are the distinct values in the first columns of all results, None without
+        results. It is boolean if a result is, else it has the type of its gold query. ``number`` is
+        not used. Raises ValueError if all texts are empty.
         """
         translations = []
         for wording in self.question:
@@ -291,10 +289,10 @@ class _LcQuad(BaseModel, extra="allow"):
     )
 
     def to_questions(self, number: int) -> Iterator[BenchQuestion]:
-        """Yield one question in the best wording that it has, in English, with its gold query.
+        """Yield one question in English, with its gold query and the best wording that it has.
 
-        The first of _LC_QUAD_TEXT_FIELDS with a text other than "n/a" is the wording. Raises
-        ValueError if there is none.
+        That is the first of _LC_QUAD_TEXT_FIELDS with a text other than "n/a". ``number`` is not
+        used. Raises ValueError if there is none.
         """
         fields = self.model_extra or {}
         for name in _LC_QUAD_TEXT_FIELDS:
@@ -382,12 +380,11 @@ class _QuestionFile(NamedTuple):
 
 
 def _read_file(path: Path) -> _QuestionFile:
-    """Read a file, and recognize its format.
+    """Read a file, recognize its format by its content, and return its entries, which are not validated yet.
 
     MetaQA is recognized by its first line, published sets by their fields, and kgwb's own form by a
-    first line that is an object. Entries are numbered from 1, own ones by their lines.
-
-    Raises InputError for a file that is empty, or in none of the formats, or not in UTF-8.
+    first line that is an object. Entries are numbered from 1, own ones by their lines. Raises
+    InputError for a file that is empty, or in none of the formats, or not in UTF-8.
     """
     try:
         text = disk.read_text(path, "utf-8-sig")
@@ -419,7 +416,7 @@ def _read_file(path: Path) -> _QuestionFile:
 
 
 def _recognize_set(data: object) -> _QuestionFile | None:
-    """Return the entries of a published set in JSON or YAML; None if the data is none.
+    """Return the numbered entries of a published set, from data of JSON or YAML; None if it is no known set.
 
     WebQSP, QALD, dialogues, LC-QuAD and the Freebase sets are recognized by the names of their
     fields.
@@ -478,9 +475,9 @@ def _read_metaqa(path: Path, lines: Sequence[tuple[int, str]]) -> Iterator[tuple
 
 
 def _parse_data(text: str) -> object:
-    """Return the data of a JSON or YAML text, or a ValueError with the reason if it is neither.
+    """Parse a text as JSON if it begins with a brace or a bracket, else as YAML, and return the data.
 
-    A text that begins with a brace or a bracket is read as JSON.
+    If that fails, return (not raise) a ValueError with the reason.
     """
     is_json = text.lstrip().startswith(("{", "["))
     parse = json.loads if is_json else yaml.safe_load

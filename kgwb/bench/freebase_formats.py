@@ -32,9 +32,10 @@ def to_freebase_iri(machine_id: str) -> str:
 
 
 def _gold_fields(names: Mapping[str, str]) -> dict[str, Any]:
-    """Return the fields of a question with the names of its gold answers, by IRI or lexical form.
+    """Return the fields ``answers`` and ``answer_labels`` of a question for gold answers with their names.
 
-    The gold is not known if there are none: the test questions of some sets are published so.
+    ``names`` has the name of each by IRI or lexical form. Without any, ``answers`` is None, for not
+    known: the test questions of some sets are published so.
     """
     if not names:
         return {"answers": None}
@@ -42,7 +43,10 @@ def _gold_fields(names: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _topic_field(topics: TopicNames, *others: str | None) -> dict[str, Any]:
-    """Return the field with the first topic entity, as an IRI; empty if none is known."""
+    """Return the field ``topic_entity`` with the first id that is given, as an IRI; no field without any.
+
+    The ids of ``topics`` go before ``others``.
+    """
     for machine_id in (*topics, *others):
         if machine_id:
             return {"topic_entity": to_freebase_iri(machine_id)}
@@ -77,11 +81,11 @@ class WebQspEntry(BaseModel):
     topic_entity: TopicNames
 
     def to_questions(self, number: int) -> Iterator[BenchQuestion]:
-        """Yield the question with the answers of all its parses, and the query of the first.
+        """Yield the question with the answers of all its parses, and with the query and hops of the first parse.
 
-        The hops are the predicates of the first parse's chain. A node without a name lies between
-        some of them, so that two can be one hop of the walk. Without a parse there are neither
-        answers nor a query.
+        The hops are the predicates of that parse's chain; a node without a name lies between some
+        of them, so that two can be one hop of a walk. Without a parse there are neither answers nor
+        a query.
         """
         names = {}
         for parse in self.parses:
@@ -148,7 +152,7 @@ class CwqEntry(BaseModel):
 
 
 def _read_descriptions(value: object) -> object:
-    """Return the names in a targetValue: (list (description "A B") (description C)).
+    """Return the names in a targetValue, as a list: (list (description "A B") (description C)).
 
     Escapes inside quotes are those of JSON. A value that is no text is returned as it is. Raises
     ValueError for quotes that are not JSON.
@@ -171,9 +175,10 @@ class WebQuestionsEntry(BaseModel):
     )
 
     def to_questions(self, number: int) -> Iterator[BenchQuestion]:
-        """Yield the question. Its topic entity is the name in the address of its Freebase page.
+        """Yield the question, with labels as its gold answers and without a query.
 
-        The id is its number in the file. The answers are labels; there is no query.
+        Its id is its number in the file. Its topic entity is the name in the address of its
+        Freebase page, if there is one.
         """
         name = self.url.rpartition("/")[2].replace("_", " ")
         yield BenchQuestion(
@@ -270,7 +275,7 @@ ENTRY_CLASSES: tuple[tuple[frozenset[str], type[FreebaseEntry]], ...] = (
 
 
 def find_entry_class(entries: Iterable[object]) -> type[FreebaseEntry] | None:
-    """Return the class of the first entry that has the fields of one of the sets, else None."""
+    """Return the class for the first entry that has all fields by which a set is recognized; None if none has."""
     for entry in entries:
         if not isinstance(entry, dict):
             continue

@@ -36,9 +36,10 @@ class Gold(NamedTuple):
 
     @classmethod
     def of_run(cls, run: Run) -> Gold:
-        """Return the answer of a run as gold, with its query if it came from exactly one.
+        """Return the answer of a finished run as gold, with its query if it came from exactly one.
 
-        Raises InputError if the run has no answer yet, or was not finished.
+        An answer with columns is kept as rows. Raises InputError if the run has no answer yet, or
+        was not finished.
         """
         answer = run.answer
         if answer is None or run.status != "done":
@@ -65,10 +66,11 @@ class Gold(NamedTuple):
 
     @classmethod
     def from_text(cls, text: str, sparql: str = "", columns: Sequence[str] = ()) -> Gold:
-        """Read what ``to_text`` wrote and a person edited.
+        """Return the gold in a text that ``to_text`` wrote and a person edited: an answer in each line.
 
-        If nothing is left of the answers and there is a query, the query has to find them. Raises
-        QueryError or QueryRefusedError for a query that the gate refuses.
+        With several ``columns``, a line is a row with its cells apart by tabs. Empty lines are left
+        out. If no answer is left and there is a query, ``answers`` is None: the query has to find
+        them. Raises QueryError or QueryRefusedError for a query that the gate refuses.
         """
         sparql = sparql.strip()
         if sparql:
@@ -94,15 +96,13 @@ def keep_as_gold(
     gold: Gold | Sequence[str] | None = None,
     who: str | None = None,
 ) -> dict[str, Any]:
-    """Keep the question of a run with its gold in a file, which is made if it is missing.
+    """Write the question of a run with its gold to a question set, and return the entry.
 
-    The gold is by default the answer of the run; answers are IRIs or lexical forms. In a dialogue
-    the question is kept in its standalone wording. ``who`` is by default the user's name. A
-    question that the file has already keeps its id and its other fields; the gold that it had is
-    added to its ``earlier_gold``.
-
-    Returns the entry. Raises InputError if the run has no answer, or if the file is not one of
-    kgwb's own form or cannot be written.
+    The file is made if it is missing. ``gold`` is by default the answer of the run; a list has IRIs
+    or lexical forms. In a dialogue the question is kept in its standalone wording. ``who`` is by
+    default the user's name. A question that the file has already keeps its id and its other fields;
+    the gold that it had is added to its ``earlier_gold``. Raises InputError if the run has no
+    answer, or if the file is not one of kgwb's own form or cannot be written.
     """
     if gold is None:
         gold = Gold.of_run(run)
@@ -140,7 +140,10 @@ def _move_earlier_gold(entry: dict[str, Any]) -> None:
 
 
 def _gold_to_data(gold: Gold, who: str) -> dict[str, Any]:
-    """Return the fields of an entry that say what is right, who said so, and when."""
+    """Return the fields of an entry that hold the gold, who says so, and the present time.
+
+    Parts of the gold that are empty have no field.
+    """
     data: dict[str, Any] = {"who": who, "when": time_now()}
     if gold.answers is not None:
         data["answers"] = list(gold.answers)
@@ -152,9 +155,10 @@ def _gold_to_data(gold: Gold, who: str) -> dict[str, Any]:
 
 
 def _standalone_question(run: Run) -> str:
-    """Return the wording of a run's question that needs no earlier turn.
+    """Return a run's question in the wording that needs no earlier turn.
 
-    That of a question outside of a dialogue is its own.
+    That is the standalone one if the run has earlier turns and remembers one, else the question
+    itself.
     """
     if run.dialogue.turns and run.turn is not None and run.turn.standalone:
         return run.turn.standalone
@@ -175,9 +179,9 @@ def time_now() -> str:
 
 
 def _read_entries(path: Path) -> list[dict[str, Any]]:
-    """Return the entries of a question set with all their fields; none if there is no file.
+    """Return the entries of a question set as JSON data with all their fields; an empty list without a file.
 
-    Raises InputError if it is not a file of kgwb's own form.
+    Raises InputError if it is not a file of kgwb's own form, or cannot be read.
     """
     if not path.exists():
         return []
@@ -196,6 +200,7 @@ def _read_entries(path: Path) -> list[dict[str, Any]]:
 
 
 def _other_form(path: Path) -> InputError:
+    """Return, without raising it, the error for a file that is no question set in JSON lines."""
     return InputError(
         f"{path} is not a question set in JSON lines, and kgwb adds questions to no other form",
         hint="name a new file, such as my_questions.jsonl",
@@ -203,7 +208,7 @@ def _other_form(path: Path) -> InputError:
 
 
 def _next_id(entries: Sequence[Mapping[str, Any]]) -> str:
-    """Return the first number, as text, from the number of entries on, that is no id yet."""
+    """Return a number, as text, that is no id yet: the first free one above the number of entries."""
     ids = {str(entry.get("id")) for entry in entries}
     number = len(entries) + 1
     while str(number) in ids:

@@ -59,7 +59,10 @@ class KeptChange(BaseModel, frozen=True):
 
     @property
     def questions(self) -> str:
-        """The first questions that were fixed and broken: "fixed a, b; broken c"."""
+        """A text with the first ids of the questions that were fixed and broken: "fixed a, b; broken c".
+
+        "" without any.
+        """
         parts = []
         for word, ids in (("fixed", self.fixed), ("broken", self.broken)):
             if ids:
@@ -98,9 +101,7 @@ def read_measured_prompts(
 
     ``base`` is by default the folder that a retry belongs to. A folder of ``kgwb bench`` without a
     ``base`` is compared with nothing. ``system`` must be given if what was measured is not a system
-    by name.
-
-    Raises InputError if a folder holds no results.
+    by name. Nothing is written. Raises InputError if a folder holds no results.
     """
     results = LoadedResults.read(Path(folder))
     if system is None:
@@ -137,7 +138,7 @@ def find_base_folder(folder: Path) -> Path | None:
 
 
 def _describe_effect(comparison: ResultsComparison) -> str:
-    """Return the first lines of a comparison's summary, without its name: outcomes and F1."""
+    """Return the outcomes and the F1 of a comparison's summary as one text, without the folder's name."""
     outcomes, *lines = comparison.summary_lines()
     parts = [outcomes.removeprefix(f"{comparison.after.name}: ")]
     for line in lines:
@@ -148,10 +149,11 @@ def _describe_effect(comparison: ResultsComparison) -> str:
 
 
 def _read_texts(results: LoadedResults, system: System) -> tuple[dict[str, str | None], list[str]]:
-    """Return the texts of the prompts that were measured, and the names of those that are not known.
+    """Return the texts of the prompts that were measured, by name, and the names of those that are not known.
 
-    A prompt that is the system's own one has the text None. The text of another one is that of the
-    first saved run that used it.
+    A prompt that is the system's present own one has the text None. The text of another one is that
+    of the first saved run that used it, if it has the measured fingerprint; otherwise it is not
+    known.
     """
     measured = results.config.get("prompts") or {}
     own = Prompts().for_system(system.prompts)
@@ -177,7 +179,8 @@ class PromptHistory:
     def __init__(self, folder: str | Path) -> None:
         """Read the history of a folder, which need not exist yet.
 
-        Raises InputError if the history cannot be read.
+        A last line that was not written to its end is removed from the file. Raises InputError if
+        the history cannot be read.
         """
         self.folder = Path(folder)
         self.changes: list[KeptChange] = []
@@ -191,11 +194,11 @@ class PromptHistory:
                 self.changes += parse_json_lines(path, _parse_change, problem, hint)
 
     def keep(self, measured: MeasuredPrompts, note: str = "") -> KeptChange:
-        """Write the prompts of results into the folder, and add a line to the history.
+        """Write the prompts of results into the folder, and add a line to the history; return this change.
 
         With the folder, ``--prompts`` asks as the results did: a prompt that was kgwb's own there
-        loses its file. Returns the change. Raises InputError if the folder has these prompts
-        already, or cannot be written.
+        loses its file. Raises InputError if the folder has these prompts already, or cannot be
+        written.
         """
         return self._change(
             measured.texts,
@@ -208,11 +211,11 @@ class PromptHistory:
         )
 
     def undo(self, number: int | None = None) -> KeptChange:
-        """Restore the prompts as they were before a change, by default the latest one.
+        """Restore the prompts as they were before a change, by default the latest one, and return the new change.
 
         All later changes are taken back, too. The history gets a line of its own for this, so it
-        can be undone as well. Returns this line. Raises InputError if there is no such change, or
-        if a file that would be replaced was edited by hand since.
+        can be undone as well. Raises InputError if there is no such change, or if a file that would
+        be replaced was edited by hand since.
         """
         count = len(self.changes)
         if number is None:
@@ -230,7 +233,7 @@ class PromptHistory:
         return self._change(wanted, note=f"undo of {number}")
 
     def _check_not_edited(self, names: Mapping[str, object]) -> None:
-        """Raise InputError if one of these prompts is not as the history has it."""
+        """Raise InputError if the file of one of these prompts is not as the history last wrote it."""
         kept = self.texts_after(len(self.changes))
         for name in names:
             if self._present_text(name) != kept.get(name):
@@ -240,10 +243,11 @@ class PromptHistory:
                 )
 
     def _change(self, texts: PromptTexts, **about: Any) -> KeptChange:
-        """Write prompts, and before that a line of the history, so that no text can be lost.
+        """Add a line to the history and write the prompts, in this order, so that no text can be lost.
 
-        Only prompts that differ from the present files are written and named. ``about`` are the
-        further fields of the line. Raises InputError if none differs.
+        Only prompts that differ from the present files are written and named; None deletes a file.
+        ``about`` are the further fields of the line. Returns the change. Raises InputError if none
+        differs, or if the folder cannot be written.
         """
         before = {}
         after = {}
@@ -280,7 +284,7 @@ class PromptHistory:
         return prompts.text(name)
 
     def _write(self, name: str, text: str | None) -> None:
-        """Write the file of a prompt, or delete it for None. Raises OSError."""
+        """Write the file FOLDER/NAME.md of a prompt, or delete it if the text is None. Raises OSError."""
         path = self.folder / f"{name}.md"
         if text is None:
             path.unlink(missing_ok=True)
@@ -288,7 +292,10 @@ class PromptHistory:
             disk.write_atomically(path, [text])
 
     def texts_after(self, number: int) -> dict[str, str | None]:
-        """Return the texts of all prompts of the history after a change; 0 is before the first one."""
+        """Return the texts of all prompts that the history names, as they were after a change.
+
+        0 stands for before the first change. A text is None for a prompt without a file.
+        """
         texts: dict[str, str | None] = {}
         for change in reversed(self.changes):
             texts.update(change.before)
@@ -317,7 +324,7 @@ class PromptHistory:
             yield from difflib.unified_diff(lines, new_lines, *titles, lineterm="")
 
     def to_table(self) -> ReportTable:
-        """Return the history as a table, the latest change first."""
+        """Return the history as a table with a row for each change, the latest first."""
         headers = ("", "date", "changed", "note", "effect", "questions", "model")
         rows = []
         for change in reversed(self.changes):
@@ -353,7 +360,10 @@ def _split_lines(text: str | None) -> list[str]:
 
 
 def _parse_change(data: Any) -> KeptChange:
-    """Return the change of one line. Raises ValueError if it has a name that leads out of its folder."""
+    """Return the change that the data of a line describe.
+
+    Raises ValueError if they are none, or if a prompt's name leads out of the folder.
+    """
     change = KeptChange.model_validate(data)
     for name in (*change.before, *change.after):
         if not PROMPT_NAME.fullmatch(name):

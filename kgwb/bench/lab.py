@@ -144,10 +144,9 @@ class RetryExperiment:
         self.models.update(self._given_models)
 
     def _measured_models(self) -> dict[str, ChatModel]:
-        """Return the models that were measured. A given model is used where it is the same one.
+        """Return the models that were measured, by agent: a given one if its name is the same, else opened anew.
 
-        A model is the same one if its name is that of the specification. Raises InputError for a
-        model at an address of its own that was not given.
+        Raises InputError for a model at an address of its own that was not given.
         """
         models = {}
         for agent, spec in self.earlier_results.model_specs.items():
@@ -194,9 +193,10 @@ class RetryExperiment:
         return setup
 
     def _with_measured_prompts(self, prompts: Prompts) -> Prompts:
-        """Return the given prompts, and as texts those that were measured and are not given.
+        """Return the given prompts, with those added that were measured and differ from the system's present ones.
 
-        Only prompts that differ from the system's present ones, and that a saved run used, are added.
+        A prompt is added as text, if a saved run used it and it has the measured fingerprint. Given
+        ones stay.
         """
         measured = self.earlier_results.config.get("prompts", {})
         present = Prompts().for_system(self.system.prompts)
@@ -222,9 +222,10 @@ class RetryExperiment:
         return not self.describe_changes(setup)
 
     def _changed_settings(self, typed_settings: Mapping[str, str]) -> Settings:
-        """Return the settings that were measured with some changed. Raises SettingError.
+        """Return the settings that were measured, with some changed.
 
-        Each value is a text, which is parsed. Settings that this version lacks are left out.
+        ``typed_settings`` has texts, which are parsed. Measured settings that this version lacks
+        are left out. Raises SettingError for an unknown name or an impossible value.
         """
         config = self.earlier_results.config
         measured = config.get("settings", {})
@@ -239,11 +240,11 @@ class RetryExperiment:
         return settings.with_changes(**changes)
 
     def get_results_folder(self, setup: BenchSetup, name: str) -> Path:
-        """Return the folder for the results of a setup.
+        """Return the folder for the results of a setup; nothing is written.
 
-        A setup always has the same folder, whatever ``name`` it is given later, so asking again
-        continues where it was. The folder's name is ``name`` with a fingerprint of the configuration.
-        The fingerprint is of all but INFORMATIONAL_ENTRIES. Nothing is written.
+        Its name is ``name``, cut at MAX_NAME_CHARS characters, with a fingerprint of the
+        configuration without INFORMATIONAL_ENTRIES. An existing folder with this fingerprint is
+        returned whatever its name, so that asking again continues where it was.
         """
         config = setup.to_config()
         for entry in INFORMATIONAL_ENTRIES:
@@ -335,7 +336,7 @@ class RetryExperiment:
         return selectors
 
     def _lost_and_right_ids(self) -> set[str]:
-        """Return the ids of all lost questions and of equally many right ones, evenly spaced.
+        """Return the ids of all lost questions and of equally many right ones, evenly spaced over the results.
 
         If fewer were right, all of them are returned. Raises InputError if no question was lost.
         """
@@ -360,12 +361,13 @@ class RetryExperiment:
         return lost_ids | spaced_ids
 
     def sample(self, selectors: Iterable[str] = ()) -> QuestionSample:
-        """Return what the questions of ``choose_questions`` say about all questions.
+        """Return what the questions of ``choose_questions`` say about all measured questions.
 
-        Without selectors, each question that was right stands for as many as were not chosen for it.
-        If selectors do not depend on what came of the questions, as "all" or "type=count", each
-        question stands for itself. Else the sample is empty: of questions that were chosen for being
-        lost, some come out right by chance. Raises InputError as ``choose_questions`` does.
+        Without selectors, each chosen question that was right stands for several, so that together
+        they stand for all right ones. If selectors do not depend on what came of the questions, as
+        "all" or "type=count", each question stands for itself. Else the sample is empty: of
+        questions that were chosen for being lost, some come out right by chance. Raises InputError
+        as ``choose_questions`` does.
         """
         selectors = list(selectors)
         if selectors:
@@ -443,7 +445,11 @@ class RetryExperiment:
         )
 
     def _find_finished_ids(self, setup: BenchSetup) -> set[str]:
-        """Return the ids of the questions that were asked with a setup already."""
+        """Return the ids of the questions that the results folder of a setup has rows of.
+
+        A question whose model or graph could not be reached is left out, as it is asked again.
+        Empty without results.
+        """
         folder = self.get_results_folder(setup, "")
         if not (folder / CONFIG_FILE).exists():
             return set()
@@ -453,10 +459,10 @@ class RetryExperiment:
     def _find_missing_calls(
         self, setup: BenchSetup, question: BenchQuestion, store: CallStore
     ) -> tuple[list[Call], list[Call]] | None:
-        """Return the recorded model calls of a question that a setup must make anew.
+        """Return the earlier model calls of a question that a setup must make anew, as two lists: least and most.
 
-        The first list has those of the agents that stopped for lack of a recorded reply; the second
-        also those of all steps after the first of these agents. Both are empty if no agent stopped.
+        The first has those of the agents that stopped for lack of a recorded reply; the second also
+        those of all steps after the first of these agents. Both are empty if no agent stopped.
         Returns None if it is not recorded what was asked before. The setup's models must be empty
         replays.
         """
@@ -481,9 +487,9 @@ class RetryExperiment:
         return least_calls, _list_model_calls(before, later_steps, run)
 
     def _load_earlier_run(self, question: BenchQuestion, store: CallStore) -> Run | None:
-        """Return the run of a question as it was measured: that of its file, else of the store.
+        """Return the run of a question as it was measured: replayed from its file, else from the store.
 
-        None if neither has all that was asked.
+        None if neither has all that was asked. No model is asked.
         """
         run_row = {"run": run_file_path(question.id)}
         file = find_run_file(self.earlier_results.folder, run_row)
@@ -502,7 +508,10 @@ class RetryExperiment:
             return None
 
     def _dialogue_before(self, question: BenchQuestion) -> Dialogue:
-        """Return the turns before a question of a dialogue, as they were remembered."""
+        """Return the earlier turns of a question's dialogue, as the results remembered them.
+
+        Empty for a question outside of dialogues; turns that were not answered are left out.
+        """
         dialogue = Dialogue()
         if question.dialogue is None:
             return dialogue
@@ -526,15 +535,13 @@ class RetryExperiment:
         budget: Budget | None = None,
         on_row: Callable[[BenchRow], object] = lambda row: None,
     ) -> str:
-        """Ask questions again, and write the results to a folder.
+        """Ask questions again, and write the results to a folder, which is locked meanwhile.
 
-        The ``sample`` is what they say about all questions; without one, each stands for itself.
-
-        Asking continues where it was stopped. With ``repeats``, questions that come out otherwise
-        than before are asked so often, before and after the change. The budget counts the calls that
-        are made, not those that the store has.
-
-        Returns the limits of the budget that stopped it, or "".
+        ``sample`` is what they say about all questions; without one, each stands for itself. Asking
+        continues where it was stopped, and every run is saved. With ``repeats``, questions that
+        come out otherwise than before are asked so often, before and after the change. The budget
+        counts the calls that are made, not those that the store has. Returns the limits of the
+        budget that stopped it, or "".
         """
         measured_setup = self._make_measured_setup() if repeats > 1 else None
         earlier = self.earlier_results
@@ -566,9 +573,9 @@ class RetryExperiment:
     ) -> None:
         """Find the agent that lost each answer, in what was measured and in what was asked again.
 
-        Both write their ladder's file. What was measured must be asked with the setup that it was
-        measured with. Raises InputError if this cannot be made any more, or if the system has no gold
-        decisions.
+        The results are written to the ladder's file of each folder. What was measured must be asked
+        with the setup that it was measured with. Raises InputError if this cannot be made any more,
+        or if the system has no gold decisions.
         """
         store = find_store(self.earlier_results.folder)
         measured = (self.earlier_results.folder, self._make_measured_setup())
@@ -585,7 +592,11 @@ class RetryExperiment:
                 )
 
     def _make_measured_setup(self) -> BenchSetup:
-        """Return the setup that was measured. Raises InputError if it cannot be made any more."""
+        """Return the setup that the earlier results were measured with, models included.
+
+        Raises InputError if something of it is different now, such as a prompt whose text is not
+        known.
+        """
         setup = self.make_setup(must_differ=False)
         measured_setup = replace(setup, models=self._measured_models())
         changes = self.describe_changes(measured_setup)
@@ -609,7 +620,10 @@ def _is_independent_of_outcome(selector: str) -> bool:
 
 
 def _silence(setup: BenchSetup) -> BenchSetup:
-    """Return a setup whose models have no replies, so that only recorded calls are used."""
+    """Return a copy of a setup whose models have no replies, so that only recorded calls can be used.
+
+    They keep their names.
+    """
     silent_models: dict[str, ChatModel] = {}
     for name, model in setup.models.items():
         silent_models[name] = Replay((), name=model.name)
@@ -627,7 +641,7 @@ def _list_stopped_agents(run: Run) -> set[str]:
 
 
 def _list_model_calls(before: Run, steps: Iterable[Step], run: Run) -> list[Call]:
-    """Return the model calls of steps, with the name of the model that would be asked now.
+    """Return the model calls of steps, each with the name of the model that would be asked now.
 
     ``before`` is the run that has the calls, and ``run`` knows the models. They are in the order of
     the steps; a call that several steps used is repeated.

@@ -63,7 +63,10 @@ class LossRowSchema(RowSchema):
 
 
 def gold_decisions_of(system: System) -> GoldDecisions:
-    """Return what gold means to the agents of a system. Raises InputError if it does not define that."""
+    """Return the system's gold decisions: its stages and the rungs of its ladder.
+
+    Raises InputError if the system has none.
+    """
     if system.gold is None:
         raise InputError(
             f"the system {system.name} has no gold decisions, and the ladder needs them",
@@ -81,15 +84,13 @@ def locate_losses(
     store: Path | None = None,
     on_row: Callable[[BenchRow], object] = lambda row: None,
 ) -> list[BenchRow]:
-    """Find the agent to blame for each lost answer among these questions.
+    """Find the agent to blame for each lost answer among these questions, and return a ladder's row for each.
 
-    Returns the rows of ``ladder.jsonl``, one for each lost answer. Rows that are there already are
-    kept, if they are about the present result. What was asked comes from the ``store`` of calls, by
-    default that of the folder, or from a saved run; the rest is asked. ``on_row`` is called with
-    every new row. The rows returned are in the order of the questions, without questions that were
-    not lost. Also raises what ``run_tasks`` raises.
-
-    Raises InputError if the system has no gold decisions.
+    New rows are written to ``ladder.jsonl``; rows that are there already are kept, if they are
+    about the present result. What was asked comes from the ``store`` of calls, by default that of
+    the folder, or from a saved run; the rest is asked, ``workers`` questions at a time. ``on_row``
+    is called with every new row. The rows returned are in the order of the questions. Raises
+    InputError if the system has no gold decisions, and what ``run_tasks`` raises.
     """
     gold_decisions_of(setup.system)
     loss_file = RowFile(results.folder / LADDER_FILE, LossRowSchema)
@@ -98,7 +99,7 @@ def locate_losses(
     places = AskPlaces(folder, store or find_store(folder))
 
     def locate(question: BenchQuestion, row: BenchRow, dialogue: Dialogue) -> Task:
-        """Find the agent to blame on the executor, and write the row here."""
+        """Run ``locate_loss`` on a worker, append its row to the ladder's file, and report it."""
         loss_row = yield locate_loss, setup, question, row, dialogue, places, canceller
         loss_file.append(loss_row)
         on_row(loss_row)
@@ -120,10 +121,10 @@ def locate_losses(
 def _with_dialogues(
     questions: Sequence[BenchQuestion], rows: dict[str, BenchRow]
 ) -> Iterator[tuple[BenchQuestion, Dialogue]]:
-    """Yield each question with the dialogue before it, as its turns were remembered in their rows.
+    """Yield each question with the dialogue before it, made of the turns that the rows remember.
 
-    Questions come dialogue by dialogue. Turns without a row, or that were not answered, are not in
-    the dialogue; outside of dialogues it is empty.
+    Questions come dialogue by dialogue. Turns without a row, or that were not answered, are
+    missing; outside of dialogues it is empty.
     """
     for turns in group_by_dialogue(questions):
         dialogue = Dialogue()
@@ -133,10 +134,10 @@ def _with_dialogues(
 
 
 def is_current(loss_row: BenchRow | None, row: BenchRow | None) -> bool:
-    """Return whether a row of the ladder is about this result, by its F1, error and gold.
+    """Return whether a row of the ladder is about this result: whether F1, error and gold are equal.
 
-    It is not if the question was asked or scored again since, or if one of the two is missing. Rows
-    of earlier versions do not have the gold.
+    False if one of the two is missing. Rows of earlier versions do not have the gold, which is then
+    not compared.
     """
     if loss_row is None or row is None:
         return False
@@ -196,10 +197,10 @@ def locate_loss(
 
 
 def load_gold_query(question: BenchQuestion, kg: Graph) -> GoldQuery | None:
-    """Return the parts of a question's gold query, with the display names of its IRIs.
+    """Return the parts of a question's gold query, with the display names of its IRIs from the graph.
 
-    Returns None without a query that can be taken apart. One request for names is sent to the
-    graph.
+    In a dialogue it has the gold standalone wording, too. Returns None without a query that can be
+    taken apart. One request for names is sent.
     """
     gold = read_gold_query_of(question, kg)
     if gold is None:
@@ -267,10 +268,7 @@ def apply_rungs(
 
 
 def _reproduces_gold(question: BenchQuestion, kg: Graph) -> bool:
-    """Return whether the gold query, run on the graph, gives exactly the gold answers.
-
-    False if it cannot be run.
-    """
+    """Execute the gold query, and return whether it gives exactly the gold answers; False if it cannot run."""
     unanswered = question.model_copy(update={"answers": None})
     [answered] = add_gold_answers([unanswered], kg)
     if answered.answers is None:
@@ -279,9 +277,9 @@ def _reproduces_gold(question: BenchQuestion, kg: Graph) -> bool:
 
 
 def _execute_and_score(run: Run, question: BenchQuestion, canceller: RunCanceller) -> float:
-    """Execute a run, and return its F1; 0 after an error.
+    """Execute a run to its end, and return the F1 of its answer; 0 if it failed.
 
-    Raises the error if the model or the graph cannot be reached.
+    Raises the error if the model or the graph cannot be reached, and Cancelled.
     """
     error = canceller.execute(run)
     raise_if_unreachable(run)
@@ -293,11 +291,11 @@ def _execute_and_score(run: Run, question: BenchQuestion, canceller: RunCancelle
 def compute_linking_recall(
     rows: Sequence[BenchRow], element: str, count: str = "linked"
 ) -> float | None:
-    """Return the mean recall of linking over the questions whose gold query has such elements.
+    """Return the mean recall of linking over the questions whose gold query has such elements, 0 to 1.
 
-    ``element`` is "vertices" or "predicates". The recall is the share of them that was linked, or
-    with ``count`` "candidates" the share that was linked or a candidate. Returns None if there is no
-    such question.
+    ``element`` is "vertices" or "predicates". The recall of a question is the share of its gold
+    elements that was linked, or with ``count`` "candidates" that was linked or a candidate. Returns
+    None if there is no such question.
     """
     shares = []
     for row in rows:

@@ -110,11 +110,11 @@ def score_answers(
     table: TableCells = (),
     labels: Mapping[str, str] = NO_LABELS,
 ) -> Scores:
-    """Return the scores of the answers to one question.
+    """Return the scores of the answers to one question, in the order in which they were given.
 
-    ``table`` has the rows of an answer that is a table. ``labels`` has the names of IRIs among
-    answers and gold. If the gold is empty, having no answer is right: all scores are 1 without
-    answers and 0 with some.
+    ``answers`` and ``gold`` are IRIs or lexical forms, compared by value. ``table`` has the rows of
+    an answer that is a table. ``labels`` has the names of IRIs among answers and gold. If the gold
+    is empty, having no answer is right: all scores are 1 without answers and 0 with some.
     """
     gold = list(gold)
     scores = _score_values(answers, gold)
@@ -126,10 +126,10 @@ def score_answers(
 
 
 def _has_gold_name(answers: Sequence[str], gold: Sequence[str], labels: Mapping[str, str]) -> bool:
-    """Return whether the name of any gold answer is in the name of an answer, or a part of it.
+    """Return whether the name of any gold answer occurs in the names of the answers, also as a part of one.
 
     Letter case and white space are ignored, as in the published code of DoG. A value without a
-    label is its own name.
+    label is its own name. The answers are searched one after another.
     """
     reply = "\n".join(_squeezed_names(answers, labels))
     gold_names = list(_squeezed_names(gold, labels))
@@ -145,10 +145,10 @@ def _squeezed_names(values: Iterable[str], labels: Mapping[str, str]) -> Iterato
 
 
 def _best_f1_of_columns(table: TableCells, gold: Sequence[str]) -> float:
-    """Return the best F1 of any choice among a table's columns.
+    """Return the best F1 of any choice among a table's columns, taken together as one set of values.
 
-    Returns 0 if there is no choice to make: with one column, or too many to try all. All columns
-    together do not count as a choice: their F1 is that of the answer.
+    All columns together do not count as a choice: their F1 is that of the answer. Returns 0 with
+    one column, and with more than MAX_COMBINED_COLUMNS.
     """
     columns = _transpose(table)
     if not 1 < len(columns) <= MAX_COMBINED_COLUMNS:
@@ -184,10 +184,10 @@ def _best_f1(column: Sequence[str], others: Iterable[Sequence[str]]) -> float:
 
 
 def find_columns_not_asked_for(gold: TableCells, table: TableCells) -> list[int]:
-    """Return the positions of the columns that an answer has beyond those of the gold table.
+    """Return the positions, in order, of the columns that an answer has beyond those of the gold table.
 
     As many columns as the gold table has are taken to be asked for: those with the best F1 with any
-    gold column, of equal ones the first. An answer with as many columns or fewer has no others.
+    gold column, of equal ones the first. Empty for an answer with as many columns or fewer.
     """
     gold_columns = _transpose(gold)
     best_scores = []
@@ -200,9 +200,9 @@ def find_columns_not_asked_for(gold: TableCells, table: TableCells) -> list[int]
 
 
 def _transpose(table: TableCells) -> list[list[str]]:
-    """Return the columns of a table, without missing cells.
+    """Return the columns of a table, without missing cells (None).
 
-    A row that is shorter than others cuts all to its length.
+    Columns beyond the length of the shortest row are left out.
     """
     columns = []
     for cells in zip(*table, strict=False):
@@ -212,11 +212,11 @@ def _transpose(table: TableCells) -> list[list[str]]:
 
 
 def _score_values(answers: Sequence[str], gold: Sequence[str]) -> Scores:
-    """Return the scores of answers as a set, by their values.
+    """Return the scores of answers as a set of values, without ``lenient`` and ``hit_substring``, which are 0.
 
-    ``lenient`` and ``hit_substring`` are left at 0 unless all scores are 1. Values that are equal
-    after ``normalize_value`` count once. Nothing answered is PERFECT_SCORES if the gold is empty
-    and ABSTENTION_SCORES if not; no right value is ZERO_SCORES.
+    Values that are equal after ``normalize_value`` count once, at the better rank. Nothing answered
+    gives PERFECT_SCORES if the gold is empty and ABSTENTION_SCORES if not; no right value gives
+    ZERO_SCORES.
     """
     values = dict.fromkeys(map(normalize_value, answers))
     right_values = set(map(normalize_value, gold))
@@ -242,9 +242,9 @@ def _score_values(answers: Sequence[str], gold: Sequence[str]) -> Scores:
 
 
 def score_row(row: Mapping[str, Any]) -> Scores | None:
-    """Return the scores of a row of a results file, computed from its answers and gold.
+    """Compute and return the scores of a row of a results file from its answers and gold; None without gold.
 
-    An error scores 0. Returns None without gold.
+    A row with an error scores 0 in all.
     """
     if row["gold"] is None:
         return None
@@ -258,7 +258,8 @@ def score_row(row: Mapping[str, Any]) -> Scores | None:
 def _scores_by_id(rows: BenchRows) -> dict[str, Scores]:
     """Return the scores of all rows that have gold, by question id.
 
-    A question that was repeated has the means of its repeats ("repeated").
+    A question that was repeated has the means of its repeats ("repeated") in place of its own
+    scores.
     """
     scores_by_id = {}
     for row in rows:
@@ -349,14 +350,13 @@ def _to_matrix(scores: Iterable[Scores]) -> Matrix:
 
 
 def group_questions(rows: BenchRows) -> list[QuestionGroup]:
-    """Return all questions as a group, and a group for each kind of question.
+    """Return all questions as a group, and a group for each kind of question that occurs.
 
-    The kinds are the answerable and the unanswerable questions, if both occur, and each value of
-    ``hops``, ``type``, ``language`` and ``source`` that occurs. A question is unanswerable if its
-    gold is empty. ``source`` is where an answer came from, the graph or the model's own knowledge,
-    if both were allowed. Then come the lengths of questions and the numbers of predicates in their
-    gold queries (Chatty-KG, Table 8), each if there are several. If an answer came from the model,
-    the group GROUNDED_GROUP has all questions, and such answers count there as none.
+    The kinds are: answerable and unanswerable questions, if both occur, where unanswerable means
+    that the gold is empty; each value of ``hops``, ``type``, ``language`` and ``source``, where an
+    answer came from; the lengths of questions and the numbers of predicates in their gold queries
+    (RANGES), each if there are several (Chatty-KG, Table 8). If an answer came from the model's own
+    knowledge, the group GROUNDED_GROUP has all questions, and such answers count there as none.
     """
     groups = [QuestionGroup("all", rows), *_group_by_answerability(rows)]
     if any(row.get("source") == OWN_KNOWLEDGE for row in rows):
@@ -401,7 +401,7 @@ def _group_by_value(rows: BenchRows, name: str) -> list[QuestionGroup]:
 
 
 def _group_by_number(rows: BenchRows, name: str) -> list[QuestionGroup]:
-    """Return a group for each of the RANGES of a number that occurs; none if fewer than two do.
+    """Return a group for each of the RANGES of a number that has questions; none if fewer than two have.
 
     Rows without the number, which earlier versions wrote, are in no group.
     """
@@ -454,19 +454,15 @@ class ScoreComparison:
 def compare_results(
     first: BenchRows, second: BenchRows, measure: str = "f1", *, right_weight: float = 1.0
 ) -> ScoreComparison:
-    """Compare two sets of results, question by question.
+    """Compare two sets of results, question by question, by a paired permutation test (PairedScores).
 
-    ``right_weight`` is for results in which all questions that the first set lost were asked again,
-    and only some of those that it had right: each of these stands for so many. The means are then
-    estimates for all questions, and the test allows for the way they were drawn. Without it, lost
-    questions that come out right by chance would look like an effect.
-
-    The p-value and the interval are those of a paired permutation test (PairedScores). Questions
-    without a partner with gold are in ``unpaired_ids``. A difference above 0 is an improvement of the
-    second.
-
-    Raises InputError for an unknown measure, if the sets share no question with gold, and if the
-    gold of a question differs.
+    Only questions with gold in both count; all others are in ``unpaired_ids``. A difference above 0
+    is an improvement of the second set. ``right_weight`` is for results in which all questions that
+    the first set lost were asked again, and only some of those that it had right: each of these
+    stands for so many. The means are then estimates for all questions, and the test allows for the
+    way they were drawn; otherwise lost questions that come out right by chance would look like an
+    effect. Raises InputError for an unknown measure, if the sets share no question with gold, and
+    if the gold of a question differs.
     """
     if measure not in MEASURES:
         raise InputError(
@@ -510,7 +506,10 @@ def compare_results(
 def _find_changed(
     before: Mapping[str, Scores], after: Mapping[str, Scores], ids: Iterable[str], measure: str
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the ids of the questions that became better by a measure, and of those that became worse."""
+    """Return the ids of the questions with a higher measure after the change, and those with a lower one.
+
+    Both are in the order of ``ids``.
+    """
     improved = []
     worsened = []
     for id_ in ids:
@@ -523,9 +522,9 @@ def _find_changed(
 
 
 def _weights_of(rows: BenchRows, ids: Iterable[str], right_weight: float) -> Matrix:
-    """Return ``right_weight`` for each answer that is exactly the gold, and 1 for each other one.
+    """Return a weight for each of the ids: ``right_weight`` if its answer is exactly the gold, else 1.
 
-    The first ask counts, by which questions are drawn.
+    The first ask counts, also of repeated questions, since questions are drawn by it.
     """
     weights: dict[str, float] = {}
     for row in rows:
@@ -544,10 +543,7 @@ def _measure_of(means: Matrix, measure: str) -> Matrix:
 
 
 def _check_equal_gold(first: BenchRows, second: BenchRows, ids: Iterable[str]) -> None:
-    """Raise InputError if the gold answers of a question differ between the two sets.
-
-    The order of the gold does not count.
-    """
+    """Raise InputError if the gold answers of a question differ between the two sets, regardless of order."""
     gold_before = {row["id"]: row["gold"] for row in first}
     gold_after = {row["id"]: row["gold"] for row in second}
     differing = []
@@ -563,13 +559,12 @@ def _check_equal_gold(first: BenchRows, second: BenchRows, ids: Iterable[str]) -
 
 
 def compute_retention(dialogue: BenchRows, standalone: BenchRows) -> float | None:
-    """Return the per cent of F1 that dialogues keep: F1 in dialogues / F1 standalone.
+    """Return how much of F1 is kept in dialogues, in per cent: F1 in dialogues / F1 standalone.
 
     This is Chatty-KG's Table 5. Both are the paper's F1, over the same questions, asked in
     dialogues and in their standalone forms (``make_standalone_questions``). Returns None if the
-    standalone F1 is 0.
-
-    Raises what ``compare_results`` raises, and InputError if a question has no counterpart or gold.
+    standalone F1 is 0. Raises what ``compare_results`` raises, and InputError if a question has no
+    counterpart or gold.
     """
     comparison = compare_results(dialogue, standalone, "paper_f1")
     unpaired = comparison.unpaired_ids

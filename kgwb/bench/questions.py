@@ -93,9 +93,10 @@ class BenchQuestion(BaseModel, frozen=True):
     @model_validator(mode="before")
     @classmethod
     def _read_table(cls, data: Any) -> Any:
-        """Read ``answers`` that are rows of a table, and ``kind`` as the old name of ``type``.
+        """Convert data of a question file before validation, and return a changed copy.
 
-        Data that is no dictionary is returned as it is.
+        ``answers`` may be rows of a table, and ``kind`` is the old name of ``type``. Data that is
+        no dictionary is returned as it is.
         """
         if not isinstance(data, dict):
             return data
@@ -113,10 +114,10 @@ class BenchQuestion(BaseModel, frozen=True):
 
 
 def _read_answer_rows(answers: list[Any]) -> dict[str, Any]:
-    """Return the fields of a question whose answers are given as rows; empty if no answer is a list.
+    """Return the fields ``answers`` and ``rows`` of a question whose answers include lists (rows of a table).
 
-    ``answers`` has the values of all rows, each once and without nulls. ``rows`` has the rows, if
-    every answer is a list and one of them has several values.
+    ``answers`` has the values of all rows, each once and without nulls. ``rows`` is there only if
+    every answer is a list and one of them has several values. Empty if no answer is a list.
     """
     values: dict[object, None] = {}
     rows = []
@@ -137,10 +138,10 @@ def _read_answer_rows(answers: list[Any]) -> dict[str, Any]:
 
 
 def make_standalone_questions(questions: Iterable[BenchQuestion]) -> list[BenchQuestion]:
-    """Return the same questions outside their dialogues, in their standalone wording.
+    """Return copies of the questions outside of their dialogues, in their standalone wording.
 
-    A question without such a wording keeps its own. Each has no dialogue, and the turn 0; the given
-    questions do not change. ``compute_retention`` compares a system's answers to both.
+    A question without such a wording keeps its own. Each copy has no dialogue, and the turn 0.
+    ``compute_retention`` compares a system's answers to both.
     """
     standalone_questions = []
     for question in questions:
@@ -151,7 +152,7 @@ def make_standalone_questions(questions: Iterable[BenchQuestion]) -> list[BenchQ
 
 
 def group_by_dialogue(questions: Iterable[BenchQuestion]) -> Iterator[tuple[BenchQuestion, ...]]:
-    """Yield the questions in groups that are asked in order.
+    """Yield the questions in groups, each of which must be asked in order.
 
     A group is a dialogue, sorted by turn, or a single question outside of all dialogues. Groups
     come in the order of their first questions.
@@ -204,11 +205,12 @@ def term_to_string(term: Term) -> str:
 
 
 def add_gold_queries(questions: Iterable[BenchQuestion], kg: Graph) -> list[BenchQuestion]:
-    """Return the questions, with a gold query made from MetaQA's topic entity and path.
+    """Return the questions, with a gold query added that is made from MetaQA's topic entity and path.
 
     A question stays as it is if it has a query, lacks one of the two, or has a relation that the
     graph lacks. Predicates are recognized by their local names (METAQA_RELATIONS); of several with
     one name, any may lead on. The topic entity is not an answer, even if the path leads back to it.
+    The graph is asked once for its predicates, if any question needs a query.
     """
     questions = list(questions)
     if not any(question.path and not question.sparql for question in questions):
@@ -218,10 +220,10 @@ def add_gold_queries(questions: Iterable[BenchQuestion], kg: Graph) -> list[Benc
 
 
 def _find_metaqa_predicates(kg: Graph) -> dict[str, str]:
-    """Return the predicate of each word of METAQA_RELATIONS, as SPARQL writes it.
+    """Return, for each word of METAQA_RELATIONS, the predicate of the graph in SPARQL; one query is sent.
 
     A predicate is recognized by what follows the last "/" or "#" of its IRI. If several predicates
-    have one name, the path of all of them is returned: "(<http://a/directed_by>|<http://b/directed_by>)".
+    have one name, it is the path of all of them: "(<http://a/directed_by>|<http://b/directed_by>)".
     Words whose predicate the graph lacks are left out.
     """
     by_local_name: dict[str, list[str]] = {}
@@ -243,9 +245,10 @@ def _find_metaqa_predicates(kg: Graph) -> dict[str, str]:
 
 
 def _add_gold_query(question: BenchQuestion, predicates: Mapping[str, str]) -> BenchQuestion:
-    """Return the question with the query of its path, or as it is if there is none to add.
+    """Return the question with the query of its path, or unchanged if there is none to add.
 
-    That is so if it has a query, its topic entity is no valid IRI, or its path cannot be followed.
+    It is unchanged if it has a query, its topic entity is no valid IRI, or its path cannot be
+    followed.
     """
     entity = URIRef(question.topic_entity or "")  # some sets give a label here
     if question.sparql or "://" not in entity or not is_valid_iri(entity):
@@ -302,13 +305,12 @@ def to_standard_sparql(sparql: str) -> str:
 
 
 def add_gold_answers(questions: Iterable[BenchQuestion], kg: Graph) -> list[BenchQuestion]:
-    """Return the questions, with gold answers from the graph for those that have none.
+    """Return the questions, in their order, with gold answers from the graph for those that have none.
 
     The answers are the first variable of the gold query, or all of them if the question has several
     columns; without a gold query, the vertices that have the gold labels. The query passes the gate
     like any query. If this fails, ``answers`` stays None and ``gold_error`` has the reason. Gold
-    vertices get the labels that the graph has. The order stays. Answers that a question has already
-    are kept.
+    vertices get the labels that the graph has. Answers that a question has already are kept.
     """
     answered = []
     for question in questions:
@@ -320,11 +322,11 @@ def add_gold_answers(questions: Iterable[BenchQuestion], kg: Graph) -> list[Benc
 
 
 def _add_gold_answer(question: BenchQuestion, kg: Graph) -> BenchQuestion:
-    """Return the question with gold answers from the graph, or with the reason in ``gold_error``.
+    """Return the question with gold answers from the graph, or with the reason for none in ``gold_error``.
 
-    They are the cells of the gold query's rows, of which only the first column counts unless the
-    question has several columns; else the vertices with the gold labels. Each answer stands once,
-    in the order of the rows. A GraphError is not raised: its message is the reason.
+    They are the distinct cells of the gold query's rows, of which only the first column counts
+    unless the question has several columns; else the vertices with the gold labels. A GraphError is
+    not raised: its message is the reason.
     """
     changes: dict[str, Any] = {"gold_error": None}
     try:
@@ -347,11 +349,9 @@ def _add_gold_answer(question: BenchQuestion, kg: Graph) -> BenchQuestion:
 
 
 def _run_gold_query(sparql: str, kg: Graph) -> list[StringRow]:
-    """Return the rows of a gold query; of an ASK query one row with "true" or "false".
+    """Execute a gold query, and return its rows as texts; of an ASK one row with "true" or "false".
 
-    Rows are texts; unbound cells are None.
-
-    Raises GraphError, also if the graph's row limit cuts the result off.
+    Unbound cells are None. Raises GraphError, also if the graph's row limit cuts the result off.
     """
     sparql = to_standard_sparql(sparql)
     if validate_query(sparql).form == "ask":
@@ -367,7 +367,7 @@ def _run_gold_query(sparql: str, kg: Graph) -> list[StringRow]:
 
 
 def _find_vertices_by_label(labels: tuple[str, ...], kg: Graph) -> list[str]:
-    """Return the IRI of the one vertex that has each label.
+    """Return the IRI of the one vertex that has each label, in the order of the labels.
 
     Labels are compared without letter case. If several vertices have a label, the one that has it
     in the same letter case counts. Raises GraphError unless exactly one is left.
@@ -388,9 +388,9 @@ def _find_vertices_by_label(labels: tuple[str, ...], kg: Graph) -> list[str]:
 
 
 def _names_of_gold(questions: Iterable[BenchQuestion], kg: Graph) -> dict[str, str]:
-    """Return the display names of all IRIs among the gold answers.
+    """Return the display names of all IRIs among the gold answers, with one request to the graph.
 
-    The dictionary is empty if the graph does not answer; then parts of the IRIs are shown.
+    Empty if the graph does not answer; then parts of the IRIs are shown.
     """
     values: dict[str, None] = {}
     for question in questions:
@@ -409,8 +409,8 @@ def _names_of_gold(questions: Iterable[BenchQuestion], kg: Graph) -> dict[str, s
 def _add_labels(question: BenchQuestion, names: Mapping[str, str]) -> BenchQuestion:
     """Return the question with the names of its gold answers as labels.
 
-    An answer without a name is its own label. The question stays as it is if it has labels already, or
-    if no answer has a name.
+    An answer without a name is its own label. The question is returned unchanged if it has labels
+    already, or if no answer has a name.
     """
     answers = question.answers or ()
     if question.answer_labels or names.keys().isdisjoint(answers):

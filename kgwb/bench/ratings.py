@@ -91,9 +91,10 @@ def name_ratings_file(folder: Path, rater: str) -> Path:
 
 
 def write_rating_form(results: LoadedResults, rater: str) -> Path:
-    """Write the file that a person fills in: a line for each answer, the grades null.
+    """Write the file that a person fills in, with a line for each answer and null for each grade; return its path.
 
-    Returns its path. Raises InputError if there is a file of this rater, or it cannot be written.
+    Questions that ended in an error are left out. Raises InputError if there is a file of this
+    rater, or it cannot be written.
     """
     path = name_ratings_file(results.folder, rater)
     _write_new(path, map(_make_unrated, _rows_to_rate(results)))
@@ -103,11 +104,11 @@ def write_rating_form(results: LoadedResults, rater: str) -> Path:
 def rate_by_model(
     results: LoadedResults, model: ChatModel, on_row: Callable[[], object] = lambda: None
 ) -> Path:
-    """Let a model rate all answers, and write its file. Returns the path.
+    """Ask a model to rate all answers, write its ratings to its file in the folder, and return the path.
 
-    An answer without a valid reply has no grades. ``on_row`` is called after each answer. Raises
-    InputError if the model has a file already, or if it cannot be written, and the ModelErrors of
-    the model; nothing is written then.
+    Questions that ended in an error are left out. An answer without a valid reply has no grades.
+    ``on_row`` is called after each answer. Raises InputError if the model has a file already, or if
+    it cannot be written, and the ModelErrors of the model; nothing is written then.
     """
     path = name_ratings_file(results.folder, f"{JUDGE_PREFIX}{model.name}")
     _refuse_existing(path)
@@ -120,10 +121,10 @@ def rate_by_model(
 
 
 def read_ratings(results: LoadedResults) -> RatingsByRater:
-    """Return the ratings in a results folder that are about its present answers, by rater.
+    """Return the ratings in a results folder that are about its present answers, by rater and question id.
 
-    Lines without any grade are left out. Raises InputError, which names the line, for one that is
-    not valid, and for a last line that is not ended.
+    Lines without any grade are left out. A rater whose lines are all left out has an empty mapping.
+    Raises InputError, which names the line, for one that is not valid.
     """
     by_rater = {}
     for path in sorted(results.folder.glob(RATINGS_FILES)):
@@ -138,12 +139,17 @@ def read_ratings(results: LoadedResults) -> RatingsByRater:
 
 
 def _rater_of(path: Path) -> str:
+    """Return the rater's name, as it is in the name of a ratings file."""
     prefix, suffix = RATINGS_FILES.split("*")
     return unquote(path.name.removeprefix(prefix).removesuffix(suffix))
 
 
 def _read_file(path: Path) -> Sequence[Rating]:
-    """Return the ratings of a file. A last line that is not ended, as editors leave it, counts too."""
+    """Return the ratings of a file, in its order.
+
+    A last line without a line end, as editors leave it, gets one in the file, so that it counts
+    too. Raises InputError for a line that is no rating, and if the file cannot be read.
+    """
     hint = "correct the line: a grade is a whole number from 1 to 5, or null"
     with disk.os_errors_as_input_error(f"cannot read {path}", "give another folder"):
         disk.end_last_line(path)  # a reader of JSON lines takes it for unfinished
@@ -151,12 +157,14 @@ def _read_file(path: Path) -> Sequence[Rating]:
 
 
 def _write_new(path: Path, ratings: Iterable[Rating]) -> None:
+    """Write ratings to a new file, a line of JSON each. Raises InputError if it exists or cannot be written."""
     _refuse_existing(path)
     with disk.os_errors_as_input_error(f"cannot write {path}", "make room"):
         disk.write_json_lines(path, map(Rating.model_dump, ratings))
 
 
 def _refuse_existing(path: Path) -> None:
+    """Raise InputError if the file of a rater exists: it must be filled in or deleted, not replaced."""
     if path.exists():
         raise InputError(
             f"{path} exists: this rater has rated these results",
@@ -186,6 +194,7 @@ def _dialogue_of(row: BenchRow) -> str:
 
 
 def _make_unrated(row: BenchRow) -> Rating:
+    """Return a rating of a row's answer without any grade."""
     return Rating(
         id=row["id"],
         dialogue=_dialogue_of(row),
@@ -201,7 +210,12 @@ def _read_answer(row: BenchRow) -> str:
 
 
 def _rate_row(row: BenchRow, results: LoadedResults, model: ChatModel) -> Rating:
-    """Return a model's rating of an answer. Coherence is kept of the last turn of a dialogue."""
+    """Ask a model to rate an answer, and return the rating.
+
+    It sees the earlier turns of the dialogue with their answers. The grade of coherence is kept
+    only for the last turn of a dialogue. Without a valid reply the rating has no grades. Raises the
+    ModelErrors of the model.
+    """
     unrated = _make_unrated(row)
     turns = _turns_of(unrated.dialogue, results)
     lines = []
@@ -241,10 +255,10 @@ def is_model(rater: str) -> bool:
 
 
 def make_ratings_table(ratings: RatingsByRater) -> ReportTable:
-    """Return the mean grade of each measure by rater, their mean, and their standard deviation.
+    """Return a table with a row for each measure: the mean grade by each rater, their mean, and standard deviation.
 
     It has the form of Table 7 of Chatty-KG. A rater without grades of a measure has "–", and does
-    not count for it. It has no rows without grades.
+    not count for it. Measures without any grade have no row.
     """
     rows = []
     for measure in MEASURES:
@@ -266,10 +280,10 @@ def make_ratings_table(ratings: RatingsByRater) -> ReportTable:
 
 
 def make_agreement_table(ratings: RatingsByRater) -> ReportTable:
-    """Return Cohen's weighted kappa of pairs of raters: people, people with models, and models.
+    """Return a table of Cohen's weighted kappa of pairs of raters: people, people with models, and models.
 
     A figure is the mean over the pairs of the kind, for each measure, and for the grades of all
-    measures together. Where it is not known it is "–". Kinds without a pair have no row.
+    measures together; "–" where it is not known. Kinds without a pair have no row.
     """
     pairs_by_kind: dict[str, list[tuple[str, str]]] = {}
     for pair in combinations(ratings, 2):
@@ -293,7 +307,10 @@ def make_agreement_table(ratings: RatingsByRater) -> ReportTable:
 def _kappa_of(
     ratings: RatingsByRater, raters: tuple[str, str], measures: Sequence[str]
 ) -> float | None:
-    """Return the kappa of two raters over what both have graded."""
+    """Return the weighted kappa of two raters over the grades that both gave, of all these measures together.
+
+    None if it cannot be computed, see ``compute_weighted_kappa``.
+    """
     first, second = (ratings[rater] for rater in raters)
     pairs: list[RatingPair] = []
     for id_, rating in first.items():

@@ -75,15 +75,13 @@ class Report:
         finished: Callable[[], object] = lambda: None,
         questions: Sequence[BenchQuestion] = (),
     ) -> None:
-        """Read the results.
+        """Read the results of the folders, and score them all by the same gold.
 
-        They are scored by the gold of the ``questions``, and without these by that of the first
-        folder, so that all are compared by the same gold.
-        ``published`` names the question set whose published figures are shown too (published.toml);
-        ``prices`` is used to show money. ``finished`` is called after each run that was replayed.
-
-        Raises InputError without a folder, for a folder that is named twice or holds no results, and
-        for an unknown question set.
+        It is the gold of ``questions``, and without these that of the first folder. ``published``
+        names the question set whose published figures are shown too (published.toml); ``prices`` is
+        used to show money. ``finished`` is called after each run that was replayed. Raises
+        InputError without a folder, for a folder that is named twice or holds no results, and for
+        an unknown question set.
         """
         if not folders:
             raise InputError(
@@ -113,20 +111,18 @@ class Report:
         return [ResultsComparison(first, other, self._on_progress) for other in others]
 
     def headline(self) -> Iterator[str]:
-        """Yield the main figures as lines of text: those of each folder, then what changed."""
+        """Yield the main figures as lines of text: those of each folder, then what changed since the first one."""
         for results in self.results:
             yield f"{results.name}: {results.headline}"
         for comparison in self.comparisons:
             yield from comparison.summary_lines()
 
     def save(self, path: str | Path) -> Path:
-        """Write the report's page, and a page for every saved run beside its file.
+        """Write the report's page, and a page for every saved run beside its file; return the path.
 
-        The page of a run is written again only if its run or its loss has changed: it gets the latest
-        modification time of their files. Returns the path.
-
-        Raises InputError if a page cannot be written, or if the path is a file that is not a page of
-        kgwb.
+        The page of a run is written again only if its run or its loss has changed: it gets the
+        latest modification time of their files. Raises InputError if a page cannot be written, or
+        if the path is a file that is not a page of kgwb.
         """
         path = Path(path)
         with disk.os_errors_as_input_error(f"cannot write {path}", "give another file"):
@@ -152,6 +148,7 @@ class Report:
                 return tag("a", text, href=quote(target), title=code)
 
             def link_question(results: LoadedResults, change: QuestionChange) -> object:
+                """Render the question of a change as a link to its run, as far as the run was saved."""
                 text = _title_of_question(results, change)
                 return link_to_run(results, change.after, text) or text
 
@@ -169,7 +166,7 @@ class Report:
         """Write the page of every saved run if needed, and yield the run's file and its page.
 
         A file in its place that is not a page of kgwb is left alone, and so is a link, which may
-        lead anywhere. Raises OSError. Rows without a saved run are passed over.
+        lead anywhere; neither is yielded. Rows without a saved run are passed over. Raises OSError.
         """
         for results in self.results:
             for row in results.rows.values():
@@ -201,14 +198,12 @@ class Report:
         number: int = 0,
         agent: str = "",
     ) -> MeasuredRun:
-        """Return the run of a question, by its id, in results folder ``number``.
+        """Return the run of a question, by its id, in results folder ``number``, with the step to show.
 
         The run is live: its graph and model are those of the setup, or ``kg`` and ``model``. If
         those of the setup cannot be opened any more, or the model is at an address that only the
         folder names, the run has only its record. ``agent`` is the agent to blame, by default the
-        one that the oracle ladder blamed. The step to show is the first of the agent to blame, ""
-        if there is none.
-
+        one that the oracle ladder blamed. The step to show is its first one, "" if there is none.
         Raises InputError if the run was not kept, and RunFileError if its file is damaged.
         """
         results = self.results[number]
@@ -233,10 +228,9 @@ class Report:
         return MeasuredRun(run, blamed_steps[0] if blamed_steps else "")
 
     def render_changes(self, link: RenderLink) -> list[Html]:
-        """Render what changed in the further folders, and every question before and after.
+        """Render two sections as HTML: what changed in the further folders, and every question before and after.
 
-        Returns two sections as HTML, or none if there is only one folder. ``link`` renders the
-        question of a change.
+        Returns none if there is only one folder. ``link`` renders the question of a change.
         """
         if not self.comparisons:
             return []
@@ -252,10 +246,10 @@ class Report:
         return [changes, questions]
 
     def _section_values(self, link: RenderLink) -> dict[str, object]:
-        """Return the values of templates/sections.html, by the names that the template uses.
+        """Return what templates/sections.html shows, by the names that the template uses.
 
-        They are the results, the prices, the rendered changes, the published set, and the three
-        modules whose functions it calls.
+        That is the results, the prices, the rendered changes, published figures, scores and
+        ratings, and the three modules whose functions the template calls.
         """
         return {
             "all_results": self.results,
@@ -270,7 +264,7 @@ class Report:
         }
 
     def _render_ratings(self) -> Html:
-        """Render the grades that people and models gave to the answers, and how far they agree."""
+        """Render tables of the grades that raters gave in each folder, and how far they agree; empty without any."""
         rendered = []
         for results in self.results:
             ratings = read_ratings(results)
@@ -318,9 +312,9 @@ def _code_to_debug(results: LoadedResults, row: BenchRow) -> str:
 
 
 def _can_be_replaced(path: Path) -> bool:
-    """Return whether a page may be written there: over nothing, an empty file, or a page of kgwb.
+    """Return whether a page may be written to a path: nothing is there, or an empty file, or a page of kgwb.
 
-    Raises OSError if the file cannot be read.
+    A folder cannot be replaced. Raises OSError if the file cannot be read.
     """
     if not path.is_file():
         return not path.exists()
@@ -332,7 +326,7 @@ def _can_be_replaced(path: Path) -> bool:
 def render_run_page(
     file: Path, right_answer: RightAnswer | None = None, blamed_step: str = ""
 ) -> str:
-    """Render a saved run as a page, with what is known to be right and the step that lost it.
+    """Replay a saved run, and render it as a complete page, with its right answer and the step that lost it.
 
     The times are those of the file. If the run cannot be read, the page shows why.
     """

@@ -46,10 +46,10 @@ LinkToRun = Callable[[LoadedResults, BenchRow, object], Html | None]
 
 
 def render_verdict_badges(results: LoadedResults) -> Iterator[Html]:
-    """Yield a badge for each state of an answer with the number of questions.
+    """Yield a badge for each state of an answer, with the number of questions in this state.
 
-    Right, wrong and unanswered are always there; the others are left out if there are none.
-    They are in the order of ANSWER_STATE_ICONS.
+    Right, wrong and unanswered are always there; the others are left out if there are none. They
+    are in the order of ANSWER_STATE_ICONS.
     """
     always_shown = (RIGHT, WRONG, UNANSWERED)
     verdicts = map(get_verdict, results.rows.values())
@@ -65,7 +65,7 @@ def render_verdict_badges(results: LoadedResults) -> Iterator[Html]:
 
 
 def render_setup(all_results: AllResults, details: bool = False) -> Html:
-    """Render the configurations side by side; values that differ between the folders are marked.
+    """Render a table of the configurations, a column for each folder; values that differ are marked.
 
     The table has SETUP_ENTRIES, or with ``details`` everything else. An entry that a folder lacks
     is "–".
@@ -88,10 +88,10 @@ def render_setup(all_results: AllResults, details: bool = False) -> Html:
 
 
 def find_model_remarks(all_results: AllResults) -> list[str]:
-    """Return the remark that the model ``rules`` is only a baseline, if an agent used it.
+    """Return remarks on the models: that ``rules`` is only a baseline, and that several versions answered.
 
-    A pipeline that asks its own clients leaves it unused, though it is the default. Models of which
-    several versions answered are remarked, too.
+    The first is there if an agent used ``rules``. A pipeline that asks its own clients leaves it
+    unused, though it is the default.
     """
     remarks = []
     if any(map(_has_used_rules, all_results)):
@@ -102,10 +102,9 @@ def find_model_remarks(all_results: AllResults) -> list[str]:
 
 
 def _has_used_rules(results: LoadedResults) -> bool:
-    """Return whether an agent used the model ``rules``.
+    """Return whether an agent used the model ``rules``, as the rows say.
 
-    The rows name the models that were asked. Rows of early versions do not: then the configuration
-    decides.
+    If no row names its models, as in early versions, the configuration decides.
     """
     if "rules" not in results.model_specs.values():
         return False
@@ -114,11 +113,11 @@ def _has_used_rules(results: LoadedResults) -> bool:
 
 
 def command_for(results: LoadedResults) -> str:
-    """Return the ``kgwb bench`` command that measures the same again.
+    """Return the ``kgwb bench`` command that measures the same again, as text for a shell.
 
-    Settings are given as far as they differ from the profile. The file of questions and the folder
-    are left to be filled in: the results do not hold them. Prompts and embeddings are not in it. A
-    system that is not installed has its settings compared with the common defaults.
+    Settings are given as far as they differ from the profile. FILE and DIR stand for the questions
+    and the new folder: the results do not hold them. Prompts and embeddings are not in it. A system
+    that is not installed has its settings compared with the common defaults.
     """
     entries = flatten_config(results.config)
     source = str(results.config.get("source"))
@@ -160,9 +159,9 @@ def _list_changed_settings(
 
 
 def render_f1_chart(all_results: AllResults) -> Html:
-    """Render a chart of F1, for all questions and for each kind of question.
+    """Render a bar chart of F1 with its interval, for all questions and for each kind of question.
 
-    Groups without gold have no bar. The bars of one group stand together.
+    The bars of one kind stand together, one for each folder. Kinds without gold have no bar.
     """
     bars = []
     for name in distinct_groups(all_results):
@@ -186,10 +185,9 @@ def render_f1_chart(all_results: AllResults) -> Html:
 
 
 def render_seconds_chart(all_results: AllResults) -> Html:
-    """Render a chart of the seconds of a question: in all, and by each stage.
+    """Render a bar chart of the seconds of a question: in all, and by each stage, for each folder.
 
-    A bar is the median, and its line goes on to the 95th percentile. Each folder has its bars, and
-    nothing is rendered without any.
+    A bar is the median, and its line goes on to the 95th percentile.
     """
     bars = []
     for number, results in enumerate(all_results):
@@ -218,9 +216,9 @@ def has_losses(all_results: AllResults) -> bool:
 
 
 def render_loss_chart(all_results: AllResults) -> Html:
-    """Render a chart of the answers that each agent lost, in all of its stages.
+    """Render a bar chart of the answers that each agent lost, over all its stages, for each folder.
 
-    Reasons for which no agent is known have bars, too. Nothing is rendered without losses.
+    Reasons for which no agent is known have bars, too. Empty without losses.
     """
     bars = []
     for number, results in enumerate(all_results):
@@ -239,9 +237,9 @@ def render_loss_chart(all_results: AllResults) -> Html:
 def render_published(all_results: AllResults, name: str) -> Html:
     """Render the figures that papers print for a question set, beside those measured here.
 
-    ``name`` is a set of published.toml. The person who makes the report names it: the results do
-    not tell which questions were asked. A warning is shown if the number of questions differs.
-    Raises InputError for an unknown set. Nothing is asked of a network: the figures come with kgwb.
+    ``name`` is a set of published.toml, which comes with kgwb. The person who makes the report
+    names it: the results do not tell which questions were asked. A warning is shown if the number
+    of questions differs. Raises InputError for an unknown set.
     """
     data = tomllib.loads(PUBLISHED_FIGURES_FILE.read_text(encoding="utf-8"))
     known_sets = data["sets"]
@@ -274,7 +272,7 @@ def render_published(all_results: AllResults, name: str) -> Html:
 
 
 def _rows_beside(entry: Mapping[str, Any], all_results: AllResults) -> Iterator[tuple[object, ...]]:
-    """Yield a table's rows for an entry of published.toml: measured figures, then the published.
+    """Yield the rows of a table for an entry of published.toml: measured figures first, then published ones.
 
     A row has the group of questions, the measure, the figure in per cent with two digits, the
     system, the source, and how it was measured. Folders without the figure have no row.
@@ -311,10 +309,9 @@ def render_verdict(row: BenchRow) -> Html:
 
 
 def name_values(rows: Iterable[BenchRow]) -> dict[str, str]:
-    """Return the names of the values that are shown of rows beside each other, by the value.
+    """Return the shown name of each value among the answers and the gold of some rows, by the value.
 
-    They are the answers and the gold of all of them. An IRI whose label is also that of another
-    value has its IRI added: "Dune (http://e/dune2)".
+    An IRI whose label is also that of another value has its IRI added: "Dune (http://e/dune2)".
     """
     labels: dict[str, str] = {}
     for row in rows:
@@ -337,7 +334,7 @@ def name_values(rows: Iterable[BenchRow]) -> dict[str, str]:
 
 
 def render_answers(row: BenchRow, names: Mapping[str, str]) -> Html:
-    """Render the verdict, and below it the answers or the error.
+    """Render the verdict on a row as a badge, and below it the answers or the error.
 
     A lost answer that should be a table also has the F1 of each gold column. ``names`` are those of
     ``name_values``.
@@ -365,10 +362,11 @@ def _format_column_scores(scores: Mapping[str, float]) -> str:
 
 
 def render_values(row: BenchRow, name: str, names: Mapping[str, str]) -> Html:
-    """Render the "answers" or the "gold" of a row.
+    """Render the "answers" or the "gold" of a row, whichever ``name`` says.
 
-    Vertices are shown by their names (``name_values``), a table with several columns as a table. Of
-    more than MAX_SHOWN_VALUES values or rows, the first are shown.
+    Vertices are links with their names (``name_values``); values of several columns are a table. Of
+    more than MAX_SHOWN_VALUES values or rows, the first are shown, with the number of the others.
+    Without values it says "none", and "not known" for missing gold.
     """
     values = row[name]
     if values is None:
@@ -399,9 +397,10 @@ def _render_value(value: str, names: Mapping[str, str]) -> Html | str:
 
 
 def render_question_table(all_results: AllResults, link: LinkToRun) -> Html:
-    """Render a table with a row for each question of any folder.
+    """Render a table with a row for each question of any folder, and columns for each folder's result.
 
-    A question that a folder lacks is "not asked" there. templates/filter.html filters the rows.
+    A question that a folder lacks is "not asked" there. The script of the page sorts and filters
+    the rows.
     """
     titles = ["id", "hops", "type", "question", "gold"]
     for results in all_results:
@@ -421,7 +420,7 @@ def render_question_table(all_results: AllResults, link: LinkToRun) -> Html:
 
 
 def _render_question(number: int, id_: str, all_results: AllResults, link: LinkToRun) -> Html:
-    """Render a question as a table row: what it is, its gold, and the cells of each folder.
+    """Render a question as a table row: id, hops, type, wording, gold, and the cells of each folder.
 
     What describes the question is of the first folder that has it. Its CSS classes are what the
     page's filter looks for: "lost" and "error", if that happened in one of the folders, and
@@ -460,9 +459,10 @@ def _render_question(number: int, id_: str, all_results: AllResults, link: LinkT
 def _result_cells(
     results: LoadedResults, row: BenchRow, names: Mapping[str, str], link: LinkToRun
 ) -> Sequence[object]:
-    """Return the cells of one folder: answers, F1, the agent that lost the answer, and the run.
+    """Return the cells of one folder: answers, F1, the agent that lost the answer, and the run with its time.
 
-    Without a loss the third is empty; the time stands beside the run.
+    The third has the reason if no agent is known, and is empty without a loss. The run is a link,
+    or "not saved".
     """
     scores = score_row(row)
     f1 = ""

@@ -70,7 +70,10 @@ class RowSchema(BaseModel):
 
     @classmethod
     def check_row(cls, row: object) -> BenchRow:
-        """Return the row as it is. Raises ValueError, with its problems, if it is not valid."""
+        """Validate a row by this schema, and return it unchanged, with fields that are not in the schema.
+
+        Raises ValueError, with what is wrong, if it is not valid.
+        """
         try:
             cls.model_validate(row)
         except ValidationError as exc:
@@ -146,7 +149,7 @@ class QuestionSample:
 
     @classmethod
     def of_config(cls, config: Mapping[str, Any]) -> QuestionSample | None:
-        """Return the sample that a retry's configuration names; None if it names none."""
+        """Return the sample that a retry's configuration has under "questions"; None if it has none."""
         questions = config.get("questions") or {}
         data = questions.get("sample")
         if data is None:
@@ -167,12 +170,11 @@ class QuestionSample:
 def lock_folder(
     folder: Path, waiting_hint: str = f"wait for it, or {_OTHER_FOLDER_HINT}"
 ) -> Iterator[None]:
-    """Make the folder if needed, and lock it against other benchmarks inside this block.
+    """Create the folder if needed, and lock it against other benchmarks inside the ``with`` block.
 
     The lock is a file ".lock" in it, and ends with the block or the process. ``waiting_hint`` says
-    what to do if another benchmark has it.
-
-    Raises InputError if the folder cannot be used, or if another benchmark has locked it.
+    what to do if another benchmark has it. Raises InputError at once if the folder cannot be used,
+    or if another benchmark has locked it.
     """
     with disk.os_errors_as_input_error(f"{folder} cannot be used", _OTHER_FOLDER_HINT):
         folder.mkdir(parents=True, exist_ok=True)
@@ -188,10 +190,10 @@ def lock_folder(
 
 
 def parse_json_lines(path: Path, parse: Callable[[Any], T], problem: str, hint: str) -> Iterator[T]:
-    """Yield what ``parse`` makes of the data of each line of a JSON Lines file.
+    """Yield what ``parse`` returns for the data of each line of a JSON Lines file.
 
     A last line that is not finished is left out. Raises OSError, and InputError for a line that is
-    not JSON or of which ``parse`` raises ValueError: "PATH, line 3, PROBLEM: why", with the hint.
+    not JSON or for which ``parse`` raises ValueError: "PATH, line 3, PROBLEM: why", with the hint.
     """
     number = 0
     try:
@@ -238,10 +240,10 @@ class RowFile:
             self.rows[row["id"]] = row
 
     def append(self, row: BenchRow) -> None:
-        """Write one row to the end of the file.
+        """Validate a row, write it to the end of the file, and add it to ``rows``.
 
         Raises InputError if the row is not valid, so that the file can always be read again, and if
-        the disk is full.
+        it cannot be written, as on a full disk.
         """
         try:
             self.form.check_row(row)
@@ -259,9 +261,10 @@ class Results(RowFile):
     """The results folder of a benchmark: ``config.json`` and ``results.jsonl``."""
 
     def __init__(self, folder: str | Path, config: Mapping[str, Any]) -> None:
-        """Open a folder for the results of a configuration, and make it if needed.
+        """Open a folder for the results of a configuration, and read the rows that it has.
 
-        Raises InputError if it holds results of another configuration, or damaged ones.
+        The configuration is written if there is none, or if only INFORMATIONAL_ENTRIES differ.
+        Raises InputError if the folder holds results of another configuration, or damaged ones.
         """
         self.folder = Path(folder)
         self.dropped_ids: set[str] = set()
@@ -308,7 +311,8 @@ class Results(RowFile):
     def drop_errors(self) -> None:
         """Remove the rows of questions that ended in an error, so that these are asked again.
 
-        The file is written anew. Raises InputError on a full disk. The order of the others stays.
+        The file is written anew, and their ids are kept in ``dropped_ids``. Raises InputError if it
+        cannot be written.
         """
         kept = {}
         for id_, row in self.rows.items():
@@ -319,9 +323,9 @@ class Results(RowFile):
         self._write(kept)
 
     def replace_rows(self, rows: Iterable[BenchRow]) -> None:
-        """Put rows in the place of those with their ids. The file is written anew.
+        """Replace the rows with the ids of these rows by them, and write the file anew.
 
-        Raises InputError on a full disk.
+        A row with a new id is added at the end. Raises InputError if the file cannot be written.
         """
         changed_rows = dict(self.rows)
         for row in rows:
@@ -329,7 +333,10 @@ class Results(RowFile):
         self._write(changed_rows)
 
     def _write(self, rows: dict[str, BenchRow]) -> None:
-        """Write the file anew with these rows. Raises InputError on a full disk."""
+        """Replace the rows by these, in memory and in the file, which is written anew.
+
+        Raises InputError if it cannot be written.
+        """
         with disk.os_errors_as_input_error(f"cannot write to {self.path}", _DISK_FULL_HINT):
             disk.write_json_lines(self.path, rows.values())
         self.rows = rows
@@ -354,7 +361,7 @@ class Results(RowFile):
 
 
 def read_results(folder: str | Path) -> tuple[dict[str, Any], list[BenchRow]]:
-    """Return the configuration and the rows of a results folder, and change nothing in it.
+    """Return the configuration and the rows of a results folder; nothing in it is changed.
 
     Raises InputError if it holds no results, or damaged ones. The hint names folders with results
     inside of it.
@@ -382,7 +389,7 @@ def _list_results_folders(folder: Path) -> list[str]:
 
 
 def find_run_file(folder: Path, row: BenchRow) -> Path | None:
-    """Return the saved run of a row; None if there is none.
+    """Return the resolved path of the saved run of a row; None if there is none.
 
     Results may come from elsewhere, so a path that leads out of the folder of runs counts as none.
     """
@@ -424,10 +431,10 @@ def add_remembered_turn(dialogue: Dialogue, row: Mapping[str, Any] | None) -> Di
 
 
 def split_answers(row: BenchRow) -> tuple[list[str], list[str]]:
-    """Return the answers of a row, and apart from them those of columns that were not asked for.
+    """Return the answers of a row that were asked for, and those in columns that were not asked for.
 
-    The second list is empty unless both the answer and the gold are tables. An answer that occurs in
-    a column that was asked for is only in the first list.
+    The second list is empty unless both the answer and the gold are tables. An answer that occurs
+    in a column that was asked for is only in the first list.
     """
     table = row.get("table", [])
     gold_table = row.get("gold_table", [])
@@ -468,7 +475,7 @@ def _read_config(path: Path) -> dict[str, Any]:
 
 
 def flatten_config(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a configuration with an entry for each setting: {"settings theta": 3, "kg": ...}.
+    """Return a configuration with an entry for each part of its dictionaries: {"settings theta": 3, "kg": ...}.
 
     An entry that is no dictionary keeps its name.
     """
@@ -485,9 +492,9 @@ def flatten_config(config: Mapping[str, Any]) -> dict[str, Any]:
 def describe_config_changes(
     earlier: Mapping[str, Any], present: Mapping[str, Any]
 ) -> Iterator[str]:
-    """Yield a sentence for each setting that differs between two configurations.
+    """Yield a sentence for each entry that differs between two configurations: "NAME was X and is now Y".
 
-    INFORMATIONAL_ENTRIES are left out.
+    An entry that one of them lacks is None there. INFORMATIONAL_ENTRIES are left out.
     """
     before = flatten_config(earlier)
     now = flatten_config(present)

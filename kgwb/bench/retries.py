@@ -52,7 +52,7 @@ class PastRetry:
 
 
 def list_retries(results: LoadedResults) -> list[PastRetry]:
-    """Return the retries in a results folder, the latest first.
+    """Return the retries inside a results folder, the latest first.
 
     A retry began when its configuration was written. Folders that hold no results, or damaged ones,
     are left out.

@@ -46,12 +46,12 @@ QUESTION_FIELDS = "id question hops type language dialogue turn standalone sparq
 
 
 def make_row(question: BenchQuestion, run: Run | None, error: str | None) -> BenchRow:
-    """Return the row of a question for a results file: answers, gold, scores, and usage.
+    """Return the row of a question for a results file: question, answers, gold, scores, and usage.
 
     ``run`` is None if the question could not be asked; then nothing was used. With an ``error``
-    there is no answer and all scores are 0. What the system itself doubts is kept. Without gold
-    there are no scores. A table has its rows, too, and if the gold is a table, the F1 of each of its
-    columns. Labels of IRIs are added if any is known.
+    there is no answer and all scores are 0. Without gold there are no scores. What the system
+    itself doubts is kept. A table has its rows, too, and if the gold is a table, the F1 of each of
+    its columns. Labels of IRIs are added if any is known.
     """
     answer = None
     if run and error is None:
@@ -76,10 +76,11 @@ def make_row(question: BenchQuestion, run: Run | None, error: str | None) -> Ben
 
 
 def rescore_row(row: BenchRow, question: BenchQuestion, run: Run | None = None) -> BenchRow:
-    """Return a row scored by the present gold of its question. Nothing is asked.
+    """Return a copy of a row, scored by the present gold of its question. Nothing is asked.
 
     The answers are those of the row. What depends on neither the question nor its gold stays, such
-    as usage. Linking is counted anew in ``run``, which is finished; without it, it is left out.
+    as usage. Linking is counted anew in ``run``, which must be finished; without it, it is left
+    out.
     """
     rescored = _score_answer(question, row, row.get("labels", {}))
     for name, value in row.items():
@@ -99,7 +100,7 @@ def scores_of_row(row: BenchRow) -> dict[str, float]:
 def has_gold_of(row: BenchRow, question: BenchQuestion) -> bool:
     """Return whether a row was scored by the present gold of its question.
 
-    A gold table counts if the row has one; rows of early versions have none.
+    The rows of a gold table are compared too, unless the row has none, as in early versions.
     """
     if row["gold"] != question.gold:
         return False
@@ -115,10 +116,11 @@ def rescore_results(
     questions: Sequence[BenchQuestion],
     load_run: Callable[[BenchRow], Run | None] = lambda row: None,
 ) -> int:
-    """Score the rows of questions whose gold has changed anew, and write the results file.
+    """Score the rows of questions whose gold has changed again, write the results file, and return how many.
 
-    ``load_run`` returns the finished run of a row, if it was saved. Returns how many rows changed.
-    Rows of another wording are left as they are. Raises InputError if the file cannot be written.
+    ``load_run`` returns the finished run of a row, if it was saved. Rows of another wording are
+    left as they are; without changes nothing is written. Raises InputError if the file cannot be
+    written.
     """
     rescored = []
     for question in questions:
@@ -131,9 +133,10 @@ def rescore_results(
 
 
 def question_of_row(row: BenchRow) -> BenchQuestion:
-    """Return the question of a row, with its gold and the labels of the gold.
+    """Return the question of a row, with the gold that it was scored by and the labels of the gold.
 
-    A gold value without a label is its own label. Rows of earlier versions do not have the gold query.
+    A gold value without a label is its own label. Rows of earlier versions do not have the gold
+    query.
     """
     data = {}
     for name in QUESTION_FIELDS:
@@ -153,7 +156,8 @@ def _score_answer(
 ) -> BenchRow:
     """Return the fields of a row that describe the question, its gold, the answer, and the scores.
 
-    ``recorded`` has the answers, the error, and the table and the source if there are any.
+    ``recorded`` has the answers, the error, and the table and the source if there are any. With an
+    error all scores are 0; without gold there are no scores.
     """
     row = _describe_question(question)
     if "source" in recorded:
@@ -181,9 +185,9 @@ def _score_answer(
 
 
 def _describe_question(question: BenchQuestion) -> BenchRow:
-    """Return what identifies and classifies a question, as far as it is known.
+    """Return the fields of a row that identify and classify a question, as far as they are known.
 
-    These are id, number of words, hops, type, language, dialogue, turn, the question in full, and the
+    These are id, number of words, hops, type, language, dialogue, turn, standalone wording, and the
     gold query with its number of predicates.
     """
     row: BenchRow = {"id": question.id, "words": len(question.question.split())}
@@ -200,9 +204,9 @@ def _describe_question(question: BenchQuestion) -> BenchRow:
 
 
 def count_gold_predicates(question: BenchQuestion) -> int:
-    """Return how many predicates the gold query has; 0 without one, or if it cannot be read.
+    """Return how many triple patterns of the gold query have a predicate that is no variable.
 
-    Each triple pattern with a predicate counts (Chatty-KG, Table 8, "Preds").
+    This is "Preds" in Chatty-KG, Table 8. It is 0 without a gold query, or if it cannot be read.
     """
     if not question.sparql:
         return 0
@@ -216,7 +220,7 @@ def count_gold_predicates(question: BenchQuestion) -> int:
 def _collect_labels(
     question: BenchQuestion, answers: Sequence[str], answer_labels: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return the labels of the IRIs among the gold and the answers, as far as they are known.
+    """Return the known labels of the IRIs among the gold and the answers, by IRI.
 
     The labels of the answer go before those of the gold. Labels of the gold count only if there is
     one for each value.
@@ -235,7 +239,10 @@ def _collect_labels(
 
 
 def _labels_of_answer(answer: Answer | None) -> dict[str, str]:
-    """Return the labels in an answer by IRI: those of its values, else its display names."""
+    """Return the labels of the IRIs in an answer: those of its values, else its display names.
+
+    Empty without an answer.
+    """
     labels: dict[str, str] = {}
     if answer is None:
         return labels
@@ -254,8 +261,8 @@ def _describe_usage(question: BenchQuestion, run: Run | None) -> dict[str, Any]:
     "stage_model_seconds" are the parts of them in which the run waited for models. "queries" are
     all that the graph was asked, and "executed_queries" those of the answer (Chatty-KG, Figure 5).
     "linking" is added if it is known (``_count_linked``), and "served" if servers say more of their
-    models than the names (``list_served_models``).
-    Without a run, seconds and numbers of calls are 0.
+    models than the names (``list_served_models``). Without a run, seconds and numbers of calls are
+    0.
     """
     if run is None:
         return {"seconds": 0.0, "model_calls": 0, "queries": 0}
@@ -285,11 +292,11 @@ def _describe_usage(question: BenchQuestion, run: Run | None) -> dict[str, Any]:
 
 
 def _count_linked(question: BenchQuestion, run: Run) -> dict[str, dict[str, int]]:
-    """Count the vertices and predicates of the gold query, and those that the run linked.
+    """Return how many vertices and predicates the gold query has, and how many of them the run linked.
 
-    Returns for "vertices" and "predicates" the numbers "gold", "linked", and "candidates": those
-    that the run linked or could have chosen. The dictionary is empty if the system has no gold
-    decisions, or the question no gold query that can be taken apart.
+    For "vertices" and "predicates" there are the numbers "gold", "linked", and "candidates": those
+    that the run linked or could have chosen. Empty if the system has no gold decisions, or the
+    question no gold query that can be taken apart.
     """
     decisions = run.system.gold
     if decisions is None:
@@ -305,7 +312,10 @@ def _count_linked(question: BenchQuestion, run: Run) -> dict[str, dict[str, int]
 
 
 def _count_overlap(gold: Set[str], linked: Set[str], candidates: Set[str]) -> dict[str, int]:
-    """Count the gold IRIs, those that were linked, and those that were linked or candidates."""
+    """Return the numbers of gold IRIs ("gold"), of linked ones ("linked"), and of linked or candidate ones.
+
+    The last is under "candidates"; both count gold IRIs only.
+    """
     return {
         "gold": len(gold),
         "linked": len(gold & linked),

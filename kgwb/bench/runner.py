@@ -144,7 +144,7 @@ def _get_versions() -> dict[str, str]:
 
 
 def _fingerprint_of(questions: Sequence[BenchQuestion]) -> str:
-    """Return the fingerprint of all fields of all questions, which depends on their order."""
+    """Return the fingerprint of all fields of all questions; it depends on their order."""
     lines = []
     for question in questions:
         data = question.model_dump()
@@ -157,7 +157,7 @@ _setups_lock = threading.Lock()
 
 
 def _rebuild_setup(factory: Callable[[], BenchSetup], config: str) -> BenchSetup:
-    """Return the setup that another process sent; a process makes it once.
+    """Return the setup that another process sent, made by ``factory`` once in this process.
 
     ``config`` is the sender's configuration as JSON. Raises InputError if the factory makes a setup
     of another configuration here.
@@ -247,14 +247,13 @@ class Benchmark:
     """The questions, up to the latest one, whose model or graph could not be reached."""
 
     def run(self, questions: Sequence[BenchQuestion]) -> list[BenchRow]:
-        """Ask the questions that have no row yet, within the budget.
+        """Ask the questions that have no row yet, within the budget, and return the rows of all that have one.
 
-        Answers to questions whose gold has changed are scored again first; nothing is asked for that.
-
-        Returns the rows of all questions that have one. Raises KeyboardInterrupt and the first error
-        that is not of a single question, such as InputError on a full disk; all finished rows are
-        written. Raises BenchmarkStoppedError if the model or the graph could not be reached for
-        MAX_UNREACHABLE_IN_A_ROW questions in a row.
+        Answers to questions whose gold has changed are scored again first; nothing is asked for
+        that. Each row is written as it is finished. If the budget stops it, ``stop_reason`` has the
+        limits. Raises KeyboardInterrupt and the first error that is not of a single question, such
+        as InputError on a full disk; all finished rows are written. Raises BenchmarkStoppedError if
+        the model or the graph could not be reached for MAX_UNREACHABLE_IN_A_ROW questions in a row.
         """
         self._unreachable_in_a_row = 0
         self._places = self._find_places()
@@ -274,7 +273,11 @@ class Benchmark:
         return rows
 
     def _find_places(self) -> AskPlaces:
-        """Return where calls come from, and where runs are kept."""
+        """Return where calls come from, and where runs are kept, for all questions.
+
+        The store is the given one, else that of the earlier results, else that of the results
+        folder.
+        """
         folder = self.results.folder.resolve()
         earlier_folder = None
         if self.earlier_runs:
@@ -283,7 +286,7 @@ class Benchmark:
         return AskPlaces(folder, store, self.save_runs, earlier_folder)
 
     def _load_finished_run(self, row: BenchRow) -> Run | None:
-        """Return the saved run of a row, executed from its record; None if that is not possible."""
+        """Replay the saved run of a row, and return it; None if there is none, or if that fails."""
         file = find_run_file(self.results.folder, row)
         if file is None:
             return None
@@ -293,10 +296,10 @@ class Benchmark:
             return None
 
     def _count_unreachable(self, row: BenchRow) -> None:
-        """Count a row whose model or graph could not be reached; another row ends the count.
+        """Count rows in a row whose model or graph could not be reached; any other row ends the count.
 
-        Raises BenchmarkStoppedError at MAX_UNREACHABLE_IN_A_ROW, or at the number of workers if that
-        is higher.
+        Raises BenchmarkStoppedError at MAX_UNREACHABLE_IN_A_ROW, or at the number of workers if
+        that is higher.
         """
         if not row.get("unreachable"):
             self._unreachable_in_a_row = 0
@@ -311,10 +314,11 @@ class Benchmark:
             )
 
     def _ask_dialogue(self, turns: Sequence[BenchQuestion], canceller: RunCanceller) -> Task:
-        """Ask the turns of a dialogue that have no row, in order, and write their rows.
+        """Ask the turns of a dialogue that have no row, in order, and write their rows; a task for ``run_tasks``.
 
-        A row holds what the dialogue remembers of its turn, so a dialogue can be continued. Raises
-        InputError if a run could not be saved, after its row is written.
+        A row holds what the dialogue remembers of its turn, so a dialogue can be continued. Turns
+        are repeated where that is wanted. Raises InputError if a run could not be saved, after its
+        row is written.
         """
         dialogue = Dialogue()
         earlier_dialogue = Dialogue()
@@ -345,7 +349,7 @@ class Benchmark:
                 earlier_dialogue = add_remembered_turn(earlier_dialogue, earlier_row)
 
     def _add_row(self, row: BenchRow) -> None:
-        """Write a row, and count what was paid for it."""
+        """Add what was paid for a row to the budget and to the counts of calls, and write the row."""
         self.budget.add(row)
         paid = row.get("paid", row)["model_calls"]
         self.made_calls += paid
@@ -360,10 +364,11 @@ class Benchmark:
         earlier_dialogue: Dialogue,
         canceller: RunCanceller,
     ) -> Generator[tuple[Any, ...], Any, BenchRow]:
-        """Ask a question as often as it shall be repeated. Returns its row, which is written again.
+        """Ask a question as often as it must be repeated, write its row again, and return the row.
 
         After earlier results, only a question that comes out otherwise is repeated, with both
-        setups. A row that needs no repeats is returned as it is.
+        setups. A row that needs no repeats is returned as it is, and not written. It yields calls
+        for ``run_tasks``.
         """
         if not self._needs_repeats(row):
             return row
@@ -392,7 +397,11 @@ class Benchmark:
         return row
 
     def _needs_repeats(self, row: BenchRow) -> bool:
-        """Return whether a question must be asked more often than its row says."""
+        """Return whether a question must be asked more often than its row says.
+
+        Never without gold, after an error, with ``repeats`` 1, or if it was asked often enough.
+        After earlier results, only if exactly one of the two answers is lost.
+        """
         if row["gold"] is None or row["error"] is not None:
             return False
         if len(row.get("asks", ())) >= self.repeats or self.repeats == 1:
@@ -407,8 +416,8 @@ class Benchmark:
     def _find_finished_row(self, question: BenchQuestion) -> BenchRow | None:
         """Return the row of a question; None if the question must be asked.
 
-        A question is asked again if its model or graph could not be reached, or if its run should
-        be saved and could not be. A row with another error counts as finished.
+        It must be asked without a row, if its model or graph could not be reached, or if its run
+        should be saved and could not be. A row with another error counts as finished.
         """
         row = self.results.rows.get(question.id)
         if row is None or row.get("unreachable"):
@@ -488,7 +497,11 @@ def ask_question(  # a function with arguments, since executors take no closures
 def open_store(
     setup: BenchSetup, question: BenchQuestion, places: AskPlaces
 ) -> Iterator[CallStore]:
-    """Open the store, with the calls of the saved runs of a question in it, inside this block."""
+    """Open the store inside the ``with`` block, with the calls of the question's saved runs added to it.
+
+    These are the runs in the earlier results and in the results folder. Raises InputError if the
+    store cannot be opened.
+    """
     with CallStore(places.store, setup.kg.identity) as store:
         run_row = {"run": run_file_path(question.id)}
         for folder in (places.earlier_folder, places.folder):
@@ -506,12 +519,12 @@ def repeat_question(
     times: int,
     canceller: RunCanceller,
 ) -> tuple[list[dict[str, float] | None], dict[str, Any], dict[str, list[str]]]:
-    """Ask a question ``times`` times in all, each time as if nothing had been asked.
+    """Ask a question ``times`` times in all, each time as if nothing had been asked, and return three things.
 
-    Returns the scores of each ask, None after an error, what the calls that were made cost, and the
-    versions of the models that answered. The
-    store has the first ask, and all that were made before. Raises Cancelled, the error if the model
-    or the graph cannot be reached, and InputError if the store cannot be used.
+    They are the scores of each ask, None after an error; what the calls that were made cost; and
+    the versions of the models that answered. The store has the first ask, and all that were made
+    before. Raises Cancelled, the error if the model or the graph cannot be reached, and InputError
+    if the store cannot be used.
     """
     asks: list[dict[str, float] | None] = []
     made_calls: list[Call] = []
@@ -532,10 +545,10 @@ def repeat_question(
 def _make_valid_row(
     question: BenchQuestion, run: Run | None, error: str | None, paid: dict[str, Any] | None
 ) -> BenchRow:
-    """Return the row of a question, or one with an error if a results file cannot hold that.
+    """Return the row of a question; if a results file cannot hold it, a row with that as the error.
 
-    A server or a recording may report figures that are out of range. ``paid`` is what the calls cost
-    that were made; None if these are all.
+    A server or a recording may report figures that are out of range. ``paid`` is what the calls
+    cost that were made; None if these are all.
     """
     row = make_row(question, run, error)
     if paid is not None:
@@ -553,7 +566,7 @@ def _usage_of_row(row: BenchRow) -> dict[str, Any]:
 
 
 def _has_recorded_invalid_replies(run: Run, store: CallStore) -> bool:
-    """Return whether a run failed since all attempts of an agent were invalid, and none was made now."""
+    """Return whether a run failed because all attempts of an agent were invalid, and all came from the record."""
     if not isinstance(run.error, InvalidReplyError):
         return False
     made_keys = {call.key for call in store.made_calls}
@@ -563,7 +576,7 @@ def _has_recorded_invalid_replies(run: Run, store: CallStore) -> bool:
 def _ask_invalid_again(run: Run, canceller: RunCanceller) -> str | None:
     """Execute a run again, with new replies for the steps whose attempts were all invalid.
 
-    Returns the error that it ended in, or None.
+    Returns the message of the error that it ended in, or None. Raises Cancelled.
     """
     for step in run.steps:
         if step.error and step.attempts and not step.attempts[-1].accepted:

@@ -69,7 +69,11 @@ class FunctionScorer:
         self.function = function
 
     def score(self, row: BenchRow) -> Score:
-        """Return what the function says. Raises InputError if it fails, or returns something else."""
+        """Call the function with a copy of the row, and return what it says as a score.
+
+        Raises InputError, which names the question, if it raises anything, or returns something
+        else than a number from 0 to 1, a boolean, or a pair of one of these and a reason.
+        """
         try:
             returned = self.function(dict(row))
             value = returned
@@ -106,9 +110,10 @@ class Judge:
         self.name = f"{JUDGE_PREFIX}{model.name}"
 
     def score(self, row: BenchRow) -> Score | None:
-        """Return 1 or 0 with the model's reason; None without gold, or if its reply is not valid.
+        """Ask the model whether a row's answers are right; return 1 or 0 with the model's reason.
 
-        Raises the ModelErrors of the model.
+        None without gold, in which case it is not asked, and if its reply is not valid. Raises the
+        ModelErrors of the model.
         """
         if row["gold"] is None:
             return None
@@ -167,9 +172,9 @@ class LabelScorer:
             self.labels[_answer_key(label.question, label.answers)] = label
 
     def score(self, row: BenchRow) -> Score | None:
-        """Return what the person said; without a label whether the answers are exactly the gold.
+        """Return 1 or 0 as the person's label says; without a label, whether the answers are exactly the gold.
 
-        None without a label and without gold.
+        The reason has the note, and who said it when. None without a label and without gold.
         """
         key = _answer_key(row["question"], row["answers"])
         label = self.labels.get(key)
@@ -189,7 +194,7 @@ def _answer_key(question: str, answers: Iterable[str]) -> tuple[str, frozenset[s
 
 
 def read_labels(questions: Path) -> list[Label]:
-    """Return the labels of a question set, the oldest first; none if there are none.
+    """Return the labels beside a question set, the oldest first; an empty list without such a file.
 
     Raises InputError, which names the line, for one that is not valid.
     """
@@ -209,9 +214,10 @@ def add_label(
     note: str = "",
     who: str | None = None,
 ) -> Label:
-    """Keep beside a question set that the answers of a row are right, or wrong, whatever the gold says.
+    """Append a label to the file beside a question set: that the answers of a row are right, or wrong.
 
-    ``who`` is by default the user's name. Raises InputError if the file cannot be written.
+    It holds whatever the gold says. ``who`` is by default the user's name. Returns the label.
+    Raises InputError if the file cannot be written.
     """
     if who is None:
         who = user_name()
@@ -234,11 +240,11 @@ def _labels_file(questions: Path) -> Path:
 
 
 def open_scorer(text: str) -> Scorer:
-    """Return the scorer of a text: a function as "./my.py:score" or "my.package:score", a model as
-    "judge:openai:gpt-4o", or the labels of a person as "labels:questions.jsonl".
+    """Return the scorer that a text names: a function, a model or the labels of a person.
 
-    A file is executed, so the text must come from a person. Raises InputError if there is no such
-    function, and what ``open_model`` raises.
+    A function is "./my.py:score" or "my.package:score", a model "judge:openai:gpt-4o", and labels
+    are "labels:questions.jsonl". A file is executed, so the text must come from a person. Raises
+    InputError if there is no such function, and what ``open_model`` raises.
     """
     if text.startswith(JUDGE_PREFIX):
         return Judge(open_model(text.removeprefix(JUDGE_PREFIX)))
@@ -264,7 +270,7 @@ class ScoreRow(BaseModel, frozen=True):
     reason: str = ""
 
     def is_about(self, row: BenchRow | None) -> bool:
-        """Return whether it is about the present answers and gold of a row."""
+        """Return whether a row still has the answers and the gold that were scored, and no error."""
         if row is None or row["error"] is not None:
             return False
         gold = row["gold"]
@@ -279,14 +285,13 @@ def score_results(
     scorers: Sequence[Scorer],
     on_row: Callable[[], object] = lambda: None,
 ) -> list[ScoreRow]:
-    """Let scorers score the answers of a results folder, and keep what they say.
+    """Let scorers score the answers of a results folder, write the scores to it, and return all of them.
 
-    A judge is not asked again about an answer that it has judged; functions and labels are cheap, and
-    are always applied anew. A question that ended in an error is not scored. Returns the scores of
-    these scorers, and of those that the folder had from before. ``on_row`` is called after each score.
-
-    Raises InputError if the folder holds no results or cannot be written, and what the scorers raise.
-    What was scored until then is kept.
+    A judge is not asked again about an answer that it has judged; functions and labels are cheap,
+    and are always applied anew. A question that ended in an error is not scored. Scores of other
+    scorers that the folder had from before stay. ``on_row`` is called after each score. Raises
+    InputError if the folder holds no results or cannot be written, and what the scorers raise; what
+    was scored until then is kept.
     """
     results = LoadedResults.read(Path(folder))
     kept = {(row.scorer, row.id): row for row in read_scores(results)}
@@ -305,7 +310,10 @@ def score_results(
 
 
 def _score_row(scorer: Scorer, row: BenchRow, kept: dict[tuple[str, str], ScoreRow]) -> None:
-    """Add what a scorer says of a row to the scores; remove what it said if it says nothing now."""
+    """Replace what a scorer said of a row in ``kept`` by what it says now; nothing if it says nothing.
+
+    Raises what the scorer raises.
+    """
     score = scorer.score(row)
     key = (scorer.name, row["id"])
     kept.pop(key, None)
@@ -323,7 +331,7 @@ def _score_row(scorer: Scorer, row: BenchRow, kept: dict[tuple[str, str], ScoreR
 def read_scores(results: LoadedResults) -> list[ScoreRow]:
     """Return the scores in a results folder that are about its present answers and gold.
 
-    Empty if nothing was scored. Raises InputError if the file is not valid.
+    Empty if nothing was scored. Raises InputError if the file cannot be read or is not valid.
     """
     path = results.folder / SCORES_FILE
     if not path.exists():
@@ -338,7 +346,7 @@ def read_scores(results: LoadedResults) -> list[ScoreRow]:
 
 
 def make_scores_table(all_results: Sequence[LoadedResults]) -> ReportTable:
-    """Return a table of the scorers with their mean, beside exact and F1 of the same questions.
+    """Return a table with a row for each scorer of each folder: its mean, beside exact and F1 of the same questions.
 
     Means have their 95 % bootstrap interval. Questions that a scorer says nothing of do not count.
     """

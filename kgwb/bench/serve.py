@@ -66,15 +66,13 @@ def make_answer_query(run: Run) -> str:
     """Return a SPARQL query whose solutions are the values of a run's answer.
 
     It is made of the queries that the run executed:
-
     - For a boolean answer, it is the last query: the ones before it did not hold.
     - For a table, it is the table's query, the last one.
     - If a column has exactly the values of the answer, it is the query of the first such column.
     - Else it is the union of columns that have no other values, if together they have all values.
     - Else it is the union of columns that have all values, restricted to these.
     - A count may instead be the number of distinct terms in all columns of one name.
-
-    Returns EMPTY_QUERY if none of these applies.
+    Returns EMPTY_QUERY if none of these applies. The graph is not asked.
     """
     answer = run.answer
     if not answer or not answer.queries:
@@ -92,7 +90,7 @@ def make_answer_query(run: Run) -> str:
 
 
 def _find_result_columns(run: Run, queries: Iterable[str]) -> list[_ResultColumn]:
-    """Return a column for each variable of these queries, with the distinct terms of its result.
+    """Return a column for each variable of these queries, with the distinct terms that the run recorded for it.
 
     Queries whose result the run does not have are left out.
     """
@@ -140,9 +138,9 @@ def _query_for_values(columns: Sequence[_ResultColumn], values: frozenset[Term])
 
 
 def _query_for_count(columns: Sequence[_ResultColumn], values: frozenset[Term]) -> str:
-    """Return a query that counts the distinct terms in all columns of one name.
+    """Return a query that counts the distinct terms in all columns of one name; "" if there is none.
 
-    The first name whose count is the value counts; "" if there is none.
+    It is made of the first name whose count equals the only value.
     """
     columns_by_name: dict[str, list[_ResultColumn]] = {}
     for column in columns:
@@ -159,9 +157,9 @@ def _query_for_count(columns: Sequence[_ResultColumn], values: frozenset[Term]) 
 def _find_covering_columns(
     columns: Iterable[_ResultColumn], values: frozenset[Term]
 ) -> list[_ResultColumn]:
-    """Return columns that together have all values; none if even all columns do not.
+    """Return columns that together have all values; an empty list if even all columns do not.
 
-    Columns are taken in order, and those that add no value are left out.
+    Columns are taken in order, and those that add no missing value are left out.
     """
     missing = set(values)
     covering = []
@@ -177,10 +175,10 @@ def _find_covering_columns(
 def _build_union(
     columns: Sequence[_ResultColumn], values_clause: str = "", projection: str = "DISTINCT ?{}"
 ) -> str:
-    """Return a query for the union of columns.
+    """Return a query for the union of the terms in columns.
 
-    ``{}`` in the projection and in the clause after the union stands for the variable's name: the
-    columns' own if they share it, else ``value_``.
+    ``{}`` in ``projection`` and in ``values_clause``, which is put after the union, stands for the
+    variable's name: the columns' own if they share it, else ``value_``.
     """
     names = {column.name for column in columns}
     is_shared = len(names) == 1
@@ -243,7 +241,7 @@ class Text2SparqlServer(ThreadingHTTPServer):
         super().process_request(request, client_address)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Answer a connection, then make room for the next one."""
+        """Answer a connection in its thread, and then release its slot, also after an error."""
         try:
             super().process_request_thread(request, client_address)
         finally:
@@ -256,11 +254,11 @@ class Text2SparqlServer(ThreadingHTTPServer):
         return f"http://{host!s}:{port}/"
 
     def answer_question(self, dataset: str, question: str) -> dict[str, str]:
-        """Ask a question, and return the challenge's reply.
+        """Ask a question in a run of its own, and return the challenge's reply: dataset, question and query.
 
-        If there is no answer, "reason" says why. Raises KgwbError if the run fails, and KeyError if
-        no setup answers for the dataset. It waits while as many questions are answered as there are
-        workers. The reply has dataset, question and query. No dialogue is kept.
+        If there is no answer, "reason" says why. It waits while as many questions are answered as
+        there are workers. Raises KgwbError if the run fails, and KeyError if no setup answers for
+        the dataset.
         """
         setup = self.setups.get(dataset) or self.setups[ANY_DATASET]
         with self._worker_slots:
@@ -312,7 +310,7 @@ class _RequestHandler(BaseHTTPRequestHandler):
         self.rfile = BufferedReader(_DeadlineReader(self.connection))
 
     def do_GET(self) -> None:
-        """Answer a question, or reply with the error, its hint and a status.
+        """Answer the question in the address, or reply with an error, its hint and a status.
 
         The parameters are "dataset" and "question"; of several the last counts. A missing one is
         400, another path or an unknown dataset 404, and an error of the run the status in

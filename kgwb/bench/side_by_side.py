@@ -68,12 +68,14 @@ class SystemComparison:
         return frozenset.intersection(*supports)
 
     def __getitem__(self, system: str) -> Run:
+        """Return the run of a system by its shown name. Raises KeyError if there is none."""
         for answer in self.answers:
             if answer.system == system:
                 return answer.run
         raise KeyError(system)
 
     def __repr__(self) -> str:
+        """Return the question, the table of answers, and the table of support if there is any, as text."""
         answer_table = self._make_answer_table(MAX_TEXT_CHARS)
         support_table = self._make_support_table()
         parts = [self.question, str(answer_table)]
@@ -96,7 +98,7 @@ class SystemComparison:
         return h.static_section(head, body)
 
     def _make_answer_table(self, max_chars: int) -> ReportTable:
-        """Return a table with a column for each system: its answer, support, and cost.
+        """Return a table with a column for each system: its answer, state, support, and cost.
 
         F1 and the agent that lost the answer are shown if there is gold. Longer cells are cut at
         ``max_chars`` characters.
@@ -131,9 +133,9 @@ class SystemComparison:
     ) -> dict[str, object]:
         """Return the cells of an answer's column, by the names of the rows, in their order.
 
-        They are the answer as ``text`` or the error, the support, the triples that all systems share
-        (``shared_count``), model calls, tokens, and times. F1 and the agent that lost the answer
-        are added if any answer was scored.
+        They are the answer as ``text`` or the error, its state, the support, the number of triples
+        that all systems share (``shared_count``), model calls, tokens, and times. F1 and the agent
+        that lost the answer are added if any answer was scored.
         """
         run = answer.run
         totals = run.totals
@@ -159,9 +161,9 @@ class SystemComparison:
         return cells
 
     def _describe_support(self, answer: SystemAnswer) -> str:
-        """Return the number of supporting triples, and of those that support no other answer.
+        """Return the number of supporting triples, and of those that support no other answer, as text.
 
-        The text is "3 triples, 1 of its own"; empty without an answer.
+        It reads "3 triples, 1 of its own"; "" without an answer.
         """
         if not answer.run.answer:
             return ""
@@ -174,10 +176,10 @@ class SystemComparison:
         return f"{count}, {len(own)} of its own"
 
     def _make_support_table(self) -> ReportTable:
-        """Return a table of all supporting triples, with "yes" for each system that has one.
+        """Return a table of all supporting triples, with "yes" for each system whose answer has one.
 
         The triples that most systems share come first; those that equally many share come in the
-        order of the systems. Triples of the same names are written in full.
+        order of the systems. Triples that read the same are written in full.
         """
         system_counts: Counter[Triple] = Counter()
         in_order: dict[Triple, None] = {}
@@ -210,7 +212,10 @@ def _format_f1(f1: float | None) -> str:
 
 
 def _terms_of(answer: SystemAnswer) -> AnswerTerms:
-    """Return what an answer is: the terms of its values, and its text. Empty without an answer."""
+    """Return what identifies an answer: the set of its values' terms, and its text or its reason.
+
+    An answer that is missing has none, and "".
+    """
     found = answer.run.answer
     if found is None:
         return frozenset(), ""
@@ -246,12 +251,12 @@ def _wait_for_models(run: Run) -> float:
 def ask_all(
     setups: Sequence[Setup], question: str | BenchQuestion, dialogue: Dialogue
 ) -> SystemComparison:
-    """Ask the system of each setup.
+    """Ask the system of each setup the question, one after another, and return the answers side by side.
 
     A system that fails has its error in its column, and the others are still asked. A
     ``BenchQuestion`` has gold, so that answers are scored; the oracle ladder then finds the agent
-    that lost an answer (kgwb.bench.ladder), which may make further model calls. The systems are
-    asked one after another. A system that is given again is named "NAME#2".
+    that lost an answer (kgwb.bench.ladder), which may make further model calls. A system that is
+    given again is named "NAME#2".
     """
     gold = question if isinstance(question, BenchQuestion) else None
     text = gold.question if gold else str(question)
@@ -278,7 +283,10 @@ def compare_runs(question: str | BenchQuestion, runs: Sequence[Run]) -> SystemCo
 
 
 def _compare_answers(question: str, answers: Sequence[SystemAnswer]) -> SystemComparison:
-    """Return a comparison in which each answer has a name of its own."""
+    """Return the comparison of answers, in which a system that occurs again is named "NAME#2" and so on.
+
+    Where systems name an IRI differently, the name of the first system counts.
+    """
     counts: Counter[str] = Counter()
     named = []
     for answer in answers:
@@ -296,7 +304,7 @@ def _compare_answers(question: str, answers: Sequence[SystemAnswer]) -> SystemCo
 def _ask_system(
     setup: Setup, text: str, gold: BenchQuestion | None, dialogue: Dialogue
 ) -> SystemAnswer:
-    """Ask one system, and score its answer if the gold answers are known.
+    """Ask one system, score its answer if the gold answers are known, and return both.
 
     A run that fails with a KgwbError has this error, and F1 0 if there is gold; any other exception
     is raised. For an answer whose F1 is below 1 the agent that lost it is looked for.
@@ -322,7 +330,11 @@ def _ask_system(
 
 
 def _find_blamed_agent(setup: Setup, run: Run, question: BenchQuestion) -> str:
-    """Return the agent that lost the answer of a run, or the reason that it is not known."""
+    """Apply the oracle ladder to a fork of a run, and return the agent that lost its answer.
+
+    If it is not known, the reason is returned; "not known" without a gold query or gold decisions.
+    Models may be asked.
+    """
     gold_query = None
     if setup.system.gold:
         gold_query = load_gold_query(question, setup.kg)

@@ -34,10 +34,10 @@ class PassRate:
 
     @classmethod
     def of_row(cls, row: BenchRow, name: str = "asks") -> PassRate | None:
-        """Return the rate of a row's "asks", or of its "asks_before"; None without several asks.
+        """Return the rate of a row's "asks", or of another field of asks such as "asks_before"; None without any.
 
-        If a question was repeated since it came out otherwise after a change, its first ask does not
-        count: the question was chosen for how that came out.
+        If a question was repeated because it came out otherwise after a change, its first ask does
+        not count.
         """
         asks = row.get(name, ())
         if row.get("asks_before"):
@@ -57,7 +57,7 @@ class PassRate:
         return 0 < self.right < self.asked
 
     def chance_of_all(self, k: int) -> float:
-        """Return pass^k: the chance that k asks all come out right. Needs at least k asks.
+        """Return pass^k, 0 to 1: the chance that k asks all come out right. Needs at least k asks.
 
         This is the unbiased estimate: of all choices of k of the asks, the share in which all are
         right (Yao et al. 2024, tau-bench, arXiv:2406.12045).
@@ -80,9 +80,10 @@ def find_pass_rates(results: LoadedResults) -> dict[str, PassRate]:
 
 
 def estimate_chances(rates: Iterable[PassRate]) -> dict[int, Estimate]:
-    """Return the mean of pass^k over questions, by k, for those SHOWN_POWERS that all allow.
+    """Return the mean of pass^k over questions with its interval, by k.
 
-    The intervals are those of a mean over questions, as F1 has them.
+    There is an entry for those SHOWN_POWERS that are not above the smallest number of asks of a
+    question.
     """
     rates = list(rates)
     least_asks = min((rate.asked for rate in rates), default=0)
@@ -94,10 +95,11 @@ def estimate_chances(rates: Iterable[PassRate]) -> dict[int, Estimate]:
 
 
 def make_stability_table(all_results: AllResults) -> ReportTable:
-    """Return a table of how steady answers are: a row for each folder, with pass^k.
+    """Return a table of how steady answers are, with a row for each folder: counts of questions, and pass^k.
 
-    Questions that a retry repeated do not count: they were chosen for coming out otherwise. It has
-    no rows if nothing else was asked several times.
+    Counted are the questions that are always, sometimes ("by luck") and never right. Questions that
+    a retry repeated do not count: they were chosen for coming out otherwise. Folders without any
+    other question that was asked several times have no row.
     """
     counts_by_row = []
     chances_by_row = []
@@ -134,10 +136,10 @@ def _count_rates(rates: Sequence[PassRate]) -> tuple[int, int, int, int]:
 
 
 def make_luck_table(all_results: AllResults, limit: int | None = None) -> ReportTable:
-    """Return a table of the questions that are right by luck, with their rate and its interval.
+    """Return a table of the questions that came out right in some asks and not in others, with their rates.
 
-    These came out right in some asks, and not in others. Each folder has a column. Those that are
-    right most often come first, and at most ``limit`` are listed. It has no rows if there are none.
+    Each folder has a column. Those that are right most often come first. At most ``limit`` are
+    listed, and a last row says how many there are beyond. Without such questions there are no rows.
     """
     headers = ["right by luck"]
     rates_by_folder = []

@@ -26,12 +26,12 @@ NORMAL_QUANTILE = 1.959964
 
 
 def bootstrap_means(scores: Matrix, resamples: int = BOOTSTRAP_SAMPLES) -> Matrix:
-    """Return the mean scores of bootstrap samples, a row for each sample.
+    """Return the mean scores of ``resamples`` bootstrap samples, a row for each sample.
 
-    A sample has as many questions as there are, drawn with replacement (Efron and Tibshirani 1993,
-    chapter 6). How often each is drawn has a multinomial distribution, so counts are drawn in place
-    of questions. The seed is fixed. ``scores`` has a row for each question and a column for each
-    measure.
+    ``scores`` has a row for each question and a column for each measure. A sample has as many
+    questions as there are, drawn with replacement (Efron and Tibshirani 1993, chapter 6). How often
+    each is drawn has a multinomial distribution, so counts are drawn in place of questions. The
+    seed is fixed.
     """
     generator = numpy.random.default_rng(0)
     count = len(scores)
@@ -51,9 +51,10 @@ def percentile_interval(values: Matrix) -> tuple[float, float]:
 
 
 def wilson_interval(count: int, total: int) -> tuple[float, float]:
-    """Return Wilson's 95 % interval of the chance behind ``count`` of ``total`` (Wilson 1927).
+    """Return Wilson's 95 % interval of the probability behind ``count`` of ``total`` (Wilson 1927).
 
-    Unlike a bootstrap interval it holds for few trials, and for a count of 0 or of all.
+    Unlike a bootstrap interval it holds for few trials, and for a count of 0 or of all. It is
+    within 0 and 1.
     """
     squared = NORMAL_QUANTILE**2
     share = count / total
@@ -134,7 +135,7 @@ def permutation_p_value(permuted: Matrix, observed: float) -> float:
 
 
 def permutation_interval(permuted: Matrix, observed: float) -> tuple[float, float]:
-    """Return the 95 % interval of a difference, from differences without an effect.
+    """Return the 95 % interval of a difference, made from permuted differences, which have no effect.
 
     It reaches as far to both sides of the observed difference as 95 % of the permuted ones are from
     0. So it contains 0 if, and only if, the p-value is above 0.05. It ends at -1 and 1.

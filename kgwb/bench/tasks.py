@@ -37,10 +37,10 @@ class RunCanceller:
             run.cancel()
 
     def execute(self, run: Run) -> str | None:
-        """Execute a run to its end. Returns the error that it ended in, or None.
+        """Execute a run to its end, and return the message of the error that it ended in, or None.
 
         Exceptions other than KgwbError are bugs, and are returned as an error of this run, so that
-        the other questions are still asked. Raises Cancelled.
+        the other questions are still asked. Raises Cancelled if the run or all runs were cancelled.
         """
         self.running_runs.add(run)
         try:
@@ -79,23 +79,25 @@ def run_tasks(
     should_stop: Callable[[], object] = lambda: False,
     max_pending: int | None = None,
 ) -> None:
-    """Make the calls of all tasks on an executor, or on a number of threads.
+    """Make the calls of all tasks on an executor, or on a number of threads, and return when all are done.
 
-    The tasks themselves are executed on one thread, one at a time. At most ``max_pending`` calls
-    are made at the same time. Once ``should_stop()`` is true, no further call begins, and the
-    function returns when the pending ones are done. A task is a generator: it yields the function
-    to call with its arguments, and is sent the result. The calls of one task are made one after
-    another.
-
-    Raises the first error of a call or a task. Before that, waiting calls and the runs of the
-    canceller are cancelled.
+    A task is a generator: it yields the function to call with its arguments, and is sent the
+    result. The calls of one task are made one after another, and the tasks themselves are executed
+    on one thread. At most ``max_pending`` calls are made at the same time. Once ``should_stop()``
+    is true, no further call begins, and the function returns when the pending ones are done. Raises
+    the first error of a call or a task; before that, waiting calls and the runs of the canceller
+    are cancelled.
     """
     waiting_tasks = iter(tasks)
     finished: SimpleQueue[Future[Any]] = SimpleQueue()
     pending: dict[Future[Any], Task] = {}
 
     def submit_next_call(pool: Executor, task: Task, result: Any = None) -> None:
-        """Send a task the result of its last call, and submit the call that it yields next."""
+        """Send a task the result of its last call, and submit the call that it yields next to the pool.
+
+        Nothing is submitted if the task has ended or ``should_stop()`` is true. ``result`` is None
+        at first.
+        """
         try:
             call = task.send(result)
         except StopIteration:
@@ -106,10 +108,7 @@ def run_tasks(
             future.add_done_callback(finished.put)
 
     def submit_waiting_tasks(pool: Executor) -> None:
-        """Start tasks, until there are none left or as many calls are pending as may be.
-
-        Without ``max_pending`` all are started.
-        """
+        """Start tasks until none is left, or ``max_pending`` calls are pending."""
         while max_pending is None or len(pending) < max_pending:
             task = next(waiting_tasks, None)
             if task is None:
@@ -125,7 +124,7 @@ def run_tasks(
             submit_waiting_tasks(pool)
 
     def run_or_cancel() -> None:
-        """Run the tasks on a pool. After any exception, cancel what is waiting or executed."""
+        """Run all tasks on a pool. After any exception, cancel waiting calls and running runs, and raise it."""
         with _pool_of(executor) as pool:
             try:
                 run_on(pool)
@@ -139,7 +138,10 @@ def run_tasks(
 
 
 def _pool_of(executor: Executor | int) -> AbstractContextManager[Executor]:
-    """Return an executor for a ``with`` block, which ends the threads but no executor given."""
+    """Return a context manager with a pool: new threads, which end with the block, or the given executor.
+
+    The given executor is not shut down.
+    """
     if isinstance(executor, int):
         return ThreadPoolExecutor(executor, "kgwb-bench")
     return nullcontext(executor)

@@ -32,15 +32,14 @@ def normalize_value(text: str) -> Hashable:
     """Return the value that is compared in place of an answer's text.
 
     Gold answers have no datatypes, so the kind of a value is recognized by its lexical form:
-
     - A number is its numeric value: "3999", "3999.0" and "+3.999E3" are equal. With leading zeros
       it is a code and stays text ("007").
     - A dateTime at midnight is its date, because Wikidata and DBpedia write dates like that. Any
       other dateTime is its moment in UTC; without a time zone it is taken to be in UTC. The time
       zone of a date is dropped.
     - An IRI is brought into the normal form of RFC 3987, section 5.3: scheme and host in lower
-      case, no needless escapes, no default port. http and https stay different, and so do upper
-      and lower case in a path.
+      case, no needless escapes, no default port. http and https stay different, and so do upper and
+      lower case in a path.
     - Anything else is its text in Unicode's form NFC. Letter case counts.
     """
     if _NUMBER.fullmatch(text):
@@ -81,10 +80,10 @@ def _normalize_iri(iri: str) -> str:
 
 
 def _decode_escapes(escapes: str) -> str:
-    """Return percent escapes as the characters they stand for, as far as an IRI may contain these.
+    """Decode a sequence of percent escapes, as far as an IRI may contain the characters, and return the text.
 
-    Reserved and control characters stay escaped. Bytes that are not UTF-8 all stay escaped, in
-    upper case. ``escapes`` is a run of percent escapes.
+    Reserved and control characters stay escaped. If the bytes are not UTF-8, all stay escaped, in
+    upper case.
     """
     try:
         text = unquote_to_bytes(escapes).decode()

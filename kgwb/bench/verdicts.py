@@ -22,8 +22,9 @@ from kgwb.show.answer_state import (
 def get_verdict(row: BenchRow) -> str:
     """Return the state of a row's answer, one of ``kgwb.show.answer_state.ANSWER_STATE_ICONS``.
 
-    It is "error" after an error. With gold, an answer is right if it is exactly the gold. Without
-    gold it is given, or in doubt.
+    It is "error" after an error. With gold, an answer is right if it is exactly the gold, and
+    otherwise wrong or unanswered. Without gold it is given, in doubt, from own knowledge, or
+    unanswered.
     """
     if row["error"] is not None:
         return ERROR
@@ -39,9 +40,10 @@ def get_verdict(row: BenchRow) -> str:
 
 
 def _describe_doubt(row: BenchRow) -> str:
-    """Return what is in doubt: what is not proved, or not of the type that was asked for.
+    """Return what of a row's answers is in doubt, as text; "" if nothing is.
 
-    The types of a table are not looked at. "" if nothing is in doubt.
+    That are values of another type than the question asks for, and what the system itself doubts.
+    The types of a table are not looked at.
     """
     unproved: str = row.get("doubt", "")
     if row.get("table"):
@@ -57,9 +59,11 @@ def _describe_doubt(row: BenchRow) -> str:
 
 
 def known_right_answer(gold: Sequence[str] | None, labels: Sequence[str]) -> RightAnswer | None:
-    """Return what gold says of the answers of a run; None if the gold is not known.
+    """Return what gold says of the answers of a run, for a widget; None if the gold is not known.
 
-    ``labels`` are the names of the gold answers in their order, of which the first are shown.
+    It has a check whether an answer is exactly the gold, and the gold values with their labels.
+    ``labels`` are the names of the gold answers in their order; if their number differs, each
+    stands for itself.
     """
     if gold is None:
         return None

@@ -8,7 +8,12 @@ from kgwb.llm.rules.grammar import ParsedQuestion, RelationStep, leads_to_agent,
 from kgwb.llm.rules.grounding import ground_question
 from kgwb.llm.rules.language import looks_english
 from kgwb.llm.rules.mentions import Mention, bracketed_mentions, find_mentions
-from kgwb.llm.rules.similarity import SPELLING_WEIGHT, TIME_AND_PLACE_WORDS, find_similar_predicates
+from kgwb.llm.rules.similarity import (
+    NAME_SEPARATOR,
+    SPELLING_WEIGHT,
+    TIME_AND_PLACE_WORDS,
+    find_similar_predicates,
+)
 from kgwb.llm.rules.words import (
     AUXILIARIES,
     DETERMINERS,
@@ -30,6 +35,7 @@ __all__ = [
     "DETERMINERS",
     "FILLERS",
     "FUNCTION_WORDS",
+    "NAME_SEPARATOR",
     "POLITE_SUBJECTS",
     "PREPOSITIONS",
     "PRONOUNS",

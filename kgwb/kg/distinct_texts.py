@@ -30,9 +30,10 @@ def format_typed_literal(
 
 
 def format_exactly(term: Term) -> str:
-    """Return a term in full, like N-Triples.
+    """Return a term in full, like N-Triples: <IRI>, "text"@en, "text"^^<datatype>, _:id.
 
-    The text is in ASCII, so that no two terms look the same.
+    The text is in ASCII, with JSON's escapes, so that no two terms look the same. A literal without
+    a datatype has that of xsd:string.
     """
     if isinstance(term, URIRef):
         return json.dumps(bracket_iri(term))[1:-1]

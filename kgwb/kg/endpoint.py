@@ -132,10 +132,10 @@ class Endpoint(SparqlClient):
     def exact(self, labels: Sequence[str]) -> Mapping[str, tuple[URIRef, ...]]:
         """Return the vertices that have each text as a label, sorted by IRI.
 
-        Texts that are no label are left out. Letter case is varied only as ``_case_variants`` does:
-        a label in mixed case such as "iPhone" is not found by "IPHONE". Predicates and classes are
-        left out. Several queries are sent if one would need more than MAX_VALUES_PER_QUERY
-        literals.
+        Texts that are no label are left out. Of letter case only four forms are tried: the text as
+        it is, in lower case, in title case, and with only the first capital. So a label in mixed
+        case such as "iPhone" is not found by "IPHONE". Predicates and classes are left out. Several
+        queries are sent if one would need more than MAX_VALUES_PER_QUERY literals.
         """
         if not labels:
             return {}

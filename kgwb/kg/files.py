@@ -32,6 +32,11 @@ MIN_CACHED_BYTES = 1_000_000
 """Graphs whose files are larger than this are kept in the cache folder."""
 CACHE_VERSION = 2
 """Must be raised when a cache or a label index of before would give other results."""
+_FOLDER_PREFIX = "labels2-"
+"""Of folders in the cache. Its number must be raised when labels are found in another way.
+
+CACHE_VERSION would change the identity of each graph, and no recorded run would be found again.
+"""
 FORMAT_BY_EXTENSION = {
     ".ttl": RdfFormat.TURTLE,
     ".nt": RdfFormat.N_TRIPLES,
@@ -91,7 +96,7 @@ def open_files(
     size = sum(file.stat().st_size for file in files)
     if cache and size > MIN_CACHED_BYTES:
         try:
-            folder = cache_dir() / "graphs" / digest
+            folder = cache_dir() / "graphs" / (_FOLDER_PREFIX + digest)
             cached = _open_or_build_cache(folder, path, files, vocabulary)
             return (*cached, identity, prefixes)
         except _DAMAGED_CACHE_ERRORS as error:
@@ -237,7 +242,7 @@ def _open_or_build_cache(
     draft = Path(tempfile.mkdtemp(prefix=".making-", dir=folder.parent))
     try:
         _build_cache(draft / "graph", path, files, vocabulary)
-        if _fingerprint(path, files, vocabulary) != folder.name:
+        if _FOLDER_PREFIX + _fingerprint(path, files, vocabulary) != folder.name:
             # Otherwise the cache would have the wrong triples under this fingerprint for ever.
             raise GraphFileError(f"{path} changed while it was read", hint="open it again")
         return _move_into_cache(draft, folder)
@@ -259,7 +264,8 @@ def _remove_stale_folders(cache: Path) -> None:
 def _build_cache(folder: Path, path: Path, files: Sequence[Path], vocabulary: Vocabulary) -> None:
     """Write the store of the files, its label index, and the checksums of both to a new folder.
 
-    Raises GraphFileError as ``_load_into_store`` does. The label index is closed at the end.
+    Raises GraphFileError for a file that does not parse, and if there is no triple. Both are closed
+    at the end.
     """
     folder.mkdir()
     store = Store(folder / "store")

@@ -171,10 +171,9 @@ def inspect_result(
 def _inspect_rows(kg: Graph, sparql: str, result: ResultSet) -> Iterator[Finding]:
     """Yield what is odd about the rows of a SELECT, in this order.
 
-    The result was cut by the row limit. It has no rows, or only unbound cells and zeros; then the
-    triple patterns to blame follow. A column has empty cells, or only numbers as strings. Rows are
-    repeated. The LIMIT cuts among equal rows. Only a cut, repeated rows and some of the others are
-    marked ``wrong``.
+    The result was cut by the row limit (``wrong``). It has no rows, or only unbound cells and
+    zeros: then come the triple patterns to blame. A column has empty cells, or only numbers as
+    strings. Rows are repeated (``wrong``). The LIMIT cuts among equal rows.
     """
     rows = result.rows
     if result.cut:

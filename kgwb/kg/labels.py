@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, NamedTuple
@@ -20,6 +20,8 @@ from kgwb.terms import name_from_iri
 
 _CLAIM_PREDICATES = ("directClaim", "claim", "statementProperty", "qualifier")
 """Predicates of Wikibase from a property entity to the predicates of its triples."""
+_NAMES_OF_NAME_PREDICATES = ("name", "full name", "label", "title")
+"""What a graph calls a label predicate of its own, the preferred first: ``:name``, ``:fullName``."""
 LabelRank = tuple[bool, int, int, str]
 """By which the labels of an IRI are sorted, the preferred first.
 
@@ -43,8 +45,9 @@ def collect_labels(store: Store, vocabulary: Vocabulary) -> list[Label]:
     """Return the labels of all IRIs that have one, or that are subject or object of a fact.
 
     A fact is a triple whose predicate is not excluded by the vocabulary, as labels are, and not in
-    a schema's namespace. An IRI without a label is named by its local part, or, if it is a
-    predicate of Wikidata, by its property entity. Predicates and classes are not searchable, unless
+    a schema's namespace. An IRI without a label is named by its values of a predicate with one of
+    _NAMES_OF_NAME_PREDICATES, else by its local part, or, if it is a predicate of Wikidata, by its
+    property entity. Predicates and classes are not searchable, unless
     they are also subject or object of a fact. An IRI has each text once. The first is its display
     name, by the order of ``rank_label``.
     """
@@ -68,8 +71,12 @@ def collect_labels(store: Store, vocabulary: Vocabulary) -> list[Label]:
         for position, text in enumerate(distinct_texts):
             is_preferred = position == 0
             labels.append(Label(iri, text, is_preferred, is_searchable))
+    own_names = _find_own_names(store, unlabelled, vocabulary)
     for iri in unlabelled:
-        labels.append(Label(iri, name_from_iri(iri), True, True))
+        ranks = sorted(own_names.get(iri, []))
+        texts = [rank[-1] for rank in ranks] or [name_from_iri(iri)]
+        for position, text in enumerate(dict.fromkeys(texts)):
+            labels.append(Label(iri, text, position == 0, True))
     for predicate, entity in _find_claim_predicates(store):
         has_name = predicate in ranked or predicate in unlabelled
         if entity in ranked and not has_name:
@@ -79,12 +86,40 @@ def collect_labels(store: Store, vocabulary: Vocabulary) -> list[Label]:
 
 
 def _rank_stored_labels(store: Store, vocabulary: Vocabulary) -> Mapping[str, list[LabelRank]]:
-    """Return the labels in the graph by IRI, each as the key that it is sorted by, unsorted.
+    """Return the labels in the graph by IRI, each as the key that it is sorted by, unsorted."""
+    return _rank_values(store, vocabulary.labels, vocabulary)
 
-    Labels of blank nodes, labels that are no literals, and blank labels are left out.
+
+def _find_own_names(
+    store: Store, unlabelled: Collection[str], vocabulary: Vocabulary
+) -> Mapping[str, list[LabelRank]]:
+    """Return the names of IRIs without a label by name predicates of the graph's own, as their keys.
+
+    Many small graphs have such a predicate, ``:name``, and no label at all.
+    """
+    if not unlabelled:
+        return {}
+    by_name: dict[str, list[str]] = defaultdict(list)
+    for predicate in sorted(_select_iris(store, "?s ?v ?o")):
+        name = name_from_iri(predicate).casefold()
+        by_name[name].append(predicate)
+    predicates: list[str] = []
+    for name in _NAMES_OF_NAME_PREDICATES:
+        predicates += by_name.get(name, [])
+    ranked = _rank_values(store, predicates, vocabulary)
+    return {iri: ranks for iri, ranks in ranked.items() if iri in unlabelled}
+
+
+def _rank_values(
+    store: Store, predicates: Iterable[str], vocabulary: Vocabulary
+) -> Mapping[str, list[LabelRank]]:
+    """Return the values of predicates by IRI, each as the key that a label is sorted by, unsorted.
+
+    ``predicates`` are in their order of preference. Values of blank nodes, values that are no
+    literals, and blank texts are left out.
     """
     ranked: dict[str, list[LabelRank]] = defaultdict(list)
-    for order, predicate in enumerate(vocabulary.labels):
+    for order, predicate in enumerate(predicates):
         for quad in store.quads_for_pattern(None, NamedNode(predicate), None, None):
             iri = quad.subject
             label = quad.object

@@ -167,11 +167,19 @@ class LocalGraph:
         return not is_used_otherwise
 
     def select(self, query: str) -> ResultSet:
-        """Run a SELECT query and return its rows, at most the row limit."""
+        """Run a SELECT query and return its rows, at most the row limit (then marked as cut).
+
+        Raises QueryRefusedError or QueryError for a query that is refused or wrong, and
+        GraphTimeoutError.
+        """
         return self._execute_query(query, ("select",), self._read_rows)
 
     def ask(self, query: str) -> bool:
-        """Run an ASK query and return its truth value."""
+        """Run an ASK query and return its truth value.
+
+        Raises QueryRefusedError or QueryError for a query that is refused or wrong, and
+        GraphTimeoutError.
+        """
 
         def read_truth(result: Any, _: float) -> bool:
             """Return the truth value of Oxigraph's result. The deadline is not needed."""
@@ -180,7 +188,11 @@ class LocalGraph:
         return self._execute_query(query, ("ask",), read_truth)
 
     def construct(self, query: str) -> tuple[Triple, ...]:
-        """Run a CONSTRUCT or DESCRIBE query and return its triples, at most the row limit."""
+        """Run a CONSTRUCT or DESCRIBE query and return its distinct triples, at most the row limit.
+
+        Raises QueryRefusedError or QueryError for a query that is refused or wrong, and
+        GraphTimeoutError.
+        """
         read = partial(read_triples, max_triples=self.limits.row_limit)
         return self._execute_query(query, ("construct", "describe"), read)
 
@@ -206,7 +218,11 @@ class LocalGraph:
         deadline = time.monotonic() + timeout_s
 
         def execute() -> T:
-            """Run the query and return what ``read`` makes of its result, on the same thread."""
+            """Run the query and return what ``read`` makes of its result, on the same thread.
+
+            After an error the frames that hold Oxigraph's result are cleared, because only this
+            thread may free it.
+            """
             try:
                 # An iterator of Oxigraph may only be dropped by the thread that made it, so it must
                 # not outlive the frames of this thread. They are cleared after an error. This frame

@@ -79,7 +79,10 @@ def _read_remembered(file: Path) -> Dialect | None:
 
 
 def _remember(file: Path, identity: str, dialect: Dialect) -> None:
-    """Write the name of the dialect to a file; log a warning if that is impossible."""
+    """Write the endpoint and the name of its dialect to a file, in JSON.
+
+    If the file cannot be written, a warning is logged, and nothing raised.
+    """
     data = {"endpoint": identity, "dialect": dialect.name}
     try:
         disk.write_atomically(file, [json.dumps(data)])

@@ -271,7 +271,8 @@ def _parse_virtuoso_truth(binding: Mapping[str, Any]) -> bool:
 def _parse_row(binding: Mapping[str, Any], variables: Iterable[str]) -> tuple[Term | None, ...]:
     """Return the terms of the variables in a row of a SELECT result in JSON, None if unbound.
 
-    Raises ValueError as ``parse_cell`` does.
+    Raises ValueError for a cell that is not an RDF term, or is one with a broken character that is
+    not a string.
     """
     cells = []
     for variable in variables:

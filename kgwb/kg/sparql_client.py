@@ -66,9 +66,9 @@ class SparqlClient:
 
         It is for results that are used where nothing could show that rows are missing. Raises
         GraphTimeoutError if the endpoint ran out of time, even if it sent rows. The row limit still
-        cuts the result, which is then marked as cut. ``allowed_service_iri`` is as for
-        ``validate_query``. With ``require_valid_text``, bytes that are not UTF-8 raise GraphError
-        instead of being replaced.
+        cuts the result, which is then marked as cut. The query may have SERVICE of
+        ``allowed_service_iri`` only, which is for the label search of kgwb itself. With
+        ``require_valid_text``, bytes that are not UTF-8 raise GraphError instead of being replaced.
         """
         request, reply = self._validate_and_send(query, ("select",), allowed_service_iri)
         if require_valid_text:
@@ -164,7 +164,7 @@ class SparqlClient:
         return reply
 
     def _timeout_error(self) -> GraphTimeoutError:
-        """Return the error for a partial result that cannot be used."""
+        """Return the error for a partial result that cannot be used; it names the endpoint."""
         return GraphTimeoutError(
             f"{self.source} reached its time limit and sent only a part of the result",
             hint=_TIMEOUT_HINT,

@@ -327,7 +327,10 @@ class SurveyBuilder:
         return tuple(sorted(unused))
 
     def _find_names(self, iris: Iterable[URIRef]) -> Mapping[URIRef, str]:
-        """Return display names by IRI, asked for with one request; none if the graph refuses."""
+        """Return the display names of IRIs, by IRI, with one request to the graph.
+
+        Empty, without a request, for no IRIs; empty, too, if the graph refuses.
+        """
         shown = sorted(set(iris))
         if not shown:
             return {}

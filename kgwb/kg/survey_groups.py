@@ -135,7 +135,8 @@ def _are_similar(classes: Sequence[ClassSurvey]) -> bool:
 def _merge_properties(classes: Sequence[ClassSurvey]) -> tuple[PropertySurvey, ...]:
     """Return the predicates of classes, each once, those that the most instances have first.
 
-    How the numbers and values of a predicate are merged is described in ``_merge_property``.
+    The numbers of a predicate at several classes are added, and its values are merged. Its inner
+    predicates are those at the class with the most instances that have any.
     """
     if len(classes) == 1:
         return classes[0].properties
@@ -175,8 +176,9 @@ def _merge_property(same: Sequence[PropertySurvey]) -> PropertySurvey:
 def merge_values(values: Sequence[ValueSurvey]) -> tuple[ValueSurvey, ...]:
     """Merge values of one sort and one class or datatype into one entry, the most frequent first.
 
-    Frequency is the number of triples; equals keep their order. ``_merge_sort`` says how the
-    numbers are merged.
+    Frequency is the number of triples, which are added; equals keep their order. How many distinct
+    values a merged entry has is not known: it is the largest number of its parts, or that of their
+    different examples if it is larger.
     """
     by_sort: dict[tuple[str, URIRef | None], list[ValueSurvey]] = defaultdict(list)
     for of_sort in values:

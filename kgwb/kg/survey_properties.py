@@ -332,7 +332,10 @@ def _is_small_value_set(sorts: Sequence[ValueSurvey]) -> bool:
 
 
 def _may_be_one_of(term: Term, values: ValueSurvey) -> bool:
-    """Return whether a term is of the sort of some values. Its class is not looked at."""
+    """Return whether a term could be one of the values that ``values`` describes, by its sort.
+
+    An IRI could be of any class. A literal must have the language, or the datatype.
+    """
     if isinstance(term, URIRef):
         return values.sort in ("class", "IRI")
     if isinstance(term, BNode):

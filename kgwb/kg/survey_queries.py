@@ -100,7 +100,8 @@ class SurveyQueries:
     def count_by(self, key: str, counted: str, pattern: str) -> dict[URIRef, int]:
         """Count a pattern's solutions for each IRI of the variable ``key``, largest count first.
 
-        ``counted`` is as for ``count``. Empty if the graph refuses the query.
+        ``counted`` is "*", or "DISTINCT ?v" to count the values of a variable. Empty if the graph
+        refuses the query.
         """
         rows = self.select_grouped(key, f"(COUNT({counted}) AS ?n)", pattern)
         counts = {}

@@ -84,7 +84,8 @@ class SurveyWriter:
     def format_title(self, group: ClassGroup) -> str:
         """Return the group's top class with its number of instances: "ex:Film "film" 120".
 
-        The class is named as ``format_iri`` does, and things without a class by their name.
+        The display name is left out if it says no more than the CURIE. The group of things without
+        a class has its own name in place of a CURIE.
         """
         name = group.top_class.name
         if group.top_class.iri:

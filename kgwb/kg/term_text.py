@@ -61,7 +61,7 @@ def to_curie(iri: str, prefixes: Mapping[str, str]) -> str:
 
 
 def bracket_iri(iri: str) -> str:
-    """Return an IRI in angle brackets. Characters that no IRI may have are percent-encoded."""
+    """Return an IRI in angle brackets, with characters that no IRI may have percent-encoded."""
 
     def percent_encode(match: re.Match[str]) -> str:
         """Return the matched character percent-encoded."""
@@ -80,7 +80,10 @@ def short_name(iri: str) -> str:
 
 
 def format_value(term: Term | None) -> str:
-    """Return a term in quotes or brackets, but a number or a date as it is, and None as "nothing"."""
+    """Return a term in quotes or brackets, but a number or a date as it is, and None as "nothing".
+
+    IRIs are in angle brackets. A quoted text is on one line, and cut at MAX_VALUE_CHARS.
+    """
     if term is None:
         return "nothing"
     if isinstance(term, URIRef):

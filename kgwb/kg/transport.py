@@ -314,8 +314,9 @@ def _opener() -> OpenerDirector:
 def _receive_response(url: str, request: Request, limits: QueryLimits) -> EndpointResponse:
     """Send a request and return the whole reply, on the calling thread.
 
-    Raises GraphError for a reply longer than ``limits.byte_limit``, IncompleteRead for one shorter
-    than announced, the error of ``_graph_error`` for an HTTP error, and what urllib raises.
+    It may take ``limits.query_timeout_s`` seconds. Raises GraphError for a reply longer than
+    ``limits.byte_limit`` and for an HTTP error, IncompleteRead for a reply shorter than announced,
+    and what urllib raises.
     """
     deadline = time.monotonic() + limits.query_timeout_s
     try:

@@ -171,7 +171,10 @@ class LabWork:
         return self.submission.tasks.setdefault(task, TaskProgress())
 
     def _write(self, path: Path | None) -> None:
-        """Write the work to a file with the version and the time; do nothing without a path."""
+        """Write the work to a file, with the version of kgwb and the present time; do nothing without a path.
+
+        Raises InputError if the file cannot be written.
+        """
         if path:
             self.submission.kgwb_version = __version__
             self.submission.written = utc_now()

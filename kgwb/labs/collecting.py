@@ -33,11 +33,10 @@ class CollectedWork:
 
     @property
     def when(self) -> str:
-        """When the work was handed in, as text in ISO 8601:
+        """When the work was handed in, as text in ISO 8601.
 
-        by the platform, else by the file itself, else by the disk.
-
-        The file's own time is what kgwb wrote in it, which a student can change.
+        It is the platform's time, else the one that kgwb wrote in the file, which a student can
+        change, else the file's on the disk.
         """
         if self.file.is_time_of_platform or not self.hand_in.written:
             return self.file.changed
@@ -312,7 +311,7 @@ def _remark_on_names(works: Sequence[CollectedWork]) -> list[str]:
     for alike in _group(works, _key_of_name):
         if len(alike) > 1:
             student = alike[0].hand_in.student
-            files = _list(alike)
+            files = _places(alike)
             remarks.append(f"{len(alike)} hand-ins have the name {student}: {files}")
     for alike in _group(works, lambda work: (work.hand_in.work_id, "")):
         if alike[0].hand_in.work_id and len(alike) > 1:
@@ -323,13 +322,13 @@ def _remark_on_names(works: Sequence[CollectedWork]) -> list[str]:
             remarks.append(f"one work was handed in under {len(names)} names: {shown}")
     for alike in _group(works, lambda work: (work.file.name, "")):
         if len(alike) > 1:
-            files = _list(alike)
+            files = _places(alike)
             remarks.append(f"{len(alike)} files have one name: {files}")
     return remarks
 
 
-def _list(works: Sequence[CollectedWork]) -> str:
-    """Return the places of the files of works."""
+def _places(works: Sequence[CollectedWork]) -> str:
+    """Return the places of the works' files as one text with commas."""
     return ", ".join(work.file.place for work in works)
 
 
@@ -365,7 +364,7 @@ def _key_of_name(work: CollectedWork) -> tuple[str, str]:
 def _group(
     works: Sequence[CollectedWork], key_of: Callable[[CollectedWork], tuple[str, str]]
 ) -> list[list[CollectedWork]]:
-    """Return the works in lists of equal keys, in the order in which the keys first occur."""
+    """Return the works in lists of those with equal keys, in the order in which the keys first occur."""
     groups: dict[tuple[str, str], list[CollectedWork]] = {}
     for work in works:
         groups.setdefault(key_of(work), []).append(work)

@@ -83,7 +83,7 @@ def find_files(folder: Path) -> list[FoundFile]:
     if not found:
         raise InputError(f"there are no hand-ins in {folder}", hint=hint)
     found += _find_empty_submissions(folder, found)
-    on_platforms = map(_with_platform, found)
+    on_platforms = map(_add_platform_details, found)
     return sorted(on_platforms, key=lambda file: (file.changed, file.place))
 
 
@@ -212,7 +212,7 @@ def _find_empty_submissions(folder: Path, found: list[FoundFile]) -> Iterator[Fo
             yield FoundFile(submission.name, problem="no hand-in is in this submission")
 
 
-def _with_platform(file: FoundFile) -> FoundFile:
+def _add_platform_details(file: FoundFile) -> FoundFile:
     """Return a copy of a file with what its path says about student, time and lateness.
 
     The forms of Moodle, nbgrader, Canvas and ILIAS are tried in this order. A time of nbgrader

@@ -76,7 +76,7 @@ def try_muted_triples(triples: Sequence[Triple], model: ChatModel | str) -> list
         expected.update(answer.labels)
     workbench = Workbench(films, open_model(model))
     run = workbench.begin(recorded.question)
-    return [_finish(run.mute(*triples), expected)]
+    return [_execute_and_judge(run.mute(*triples), expected)]
 
 
 LIVE: dict[str, Callable[[Any, ChatModel | str], list[TriedQuestion]]] = {
@@ -108,10 +108,10 @@ def _try_question(
     """
     workbench = Workbench(open_sample("films"), "rules", models={"qir": model})
     run = workbench.begin(question).edit_prompt(PROMPT_NAME, text)
-    return _finish(run, right_labels)
+    return _execute_and_judge(run, right_labels)
 
 
-def _finish(run: Run, right_labels: set[str]) -> TriedQuestion:
+def _execute_and_judge(run: Run, right_labels: set[str]) -> TriedQuestion:
     """Execute a run, and return its answer, the attempts of the QIR agent, and whether the labels are right.
 
     A run that fails with a KgwbError has the error's message as its answer, 0 attempts, and is

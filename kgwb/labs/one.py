@@ -155,14 +155,14 @@ def _list_meanings() -> dict[str, str]:
     about other subjects ("1.2.no-first-movie"), and other questions about right subjects
     ("1.2.no-date").
     """
-    meanings = dict.fromkeys(_fill(RELEASE_QUESTIONS, RIGHT_SUBJECTS), "")
-    meanings |= dict.fromkeys(_fill(RELEASE_QUESTIONS, OTHER_SUBJECTS), "1.2.no-first-movie")
-    meanings |= dict.fromkeys(_fill(OTHER_QUESTIONS, RIGHT_SUBJECTS), "1.2.no-date")
+    meanings = dict.fromkeys(_combine(RELEASE_QUESTIONS, RIGHT_SUBJECTS), "")
+    meanings |= dict.fromkeys(_combine(RELEASE_QUESTIONS, OTHER_SUBJECTS), "1.2.no-first-movie")
+    meanings |= dict.fromkeys(_combine(OTHER_QUESTIONS, RIGHT_SUBJECTS), "1.2.no-date")
     return meanings
 
 
-def _fill(questions: Sequence[str], subjects: Sequence[str]) -> list[str]:
-    """Return each question about each subject."""
+def _combine(questions: Sequence[str], subjects: Sequence[str]) -> list[str]:
+    """Return each question template filled with each subject, by question first."""
     return [question.format(subject) for question in questions for subject in subjects]
 
 

@@ -87,12 +87,12 @@ def save_points(
     writer.writeheader()
     for hand_ins in collected:
         for work in hand_ins.works:
-            row = _row_of(hand_ins, work, points, due)
+            row = _make_row(hand_ins, work, points, due)
             writer.writerow({heading: _as_text(value) for heading, value in row.items()})
     return write_file(path, table.getvalue())
 
 
-def _row_of(
+def _make_row(
     hand_ins: CollectedHandIns,
     work: CollectedWork,
     points: Mapping[str, float],
@@ -116,7 +116,7 @@ def _row_of(
         "total": f"{total:g}",
         "tries": str(sum(progress.tries for progress in hand_in.tasks.values())),
         "hints": str(sum(progress.hints for progress in hand_in.tasks.values())),
-        "late": _say_late(work, due),
+        "late": _describe_lateness(work, due),
         "time": work.when,
         "version": hand_in.kgwb_version,
         "file": work.file.place,
@@ -125,7 +125,7 @@ def _row_of(
     return row
 
 
-def _say_late(work: CollectedWork, due: datetime | None) -> str:
+def _describe_lateness(work: CollectedWork, due: datetime | None) -> str:
     """Return "yes" or "no" for whether a hand-in is late; "" if that is not known.
 
     It is late if the platform says so, or if its time is after ``due``; a time without a zone is

@@ -31,7 +31,7 @@ def load_replies() -> tuple[RecordedReply, ...]:
 
 
 def find_reply(lack: str, of: str) -> RecordedReply:
-    """Return the first recorded reply to a prompt with this lack (and ``of`` what).
+    """Return the first recorded reply to a prompt that lacks ``lack`` for ``of``, a field or a value or "".
 
     Raises KeyError if there is none.
     """

@@ -44,7 +44,7 @@ def check_again(lab: Lab, hand_ins: Sequence[HandIn]) -> list[dict[str, str]]:
     also at a second turn alone. Raises InputError if no process can be started.
     """
     answers_of = [_answers_of(lab, hand_in) for hand_in in hand_ins]
-    jobs = _share(answers_of)
+    jobs = _make_jobs(answers_of)
     results = _run_jobs(lab, jobs)
     # An answer that exceeds the limits takes others of its student with it: each has another turn.
     missing_jobs = []
@@ -75,7 +75,7 @@ def _answers_of(lab: Lab, hand_in: HandIn) -> list[_Answer]:
     return answers
 
 
-def _share(answers_of: Iterable[Sequence[_Answer]]) -> list[list[_Answer]]:
+def _make_jobs(answers_of: Iterable[Sequence[_Answer]]) -> list[list[_Answer]]:
     """Return a job for each student: the answers that no student before has. Students without any get no job."""
     seen: set[_Answer] = set()
     jobs = []

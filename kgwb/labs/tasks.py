@@ -122,9 +122,9 @@ class Lab:
 
     @property
     def file_stem(self) -> str:
-        """What the names of the students' files begin with:
+        """The beginning of the names of students' files: "lab1", or the name of a lab of one's own.
 
-        "lab1", or the lab's name with "-" for other characters.
+        Characters that are no letter, digit or "_" are replaced by "-" there.
         """
         if isinstance(self.number, int):
             return f"lab{self.number}"
@@ -156,7 +156,7 @@ class Lab:
         """
 
         def add_task(check: AnswerCheck) -> AnswerCheck:
-            """Add a task with this check and the next number to the lab. Return the check."""
+            """Add a task with this check and the next number to the lab, and return the check unchanged."""
             name = f"{self.number}.{len(self.tasks) + 1}"
             answer_type, *_ = get_type_hints(check).values()
             self.tasks[name] = Task(

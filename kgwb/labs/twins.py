@@ -35,7 +35,7 @@ def find_equal_answers(lab: Lab, hand_ins: Mapping[str, HandIn]) -> list[str]:
             continue
         students: dict[str, list[str]] = {}
         for student, hand_in in hand_ins.items():
-            compared = _form_to_compare(hand_in, name)
+            compared = _normalize_answer(hand_in, name)
             if len(compared) >= MIN_COMPARED_CHARS:
                 students.setdefault(compared, []).append(student)
         for same_answer in students.values():
@@ -54,7 +54,7 @@ def find_equal_answers(lab: Lab, hand_ins: Mapping[str, HandIn]) -> list[str]:
     return remarks
 
 
-def _form_to_compare(hand_in: HandIn, task: str) -> str:
+def _normalize_answer(hand_in: HandIn, task: str) -> str:
     """Return the words of a stored answer in lower case, sorted and joined by spaces; "" if there is none.
 
     Of a run these are the words of its overrides. Each variable, such as "?x", is written "?".

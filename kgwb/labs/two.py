@@ -104,12 +104,12 @@ def _judge_lack(lack: Message) -> Problem:
         lack=lack,
         question=recorded.question,
         reply=reply,
-        problem=_as_message(problem),
+        problem=_to_message(problem),
     )
 
 
-def _as_message(problem: Problem) -> Message:
-    """Return a problem as a message, so that it can stand in another one."""
+def _to_message(problem: Problem) -> Message:
+    """Return a problem as a message, which can be a value in another message."""
     return problem if isinstance(problem, Message) else Message(problem, {})
 
 
@@ -338,7 +338,7 @@ def _answer_labels(run: Run) -> set[str]:
 
 
 def _is_accepted(question: str, reply: str) -> bool:
-    """Return whether the checks of the QIR agent accept a reply at the first attempt."""
+    """Return whether the QIR agent accepts a reply to a question at its first attempt; nothing later is executed."""
     try:
         run = _run_with_reply(question, reply, until="qir")
     except InvalidReplyError:

@@ -98,7 +98,12 @@ def agent(
 
         @functools.wraps(function)
         def execute(*args: P.args, **kwargs: P.kwargs) -> T:
-            """Execute the present version of the function as a step, and return its output."""
+            """Execute the function as a step of the run, and return its output.
+
+            The run is the argument ``run``, else the one that is being executed. Without a run the
+            function is called as it is. A module that was loaded again has its new version of the
+            function executed.
+            """
             work = functools.partial(current_version(function), *args, **kwargs)
             bound = signature.bind(*args, **kwargs)
             inputs = dict(bound.arguments)
@@ -293,7 +298,11 @@ class System:
 
     @property
     def prompt_names(self) -> set[str]:
-        """The prompts that the system may use: its own, and those of the shared entity linking."""
+        """The names of the prompts that the system may use.
+
+        These are its own, those of kgwb in a folder of its name, and those of the shared entity
+        linking.
+        """
         names = self.prompts.own_names()
         for name in shipped_names():
             if name.partition("/")[0] in (self.name, "linking"):

@@ -217,7 +217,10 @@ def _vary_request(request: ChatRequest, sample: int, settings: Settings) -> Chat
 
 
 def _check_reply_name(prompt: Prompt, reply_class: type[BaseModel]) -> None:
-    """Raise PromptError if the header of a system's own prompt names another reply class."""
+    """Raise PromptError if the header of a system's own prompt names another reply class.
+
+    A header without the line "reply" passes.
+    """
     named = prompt.header.get("reply", reply_class.__name__)
     if named != reply_class.__name__:
         raise PromptError(
@@ -253,12 +256,12 @@ def check_reply(
 ) -> tuple[R | None, tuple[CheckResult, ...]]:
     """Read a reply from a model's text, and check it.
 
-    The first JSON in the text that has the form of the reply class is the reply; ``find_json`` has
-    the order. Returns it, even if it fails checks, or None if there is none. With it come the
-    results of the checks that were made, in order: of JSON_CHECK_NAME, of SCHEMA_CHECK_NAME if
-    there is JSON, and of all ``checks`` if there is a reply. Without a reply the problem is that of
-    the first JSON found. If the model did not finish (``finish_reason``), that is the problem, in
-    place of wrong JSON.
+    The JSON objects in the text are tried, the last first, and after them the lists; the first that
+    has the form of the reply class is the reply. Returns it, even if it fails checks, or None if
+    there is none. With it come the results of the checks that were made, in order: of
+    JSON_CHECK_NAME, of SCHEMA_CHECK_NAME if there is JSON, and of all ``checks`` if there is a
+    reply. Without a reply the problem is that of the first JSON tried. If the model did not finish
+    (``finish_reason``), that is the problem, in place of wrong JSON.
     """
     first_problem = ""
     for data in find_json(text):

@@ -45,10 +45,14 @@ class KeptConversation(NamedTuple):
         """The first question, shortened."""
         return shorten(single_line(self.turns[0].question), MAX_TITLE_CHARS)
 
+    @property
+    def length(self) -> str:
+        """How many turns it has: "3 turns"."""
+        return pluralize(len(self.turns), "turn")
+
     def __str__(self) -> str:
         """Return the conversation in one line: id, time, title and number of turns."""
-        number = pluralize(len(self.turns), "turn")
-        return f"{self.id}  {self.saved_at[:16]}  {self.title} ({number}, {self.system})"
+        return f"{self.id}  {self.saved_at[:16]}  {self.title} ({self.length}, {self.system})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ class Differences(tuple[StepDifference, ...]):
 
     @property
     def leaves(self) -> tuple[StepDifference, ...]:
-        """The steps of both runs that do not supervise other steps."""
+        """The steps of both runs, in order, that do not supervise other steps in either run."""
         supervisors = set()
         for pair in self:
             for step in (pair.first, pair.second):

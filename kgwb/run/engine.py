@@ -425,7 +425,11 @@ class Engine:
         made_calls = []
 
         def make_call() -> Call:
-            """Make the call, and return it with its result and how long it took."""
+            """Make the call, on this thread or for a remote one on another, and return it.
+
+            It has its result, the time at which it began, and how long it took. It is also added to
+            ``made_calls``.
+            """
             call = Call(
                 key,
                 kind,
@@ -585,9 +589,9 @@ class Engine:
     def prompt_text(self, name: str) -> str:
         """Return the text of a prompt, and keep it as used by the run and by the current step.
 
-        It is the text of ``prompts``, see ``Prompts.text``. A text that the run has not used for
-        this prompt yet is also written to the run's file. Raises PromptError if there is no such
-        prompt.
+        It is a text given to the run, else the system's own, else that of the prompt's file. A text
+        that the run has not used for this prompt yet is also written to the run's file. Raises
+        PromptError if there is no such prompt.
         """
         text = self.prompts.text(name)
         prompts = self._current_frame().step.prompts
@@ -619,7 +623,10 @@ class Engine:
     async def execute_async(
         self, spec: AgentSpec, inputs: Inputs, function: Callable[[], Awaitable[Any]]
     ) -> Any:
-        """Execute one step of an agent that is awaited; see ``execute``."""
+        """Execute one step of an agent that is awaited: return the value put in, else the output.
+
+        It does and raises what ``execute`` does.
+        """
         with self._executed_step(spec, inputs) as step:
             if not self._take_override(spec, step):
                 self._set_output(spec, step, await function())

@@ -170,7 +170,11 @@ def _span_time(span: ExportedSpan, inside: Sequence[ExportedSpan], end: datetime
 
 
 def _run_attributes(run: Engine) -> Attributes:
-    """Return the attributes of the span of a whole run: question, answer, setup."""
+    """Return the attributes of the span of a whole run.
+
+    Its input is the question, its output the text of the answer ("" without one). The metadata are
+    id, status, graph and settings. Secrets are masked.
+    """
     answer = ""
     if run.answer is not None:
         answer = str(run.answer)
@@ -190,7 +194,10 @@ def _run_attributes(run: Engine) -> Attributes:
 
 
 def _step_attributes(step: Step) -> Attributes:
-    """Return the attributes of the span of a step: inputs, output, and what was noted."""
+    """Return the attributes of the span of a step: inputs, notes, and the output if it is done.
+
+    Secrets are masked, and long values cut.
+    """
     data = step.to_data()
     about = {"notes": step.notes, "by_hand": step.origin == "by hand"}
     attributes = {
@@ -207,7 +214,10 @@ def _step_attributes(step: Step) -> Attributes:
 
 
 def _call_attributes(call: Call) -> Attributes:
-    """Return the attributes of the span of a call, by its kind."""
+    """Return the attributes of the span of a call.
+
+    A model call is an LLM span, a search a retriever, a similarity a reranker, any other a tool.
+    """
     if call.kind == "model":
         return _model_attributes(call)
     if call.kind in RETRIEVER_KINDS:
@@ -218,7 +228,11 @@ def _call_attributes(call: Call) -> Attributes:
 
 
 def _model_attributes(call: Call) -> Attributes:
-    """Return the attributes of a model call: messages, reply, parameters and token counts."""
+    """Return the attributes of a model call: messages, reply, parameters and token counts.
+
+    The model is the one that the reply names, else the one that was asked. The schema is a
+    parameter if there is one. Secrets in texts are masked.
+    """
     content = call.request["content"]
     reply = call.result
     parameters = {
@@ -256,7 +270,10 @@ def _message(messages: str, number: int, role: str, text: str) -> Attributes:
 
 
 def _retriever_attributes(call: Call) -> Attributes:
-    """Return the attributes of a search: what was looked for, and what was found with scores."""
+    """Return the attributes of a search: what was searched for, and each thing found.
+
+    A thing has id, text and score as far as they are known; they are numbered from 0.
+    """
     request = call.request
     sought = str(request.get("text") or request.get("phrase") or "")
     if call.kind == "exact":
@@ -272,7 +289,11 @@ def _retriever_attributes(call: Call) -> Attributes:
 
 
 def _found_documents(call: Call) -> Iterator[Attributes]:
-    """Yield id, text and score of what a search found, as far as it has them."""
+    """Yield the attributes of what a search found, in its order.
+
+    A label search has id, label and score of each hit; an exact one has IRI and label; a search by
+    embeddings has position and cosine.
+    """
     if call.kind == "search":
         for hit in call.result.hits:
             yield {
@@ -313,7 +334,10 @@ def _reranker_attributes(call: Call) -> Attributes:
 
 
 def _tool_attributes(call: Call) -> Attributes:
-    """Return the attributes of any other call. The input of a query is its SPARQL."""
+    """Return the attributes of any other call: its kind as the tool's name, parameters and result.
+
+    The input of a query is its SPARQL alone.
+    """
     reply = to_data(call.result, call.result_type)
     attributes = {
         **_kind(Kind.TOOL),

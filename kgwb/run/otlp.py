@@ -163,7 +163,7 @@ def _make_spans(run: Engine) -> Sequence[ReadableSpan]:
 
 
 def _end_span(span: Span, exported: ExportedSpan) -> None:
-    """End a span at its time, and say why it failed if it did."""
+    """End a span at its time, with the status OK, or ERROR and the reason if it failed."""
     if exported.error:
         span.set_status(StatusCode.ERROR, exported.error)
     else:

@@ -91,7 +91,10 @@ def _watch_threads() -> None:
 
     @wraps(start)
     def remembering_start(thread: threading.Thread) -> None:
-        """Remember the step that starts the thread, and start it."""
+        """Start the thread; if an execution starts it, remember the step in ``_frames``.
+
+        Threads of kgwb itself, and those of a recorded call, are not remembered.
+        """
         frame = current_frame.get(None)
         is_own = thread.name.startswith(OWN_THREADS)
         if frame is not None and not is_own and not _is_in_call.get():

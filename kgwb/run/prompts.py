@@ -259,7 +259,7 @@ def shipped_names() -> set[str]:
 
 
 def _names_in_folder(folder: Path) -> set[str]:
-    """Return the names of all prompts in a folder and below it: "chatty_kg/qir"."""
+    """Return the names of all files *.md in a folder and its subfolders: "chatty_kg/qir"."""
     names = set()
     for path in folder.rglob("*.md"):
         name = path.relative_to(folder).with_suffix("")

@@ -106,8 +106,8 @@ class Setup:
     ) -> Run:
         """Return a new run of one question with this setup, not executed yet.
 
-        ``dialogue`` are the turns before it, and ``path`` is the file that the run is written to,
-        see ``Run``. Raises what ``Run`` raises.
+        ``dialogue`` are the turns before it. The run is written to the file at ``path``, if there
+        is one. Raises what ``Run`` raises.
         """
         return Run(
             self.system,

@@ -227,8 +227,8 @@ def read_entries(run: Engine, entries: Iterable[JsonObject]) -> None:
 def _read_override(run: Engine, data: JsonObject) -> None:
     """Put in the value of an "override" entry for its step; None removes an earlier value.
 
-    The value is JSON data of the type of the agent's output. Raises SettingError if the system has
-    no such agent, and what ``from_data`` raises.
+    A step with an old name gets the present one. The value is JSON data of the type of the agent's
+    output. Raises SettingError if the system has no such agent, and what ``from_data`` raises.
     """
     key = old_names.current_step_key(run.system.name, data["step"])
     value = data["value"]

@@ -77,7 +77,10 @@ def tool_from_function(function: Callable[..., Any], *, kind: AgentKind = "code"
 
     @wraps(function)
     def use(self: Tool, *rest: Any) -> Any:
-        """Call the function with the tool's fields and the arguments of the system."""
+        """Call the function with the tool's fields and, by name, the arguments of the system.
+
+        Raises ValueError for another number of arguments than it has after the ``*``.
+        """
         arguments = {}
         for name in fields:
             arguments[name] = getattr(self, name)

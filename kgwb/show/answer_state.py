@@ -172,9 +172,10 @@ def describe_unfitting_values(question: str, typed_labels: Iterable[tuple[str, s
 
 
 def _value_type(value: Value) -> str:
-    """Return "a thing" for an IRI or blank node, and what ``literal_type`` says for a literal.
+    """Return "a thing", "a date", "a number" or "a text" for a value.
 
-    A literal is also a date by its datatype.
+    A thing is an IRI or blank node. A literal is a date by its datatype or by its text, such as
+    "1967-10"; else it is a number if it has only digits, points and commas.
     """
     if not isinstance(value.term, Literal):
         return "a thing"

@@ -115,7 +115,10 @@ def _reason_text(reason: str) -> str:
 
 
 def _render_answer_table(answer: Answer, context: RenderContext) -> Html:
-    """Render the first MAX_ROWS rows of an answer that is a table; unbound cells are empty."""
+    """Render the first MAX_ROWS rows of an answer that is a table, and how many more there are.
+
+    Unbound cells are empty.
+    """
     rows = []
     for value in answer.values[:MAX_ROWS]:
         cells = [render_cell(term, context) for term in value.row]

@@ -147,7 +147,11 @@ def _predicate_names(kg: Graph) -> tuple[frozenset[str], bool]:
 
 
 def render_reasons(output: Any, steps: Sequence[Step], kg: Graph | None = None) -> Html:
-    """Render the reasons of ``reasons_for_no_answer`` below a title; nothing if there are none."""
+    """Render the title "Why is it empty?" and the reasons why a graph has no answer.
+
+    Nothing is rendered for an output that is not an empty answer, or without reasons
+    (``reasons_for_no_answer``).
+    """
     reasons = reasons_for_no_answer(output, steps, kg)
     if not reasons:
         return Html()
@@ -306,7 +310,10 @@ def _iri_of_name(name: str) -> str | None:
 
 
 def _vertex_with_iri(kg: Graph, iri: str) -> list[URIRef]:
-    """Return the vertex with an IRI as a list; an empty one if it is in no triple of the graph."""
+    """Return [vertex] for an IRI that is subject or object of a triple; [] if the graph has none.
+
+    An ASK is sent.
+    """
     outgoing = f"{{ <{iri}> ?p ?o }}"
     incoming = f"{{ ?s ?q <{iri}> }}"
     if kg.ask(f"ASK {{ {outgoing} UNION {incoming} }}"):
@@ -539,7 +546,10 @@ def try_query(kg: Graph, sparql: str) -> QueryResult | QueryFailure:
 
 
 def render_query_failure(failure: QueryFailure, context: RenderContext) -> Html:
-    """Render why a query failed, what to do, and the line of the query that the error names."""
+    """Render the message of a query's error with its hint, and the line of the query that it names.
+
+    Without a line number in the message there is no line.
+    """
     lines = failure.sparql.split("\n")
     number = failure.line_number
     place = Html()

@@ -115,7 +115,11 @@ def render_object(data: Mapping[str, Any], context: RenderContext) -> Html:
 
 
 def _render_json(value: Any, context: RenderContext) -> Html:
-    """Render a value of a JSON object; None is empty."""
+    """Render a value of a JSON object; nothing for None.
+
+    A query is highlighted. Another text, or JSON for any other value, is cut at MAX_LINE_CHARS;
+    line ends are kept.
+    """
     text = ""
     if isinstance(value, str):
         text = value
@@ -130,7 +134,7 @@ def _render_json(value: Any, context: RenderContext) -> Html:
 
 
 def _is_filled(field_name: str, records: Sequence[Any]) -> bool:
-    """Return whether any of the records has a value in a field."""
+    """Return whether any of the records has a value in a field that is not in EMPTY_VALUES."""
     for record in records:
         value = getattr(record, field_name, None)
         if value not in EMPTY_VALUES:
@@ -170,7 +174,10 @@ def _render_long_text(text: str) -> Html:
 
 
 def _render_items(items: Sequence[Any], context: RenderContext) -> Html:
-    """Render the items of a list in one line with commas; IRIs as CURIEs, one a line."""
+    """Render the items of a list in one line with commas; IRIs as CURIEs, one a line.
+
+    The line is shortened if it is long. The first item decides whether they are IRIs.
+    """
     if items and isinstance(items[0], URIRef):
         lines = []
         for iri in items:

@@ -295,7 +295,10 @@ def _json_input(field: FormField, data: Any) -> str:
 
 
 def _row_values(table: FormField, row: Any, path: str) -> dict[str, str]:
-    """Return the values of the inputs in one row of a table; ``path`` is that of the row."""
+    """Return the values of the inputs in one row of a table, by input name.
+
+    ``path`` is that of the row. A column without a name has the row itself as its data.
+    """
     values: dict[str, str] = {}
     for column, cell_path in table.parts(path):
         cell = row
@@ -432,10 +435,9 @@ def _describe_problem(place: Iterable[str], problem: str) -> str:
 def _parse_input(field: FormField, text: str) -> Any:
     """Return the data of the text in one input, by the kind of the field.
 
-    Text is stripped, and empty lines of "texts" are left out. An empty JSON input is None if that
-    is the default of the field. Raises ValueError with the problem if
-    the text is not of that kind, or if it contains half a character (a lone surrogate), which
-    cannot be stored.
+    A text is stripped; "texts" are its lines without empty ones; an empty JSON input is None if
+    that is the default of the field. Raises ValueError with the problem if the text is not of that
+    kind, or if it contains half a character (a lone surrogate), which cannot be stored.
     """
     value: Any = text.strip()
     match field.kind:

@@ -568,8 +568,9 @@ def align_lists(first: list[str], second: list[str]) -> list[AlignedPart]:
     """Divide two lists into parts that are equal in both, and parts that differ.
 
     The parts are in order, and together they hold every item of both lists. Equal items at the
-    beginning and at the end are found first; see ``_align_middles`` for what is between them. The
-    first and the last part are equal in both, and may be empty.
+    beginning and at the end are found first. What is between them is compared by difflib, or is one
+    part that differs if a list has more than MAX_ALIGNED_ITEMS items there. The first and the last
+    part are equal in both, and may be empty.
     """
     start = _common_prefix_length(first, second)
     first_rest = first[start:]

@@ -151,9 +151,10 @@ def choice_fields(step: Step) -> dict[str, FormField]:
     """Return the fields of a step's output that are chosen among records of its inputs, by name.
 
     The type of such a field is a tuple of records, or a record or None. The options are the records
-    of that class in the inputs, see ``_find_options``. A tuple becomes check boxes, and a single
-    record becomes a choice with "none" as its first option. Hidden fields, and fields without
-    options, are left out.
+    of that class in tuples of the inputs and, for a single record, also those in tuples of the
+    output, and the present one. A tuple becomes check boxes, and a single record becomes a choice
+    with "none" as its first option. Left out are hidden fields, fields without options, and a tuple
+    with a record that is not among the inputs.
     """
     fields: dict[str, FormField] = {}
     if not is_dataclass(step.output_type):

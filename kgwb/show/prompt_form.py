@@ -93,7 +93,7 @@ def render_prompt_form(  # noqa: PLR0913  # what stands in a form
     be sent. ``problem`` is why the prompt cannot be used, and ``note`` a remark. With
     ``needs_folder`` the form asks for the folder in which the prompt is saved. ``reply`` is what
     trying it gave, below the buttons. ``left_out`` is what was cut from the request for lack of
-    room. For ``revision`` see ``form_html.render_fields``.
+    room. What a person is typing stays in the editor until ``revision`` changes.
     """
     header, template = split_prompt(used_text)
     text = draft
@@ -128,8 +128,8 @@ def render_messages_form(text: str, is_edited: bool, revision: int, reply: objec
     """Render the messages of an agent without a prompt file in an editor, to try them once.
 
     ``text`` has each message below a line with its role. ``is_edited`` says whether a person has
-    changed it. For ``revision`` see ``form_html.render_fields``. ``reply`` is what trying the
-    messages gave, below the button.
+    changed it. What a person is typing stays in the editor until ``revision`` changes. ``reply`` is
+    what trying the messages gave, below the button.
     """
     state = "edited" if is_edited else "as the agent wrote it"
     header = div(
@@ -173,7 +173,7 @@ def _render_prompt_header(
 
 
 def _render_variables(values: dict[str, str]) -> Html:
-    """Render the names of the variables that the header of a prompt declares, in double braces."""
+    """Render "filled in by the agent:" and the variables of a prompt's header, in double braces."""
     marks = []
     for name in re.findall(r"\w+", values.get("variables", "")):
         mark = tag("mark", "{{" + name + "}}", class_="var mono")

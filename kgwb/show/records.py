@@ -53,7 +53,11 @@ def render(value: Any, context: RenderContext) -> Html:
 
 
 def _render_text(value: Any, context: RenderContext) -> Html:
-    """Render a value as its text: a query highlighted, and several lines as they are."""
+    """Render a value as its text.
+
+    A query is highlighted, a text with line ends is kept as it is, and another one is cut at
+    MAX_LINE_CHARS.
+    """
     text = str(value)
     if is_query(text):
         return render_query(without_fence(text), context)

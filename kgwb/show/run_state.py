@@ -141,7 +141,7 @@ def setup_text(run: Run) -> str:
 
 
 def _muted_text(run: Run) -> str:
-    """Return the muted triples of a run by their display names, in one line."""
+    """Return the muted triples of a run by their display names, in one line with "; " between."""
     names = run.display_names()
     triples = []
     for triple in run.kg.muted:
@@ -218,7 +218,10 @@ def _cost_text(totals: Totals) -> str:
 
 
 def _view_of_failure(run: Run, failure: KgwbError) -> AnswerView:
-    """Return how a run is shown that failed: the message without the system's name, and the hint."""
+    """Return how a failed run is shown: the message as the headline, the hint as the details.
+
+    The system's name at the beginning of the message is removed.
+    """
     message = failure.message.removeprefix(f"{run.system.name}/")
     details = ""
     if failure.hint:
@@ -241,7 +244,11 @@ def _view_of_stale_answer(previous: Answer | None) -> AnswerView:
 
 
 def _view_of_answer(judged: AnswerState, answer: Answer, cost: str) -> AnswerView:
-    """Return how an answer is shown, with what is in doubt, its origin and its cost."""
+    """Return how an answer is shown: its text, and as details doubts, origin and cost.
+
+    The text is cut at MAX_ANSWER_CHARS, except from a model's own knowledge. An answer without
+    values is shown by its reason.
+    """
     is_text = is_text_alone(answer)
     if answer.ungrounded:
         text = str(answer.text or ", ".join(answer.labels))

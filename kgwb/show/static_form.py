@@ -153,7 +153,10 @@ def _element_name(token: str) -> str:
 
 
 def _element_end(tokens: list[str], start: int) -> int:
-    """Return the position behind the end tag of the element that begins at ``start``."""
+    """Return the position after the end tag of the element that begins at ``start``.
+
+    Elements of the same name inside it are skipped. Without an end tag it is the end of the tokens.
+    """
     name = _element_name(tokens[start])
     if name in VOID_ELEMENTS:
         return start + 1
@@ -252,7 +255,10 @@ def _first_group(pattern: re.Pattern[str], text: str) -> str:
 
 @cache
 def _picture_style() -> str:
-    """Return the rules of the style sheet for pictures, with the colours of the light theme."""
+    """Return the CSS rules for pictures as escaped text, with the colours of the light theme.
+
+    They are read from the style sheet once.
+    """
     file = Path(__file__).with_name("look.css")
     text = file.read_text(encoding="utf-8")
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)

@@ -354,7 +354,10 @@ def _model_call_cost(call: Call) -> str:
 
 
 def render_new_replies(asked: NewReplies, context: RenderContext) -> Html:
-    """Render the replies to a call that was asked again, each with its model and its cost."""
+    """Render the replies to a call that was asked again, each with its model, tokens and time.
+
+    A reply that is equal to the recorded one says so.
+    """
     parts = []
     for number, reply in enumerate(asked.replies, 1):
         label = state_badge("ok", f"reply {number}")

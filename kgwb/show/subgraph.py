@@ -112,9 +112,10 @@ def build_subgraph(run: Run, *, max_nodes: int = MAX_NODES) -> Subgraph:
     """Return the subgraph of a run, as far as the run went, with about ``max_nodes`` nodes at most.
 
     Its nodes are the linked vertices, and the subjects and objects of the triples that support the
-    answer; see ``_limit_nodes`` for the limit. Before the run has an answer, the latest answer of a
-    step is taken. Roles come from the records, from matching the queries of the answer against the
-    support, and from the answer itself. No graph is queried.
+    answer. The vertices come first; the first value is always there, and each other one only if all
+    its triples have room. Before the run has an answer, the latest answer of a step is taken. Roles
+    come from the records, from matching the queries of the answer against the support, and from the
+    answer itself. No graph is queried.
     """
     # A run that is executing adds steps meanwhile.
     steps = tuple(run.steps)

@@ -149,7 +149,10 @@ def _endpoints(subgraph: Subgraph) -> tuple[Endpoints, ...]:
 
 
 def _box_width(node: Node) -> float:
-    """Return the width of a node's box: that of its longest line, and a padding."""
+    """Return the width of a node's box in pixels: that of its longest line, and a padding.
+
+    The second line has smaller letters. A box has room for MIN_TEXT_WIDTH at least.
+    """
     first, *others = box_lines(node)
     width = max(MIN_TEXT_WIDTH, text_width(first, FIRST_LINE_SIZE))
     for line in others:
@@ -166,7 +169,10 @@ def _box_height(node: Node) -> float:
 
 
 def _column_gap(edges: Sequence[Edge]) -> float:
-    """Return a gap in which the label of every edge has room, at least COLUMN_GAP."""
+    """Return the gap between columns, in which the longest label of an edge has room.
+
+    It is at least COLUMN_GAP.
+    """
     gap = COLUMN_GAP
     for edge in edges:
         label_width = text_width(edge_label(edge), SMALL_SIZE)
@@ -202,7 +208,10 @@ def _curvatures(endpoints: Sequence[Endpoints], boxes: Mapping[int, NodeBox]) ->
 
 
 def _overhang(boxes: Mapping[int, NodeBox], start: int, end: int) -> float:
-    """Return how far boxes between two others of their column stand out to the right of these."""
+    """Return how far boxes between two others of a column stand out beyond the narrower of these.
+
+    It is in pixels, on one side; 0 if none does.
+    """
     first, second = boxes[start], boxes[end]
     top, bottom = sorted((first.y, second.y))
     narrow = min(first.width, second.width)
@@ -316,7 +325,10 @@ def place_labels(curves: Sequence[Curve], labels: Sequence[str]) -> list[complex
 
 
 def _clearance(taken: Sequence[LabelBox], box: LabelBox) -> float:
-    """Return how far a label is from those that it would lie on; LINE_HEIGHT if it lies on none."""
+    """Return how far, vertically, a label is from the nearest of those that it would lie on.
+
+    LINE_HEIGHT if it lies on none.
+    """
     distances = []
     for other in taken:
         if box.overlaps(other):

@@ -241,7 +241,7 @@ def _find_classes(survey: Survey, search_text: str, names: DisplayNames) -> list
 def _property_matches(search_text: str, prop: PropertySurvey, names: DisplayNames) -> bool:
     """Return whether a predicate or an inner predicate of it matches a search.
 
-    Names and IRIs are compared, see ``_matches_search``.
+    It does if its name and the local part of its IRI together contain every word searched for.
     """
     for part in (prop, *prop.inner):
         name = names.get(str(part.predicate), "")

@@ -17,6 +17,7 @@ from kgwb.flow import Candidate
 from kgwb.run import Run
 from kgwb.run.agents import View
 from kgwb.run.steps import Step
+from kgwb.settings import Settings
 from kgwb.show.html import (
     MAX_ROWS,
     Html,
@@ -90,6 +91,8 @@ class RenderContext:
     """Whether the person can choose, edit and ask here."""
     can_mute: bool = False
     """Whether a triple can be muted here, see ``Run.mute``."""
+    settings: Settings | None = None
+    """The settings of the run; None where there is no run."""
     graph_results: Mapping[str, Any] = field(default_factory=dict)
     """What the graph replied to questions about this record, by the name of the question.
 
@@ -121,7 +124,11 @@ class RenderContext:
         return used[namespace]
 
     def _authors_prefixes(self) -> set[str]:
-        """Return the graph's prefixes but the usual ones, which rdflib binds in every graph."""
+        """Return the graph's prefixes that its author chose.
+
+        Those that are the usual ones of their namespaces are left out, since rdflib binds them in
+        every graph.
+        """
         prefixes = set()
         for namespace, prefix in self.prefixes.items():
             if KNOWN_PREFIXES.get(namespace) != prefix:
@@ -164,6 +171,7 @@ def context_of(
         inputs=inputs,
         steps=shown_steps,
         views=run.system.views,
+        settings=run.settings,
         **known,
     )
     # All pages of a run choose the same prefixes, whatever stands on them.
@@ -385,7 +393,11 @@ def readable_query(query: str, context: RenderContext) -> str:
     """The namespaces that are used, by prefix."""
 
     def to_curie(match: re.Match[str]) -> str:
-        """Return the CURIE of an IRI that was matched, or what was matched if there is none."""
+        """Return the CURIE of a matched IRI, and note its prefix in ``namespaces``.
+
+        What was matched is returned for a quoted text, for an IRI whose CURIE would need escapes,
+        and if the prefix stands for another namespace in this query.
+        """
         iri = match["iri"]
         if iri is None:  # a quoted string, in which an IRI is text
             return match[0]
@@ -452,7 +464,10 @@ def _token_class(token_type: _TokenType) -> str:
 
 
 def render_term_labels(query: str, context: RenderContext) -> Html:
-    """Render a table of the terms of a query that have display names; nothing if none has one."""
+    """Render a table of a query's terms and their display names, expanded; nothing without any.
+
+    At most MAX_ROWS terms are shown, in the order of the query.
+    """
     rows = []
     for iri in dict.fromkeys(_iris_in_query(query)):
         if iri in context.names:

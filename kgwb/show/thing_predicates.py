@@ -85,7 +85,10 @@ def things_of_refusal(
 
 
 def _linked_vertices(steps: Iterable[Step]) -> tuple[URIRef, ...]:
-    """Return the vertices that steps have linked names to, each once; the first MAX_THINGS."""
+    """Return the vertices that steps have linked names to, each once; the first MAX_THINGS.
+
+    Only the first vertex of a link counts. Steps that are not done are left out.
+    """
     iris: dict[URIRef, None] = {}
     for step in steps:
         link = step.output

@@ -192,7 +192,7 @@ def _insert_agent(rows: list[TimelineRow], agent: str, system: System) -> None:
 
 
 def _supervisors_by_agent(system: System) -> dict[str, str]:
-    """Return the name of the supervisor of each agent that has one."""
+    """Return the name of the supervisor of each agent that has one, by agent."""
     supervisors = {}
     for supervisor, agents in system.supervisors.items():
         for agent in agents:
@@ -444,7 +444,10 @@ def _render_time_bar(step: Step | None, kind: str, longest_s: float, supervises:
 
 
 def render_step_time(step: Step) -> Html:
-    """Render the time of a step; of a replayed one the recorded time, with both in the tooltip."""
+    """Render how long a step took; for a replayed step, how long it took when its calls were made.
+
+    Both times of a replayed step are in the tooltip.
+    """
     duration = format_seconds(step.live_seconds)
     if step.recorded_seconds is None:
         return span("", duration)
@@ -465,7 +468,10 @@ def render_row_badge(step: Step | None, step_state: str, supervises: bool) -> Ht
 
 
 def model_calls_of(step: Step) -> list[Call]:
-    """Return the model calls of a step, also those that were made without a prompt file."""
+    """Return the model calls of a step in order, also those that were made without a prompt file.
+
+    Calls that the step does not know are left out.
+    """
     calls = []
     for key in step.calls:
         call = step.known_calls.get(key)
@@ -475,7 +481,10 @@ def model_calls_of(step: Step) -> list[Call]:
 
 
 def skipped_model(step: Step | None, kind: str) -> bool:
-    """Return whether a step of an agent with a model was done without asking the model."""
+    """Return whether a step of an agent with a model was done without asking the model.
+
+    False for a step with attempts, model calls or a value put in, and for another kind of agent.
+    """
     if step is None or kind != "model" or not step.done:
         return False
     if step.attempts or step.origin == "by hand":

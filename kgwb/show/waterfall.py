@@ -140,7 +140,10 @@ def _step_time_text(step: Step, time: StepTime, calls: Mapping[str, Call]) -> st
 
 
 def _total_time_text(time: StepTime) -> str:
-    """Return the time of a run with its parts: "2.1 s in all: model 1.8 s, graph 40 ms, ..."."""
+    """Return the time of a run with its parts, also those that are zero.
+
+    For example "2.1 s in all: model 1.8 s, graph 40 ms, rest 260 ms.".
+    """
     total = format_seconds(time.total_s)
     model = format_seconds(time.model_s)
     graph = format_seconds(time.graph_s)

@@ -142,7 +142,10 @@ class Paper(_Part):
 
     @model_validator(mode="after")
     def _check_names(self) -> Self:
-        """Raise ValueError if a graph, set or measure is named that there is not."""
+        """Return the paper itself, or raise ValueError if it names a graph, set or measure that there is not.
+
+        Each row of figures must also fit its experiment (``_check_figures``).
+        """
         for question_set in self.sets.values():
             if question_set.graph not in self.graphs:
                 raise ValueError(f"no graph {question_set.graph}")
@@ -167,7 +170,10 @@ def _check_figures(experiment: Experiment, row: PublishedRow) -> None:
 
 @cache
 def load_papers() -> dict[str, Paper]:
-    """Return the papers by the name of their system, in the order of their names."""
+    """Read all files of EXPERIMENTS_FOLDER, and return the papers by the name of their file, in alphabetical order.
+
+    They are read once in a process.
+    """
     papers = {}
     for file in sorted(EXPERIMENTS_FOLDER.glob("*.toml")):
         papers[file.stem] = Paper.model_validate(tomllib.loads(file.read_text(encoding="utf-8")))
@@ -175,9 +181,9 @@ def load_papers() -> dict[str, Paper]:
 
 
 def find_experiment(name: str) -> tuple[Paper, Experiment]:
-    """Return an experiment and its paper by name, such as "dog.table1_metaqa".
+    """Return the paper and the experiment that a name such as "dog.table1_metaqa" stands for.
 
-    Raises InputError for an unknown name, which lists the known ones of that paper, or the papers.
+    Raises InputError for an unknown name; it lists the experiments of that paper, or the papers.
     """
     paper_name, _, experiment_id = name.partition(".")
     paper = load_papers().get(paper_name)
@@ -206,9 +212,9 @@ class QuestionFile:
 
 
 def find_question_file(question_set: QuestionSet, folder: Path) -> QuestionFile | None:
-    """Return the file of a set in a data folder; if it is missing, that of its stand-in, or None.
+    """Return the file of a question set in a data folder, else that of its stand-in, else None.
 
-    Both may also lie in a folder of the data folder.
+    Both may also lie in a direct subfolder of the data folder.
     """
     path = find_file_below(folder, [question_set.file])
     if path:
@@ -222,7 +228,11 @@ def find_question_file(question_set: QuestionSet, folder: Path) -> QuestionFile 
 
 
 def find_file_below(folder: Path, names: Sequence[str]) -> Path | None:
-    """Return the first file of these names in a folder, or in one of the folders in it; None without one."""
+    """Return the first file with one of these names in a folder or its direct subfolders; None without one.
+
+    The folder itself comes first, then the subfolders by name; in each, the names are tried in
+    their order.
+    """
     for place in (folder, *sorted(filter(Path.is_dir, folder.glob("*")))):
         for name in names:
             if (place / name).is_file():
@@ -239,8 +249,9 @@ def select_questions(
 ) -> list[BenchQuestion]:
     """Return the questions of a file that are asked in a configuration, in the order of the file.
 
-    If the set is a sample, and there are more questions, as many are drawn, with a fixed seed.
-    ``limit`` keeps the first of them. Raises InputError if none is left.
+    A stand-in may keep only those of some hops. If the set is a sample and there are more
+    questions, as many are drawn, with the seed SAMPLE_SEED. ``standalone`` takes the questions out
+    of their dialogues. At last ``limit`` keeps the first ones. Raises InputError if none is left.
     """
     selected = list(questions)
     if stand_in and stand_in.hops is not None:
@@ -273,10 +284,9 @@ class Measurement:
     stand_in: StandIn | None = None
 
     def estimate(self, measure: str) -> Estimate | None:
-        """Return the mean of a measure, with its 95 % interval; None if no row has it.
+        """Return the mean of a measure over questions, with its 95 % bootstrap interval; None if no row has it.
 
-        Costs are the means of a question, scores are from 0 to 1. Both intervals are bootstrap
-        intervals over questions.
+        Scores are from 0 to 1. Costs are the mean of a question, in the unit of the row's field.
         """
         if measure in MEASURES:
             return QuestionGroup("all", self.rows).estimate(measure)
@@ -292,10 +302,10 @@ class Measurement:
 def make_experiment_table(
     paper: Paper, experiment: Experiment, measurements: Sequence[Measurement]
 ) -> ReportTable:
-    """Return the paper's table with our column beside it.
+    """Return the paper's table with our measurements in a column beside its own.
 
     There is a row for each question set, measure and configuration, with the published figure and
-    ours. A figure that is not known is "–". Ours has its interval.
+    ours, which has its interval. A figure that is not known is "–".
     """
     measured = {}
     for measurement in measurements:
@@ -318,7 +328,10 @@ def make_experiment_table(
 
 
 def make_others_table(paper: Paper, experiment: Experiment) -> ReportTable:
-    """Return the rows of the paper's table that kgwb does not measure, a column for each set and measure."""
+    """Return a table of the paper's other rows, which kgwb does not measure: other systems and models.
+
+    There is a column for each question set and measure; a figure that the paper lacks is "–".
+    """
     headers = ["system"]
     for set_name in experiment.sets:
         for measure in experiment.measures:
@@ -334,7 +347,7 @@ def make_others_table(paper: Paper, experiment: Experiment) -> ReportTable:
 
 
 def _format_published(row: PublishedRow, set_name: str, position: int) -> str:
-    """Return a printed figure as a text; "–" if the paper has none."""
+    """Return the figure at a position of a row that the paper prints for a set, as text; "–" if it has none."""
     figures = row.published.get(set_name)
     if not figures:
         return "–"
@@ -342,7 +355,10 @@ def _format_published(row: PublishedRow, set_name: str, position: int) -> str:
 
 
 def _format_measured(measurement: Measurement | None, measure: str, scale: float) -> str:
-    """Return our figure with its interval, a score in the scale of the paper; "–" without one."""
+    """Return the mean of a measure with its interval, as text: "85.1 [80.2, 89.0]"; "–" without one.
+
+    A score is multiplied by ``scale``, that of the paper's table.
+    """
     estimate = measurement.estimate(measure) if measurement else None
     if estimate is None:
         return "–"
@@ -355,7 +371,11 @@ def _format_measured(measurement: Measurement | None, measure: str, scale: float
 def list_differences(
     paper: Paper, experiment: Experiment, measurements: Sequence[Measurement]
 ) -> Iterator[str]:
-    """Yield what differs from the paper's set-up, a sentence each: the model, the questions, and more."""
+    """Yield a sentence for everything that differs from the paper's set-up: the model, the questions, and more.
+
+    First comes each model, then each set with other questions than the paper's, then what the
+    experiment itself lists.
+    """
     models = dict.fromkeys(measurement.model for measurement in measurements)
     for model in models:
         yield f"The model here is {model}; the paper's is {paper.model}."
@@ -382,7 +402,10 @@ def list_differences(
 def render_experiment(
     paper: Paper, experiment: Experiment, measurements: Sequence[Measurement]
 ) -> str:
-    """Render the page of an experiment: the paper's table with our columns, and what differs."""
+    """Render the page of an experiment as a complete HTML document.
+
+    It has the paper's table with our column, the paper's other rows, and all that differs.
+    """
     return render_template(
         "study/templates/experiment.html",
         title=f"{paper.paper}, {experiment.where}",

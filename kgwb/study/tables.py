@@ -70,7 +70,10 @@ class PaperTable:
     rows: Sequence[Sequence[Cell]]
 
     def to_latex(self) -> str:
-        """Return the table as a LaTeX table with the rules of booktabs."""
+        """Return the table as the source of a LaTeX table with caption and the rules of booktabs.
+
+        The best value of a column is bold; all text is escaped.
+        """
         columns = "l" + "r" * (len(self.headers) - 1)
         lines = [
             r"\begin{table}",
@@ -87,7 +90,7 @@ class PaperTable:
         return "\n".join(lines) + "\n"
 
     def to_markdown(self) -> str:
-        """Return the table as a Markdown table, with its caption below."""
+        """Return the table as a Markdown table, with its caption below; the best value of a column is bold."""
         rules = ["---"] + ["---:"] * (len(self.headers) - 1)
         lines = [_markdown_row(map(_escape_markdown, self.headers)), _markdown_row(rules)]
         for row in self.rows:
@@ -96,7 +99,7 @@ class PaperTable:
         return "\n".join(lines) + "\n"
 
     def to_csv(self) -> str:
-        """Return the table as CSV with a line of headers. The caption and what is best are left out."""
+        """Return the table as CSV text with a line of headers. The caption and what is best are left out."""
         file = io.StringIO()
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(self.headers)
@@ -119,7 +122,7 @@ def format_table(table: PaperTable, format_name: str) -> str:
 
 
 def check_format(format_name: str) -> None:
-    """Raise InputError unless the format is one of FORMATS."""
+    """Raise InputError, which lists the formats, unless the name is one of FORMATS."""
     if format_name not in FORMATS:
         raise InputError(
             f"a table cannot be written as {format_name!r}",
@@ -193,7 +196,7 @@ TABLES = ("quality", "cost", "losses", "errors")
 
 
 def from_report_table(table: ReportTable, caption: str) -> PaperTable:
-    """Return a table of a report with a caption. No cell is marked as the best."""
+    """Return a report's table with a caption as a table for a paper: all cells as text, none marked as best."""
     rows = []
     for row in table.rows:
         rows.append([Cell(str(cell)) for cell in row])
@@ -221,12 +224,10 @@ def make_quality_table(
     """Return a table with a row for each results folder and a column for each measure.
 
     Each value has its 95 % bootstrap interval over questions, and the highest of a column is the
-    best. With a ``baseline``, the name of a folder, values that differ from the baseline's are marked
-    with SIGNIFICANT: by the paired permutation test of ``compare_results``, with p-values adjusted by
-    Holm's method over all comparisons of the table.
-
-    Raises InputError for an unknown measure or baseline, and if results are compared that do not have
-    the same questions and gold.
+    best. With a ``baseline``, the name of a folder, values that differ from the baseline's are
+    marked with SIGNIFICANT: by the paired permutation test of ``compare_results``, with p-values
+    adjusted by Holm's method over all comparisons of the table. Raises InputError for an unknown
+    measure or baseline, and if results are compared that do not have the same questions and gold.
     """
     for measure in measures:
         if measure not in MEASURE_LABELS:
@@ -258,7 +259,10 @@ def make_quality_table(
 
 
 def _is_best(estimate: Estimate | None, measure: str, all_results: AllResults) -> bool:
-    """Return whether a value is the highest of several results. With one result none is the best."""
+    """Return whether a value is the highest of several results, also one of equals.
+
+    False for None, and if there is one result only.
+    """
     if estimate is None or len(all_results) < 2:
         return False
     for results in all_results:
@@ -271,7 +275,11 @@ def _is_best(estimate: Estimate | None, measure: str, all_results: AllResults) -
 def _find_significant(
     all_results: AllResults, measures: Sequence[str], baseline: str | None
 ) -> set[tuple[int, str]]:
-    """Return the values that differ from the baseline's: the positions of results with the measures."""
+    """Return the position of results and the measure of each value that differs from the baseline's.
+
+    It differs if its p-value, adjusted over all these comparisons by Holm's method, is below
+    SIGNIFICANCE_LEVEL. Empty without a baseline. Raises InputError for an unknown one.
+    """
     if baseline is None:
         return set()
     base = _find_results(all_results, baseline)
@@ -293,7 +301,7 @@ def _find_significant(
 
 
 def _find_results(all_results: AllResults, name: str) -> LoadedResults:
-    """Return the results of this name. Raises InputError if there are none."""
+    """Return the results with this name. Raises InputError, which lists the names, if there are none."""
     for results in all_results:
         if results.name == name:
             return results
@@ -302,7 +310,7 @@ def _find_results(all_results: AllResults, name: str) -> LoadedResults:
 
 
 def describe_setups(all_results: AllResults) -> str:
-    """Return what was measured, a sentence for each folder: a part of a caption.
+    """Return a sentence for each folder that says what was measured, joined: a part of a caption.
 
     It has questions, graph, system, profile, models, the day of the last result, and the version of
     kgwb with a fingerprint of the whole set-up.
@@ -311,7 +319,10 @@ def describe_setups(all_results: AllResults) -> str:
 
 
 def _describe_setup(results: LoadedResults) -> str:
-    """Return what was measured in one folder."""
+    """Return the sentence of ``describe_setups`` for one folder.
+
+    The day, in UTC, is that of the results file's last change.
+    """
     config = results.config
     settings = config.get("settings") or {}
     profile = settings.get("profile", "unknown")

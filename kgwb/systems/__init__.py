@@ -86,7 +86,7 @@ def load_run(
     except SettingError as exc:
         if system is not None:
             raise
-        return read_only_run(path, _missing_system(header, exc))
+        return read_only_run(path, _describe_missing_system(header, exc))
     models = open_model(model) if isinstance(model, str) else model
     run = Run.load(path, run_system, kg=kg, models=models, append=resume)
     until = run.recorded_position if run.recorded_status == "paused" else None
@@ -113,7 +113,7 @@ def _system_of_header(header: JsonObject, source: SystemSource | None) -> System
     return load_system(str(header.get("system", "chatty_kg")))
 
 
-def _missing_system(header: JsonObject, error: SettingError) -> str:
+def _describe_missing_system(header: JsonObject, error: SettingError) -> str:
     """Return the message of the error by which a system could not be loaded, for the user.
 
     If the header of the run file says where the system came from, that is added.

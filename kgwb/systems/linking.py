@@ -251,7 +251,7 @@ def select_vertex(
     candidates = retrieved.candidates
     if not candidates:
         return Link(entity, None, (), "no label in the graph holds these words")
-    unasked = _choose_unasked(retrieved, question, context, run.settings)
+    unasked = _choose_without_model(retrieved, question, context, run.settings)
     if unasked is not None:
         return unasked
     if run.settings.vertex_choice == "label":
@@ -265,7 +265,7 @@ LINKING_AGENTS = (link_entity, retrieve_candidates, select_vertex)
 """The agents that a system lists if it calls ``link_entity``."""
 
 
-def _choose_unasked(
+def _choose_without_model(
     retrieved: RetrievedCandidates, question: str, context: Context, settings: Settings
 ) -> Link | None:
     """Return the link that needs no model, with the reason; None if a model must choose.
@@ -392,7 +392,7 @@ def _ask_for_numbers(
     """
 
     def find_problem(reply: VerticesReply) -> str:
-        """Return the first problem of a number and its label, or that there are more of one; "" if valid."""
+        """Return the first problem of a number and its label, or that the lists differ in length; "" if valid."""
         if len(reply.numbers) != len(reply.labels):
             return f"{len(reply.numbers)} numbers, but {len(reply.labels)} labels"
         for number, label in zip(reply.numbers, reply.labels, strict=True):
@@ -608,11 +608,11 @@ def collect_vertices(run: Run) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def make_link_rung(vertices: Mapping[str, URIRef], run: Run, gold: GoldQuery) -> Rung | None:
-    """Return the rung that replaces the links of entities by links to their gold vertices; None without any.
+    """Return links of entities to their gold vertices, to put in at the agent "entity_linking"; None without any.
 
     ``vertices`` has the gold vertex of each entity. The agent blamed is the entity retriever if a
-    gold vertex is not among the candidates, else the vertex selection. A vertex that is not among
-    them gets its display name.
+    gold vertex is not among the candidates that it found, else the vertex selection. A vertex that
+    is not among them gets its display name.
     """
     links = {}
     blamed = "vertex_selection"

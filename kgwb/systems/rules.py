@@ -56,7 +56,7 @@ def choose_vertex(
         best = _choose_homonym(question, entity, same, kg, embeddings)
     else:
         similar = same or containing or candidates
-        best = max(similar, key=lambda candidate: _likeness(entity, candidate["label"]))
+        best = max(similar, key=lambda candidate: _rank_label(entity, candidate["label"]))
         spelling = _compare_spelling(entity, best["label"])
         if not containing and spelling < MIN_SPELLING_SIMILARITY:
             reason = f"no label is like {entity!r}"
@@ -65,8 +65,8 @@ def choose_vertex(
     return {"reason": reason, "number": best["number"], "label": best["label"]}
 
 
-def _likeness(name: str, label: str) -> tuple[bool, float]:
-    """Return a key that ranks labels: those that begin with the name first, then by spelling."""
+def _rank_label(name: str, label: str) -> tuple[bool, float]:
+    """Return a key that ranks a label for a name: first whether it begins with the name, then the spelling."""
     begins_with_name = normalize(label).startswith(normalize(name))
     return begins_with_name, _compare_spelling(name, label)
 

@@ -94,7 +94,11 @@ def kind_of(span: Span) -> SpanKind:
 
 
 def input_of(span: Span) -> Any:
-    """Return the input of a span as JSON data; None without one. A text that is JSON is read."""
+    """Return the input of a span as JSON data, else its messages to a model; None without both.
+
+    The input is a recorded input, the arguments of a tool, or the query of a database. A text that
+    is a JSON object or list is read.
+    """
     attributes = span.attributes
     for name in (OPENINFERENCE["input"], GEN_AI["arguments"], *DATABASE_QUERIES):
         if name in attributes:
@@ -193,7 +197,10 @@ def model_use_of(span: Span) -> ModelUse:
 
 
 def _tokens(attributes: Mapping[str, Any], name: str) -> int:
-    """Return a number of tokens, by its name in either convention; 0 if it is not known."""
+    """Return a number of tokens, such as "prompt_tokens", under its name in either convention.
+
+    0 if it is missing or not a whole number from 0 on.
+    """
     keys = (OPENINFERENCE[name], GEN_AI[name], GEN_AI[f"old_{name}"])
     for key in keys:
         number = _whole_number(attributes.get(key))
@@ -287,7 +294,11 @@ def _openinference_messages(attributes: Mapping[str, Any], name: str) -> ChatMes
 
 
 def _gen_ai_message(message: Any) -> list[str]:
-    """Return role and text of a message in the form of OpenTelemetry: {"role", "parts"}."""
+    """Return role and text of a message in OpenTelemetry's form, {"role", "parts"}.
+
+    The texts of its parts are joined in lines. A missing role is "user", and so is that of a plain
+    text.
+    """
     if not isinstance(message, dict):
         return ["user", str(message)]
     parts: Any = message.get("parts", message.get("content", ""))
@@ -300,8 +311,9 @@ def _gen_ai_message(message: Any) -> list[str]:
 def _part_text(part: Any) -> str:
     """Return the text of one part of a message.
 
-    A text is returned as it is, a call of a tool as ``_call_text`` does, and another part by the
-    first of its fields content, text, response and result, else as JSON.
+    A text is returned as it is, and a call of a tool like this: sparql({"query": "..."}). Of
+    another part the first of its fields content, text, response and result is returned, else its
+    JSON.
     """
     if not isinstance(part, dict):
         return str(part)

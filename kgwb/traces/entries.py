@@ -117,7 +117,10 @@ def walk(spans: Sequence[Span]) -> Iterator[tuple[Span, str]]:
 
 
 def step_keys(spans: Sequence[Span]) -> Mapping[str, str]:
-    """Return the key of each span's step by the id of the span: "draft", "draft#2"."""
+    """Return the key of each span's step, by the id of the span.
+
+    The key is the name of the agent, such as "draft"; the second of the same name is "draft#2".
+    """
     kinds: dict[str, str] = {}
     counts: Counter[str] = Counter()
     keys = {}
@@ -252,7 +255,11 @@ def _model_call(span: Span, step_key: str) -> tuple[JsonObject, JsonObject]:
 
 
 def _make_end(spans: Sequence[Span]) -> JsonObject:
-    """Return the "end" entry of a trace: how its first span ended, and the answer in its output."""
+    """Return the "end" entry of a trace: "done" or "failed" by its first span, and the answer.
+
+    The answer is a text in the first span's output, or says that there is none; None if the span
+    failed.
+    """
     first = spans[0]
     text = answer_text(output_of(first))
     answer: Any = None

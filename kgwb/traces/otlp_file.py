@@ -135,7 +135,10 @@ def _event_attributes(event: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _read_error(data: Mapping[str, Any]) -> str:
-    """Return why a span failed: its message, else its exception, else "failed"; "" if it did not."""
+    """Return why a span failed; "" if its status is not an error.
+
+    It is the message of the status, else that of the exception among its events, else "failed".
+    """
     status = data.get("status") or {}
     if status.get("code") not in ERROR_CODES:
         return ""

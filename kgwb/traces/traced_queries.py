@@ -103,7 +103,10 @@ def _answer_of_rows(result: ResultSet, values: Sequence[Value], sparql: str) -> 
 
 
 def _with_labels(kg: Graph, answer: Answer) -> Answer:
-    """Return the answer with display names, which its values have as labels where there is one."""
+    """Return the answer with a display name for each IRI, which its values have as labels.
+
+    The graph is asked for the names. Other values keep their labels.
+    """
     named = with_display_names(kg, answer)
     names: dict[Term, str] = dict(named.names)
     values = []

@@ -64,7 +64,7 @@ class AgentCell(StepPanel):
         return h.div("band", render_failure(failure), role="alert")
 
     def render_static(self) -> Html:
-        """Render the panel of the step, or its header alone if it was not run."""
+        """Render the panel of the step; if it was not run, its header and a remark."""
         if self.step is not None:
             return self.render_panel()
         state = self.session.run_state()

@@ -132,7 +132,7 @@ class Glance(Worker):
         return h.join(head, survey, render_progress(self))
 
     def _render_examples(self) -> Html:
-        """Render each example question with its answer; nothing if there is none."""
+        """Render the example questions with their answers, shortened; nothing without any."""
         if not self.example_answers:
             return Html()
         examples = {}

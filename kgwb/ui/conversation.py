@@ -113,7 +113,10 @@ class Conversation(Worker):
         check_question(question, self.workbench.setup.settings)
 
         def ask() -> None:
-            """Execute a fork with the question, in the place of the turn's run."""
+            """Execute a fork with the new question in the place of the turn's run.
+
+            It has the dialogue before the turn, and no values put in.
+            """
             replaced = self.runs[number]
             dialogue = self.dialogue_before(number)
             run = replaced.fork(question=question, dialogue=dialogue)
@@ -221,7 +224,11 @@ class Conversation(Worker):
                 session_of(run).subscribe(self.notify)
 
     def _resume_turn(self, number: int) -> None:
-        """Execute the run of a turn; if it is stale, a fork with the present dialogue."""
+        """Execute the run of a turn, and wait for its end.
+
+        If the turn is stale, it is a fork with the present dialogue, which takes the place of the
+        run.
+        """
         run = self.runs[number]
         if self.is_stale(number):
             dialogue = self.dialogue_before(number)

@@ -148,10 +148,10 @@ class Debugger(StepPanel):
         return texts
 
     def _render_view_tabs(self) -> Html:
-        """Render the views as tabs; beside "Compare", the number of things to compare with.
+        """Render the views as tabs; "Compare" has the number of things to compare with.
 
-        These are the states before each edit, and the forks.
-        A run that can only be read has nothing to compare with.
+        These are the states before each edit, and the forks. A run that can only be read has no
+        such tab.
         """
         options: list[TabOption] = []
         for name, label in VIEW_LABELS.items():
@@ -230,7 +230,10 @@ class Debugger(StepPanel):
         return h.join(predicates, render_progress(self.graph_worker))
 
     def _render_gold_form(self) -> Html:
-        """Render the form that keeps the answer as gold; nothing before the run is done."""
+        """Render the form that keeps the run's answer as gold, filled with its values and query.
+
+        Nothing is rendered before the run is done.
+        """
         if self.run.answer is None or self.run.status != "done":
             return Html()
         gold = Gold.of_run(self.run)

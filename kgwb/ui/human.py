@@ -227,7 +227,10 @@ class Person(Part):
         self.revision += 1
 
     def _render_fields(self, options: Sequence[Mapping[str, Any]]) -> Html:
-        """Render the fields of the form without those that the choice of an option fills."""
+        """Render the fields of the form, filled with what was typed.
+
+        With ``options``, those fields are left out that the choice of an option fills.
+        """
         form_field = self.form_field
         if options:
             others = tuple(part for part in form_field.subfields if part.name not in options[0])
@@ -336,7 +339,10 @@ class Person(Part):
         )
 
     def _what_comes_next(self) -> str:
-        """Return what a person can do after a reply that passed its checks."""
+        """Return a sentence on what a person can do after a reply that passed its checks.
+
+        It depends on whether the run has ended.
+        """
         if self.session.run_state().has_ended:
             return "Your reply was used, and the run has ended. To reply again, press “Ask anew” on this step."
         return (
@@ -357,7 +363,10 @@ class Person(Part):
         return None
 
     def _latest_human_step(self) -> Step | None:
-        """Return the latest finished step in which a person replied; None if there is none."""
+        """Return the latest finished step in which a person replied; None if there is none.
+
+        That is a step with a call of the model human.
+        """
         for step in reversed(self.session.all_steps):
             calls = [step.known_calls[key] for key in step.calls]
             models = [call.request.get("model") for call in calls]

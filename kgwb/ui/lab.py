@@ -268,7 +268,7 @@ class PromptLab(Live):
         report = self.report
 
         def render_question(results: LoadedResults, change: QuestionChange) -> object:
-            """Render the question of a change as a text, or as a button that opens it."""
+            """Return a question's title; with ``has_links``, a button that opens it."""
             text = results.question_titles[change.after["id"]]
             if not has_links:
                 return text
@@ -295,7 +295,7 @@ class PromptLab(Live):
         return replace_template(sent, draft)
 
     def _edited_prompts(self) -> list[str]:
-        """Return the names of the prompts that differ from what was sent."""
+        """Return the names of the prompts whose text differs from what was sent."""
         edited = []
         for name, text in self.prompt_texts.items():
             if self._edited_prompt(name) != text:
@@ -320,7 +320,10 @@ class PromptLab(Live):
         return Retry(setup, questions, self.lab.sample(selection), repeats)
 
     def _keep_form(self, form: Mapping[str, str]) -> None:
-        """Keep the values of the form's fields; a field that is missing keeps its value."""
+        """Keep the options and the template that were typed; fields that are missing stay.
+
+        Blanks around options are removed. The template is the draft of the selected prompt.
+        """
         for name, text in self.option_texts.items():
             typed = str(form.get(name, text))
             self.option_texts[name] = typed.strip()
@@ -328,7 +331,7 @@ class PromptLab(Live):
             self.template_drafts[self.selected_prompt] = typed_text(form["template"])
 
     def _typed_repeats(self) -> int:
-        """Return the typed number of repeats. Raises InputError if it is not from 1 to MAX_REPEATS."""
+        """Return the typed number of repeats. Raises InputError unless it is 1 to MAX_REPEATS."""
         text = self.option_texts["repeats"]
         if not text.isdecimal() or not 1 <= int(text) <= MAX_REPEATS:
             raise InputError(
@@ -384,7 +387,7 @@ class PromptLab(Live):
         asked: list[BenchRow] = []
 
         def on_row(row: BenchRow) -> None:
-            """Show how many questions are done. Raises Cancelled if the worker was cancelled."""
+            """Show on the page how many questions are done. Raises Cancelled after a cancel."""
             asked.append(row)
             progress = f"{len(asked)} of {len(retry.questions)} questions"
             self.worker.current_task = f"asking again: {progress}"
@@ -467,9 +470,11 @@ class PromptLab(Live):
         self.worker.submit("comparing", lambda: self._show_folder(folder))
 
     def do_keep(self, event: Event) -> str:
-        """Keep the prompts of a retry in the folder of the form. Returns a message that says so.
+        """Keep the prompts of a retry in a folder, and return a message that says how to use them.
 
-        Raises InputError if the folder has them already, or cannot be written.
+        The form has the retry's folder, the folder to keep in (DEFAULT_FOLDER if empty), and a note
+        for the history. Raises InputError if the folder has these prompts already, or cannot be
+        written.
         """
         form = form_of(event)
         folders = {str(folder): folder for folder in self.result_folders}

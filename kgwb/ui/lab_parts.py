@@ -52,7 +52,10 @@ def render_lost_questions(results: LoadedResults, *, has_links: bool) -> Html:
 
 
 def _render_rows(rows: Sequence[BenchRow], titles: Mapping[str, str], *, has_links: bool) -> Html:
-    """Render a table of lost questions, sorted by their kind. ``titles`` are theirs by id."""
+    """Render a table of lost questions with kind, question, answer and gold, sorted by kind.
+
+    ``titles`` are the texts of the questions by id. With ``has_links`` a question is a button.
+    """
     table_rows = []
     for row in sorted(rows, key=_kind_of):
         question = _render_question(row["id"], titles, has_links=has_links)
@@ -65,7 +68,10 @@ def _render_rows(rows: Sequence[BenchRow], titles: Mapping[str, str], *, has_lin
 
 
 def _render_question(id_: str, titles: Mapping[str, str], *, has_links: bool) -> object:
-    """Render the title of a question, with ``has_links`` as a button that opens its run."""
+    """Return the title of a question; with ``has_links``, a button that opens its run.
+
+    It is opened in the debugger, at the step to blame.
+    """
     if not has_links:
         return titles[id_]
     return h.button(

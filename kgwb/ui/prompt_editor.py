@@ -201,8 +201,8 @@ class PromptEditor:
     def frozen_messages(self, key: str, step: Step | None) -> str | None:
         """Return the draft of a step's messages, else those of its first model call as text.
 
-        Returns None for a step that made no model call. Roles that cannot be sent again are
-        replaced as ``recorded_messages`` does.
+        Returns None for a step that made no model call. A role that cannot be sent again is
+        replaced by one that can.
         """
         if step is None or not model_calls_of(step):
             return None
@@ -210,7 +210,11 @@ class PromptEditor:
         return self.drafts.get(key, messages_to_text(messages))
 
     def _render_own_messages(self, key: str, step: Step | None, reply: Html) -> Html:
-        """Render the messages that a step sent without a prompt file; a text if it sent none."""
+        """Render the messages that a step sent without a prompt file, in an editor.
+
+        The draft stands there if there is one. A step that sent none is a text that says so.
+        ``reply`` is what trying them gave.
+        """
         text = self.own_messages(step)
         if text is None:
             return h.div("body soft", "This agent has no prompt file.")

@@ -177,7 +177,7 @@ class Session(Worker):
         return self._submit_command("running one step", step)
 
     def _paused_after_supervisor(self) -> bool:
-        """Return whether the run has paused at the end of a supervisor."""
+        """Return whether the run has paused, and the step that ended last supervises others."""
         if self.run.status != "paused":
             return False
         last_finished = self._finished_steps()[-1]
@@ -190,7 +190,7 @@ class Session(Worker):
         """
 
         def go_back() -> None:
-            """Leave out the supervisors at the end, and then one step."""
+            """Go back to before the latest step that does not supervise others."""
             finished = self._finished_steps()
             while finished and finished[-1].is_supervisor:
                 finished.pop()
@@ -228,7 +228,7 @@ class Session(Worker):
         """
 
         def run_to() -> None:
-            """Go back to the end of the step if it is done; else execute the run up to it."""
+            """Execute the run to the step's end; go back there if it is done and not stale."""
             finished = self._finished_steps()
             finished_keys = [step.key for step in finished]
             if key in finished_keys and self.step_state(key) == "done":
@@ -316,7 +316,7 @@ class Session(Worker):
             self.run.refresh(key)
 
         def ask_again() -> None:
-            """Execute the run up to the step. If it stops before, use the recorded calls again."""
+            """Execute the run up to the step; if that fails, use the recorded calls again."""
             try:
                 self.run.go(key)
             finally:
@@ -410,7 +410,10 @@ class Session(Worker):
         """
 
         def execute() -> None:
-            """Execute the command unless it was cancelled, and take over the steps in any case."""
+            """Execute the command once the embeddings are loaded, unless it was cancelled before.
+
+            The steps are taken over in any case.
+            """
             try:
                 self._wait_for_embeddings()
                 if not self.cancelled:

@@ -336,7 +336,7 @@ class StepPanel(StepView):
         self.graph_worker.submit("asking the graph", work)
 
     def _stop_if_graph_cancelled(self) -> None:
-        """Raise GraphError if the person has cancelled the question."""
+        """Raise GraphError if the person has cancelled the question to the graph."""
         if self.graph_worker.cancelled:
             raise GraphError(
                 "the query was cancelled",

@@ -315,7 +315,10 @@ class StepView(Live):
         return self._render_result(step)
 
     def _render_prompt(self, key: str, step: Step | None) -> Html:
-        """Render the form of a step's prompt, or the messages of a run that can only be read."""
+        """Render the form of a step's prompt, and below it the form to ask it many times.
+
+        For a run that can only be read, it is the form that asks its first model call again.
+        """
         if self.run.read_only:
             return self._render_frozen_call(key, step)
         form = self.prompt_editor.render(key, step, self._render_reply(key, step))
@@ -381,7 +384,10 @@ class StepView(Live):
         )
 
     def _render_inputs(self, step: Step) -> Html:
-        """Render the inputs of a step and its source, which a run that can only be read lacks."""
+        """Render the inputs of a step, and below them the source of its agent's function.
+
+        A run that can only be read has no source.
+        """
         inputs = render_inputs(step, self._context_of(step))
         if self.run.read_only:
             return inputs

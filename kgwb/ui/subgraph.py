@@ -132,7 +132,8 @@ class SubgraphPanel(Live):
         """Render the subgraph in the selected view, the tabs, the legend, and the clicked node.
 
         The subgraph is built anew if the run has changed. Without nodes it is a message. Inside
-        another widget, the question is left out. An answer without support is named.
+        another widget, the question is left out. If the highlighted answer has no support, its name
+        is shown with a remark.
         """
         self._update_subgraph()
         header = Html()
@@ -186,7 +187,10 @@ class SubgraphPanel(Live):
         return h.tabs(options, selected, "lit", borderless=True)
 
     def _render_subgraph(self, view: str) -> Html:
-        """Render the subgraph as tables, as a picture whose nodes can be clicked, or in a frame."""
+        """Render the subgraph as tables, as a picture, or in a frame, as ``view`` says.
+
+        "table" and "picture", whose nodes can be clicked; any other view is the interactive frame.
+        """
         if view == "table":
             context = context_of(self.run)
             return picture.render_tables(self.subgraph, context)

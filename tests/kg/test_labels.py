@@ -221,3 +221,15 @@ def test_wikidata_predicates_are_named_by_their_property() -> None:
     author = URIRef("http://www.wikidata.org/prop/direct/P50")
     assert kg.names([author]) == {author: "author"}
     assert kg.search("author", 5).hits == ()
+
+
+def test_a_vertex_without_label_is_named_by_a_name_predicate_of_the_graph() -> None:
+    kg = films("""
+        @prefix : <http://e/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+        :p1 :title "Dr" ; :fullName "Nora Quint" ; :knows :p2 .
+        :p2 rdfs:label "Sam Okoro" ; :title "Professor" . :p3 :title 7 ; :knows :p1 .
+    """)
+    first, second = URIRef("http://e/p1"), URIRef("http://e/p2")
+    assert kg.names([first, second]) == {first: "Nora Quint", second: "Sam Okoro"}
+    assert kg.exact(["Nora Quint"]) == {"Nora Quint": (first,)}
+    assert not kg.exact(["Professor"])

@@ -1,6 +1,7 @@
 """Questions about graphs that ``rules`` was not made on; ``strangers_asked.py`` measures them in full."""
 
 import pytest
+import rdflib
 from strangers_asked import FOLDER, ask_half, count
 
 from kgwb import Workbench, open_kg
@@ -35,7 +36,7 @@ def test_a_class_is_not_asked_for_where_things_have_several_types() -> None:
     assert sorted(answer.labels) == ["Sapporo", "Verona"]
 
 
-@pytest.mark.parametrize("half", ["tune", "newcomers/tune"])
+@pytest.mark.parametrize("half", ["tune", "sealed", "newcomers/tune", "newcomers/sealed"])
 def test_most_answers_to_the_questions_for_tuning_are_right(half: str) -> None:
     figures = count(list(ask_half(half)))
     assert figures.precision >= 0.95
@@ -98,6 +99,43 @@ def test_a_question_for_what_the_graph_lacks_is_not_answered(question: str) -> N
     answer = Workbench(open_kg(HUTS), "rules").ask(question).answer
     assert answer is not None
     assert not answer.values
+
+
+BREWERY = """
+@prefix : <http://brewery.example/> . @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+:a a :Ale ; :title "Harvest Gold" ; :brewedBy :quint ; :bitterness [ :value 38 ; :unit "IBU" ] ;
+  :soldSince "2014"^^xsd:gYear .
+:b a :Stout ; :title "Black Otter" ; :owner :quint ; :maltMaker :fell ; :bottledOn "Friday" .
+:quint a :Brewer ; :title "Nora Quint" ; :address [ :street "Mill Lane" ; :city "Ghent" ] .
+:fell :title "Fell Maltings" . :hop a :Hop ; :title "bramling hop" ; :pickedIn "September" .
+:line a :Line ; :title "Coast Line" ; :operator :rail ; :operatedFrom :town .
+:rail :title "Northrail" . :town a :Town ; :title "Skel" .
+"""
+NAMED = {
+    "Who brewed Harvest Gold?": ["Nora Quint"],
+    "How bitter is Harvest Gold?": ["38"],
+    "What is the unit of the bitterness of Harvest Gold?": ["IBU"],
+    "In which city is Nora Quint?": ["Ghent"],
+    "In which town is Nora Quint?": ["Ghent"],
+    "Since when has Harvest Gold been sold?": ["2014"],
+    "Who made the malt of Black Otter?": ["Fell Maltings"],
+    "Which stouts belong to Nora Quint?": ["Black Otter"],
+    "When is Black Otter bottled?": ["Friday"],
+    "When do you pick bramling hops?": ["September"],
+    "Which company is the operator of the Coast Line?": ["Northrail"],
+    "When was Harvest Gold brewed?": [],
+    "Who wrote Harvest Gold?": [],
+}
+
+
+@pytest.mark.parametrize(("question", "labels"), NAMED.items())
+def test_a_graph_with_names_of_its_own_is_asked_in_many_forms(
+    question: str, labels: list[str]
+) -> None:
+    graph = rdflib.Graph().parse(data=BREWERY, format="turtle")
+    answer = Workbench(open_kg(graph), "rules").ask(question).answer
+    assert answer is not None
+    assert sorted(answer.labels) == labels
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ WORDS_AFTER_TYPE_NOUNS = frozenset(
     ("share", "shares", "co", "verb", "that", "which", "who", "whose", "where")
 )
 """``Chunk.after`` of nouns that are a type: "films that", "films directed"."""
+SUBJECT_PRONOUNS = frozenset(("i", "you", "we", "they"))
 WORDS_CONTINUING_QUESTION = en.DETERMINERS | en.FILLERS | {"of"}
 """Words that may stand between a question word and its noun: "which of the films"."""
 
@@ -38,13 +39,18 @@ class Chunk:
     """Whether it is the noun of a question word, as in "which films"."""
     is_shared: bool = False
     """Whether the relation leads there and back: "films that share an actor with X"."""
+    is_after_subject: bool = False
+    """Whether a pronoun that is the subject of a verb stands right before it: "do you sow"."""
     joining_word: str = ""
     """The first word before it that is not a determiner or filler; "" for the object of a verb."""
     is_before_name: bool = False
 
     @property
     def phrase(self) -> str:
-        """The words as a relation: known ones are replaced by RELATION_PHRASES, none stands twice."""
+        """The words as a relation: the phrase of all of them in RELATION_PHRASES, if there is one.
+
+        Otherwise the last word is replaced by its phrase. No word stands twice.
+        """
         phrase = RELATION_PHRASES.get("_".join(self.words))
         if phrase is None:
             *others, last = self.words
@@ -57,7 +63,7 @@ class Chunk:
         """Whether the first word is a verb form that no word before it marks as a noun."""
         if self.before in en.WORDS_BEFORE_NOUNS:
             return False
-        return is_verb(self.words[0])
+        return self.is_after_subject or is_verb(self.words[0])
 
     @property
     def is_made_by(self) -> bool:
@@ -90,6 +96,8 @@ class _Splitter:
     def __init__(self) -> None:
         self.chunks: Chunks = []
         self.open = Chunk()
+        self.last_words = ("", "")
+        """The two words before the next one."""
 
     def add(self, word: str) -> None:
         """Add the next word: to the open chunk, as the beginning of a new one, or as a separator.
@@ -100,6 +108,8 @@ class _Splitter:
         criteria counts: a word that meets several is treated by the first.
         """
         has_chunk = self.open.words or self.chunks
+        auxiliary, subject = self.last_words
+        self.last_words = (subject, word)
         if word.startswith("co-"):
             self.close_chunk("co")
             self.open.words = [word[3:]]
@@ -118,6 +128,9 @@ class _Splitter:
             self.close_chunk("verb" if is_verb(word) else "noun")
             self.open.words.append(word)
         elif not word.isdigit():
+            is_verb_of_subject = auxiliary in en.AUXILIARIES and subject in SUBJECT_PRONOUNS
+            if is_verb_of_subject and word not in en.SMALL_TALK_WORDS:
+                self.open.is_after_subject = True
             self.open.words.append(word)
 
     def close_chunk(self, after: str) -> None:
@@ -194,15 +207,24 @@ def without_question_words(chunks: Chunks) -> Chunks:
     return [chunk for chunk in chunks if not chunk.is_with_question_word]
 
 
+def _is_defined_by(chunk: Chunk, later: Chunks) -> bool:
+    """Return whether the next chunk is a noun with "the" and "of" that says what one thing is."""
+    if chunk.after not in ("is", "was") or not later:
+        return False
+    following = later[0]
+    return following.before == "the" and following.after == "of" and not following.is_verb
+
+
 def _is_type_noun(chunk: Chunk, later: Chunks, *, has_relation: bool) -> bool:
     """Return whether a chunk before a name is the type of something, and not a relation.
 
     Verbs, shared relations, and nouns before "by" or "with" never are. For others the first of these
     criteria that applies decides. After "their" it is; after "whose" it is not. With a question word
-    it is before "have" or a light verb, and if a later chunk has the same phrase. The object of a
-    verb is, unless "of" follows. Right before the name it is, unless it is the first relation and
-    "of" stands before it. Otherwise it is before one of WORDS_AFTER_TYPE_NOUNS, before an auxiliary
-    with a verb, and a place is if there is a relation before it.
+    it is before "have" or a light verb, and if a later chunk has the same phrase or says what it is
+    ("which company is the operator of"). The object of a verb is, unless "of" follows. Right before
+    the name it is, unless it is the first relation and "of" stands before it. Otherwise it is before
+    one of WORDS_AFTER_TYPE_NOUNS, before an auxiliary with a verb, and a place is if there is a
+    relation before it.
 
     ``later`` are the chunks between it and the name. ``has_relation`` is whether there is a relation
     before it.
@@ -213,7 +235,8 @@ def _is_type_noun(chunk: Chunk, later: Chunks, *, has_relation: bool) -> bool:
         return chunk.before == "their"
     if chunk.is_with_question_word:
         is_named_again = any(other.phrase == chunk.phrase for other in later)
-        if is_named_again or chunk.after in en.HAVE_FORMS | en.LIGHT_VERBS:  # which cars have X
+        has_type_verb = chunk.after in en.HAVE_FORMS | en.LIGHT_VERBS  # which cars have X
+        if is_named_again or has_type_verb or _is_defined_by(chunk, later):
             return True
     if has_relation and not chunk.joining_word:  # the object of a verb
         return chunk.after != "of"

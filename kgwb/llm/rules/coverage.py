@@ -44,7 +44,11 @@ from kgwb.llm.rules.predicates import (
     names_of_classes,
     predicates_within_two_steps,
 )
-from kgwb.llm.rules.similarity import find_similar_predicates, max_similarity
+from kgwb.llm.rules.similarity import (
+    NAME_SEPARATOR,
+    find_similar_predicates,
+    max_similarity,
+)
 from kgwb.llm.rules.values import asked_kind, describe_wrong_kind
 from kgwb.llm.rules.words import (
     PHRASES_BY_STEM,
@@ -205,7 +209,7 @@ class _Coverage:
         then.
         """
         if self.is_lookup and not self.chosen:
-            return []  # the graph has no value of this predicate, which the answer will say
+            return self._find_other_predicate()
         unread = [f"nothing in the query stands for “{word}”" for word in self._unread_words()]
         if not unread and self.reading.kind == "boolean":
             return self._find_unknown_truth()
@@ -214,6 +218,19 @@ class _Coverage:
         if not self._is_supported():
             return ["no word says which predicate is asked for"]
         return self._find_wrong_values()
+
+    def _find_other_predicate(self) -> list[str]:
+        """Return that the graph has something else than a relation that no predicate is like.
+
+        It is said only where a predicate looks like the relation, and a query might take it: who
+        planted a tree is not when it was planted. Otherwise there is no value, which the answer
+        will say.
+        """
+        _, relation, _ = self.reading.facts[0]
+        for predicate in self.predicates:
+            if max_similarity(relation, [predicate.name], self.embeddings) >= SURE_SIMILARITY:
+                return [f"it asks for “{relation}”, and the graph has “{predicate.name}”"]
+        return []
 
     def _find_unknown_truth(self) -> list[str]:
         """Return the reason that the graph does not say whether a fact holds; else [].
@@ -237,13 +254,18 @@ class _Coverage:
         return [f"the graph does not say of {first.text} what is asked with “{relation}”"]
 
     def _chosen_predicates(self) -> Predicates:
-        """Return the predicates of the names that are like the first relation of the reading."""
+        """Return the predicates that are like the first relation of the reading.
+
+        A " by" at its end does not count, unless no predicate is like the relation without it: a
+        query would take those that are like the whole relation.
+        """
         if not self.reading.facts:
             return []
         _, relation, _ = self.reading.facts[0]
-        relation = relation.removesuffix(" by")
         names = [predicate.name for predicate in self.predicates]
-        similar = find_similar_predicates(relation, names, self.embeddings)
+        similar = find_similar_predicates(relation.removesuffix(" by"), names, self.embeddings)
+        if not similar:
+            similar = find_similar_predicates(relation, names, self.embeddings)
         return [predicate for predicate in self.predicates if predicate.name in similar]
 
     def _names_of_predicates(self) -> list[str]:
@@ -261,7 +283,10 @@ class _Coverage:
         return list(dict.fromkeys(names))
 
     def _names_of_types(self) -> list[str]:
-        """Return the names of the classes and datatypes that the chosen predicates lead to."""
+        """Return the names of the classes and datatypes that predicates lead to, sorted, each once.
+
+        The predicates are the chosen ones in a question about one predicate, else all of the names.
+        """
         names: set[str] = set()
         predicates = self.chosen if self.is_lookup else self.predicates
         for predicate in predicates:
@@ -271,7 +296,7 @@ class _Coverage:
     # Words
 
     def _unread_words(self) -> list[str]:
-        """Return the content words that nothing accounts for, in their order."""
+        """Return the content words that nothing accounts for (``_is_accounted_for``), in order."""
         unread = []
         for position, word in enumerate(self.words):
             if self._is_content(position) and not self._is_accounted_for(position):
@@ -306,12 +331,28 @@ class _Coverage:
         if self._describes_name(position):
             return True
         if self.is_lookup:
-            return False
+            return self._is_class_of_untyped(position)
         return word in SHARING_WORDS or self._is_read_relation(word) or self._is_label(word)
 
     def _is_asked_noun(self, position: int) -> bool:
         """Return whether a word stands right after "which", "what" or "many"."""
         return position > 0 and self.words[position - 1] in WORDS_BEFORE_ASKED_NOUN
+
+    def _is_class_of_untyped(self, position: int) -> bool:
+        """Return whether a word says of what class the values are that the question names itself.
+
+        In "which company is the operator of X", "operator" says what is asked for. The graph must
+        have a predicate of this name whose values have no class, or else it knows better.
+        """
+        following = self.words[position + 1 : position + 3]
+        if not self._is_asked_noun(position) or len(following) < 2:
+            return False
+        be, determiner = following
+        if be not in en.BE_FORMS or determiner != "the":
+            return False
+        later_words = self.words[position + 3 :]
+        is_named = any(self._stands_in_predicate(word) for word in later_words if word)
+        return is_named and not self.value_types
 
     def _describes_name(self, position: int) -> bool:
         """Return whether a word stands in a text of the thing that is asked about.
@@ -336,7 +377,8 @@ class _Coverage:
     def _is_like_predicate(self, position: int, threshold: float) -> bool:
         """Return whether a word, alone or with a neighbour, is like a predicate's name.
 
-        ``_is_like`` says when it is.
+        It is if they have a stem in common, or if their similarity reaches ``threshold`` and no two
+        words of them are rivals.
         """
         for phrase in self._phrases_at(position):
             for name in self.predicate_names:
@@ -401,6 +443,8 @@ class _Coverage:
             return True
         if not own_classes and self._is_apposition(position):
             return True
+        if word in RELATION_PHRASES or en.is_verb(word):
+            return False
         # Of all classes of the graph, the one most like the word must be among them
         classes = sorted(names_of_classes(self.kg))
         likeness = max_similarity(word, classes, self.embeddings)
@@ -436,7 +480,7 @@ class _Coverage:
         """Return whether a word for a time or place says what kind of value is asked for.
 
         In a question about one predicate, only a word for a time does, and only if a time is asked
-        for.
+        for. In any other question it always does: the word is not looked at.
         """
         kind = asked_kind(self.words)
         if not self.is_lookup:
@@ -449,7 +493,10 @@ class _Coverage:
         return any(phrase in relation or word in relation for _, relation, _ in self.reading.facts)
 
     def _is_label(self, word: str) -> bool:
-        """Return whether a word is a label of the graph, or like the name of a class."""
+        """Return whether a word is a label of the graph, or like the name of a class.
+
+        The word counts as it is and in the singular. The graph is asked for the label.
+        """
         forms = [word, singularize(word)]
         if self.kg.exact(forms):
             return True
@@ -459,7 +506,11 @@ class _Coverage:
     # Support and values
 
     def _is_supported(self) -> bool:
-        """Return whether a content word, or the kind of value asked for, speaks for the predicate."""
+        """Return whether the question has a word for the chosen predicate, or for its values.
+
+        A content word must be like the predicate (SURE_SIMILARITY), or like a class or datatype
+        that it leads to. A question for a time, a place or a number needs no such word.
+        """
         for position, word in enumerate(self.words):
             if not self._is_content(position) and not self._names_relation(position):
                 continue
@@ -507,8 +558,10 @@ def _is_lookup(reading: ParsedQuestion) -> bool:
     """
     if reading.kind == "boolean" or not reading.facts:
         return False
-    further = reading.facts[1:]
-    return all(relation == CLASS_RELATION or ", " in relation for _, relation, _ in further)
+    for _, relation, _ in reading.facts[1:]:
+        if relation != CLASS_RELATION and NAME_SEPARATOR not in relation:
+            return False
+    return True
 
 
 def _is_comparing(word: str) -> bool:

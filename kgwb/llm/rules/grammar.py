@@ -415,8 +415,8 @@ def _step_of_chunk(chunk: Chunk, value_type: str) -> RelationStep:
     is "date" or "place" if the relation must lead to one: "birth date" for "born".
 
     Relations lead forward, away from the name. Verbs before the name, and nouns joined to it, lead
-    backward ("who influenced X"). An active verb whose phrase leads to the agent by itself
-    ("directed by") is turned once more.
+    backward ("who influenced X"), but for those of "you" or "they" ("what do you grow on X"). An
+    active verb whose phrase leads to the agent by itself ("directed by") is turned once more.
     """
     relation = chunk.phrase
     first_word = chunk.words[0]
@@ -431,7 +431,8 @@ def _step_of_chunk(chunk: Chunk, value_type: str) -> RelationStep:
         known = RELATION_PHRASES.get(f"{first_word}_{value_type}")
         relation = known or f"{relation} {value_type}"
 
-    is_backward = chunk.is_made_by or (chunk.is_before_name and chunk.is_verb)
+    is_verb_about_name = chunk.is_before_name and chunk.is_verb and not chunk.is_after_subject
+    is_backward = chunk.is_made_by or is_verb_about_name
     if chunk.is_verb and chunk.after == "by":
         if last_word not in RELATION_PHRASES:
             relation = f"{relation} by"

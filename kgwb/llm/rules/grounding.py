@@ -35,13 +35,16 @@ from kgwb.llm.rules.predicates import (
 )
 from kgwb.llm.rules.similarity import (
     MIN_RELATION_SIMILARITY,
+    NAME_SEPARATOR,
     find_similar_predicates,
     max_similarity,
+    write_name_list,
 )
 from kgwb.llm.rules.words import (
     RELATION_PHRASES,
     Token,
     Words,
+    have_same_relation,
     relation_phrase,
     singularize,
     stem,
@@ -61,6 +64,8 @@ MAX_PARTIAL_MATCHES = 3
 """How many labels are looked at that may begin or end with a name."""
 NON_CONTENT_WORDS = en.NON_NAME_WORDS | {""}
 _WORDS_OF_PHRASES = " ".join(RELATION_PHRASES.values()).split()
+UNIT_WORDS = frozenset("currency unit units".split())
+"""Words in the names of predicates that say in what a number of the same node is counted."""
 RELATION_WORDS = en.TIME_WORDS.union(en.PLACE_WORDS, _WORDS_OF_PHRASES, ["by"])
 """Words of known relations. Relations of these words alone are not looked up in the graph."""
 WHO_WORDS = frozenset(("who", "whom", "who's"))
@@ -210,15 +215,18 @@ class _PredicateReader:
         predicates = fetch_predicates(self.kg, self.vertices)
         self.reading = self._without_class_relation(words)
         reading = self._read_by(predicates, words, last_question)
+        reading = self._with_asked_parts(reading, words, predicates)
         return self._with_asked_class(reading, words, predicates)
 
     def _read_by(
         self, predicates: Predicates, words: Words, last_question: Words
     ) -> ParsedQuestion:
-        """Choose the reading among the grammar's and one by a predicate, as ``read`` describes.
+        """Return the reading of ``read``, without the class that is asked for."""
+        if len(self.reading.facts) > 1:
+            compound = _find_compound(words, predicates, self.embeddings)
+            if compound is not None:
+                return self._reading_of_predicate(compound)
 
-        The class that is asked for is not added here.
-        """
         numeric: list[VertexPredicate] = []
         if self._asks_for_agent(words):
             numeric = [predicate for predicate in predicates if predicate.has_only_numbers]
@@ -400,10 +408,97 @@ class _PredicateReader:
             return self._with_facts([("?answer", predicate.name, self.name)])
         if not predicate.inner_predicates:
             return self._with_facts([(self.name, predicate.name, "?answer")])
-        inner_predicates = ", ".join(predicate.inner_predicates)
+        return self._reading_of_parts(predicate, predicate.inner_predicates)
+
+    def _reading_of_parts(
+        self, predicate: VertexPredicate, inner_predicates: Sequence[str]
+    ) -> ParsedQuestion:
+        """Return a reading that asks for values of the blank nodes that a predicate leads to."""
         first = (self.name, predicate.name, "?x1")
-        second = ("?x1", inner_predicates, "?answer")
+        second = ("?x1", write_name_list(inner_predicates), "?answer")
         return self._with_facts([first, second])
+
+    def _with_asked_parts(
+        self, reading: ParsedQuestion, words: Words, predicates: Predicates
+    ) -> ParsedQuestion:
+        """Return a reading that asks for those parts of a value without a name that are asked for.
+
+        A reading that asks for another value stays as it is, and so does one for the whole value.
+        """
+        if not reading.facts:
+            return reading
+        (_, relation, _), *further = reading.facts
+        if any(NAME_SEPARATOR not in other for _, other, _ in further):
+            return reading
+        similar = self._predicates_like(relation, predicates)
+        if len(similar) != 1 or similar[0].is_incoming:
+            return reading
+        parts = _find_asked_parts(similar[0], words, self.embeddings)
+        if not parts:
+            return reading
+        return self._reading_of_parts(similar[0], parts)
+
+
+def _find_compound(
+    words: Words, predicates: Predicates, embeddings: Embeddings
+) -> VertexPredicate | None:
+    """Return the only predicate whose name has all content words of a question, at least two.
+
+    "Since when has X been a member" asks for "member since", and not for the date of a member.
+    """
+    question = QuestionWords(words, embeddings)
+    asked = {stem(words[position]) for position in question.content_positions}
+    if len(asked) < 2:
+        return None
+    found = []
+    for predicate in predicates:
+        name_words = normalize(predicate.name).split()
+        if asked <= set(map(stem, name_words)):
+            found.append(predicate)
+    if len(found) != 1:
+        return None
+    return found[0]
+
+
+def _find_asked_parts(
+    predicate: VertexPredicate, words: Words, embeddings: Embeddings
+) -> list[str]:
+    """Return the predicates of a blank node that a question asks for; [] if it asks for all.
+
+    They are those that a word of the question names, or another word for a place. If none is named,
+    they are all but the units: a length is asked for without its unit.
+    """
+    inner = predicate.inner_predicates
+    named: set[str] = set()
+    for word in words:
+        named_by_word = [name for name in inner if _names_part(word, name)]
+        if word in en.PLACE_WORDS and not named_by_word:
+            named_by_word = _find_most_similar(word, inner, embeddings)
+        named.update(named_by_word)
+    parts = [name for name in inner if name in named]
+    without_units = [name for name in inner if UNIT_WORDS.isdisjoint(normalize(name).split())]
+    if not parts and len(without_units) < len(inner):
+        return without_units
+    if UNIT_WORDS.issuperset(parts):
+        return []
+    return parts
+
+
+def _find_most_similar(word: str, names: Sequence[str], embeddings: Embeddings) -> list[str]:
+    """Return the first of the names most like a word; [] below MIN_PREDICATE_SIMILARITY."""
+    best_similarity = max_similarity(word, names, embeddings)
+    for name in names:
+        similarity = max_similarity(word, [name], embeddings)
+        if similarity == best_similarity >= MIN_PREDICATE_SIMILARITY:
+            return [name]
+    return []
+
+
+def _names_part(word: str, name: str) -> bool:
+    """Return whether a word of a question is a form of a word in a predicate's name."""
+    if word in NON_CONTENT_WORDS:
+        return False
+    return stem(word) in map(stem, normalize(name).split())
 
 
 def _is_type_of(predicate: VertexPredicate, word: str, embeddings: Embeddings) -> bool:
@@ -514,7 +609,7 @@ class QuestionWords:
         return fitting[0].predicate
 
     def _is_type_named(self, predicate: VertexPredicate) -> bool:
-        """Return whether any content word names a value type of a predicate."""
+        """Return whether any content word names a class or datatype that a predicate leads to."""
         for position in self.content_positions:
             word = self.words[position]
             if _is_type_of(predicate, word, self.embeddings):
@@ -558,12 +653,16 @@ class QuestionWords:
     def _match(self, predicate: VertexPredicate) -> _Match:
         """Return the similarity of each content word with a predicate of the name.
 
-        A word is compared alone, as a relation phrase, and with each neighbour; the greatest
-        counts.
+        A word is compared alone, as a relation phrase, and with each neighbour; the best counts.
+        It is equal to a name that says the same known relation.
         """
         names = [predicate.name, *predicate.inner_predicates]
         best_similarities = {}
         for position in self.content_positions:
+            word = self.words[position]
+            if any(have_same_relation(word, normalize(name)) for name in names):
+                best_similarities[position] = 1.0
+                continue
             similarities = []
             for phrase in self._phrases_at(position):
                 similarities.append(max_similarity(phrase, names, self.embeddings))

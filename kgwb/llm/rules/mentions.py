@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from kgwb.kg.base import Graph
 from kgwb.llm.rules import words as en
-from kgwb.llm.rules.words import RELATION_PHRASES, tokenize
+from kgwb.llm.rules.words import RELATION_PHRASES, singularize, tokenize
 
 BRACKETED_NAME = re.compile(r"\[([^\[\]]+)\]")
 LETTER_OR_DIGIT = re.compile(r"[^\W_]")
@@ -108,7 +108,8 @@ class _MentionFinder:
 
         A part has up to MAX_NAME_TOKENS tokens, and a letter or digit in the first and the last. The
         signs after it belong to it if it is a label with them, as "C++" and "Man's Favorite Sport?"
-        are. Adjectives of nationality are left out. All parts are looked up with one request.
+        are. A plural in lower case may stand for a label in the singular. Adjectives of nationality
+        are left out. All parts are looked up with one request.
         """
         if self.kg is None:
             return []
@@ -121,7 +122,7 @@ class _MentionFinder:
             for last in edges:
                 if first <= last < first + MAX_NAME_TOKENS:
                     part = self._mention(first, last + 1)
-                    spellings_of[part] = self._with_signs_after(part)
+                    spellings_of[part] = self._spellings_of(part)
         texts: dict[str, None] = {}
         for spellings in spellings_of.values():
             texts |= dict.fromkeys(spelling.text for spelling in spellings)
@@ -133,8 +134,18 @@ class _MentionFinder:
                 found.append(names[0])
         return found
 
+    def _spellings_of(self, part: Mention) -> list[Mention]:
+        """Return a part as the labels may spell it, the one nearest to the question first."""
+        spellings = self._with_signs_after(part)
+        last = self.tokens[part.end - 1].text
+        singular = singularize(last)
+        if last.islower() and singular != last:
+            text = part.text.removesuffix(last) + singular
+            spellings.append(part._replace(text=text))
+        return spellings
+
     def _with_signs_after(self, part: Mention) -> list[Mention]:
-        """Return a part with all signs that follow it directly, then with fewer, then with none."""
+        """Return versions of a part with the signs that follow it directly: all, fewer, none."""
         end = self.tokens[part.end - 1].end
         found = SIGNS.match(self.question, end)
         assert found is not None, "the pattern matches an empty text too"

@@ -59,7 +59,7 @@ class VertexPredicate(NamedTuple):
 
     @property
     def has_only_numbers(self) -> bool:
-        """Whether its value types are known, and all are numbers, times or booleans."""
+        """Whether its value types are known, and all of them are numbers, times or booleans."""
         for value_type in self.value_types:
             words = value_type.lower().split()
             if NUMBER_AND_TIME_DATATYPES.isdisjoint(words):
@@ -166,7 +166,10 @@ def fetch_values(kg: Graph, vertices: Vertices, predicates: Iterable[URIRef]) ->
 
 
 def fetch_class_names(kg: Graph, vertices: Vertices) -> list[str]:
-    """Return the display names of the classes of vertices, by their IRIs."""
+    """Return the display names of the classes that vertices have, by the classes' IRIs.
+
+    One query is sent, and one request for the names.
+    """
     values = values_clause("?v", vertices)
     types = "|".join(map(n3, kg.vocabulary.types))
     result = kg.select(f"SELECT DISTINCT ?c WHERE {{ {values} ?v {types} ?c }}")
@@ -192,7 +195,10 @@ def names_of_classes(kg: Graph) -> frozenset[str]:
 
 
 def has_neighbour_of_two_types(kg: Graph, vertices: Vertices) -> bool:
-    """Return whether something one triple away from vertices, in either direction, has two types."""
+    """Return whether a thing one triple away from vertices has two types, by an ASK.
+
+    The triple may have the vertex as subject or object.
+    """
     values = values_clause("?v", vertices)
     types = "|".join(map(n3, kg.vocabulary.types))
     neighbours = "{ ?v ?p ?o } UNION { ?o ?p ?v }"

@@ -17,6 +17,8 @@ SIMILARITY_TOLERANCE = 0.06
 """Predicates within this of the best one are kept beside it."""
 NUMBER = re.compile(r"\d+")
 TIME_AND_PLACE_WORDS = frozenset(("date", "year", "time", "place", "location", "of"))
+NAME_SEPARATOR = ", "
+"""Between the names of a relation that is a list of names."""
 AGENT_ENDINGS = (" by", "er", "or")
 """Endings of predicates that lead to an agent, and so never to a time or a place."""
 
@@ -24,15 +26,17 @@ AGENT_ENDINGS = (" by", "er", "or")
 def find_similar_predicates(relation: str, names: Names, embeddings: Embeddings) -> list[str]:
     """Return the names of predicates that are like a relation, in their order; [] if none is.
 
-    If names are the relation but for letter case, only these are returned. Otherwise a name must
-    have MIN_RELATION_SIMILARITY and be within SIMILARITY_TOLERANCE of the best one; the latter is
-    not needed for IS_A_RELATION. A name with other numbers than the relation is not like it: "p18"
-    is another thing than "p1". If the relation is the time or place of an event, the predicate must
-    be like that event too: "burial place" is not like "birth place". A relation with a comma is a
-    list of names, and those of them that are in ``names`` are returned.
+    A name that is the relation, but for letter case, is returned alone. Names with other numbers
+    than the relation are not like it: "p18" is another thing than "p1".
+
+    A name must have MIN_RELATION_SIMILARITY and be within SIMILARITY_TOLERANCE of the best one; the
+    latter is not needed for IS_A_RELATION. If the relation is the time or place of an event, the
+    predicate must be like that event too: "burial place" is not like "birth place".
+
+    Of a list of names, as ``write_name_list`` makes it, the names in that list are returned.
     """
-    if ", " in relation:
-        parts = relation.split(", ")
+    if NAME_SEPARATOR in relation:
+        parts = relation.split(NAME_SEPARATOR)
         return [name for name in names if name in parts]
 
     searched = relation.casefold()
@@ -50,6 +54,17 @@ def find_similar_predicates(relation: str, names: Names, embeddings: Embeddings)
     return _names_from(threshold, names, similarities)
 
 
+def write_name_list(names: Names) -> str:
+    """Return a relation that stands for names of predicates, and for no others that are like them.
+
+    A list of one name has it twice: alone it would be a relation that other names may be like.
+    """
+    listed = list(names)
+    if len(listed) == 1:
+        listed *= 2
+    return NAME_SEPARATOR.join(listed)
+
+
 def max_similarity(phrase: str, names: Names, embeddings: Embeddings) -> float:
     """Return the similarity of a phrase with the name most like it; 0.0 without names.
 
@@ -61,7 +76,10 @@ def max_similarity(phrase: str, names: Names, embeddings: Embeddings) -> float:
 
 
 def _without_other_numbers(phrase: str, names: Names) -> list[str]:
-    """Return the names that have no numbers, or those of the phrase; all if it has none."""
+    """Return the names that have no numbers, or the same numbers in the same order as the phrase.
+
+    All names are returned if the phrase has no numbers.
+    """
     numbers = NUMBER.findall(phrase)
     if not numbers:
         return list(names)

@@ -13,10 +13,17 @@ from kgwb.terms import Term
 
 YEAR_OR_DATE = re.compile(r"-?\d{4}(-\d\d){0,2}([T ].*)?|\d\d?[./]\d\d?[./]\d{2,4}")
 YEAR_WORD = re.compile(r"\b\d{4}\b")
+TIME_NAME = re.compile(
+    r"\b(mon|tues|wednes|thurs|fri|satur|sun)days?\b"
+    r"|^(january|february|march|april|may|june|july|august|september|october|november|december)\b"
+    r"|\b\d\d?[:.]\d\d\b|^(spring|summer|autumn|winter)$",
+    re.I,
+)
+"""A text that says when something is: a day of the week, a month, a time of day, a season."""
 NUMBER = re.compile(r"[-+]?\d[\d.,]*")
 WHO_WORDS = frozenset(("who", "whom", "who's", "whose"))
 MEASURED_WORDS = frozenset(
-    "big deep fast heavy high large long many much old steep tall warm wide".split()
+    "big cold deep far fast heavy high hot large long many much old small steep tall thick warm wide".split()
 )
 """Words that ask for a number after "how"."""
 
@@ -64,7 +71,10 @@ def asked_kind(words: Words) -> str:
 
 
 def is_time(value: Literal) -> bool:
-    """Return whether a literal is a time, by its datatype or its text: a date or a year."""
+    """Return whether a literal is a time, by its datatype or its text.
+
+    Texts are dates, years, and what TIME_NAME finds.
+    """
     datatype_iri = str(value.datatype or "").casefold()
     _, _, datatype = datatype_iri.rpartition("#")
     if datatype.startswith(("date", "time", "g")):
@@ -73,7 +83,9 @@ def is_time(value: Literal) -> bool:
     if YEAR_OR_DATE.fullmatch(text):
         return True
     is_text = datatype in ("", "string", "langstring")
-    return is_text and YEAR_WORD.search(text) is not None
+    if not is_text:
+        return False
+    return YEAR_WORD.search(text) is not None or TIME_NAME.search(text) is not None
 
 
 def has_number(value: Literal) -> bool:

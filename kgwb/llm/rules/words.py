@@ -95,7 +95,7 @@ IRREGULAR_FORMS = _listed_by_word("forms")
 
 
 def _phrases_by_stem() -> dict[str, str]:
-    """Return for each stem the relation phrases of all words that have it."""
+    """Return for each stem the relation phrases of all words that have it, joined by spaces."""
     phrases: dict[str, str] = {}
     for word, phrase in RELATION_PHRASES.items():
         word_stem = stem(word)
@@ -219,13 +219,22 @@ def stem(word: str) -> str:
 
 
 def are_rivals(first: str, second: str) -> bool:
-    """Return whether two words are in one group of RIVALS and are not forms of one word."""
+    """Return whether two words are opposites: in one group of RIVALS, such as "open" and "close".
+
+    They are compared by their stems. False for forms of one word.
+    """
     first_stem = stem(first)
     second_stem = stem(second)
     group = RIVAL_GROUPS.get(first_stem)
     if group is None or first_stem == second_stem:
         return False
     return group == RIVAL_GROUPS.get(second_stem)
+
+
+def have_same_relation(word: str, name: str) -> bool:
+    """Return whether a word and a name say one known relation: "belong" and "owner"."""
+    phrase = RELATION_PHRASES.get(word)
+    return phrase is not None and phrase == RELATION_PHRASES.get(name)
 
 
 def is_verb(word: str) -> bool:

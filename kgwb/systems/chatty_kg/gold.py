@@ -63,19 +63,22 @@ def collect_linked_iris(run: Run) -> LinkedIris:
 
 
 def make_question_rung(run: Run, gold: GoldQuery) -> Rung | None:
-    """Return the rung with the gold standalone question; None if gold has none or the run has the same."""
+    """Return the gold standalone question, to put in at "understanding".
+
+    Returns None if gold has none, or if the run has the same.
+    """
     if not gold.standalone or gold.standalone == get_output(run, "understanding"):
         return None
     return Rung("understanding", {"understanding": gold.standalone})
 
 
 def make_qir_rung(run: Run, gold: GoldQuery) -> Rung | None:
-    """Return the rung with the QIR that the gold query stands for; None if it is that of the run.
+    """Return the QIR that the gold query stands for, to put in at "qir"; None if it is that of the run.
 
     If the QIR of the run can be aligned with the gold query, its words are kept where the question
     has them (``reword_fact``): it is the linkers' task to find labels and relations under these
     words. Otherwise the display names of the graph are used, and triples with literals are left
-    out, as a QIR has no literals. None is returned if no triple is left.
+    out, as a QIR has no literals. None is also returned if no triple is left.
     """
     qir = get_output(run, "qir")
     alignment = _align_qir(qir, gold)
@@ -97,10 +100,10 @@ def make_qir_rung(run: Run, gold: GoldQuery) -> Rung | None:
 
 
 def make_vertex_rung(run: Run, gold: GoldQuery) -> Rung | None:
-    """Return the rung that links each entity with another vertex or none to its gold vertex; None if all are right.
+    """Return the gold vertex of each entity that has another or none, to put in as its link.
 
-    ``make_link_rung`` says which agent is blamed. A QIR that cannot be aligned with gold gives None
-    as well.
+    ``make_link_rung`` says which agent is blamed. Returns None if all entities have it, and for a
+    QIR that cannot be aligned with gold.
     """
     alignment = _align_qir(get_output(run, "qir"), gold)
     ends = alignment.ends if alignment else {}
@@ -115,9 +118,9 @@ def make_vertex_rung(run: Run, gold: GoldQuery) -> Rung | None:
 
 
 def make_predicate_rung(run: Run, gold: GoldQuery) -> Rung | None:
-    """Return the rung that gives each relation whose ranked predicates lack the gold one this one alone.
+    """Return the gold predicate for each relation whose ranked predicates lack it, to put in as the only one.
 
-    Returns None if no relation lacks it, and if the QIR cannot be aligned with gold.
+    Returns None if no relation lacks it, and for a QIR that cannot be aligned with gold.
     """
     alignment = _align_qir(get_output(run, "qir"), gold)
     facts = alignment.facts if alignment else {}
@@ -135,7 +138,7 @@ def make_predicate_rung(run: Run, gold: GoldQuery) -> Rung | None:
 
 
 def make_selection_rung(run: Run, gold: GoldQuery) -> Rung | None:
-    """Return the rung that selects only the generated query with exactly the patterns of the gold query.
+    """Return the generated query with exactly the patterns of the gold query, to put in as the only selected one.
 
     The order of the patterns does not count. Returns None if there is no such query, or if the run
     selected just that.
@@ -153,7 +156,7 @@ def make_selection_rung(run: Run, gold: GoldQuery) -> Rung | None:
 
 
 def make_query_rung(run: Run, gold: GoldQuery) -> Rung | None:
-    """Return the rung with the gold query as the only candidate query and the only selected one.
+    """Return the gold query, to put in as the only candidate query and the only selected one.
 
     The matching step gets no links, so that execution finds none missing. The query generator is
     blamed. It is returned for every run.

@@ -124,7 +124,7 @@ def unites_directions(chosen: Iterable[Iterable[str]]) -> bool:
 
 
 def _find_names_of_both_directions(predicates: Iterable[RankedPredicate | None]) -> set[str]:
-    """Return the names that predicates have in one direction and in the other."""
+    """Return the names that occur both among predicates with direction "in" and among those with "out"."""
     directions: dict[str, set[str]] = {}
     for predicate in predicates:
         if predicate is not None:

@@ -121,7 +121,7 @@ def _rank_pairs(pairs: Iterable[NodePair], relation: str, run: Run) -> list[Rank
 
 
 def _name_pairs(pairs: Iterable[NodePair], run: Run) -> Mapping[URIRef, str]:
-    """Return the names of all predicates of some pairs by IRI."""
+    """Return the name of each predicate in some pairs by its IRI, see ``name_predicates``."""
     iris: list[URIRef] = []
     for pair in pairs:
         iris += [iri for iri, _ in pair]
@@ -215,8 +215,8 @@ def _walk_over_node(
     subject of the fact. Things without a class have RDFS.Resource. Predicates that the vocabulary
     excludes are left out, and so is the way back by the predicate that led to the node.
     """
-    near = _write_step(fact.start, "?_p", "?_n", near_direction)
-    far = _write_step("?_n", "?_q", fact.open_end, far_direction)
+    near = _write_pattern(fact.start, "?_p", "?_n", near_direction)
+    far = _write_pattern("?_n", "?_q", fact.open_end, far_direction)
     types = values_clause("?_t", run.kg.vocabulary.types)
     rows = run.kg.select(
         f"SELECT DISTINCT ?_p ?_q ?_c WHERE {{"
@@ -233,19 +233,22 @@ def _walk_over_node(
             continue
         pair = ((near_iri, near_direction), (far_iri, far_direction))
         if not fact.starts_at_subject:
-            pair = _turn_round(pair)
+            pair = _reverse_pair(pair)
         yield pair, class_iri if isinstance(class_iri, URIRef) else RDFS.Resource
 
 
-def _write_step(start: str, predicate: str, end: str, direction: Direction) -> str:
-    """Return the triple pattern that leads from one term to another by a predicate."""
+def _write_pattern(start: str, predicate: str, end: str, direction: Direction) -> str:
+    """Return the triple pattern, as SPARQL, that leads from one term to another by a predicate.
+
+    With the direction "in" the second term is the subject.
+    """
     if direction == "in":
         start, end = end, start
     return f"{start} {predicate} {end} ."
 
 
-def _turn_round(pair: NodePair) -> NodePair:
-    """Return a pair of predicates as it is seen from its other end."""
+def _reverse_pair(pair: NodePair) -> NodePair:
+    """Return a pair of predicates as it is seen from its other end: in reverse order, directions swapped."""
     opposite: Mapping[Direction, Direction] = {"in": "out", "out": "in"}
     (first, direction), (second, onward_direction) = pair
     return (second, opposite[onward_direction]), (first, opposite[direction])

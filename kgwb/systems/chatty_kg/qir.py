@@ -156,7 +156,7 @@ def make_triple_checks(
     )
     if not checks_target:
         return checks
-    return (*checks, Check("the target is one of the unknowns", _find_strange_target))
+    return (*checks, Check("the target is one of the unknowns", _find_wrong_target))
 
 
 def _find_incomplete_triples(reply: PublishedReply) -> str:
@@ -199,7 +199,7 @@ def _find_missing_unknown(reply: PublishedReply, kind: AnswerKind | None) -> str
     return "no triple has an unknown such as ?x"
 
 
-def _find_strange_target(reply: PublishedReply) -> str:
+def _find_wrong_target(reply: PublishedReply) -> str:
     """Return a problem if the target is an unknown, but not one of those in the triples; "" otherwise.
 
     There is no problem if the triples have no unknown, if the target is no unknown (``build_qir``

@@ -304,10 +304,10 @@ def _list_names_by_fact(generated: GeneratedQueries) -> list[list[str]]:
 
 
 def _keep_by_fact(generated: GeneratedQueries, relevant: Sequence[list[str]]) -> QuerySelection:
-    """Return the queries whose predicate is relevant for every fact, in their order, as a selection.
+    """Return the selection of the queries in which every fact has a relevant predicate, in their order.
 
-    ``relevant`` has the names for each fact. Names that were not offered for it do not count; the
-    others are in the selection.
+    ``relevant`` has the names of the relevant predicates for each fact. The selection lists those
+    of them that some query has for the fact.
     """
     kept = []
     for query in generated.queries:
@@ -320,7 +320,10 @@ def _keep_by_fact(generated: GeneratedQueries, relevant: Sequence[list[str]]) ->
 def _list_relevant(
     relevant: Sequence[Sequence[str]], offered: Sequence[Sequence[str]]
 ) -> tuple[str, ...]:
-    """Return the relevant names that were offered for their fact, each once."""
+    """Return the relevant names that were offered for their fact, each once; other names are dropped.
+
+    Both arguments have a list of names for each fact.
+    """
     names = []
     for chosen, listed in zip(relevant, offered, strict=True):
         names += [name for name in chosen if name in listed]
@@ -362,7 +365,10 @@ def _ask_for_predicates(
     """
 
     def find_unlisted(reply: SelectionReply) -> str:
-        """Return a problem if the number of lists is wrong or a list has unlisted names only."""
+        """Return a problem if there is not a list for each triple, or if a list has only names not offered; else "".
+
+        An empty list is no problem.
+        """
         if len(reply.predicates) != len(offered):
             return f"{len(reply.predicates)} lists for {len(offered)} triples"
         pairs = zip(reply.predicates, offered, strict=True)

@@ -264,17 +264,20 @@ def make_patterns(
         class_filter = f"FILTER({object_} IN ({classes})) "
     subject = terms[fact.subject]
     if predicate.onward is None:
-        pattern = _orient(subject, predicate.iri, object_, predicate.direction)
+        pattern = _make_pattern(subject, predicate.iri, object_, predicate.direction)
         return [pattern], class_filter
     first, last = [positions.index(end) for end in fact.ends]
     node = f"?_node{first}_{last}"
-    to_node = _orient(subject, predicate.iri, node, predicate.direction)
-    onward = _orient(node, predicate.onward, object_, predicate.onward_direction)
+    to_node = _make_pattern(subject, predicate.iri, node, predicate.direction)
+    onward = _make_pattern(node, predicate.onward, object_, predicate.onward_direction)
     return [to_node, onward], class_filter
 
 
-def _orient(start: str, predicate: URIRef, end: str, direction: Direction) -> TriplePattern:
-    """Return the triple pattern that leads from one SPARQL term to another by a predicate."""
+def _make_pattern(start: str, predicate: URIRef, end: str, direction: Direction) -> TriplePattern:
+    """Return the triple pattern that leads from one SPARQL term to another by a predicate.
+
+    With the direction "in" the second term is the subject.
+    """
     if direction == "in":
         start, end = end, start
     return start, n3(predicate), end

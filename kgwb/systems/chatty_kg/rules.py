@@ -287,11 +287,10 @@ def _replace_pronoun(
 
 
 def _insert_name(question: str, name: str) -> str:
-    """Return a question with a name inserted at its first INSERTION_POINT:
+    """Return a question with a name inserted at its first INSERTION_POINT.
 
-    after "the film", else " of NAME" at its end.
-
-    Without such a point the question stays as it is.
+    That is after "the film" or the like, or else, with " of " before the name, at the end. Without
+    such a point the question stays as it is.
     """
     match = INSERTION_POINT.search(question)
     if match is None:

@@ -139,7 +139,7 @@ def collect_linked_iris(run: Run) -> LinkedIris:
 
 
 def make_topic_rung(run: Run, gold: GoldQuery) -> Rung | None:
-    """Return the rung whose topic entities are the names of the gold vertices in the question.
+    """Return the names of the gold vertices in the question, to put in as the topic entities.
 
     A name that the run linked to a gold vertex is kept. Another gold vertex is named by its label,
     if the question has it. Names are put into brackets in the question. Returns None if this names
@@ -169,10 +169,11 @@ def _find_linked_name(vertex: URIRef, topics: TopicEntities | None, run: Run) ->
 
 
 def make_vertex_rung(run: Run, gold: GoldQuery) -> Rung | None:
-    """Return the rung that links each topic entity without a gold vertex to one; None if there is nothing to do.
+    """Return a gold vertex for each topic entity that was linked to none, to put in as its link.
 
-    It gets the gold vertex with the most similar name that no topic entity has. ``make_link_rung``
-    says which agent is blamed. Returns None also if no gold vertex or no topic entity is left.
+    It is the gold vertex with the most similar name that no topic entity has yet.
+    ``make_link_rung`` says which agent is blamed. Returns None if no gold vertex or no such topic
+    entity is left.
     """
     topics: TopicEntities | None = get_output(run, "topic_entity")
     missing = set(find_gold_paths(gold))
@@ -248,11 +249,11 @@ def _count_steps(result: FilledTriples) -> int:
 
 
 def make_relation_rung(number: int, run: Run, gold: GoldQuery) -> Rung | None:
-    """Return the rung that chooses the gold relation of each head of a hop; None if the run chose all of them.
+    """Return the gold relation of each head of a hop for which another was chosen, to put in as the choice.
 
     Heads from which fewer gold hops are left than from others wait: their gold is no relation. The
     agent "relations" is blamed if it did not offer the gold relation, which is then added; else the
-    relation filtering.
+    relation filtering. Returns None if the run chose all of them.
     """
     heads = _read_heads(number, run, gold)
     most_left = max((len(each.left) for each in heads), default=0)
@@ -290,7 +291,7 @@ def _is_gold_relation(relation: Relation | None, gold_step: GoldStep) -> bool:
 
 
 def _find_offered(offered: Relations, gold_step: GoldStep) -> Relation | None:
-    """Return the relation of a head that has the gold predicate, or None."""
+    """Return the relation offered for a head that has the gold predicate and direction; None if none has."""
     for relation in offered.found:
         if _is_gold_relation(relation, gold_step):
             return relation
@@ -309,7 +310,7 @@ def _name_of(gold_step: GoldStep, gold: GoldQuery) -> str:
 
 
 def make_stopping_rung(number: int, run: Run, gold: GoldQuery) -> Rung | None:
-    """Return the rung with the gold decision whether to stop after a hop, if the run decided otherwise.
+    """Return the gold decision whether to stop after a hop, to put in at "answer_trying".
 
     Gold stops after the last gold hop. If the run went on there, the decision has the gold tails as
     answers; if it stopped earlier, the decision is to go on. Returns None if the run has no such
@@ -330,10 +331,11 @@ def make_stopping_rung(number: int, run: Run, gold: GoldQuery) -> Rung | None:
 
 
 def make_answer_rung(number: int, run: Run, gold: GoldQuery) -> Rung | None:
-    """Return the rung with the gold tails as the answers of the last gold hop, if the run gave others.
+    """Return the gold tails as the answers of the last gold hop, to put in at "answer_trying".
 
-    Returns None if the hop ``number`` is not the last gold hop, if the model said that the triples
-    are not enough, or if there are no gold tails.
+    Tails are what a relation leads to. Returns None if the run gave the same answers, if the hop
+    ``number`` is not the last gold hop, if the model said that the triples are not enough, or if
+    there are no gold tails.
     """
     key = f"answer_trying[hop {number}]"
     tried: TriedAnswer | None = get_output(run, key)
@@ -363,7 +365,7 @@ def _is_gold_end(number: int, run: Run, gold: GoldQuery) -> bool | None:
 
 
 def _gold_tail_names(number: int, run: Run, gold: GoldQuery) -> tuple[str, ...]:
-    """Return the names of the tails that the last gold hops of all heads of a hop have in common.
+    """Return the names of the vertices that the last gold hops of all heads lead to in common.
 
     Heads without a gold hop left do not count. Empty if the run has no such hop, or they have none
     in common.
@@ -383,7 +385,7 @@ def _gold_tail_names(number: int, run: Run, gold: GoldQuery) -> tuple[str, ...]:
 
 
 def _gold_tails(last_step: GoldStep, result: FilledTriples, gold: GoldQuery) -> dict[Term, str]:
-    """Return the tails of a head's result as a mapping from term to name.
+    """Return what a head's result leads to (its tails) as a mapping from term to name.
 
     Of a triple that leads through a node without a name, the tail counts only if its last relation
     is that of the last gold hop.
@@ -398,12 +400,11 @@ def _gold_tails(last_step: GoldStep, result: FilledTriples, gold: GoldQuery) -> 
 
 
 def make_question_rung(number: int, run: Run, gold: GoldQuery) -> Rung | None:
-    """Return the rung that replaces the debate's question after a hop, if that question does not go on.
+    """Return a question for what is left after a hop, to put in for the debate's question.
 
-    A question goes on if it passes ``make_question_checks``; how it is worded has no gold. The
-    question in its place names the predicates that are left, the last one first, and the heads.
-    Returns None if the run's goes on, or if the run has no such step or nothing is left after the
-    hop.
+    It names the predicates that are left, the last one first, and the heads: how a question is
+    worded has no gold. Returns None if the debate's question passes ``make_question_checks``, if
+    the run has no such step, or if nothing is left after the hop.
     """
     key = f"simplifying[hop {number}]"
     simplified: SimplifiedQuestion | None = get_output(run, key)

@@ -296,10 +296,10 @@ def find_answer_values(
 
 
 def find_last_tails(filled: Sequence[FilledTriples]) -> tuple[Value, ...]:
-    """Return the distinct tails of all results of a hop as answers, sorted by label and then by term.
+    """Return the distinct tails of all results of a hop, what their relations lead to, as answers.
 
-    The support of each is the triples of all results that lead to it. DoG measures MetaQA so
-    (figure 4, caption).
+    They are sorted by label and then by term. The support of each is the triples of all results
+    that lead to it. DoG measures MetaQA so (figure 4, caption).
     """
     groups: dict[Term, list[Value]] = defaultdict(list)
     for value in collect_values(filled):

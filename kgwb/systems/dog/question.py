@@ -201,7 +201,7 @@ def make_topic_checks(question: str) -> tuple[Check[TopicReply], ...]:
         return f"no entity is named: name what {question!r} is about"
 
     def find_wrong_names(reply: TopicReply) -> str:
-        """Return which names are not in the question or part of another name, or ""."""
+        """Return a problem with all names not in the question, else with the first that is part of another; else ""."""
         names = _clean_names(reply)
         absent = [repr(name) for name in names if not name or not _find_name(question, name)]
         if absent:
@@ -337,7 +337,10 @@ def _make_role_agent(role: str, purpose: str) -> RoleAgent:
     def speak(
         place: str, question: str, solved: SolvedHops, debate: Debate, filled: HopResults, run: Run
     ) -> Remark:
-        """Ask the model for a remark and a shorter question, with all earlier remarks."""
+        """Ask the model, as this role, for a remark and a shorter question; it sees all earlier remarks.
+
+        Returns both with single spaces between words. The docstring is replaced by ``purpose``.
+        """
         earlier = []
         for remark in debate:
             remark_data = {
@@ -444,14 +447,14 @@ def make_question_checks(
             required.append(name)
 
     def find_missing(reply: RemarkReply) -> str:
-        """Return which names in brackets a question lacks, or ""."""
+        """Return a problem with the required names that a proposed question does not have in brackets; "" if none."""
         missing = [f"[{name}]" for name in required if not _has_in_brackets(reply, name)]
         if missing:
             return f"the question does not go on from {', '.join(missing)}"
         return ""
 
     def find_remaining(reply: RemarkReply) -> str:
-        """Return which solved names a question still has in brackets, or ""."""
+        """Return a problem with the solved names that a proposed question still has in brackets; "" if none."""
         remaining = [f"[{name}]" for name in forbidden if _has_in_brackets(reply, name)]
         if remaining:
             return f"the question still names {', '.join(remaining)}, which is solved"

@@ -15,6 +15,7 @@ from kgwb.build.rules import (
     DETERMINERS,
     FILLERS,
     FUNCTION_WORDS,
+    NAME_SEPARATOR,
     PREPOSITIONS,
     RELATIVES,
     SPELLING_WEIGHT,
@@ -151,7 +152,7 @@ def try_answer(
         if hop["triples"] or hop["note"].startswith("no triple"):
             steps = chains.get(hop["entity"], [])
             relation = steps[0].relation if steps else ""
-            tails = _tails_of(hop["triples"], relation, embeddings)
+            tails = _find_tails(hop["triples"], relation, embeddings)
             tail_lists.append(tails)
     answers = _common_items(tail_lists)
 
@@ -181,7 +182,7 @@ def _common_items(lists: Sequence[Names]) -> list[str]:
     return [item for item in unique_items if all(item in names for names in lists)]
 
 
-def _tails_of(triples: Sequence[Names], relation: str, embeddings: Embeddings) -> list[str]:
+def _find_tails(triples: Sequence[Names], relation: str, embeddings: Embeddings) -> list[str]:
     """Return the ends of the triples whose predicate is most like a relation; empty if none is like it.
 
     A triple through a node without a name has more than three parts: the predicate after that node
@@ -205,7 +206,7 @@ def _tails_of(triples: Sequence[Names], relation: str, embeddings: Embeddings) -
 
 
 def simplify_as_expert(question: str, solved: Hops, kg: Graph | None) -> ReplyData:
-    """Return the question with what was found in the place of the words for each solved hop.
+    """Shorten the question by each solved hop: the words for it are replaced by the name of what it found.
 
     The hops are taken one after another. The reply has "question" and "remark", a sentence for each
     hop. Raises ModelError if the grammar cannot read a question.
@@ -305,7 +306,7 @@ def _shorten_question(question: str, hop: Hop, kg: Graph | None) -> str:
     entity = hop["entity"]
     before, _, after = question.partition(f"[{entity}]")
     relation = steps[0].relation if steps else ""
-    for text in _replacements(before, f"[{found}]", after, relation):
+    for text in _list_replacements(before, f"[{found}]", after, relation):
         if _are_same_chains(read_chains(text, kg), left):
             return text
     if len(left) == 1 and len(steps) == 1:
@@ -313,7 +314,7 @@ def _shorten_question(question: str, hop: Hop, kg: Graph | None) -> str:
     return f"{before}[{found}]{after}"
 
 
-def _replacements(before: str, name: str, after: str, relation: str) -> Iterator[str]:
+def _list_replacements(before: str, name: str, after: str, relation: str) -> Iterator[str]:
     """Yield versions of a question in which a name replaces more and more words around an entity.
 
     ``before`` and ``after`` are the words around the entity. All versions come with nothing between
@@ -395,7 +396,7 @@ def read_chains(
                 continue
             is_backward = object_ == place
             place = subject if is_backward else object_
-            if ", " not in relation:  # else it leads to the parts of the value before it
+            if NAME_SEPARATOR not in relation:  # else it leads to the parts of the value before it
                 chains[name].append(RelationStep(relation, is_backward))
     return chains
 

@@ -140,7 +140,7 @@ def _read_paths(rows: Sequence[Row], direction: Direction) -> list[_Path]:
 
 
 def _list_unconnected(head: Head, paths: Sequence[_Path]) -> list[str]:
-    """Return the labels of the vertices of a head from which no path leads; blank nodes are left out."""
+    """Return the labels of the vertices of a head from which no path was found; blank nodes are left out."""
     heads = {path.head for path in paths}
     labels = []
     for value in head.values:
@@ -150,7 +150,7 @@ def _list_unconnected(head: Head, paths: Sequence[_Path]) -> list[str]:
 
 
 def _find_unnamed_nodes(tails: Sequence[Term], head: Head, run: Run) -> set[Term]:
-    """Return the tails that have no name, which are nodes that only connect others.
+    """Return the tails (what a relation leads to) that have no name: nodes that only connect others.
 
     A blank node has no name. IRIs have none if all these hold: no tail is a literal, none of the
     first MAX_LABEL_LOOKUPS of the IRIs has a label, and a vertex that the walk began at has one.
@@ -363,11 +363,12 @@ def _describe_completeness(shown: int, found: int, unconnected: Sequence[str] | 
 def disambiguate_names(
     filled: Sequence[FilledTriples], heads: Sequence[Head], run: Run
 ) -> tuple[FilledTriples, ...]:
-    """Return the results of a hop with different names for tails of one name: "Dune (film)".
+    """Return the results of a hop with distinct names for tails that have one name: "Dune (film)".
 
-    Names are compared without letter case and white space. What is in the brackets is found by
-    ``_find_qualifiers``. Vertices of the heads keep the names that they have in the question. If
-    there are such names, descriptions are asked of the graph.
+    Tails are what a relation leads to. Names are compared without letter case and white space. What
+    is in the brackets is found by ``_find_qualifiers``. Vertices of the heads, from which the hop
+    started, keep the names that they have in the question. If there are such names, descriptions
+    are asked of the graph.
     """
     tail_names = {value.term: value.label for value in collect_values(filled)}
     head_names = {value.term: value.label for value in collect_values(heads)}
@@ -426,10 +427,11 @@ def _list_qualifiers(
 
 
 def _rename_tails(result: FilledTriples, names: Mapping[Term, str]) -> FilledTriples:
-    """Return a copy of a result with new names for some tails, in its values and in its triples.
+    """Return a copy of a result with new names for some tails (what its relation leads to).
 
-    ``names`` has the new names by term. A result with triples that a person put in is returned as
-    it is, since the vertices in these triples are not known.
+    ``names`` has the new names by term; they are used in its values and in its triples. A result
+    with triples that a person put in is returned as it is, since the vertices in these triples are
+    not known.
     """
     if len(result.ends) < len(result.triples):
         return result

@@ -23,6 +23,8 @@ from kgwb.systems.ragonite.records import (
     Table,
 )
 
+SHOWN_DIGITS = 15
+"""Digits of a fraction that is shown. Later ones come from computing with binary numbers."""
 Cell = Any
 """A value that SQLite returned: a text, a number, or None."""
 STORED_SQL = (
@@ -95,7 +97,10 @@ class CellReader:
     def __init__(
         self, connection: sqlite3.Connection, schema: Schema, columns_read: Iterable[str]
     ) -> None:
-        """``columns_read`` are the columns that the query reads, as "table.column"."""
+        """Prepare to read a result; nothing is queried yet.
+
+        ``columns_read`` are the columns that the query reads, as "table.column".
+        """
         self.thing_ids: set[str] = set()
         """The ids of the things that the rows are certainly about."""
         self._connection = connection
@@ -126,10 +131,10 @@ class CellReader:
         return list(dict.fromkeys(places))
 
     def read(self, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> tuple[Meaning, ...]:
-        """Return the meanings of the texts in the rows, each once, and set ``thing_ids``.
+        """Return what the texts in the rows stand for, each meaning once, and set ``thing_ids``.
 
-        A cell that no column explains, such as a sum, has no meaning. Rows are read in order. Empty
-        cells have no meaning either.
+        Rows are read in order. A cell that no column explains, such as a sum, and an empty cell
+        have no meaning.
         """
         places = self._find_places(rows)
         origins = []
@@ -143,9 +148,9 @@ class CellReader:
         return tuple(meanings)
 
     def _find_places(self, rows: Sequence[Sequence[Cell]]) -> list[Place]:
-        """Return the columns that the query reads and that have values of its result.
+        """Return the columns that the query reads and that have values of its result, in the order of reading.
 
-        They are in the order in which the query reads them.
+        The parts of a cell between commas count as values too.
         """
         wanted: set[Cell] = set()
         for cell in chain.from_iterable(rows):
@@ -162,7 +167,7 @@ class CellReader:
         """Return the meanings of the cells of a row: those of ids first, then names and values.
 
         Each cell is given with the columns that it may come from. The ids in the row say which
-        things its names and values belong to. Meanings may be repeated.
+        things its names and values belong to. Meanings may be repeated. ``thing_ids`` is added to.
         """
         ids_in_row: set[str] = set()
         for cell, origins in row:
@@ -181,13 +186,13 @@ class CellReader:
         return meanings
 
     def _read_ids(self, ids: Set[str]) -> list[Meaning]:
-        """Return the meanings of the ids of things in a row."""
+        """Return the meanings of the ids of things in a row, and add the ids to ``thing_ids``."""
         self.thing_ids |= ids
         rows = self._fetch(TERMS_BY_ID_SQL, _to_json(ids))
         return [Meaning(_to_text(id_), term_from_json(term), "id") for id_, term in rows]
 
     def _read_name(self, cell: Cell, place: Place, ids_in_row: Set[str], row: Row) -> list[Meaning]:
-        """Return the things of a table that a name may mean.
+        """Return a meaning for each thing of a table that a name may stand for.
 
         Of several things with the name, these are the ones whose id is in the row, else those that
         have the other values in the row. The meaning is certain if one thing is left, which is then
@@ -214,7 +219,7 @@ class CellReader:
         ]
 
     def _read_value(self, cell: Cell, place: Place, ids_in_row: Set[str]) -> list[Meaning]:
-        """Return the terms that a value may be, of the things in the row if it has any of them.
+        """Return a meaning for each term that a value may be, of the things in the row if it has any of them.
 
         A text that is the name of its subject stands for the subject. A value that is an IRI or a
         blank node is shown by its id. The meaning is certain if there is only one term. If the row
@@ -241,9 +246,10 @@ class CellReader:
     def _find_triples(
         self, cell: Cell, place: Place, subject_ids: Set[str] | None = None
     ) -> list[StoredTriple]:
-        """Return the triples in a column that show a value, of some subjects or of all.
+        """Return the triples in a column that show a value, of some subjects (by id) or of all.
 
-        None do in the columns with the ends of ranges: such a number is no value of the graph.
+        Results for all subjects are kept. Columns with the ends of ranges have no triples: such a
+        number is no value of the graph.
         """
         name = f"{place.table.name}.{place.column.name}"
         if subject_ids is not None:
@@ -260,9 +266,9 @@ class CellReader:
 
 
 def _to_triples(rows: Iterable[Sequence[Any]], cell: Cell) -> list[StoredTriple]:
-    """Return the rows of TRIPLES_SQL whose cells have a value, as triples.
+    """Return the rows of TRIPLES_SQL that show exactly this value, as triples.
 
-    Type counts: 5 is not "5", which SQLite takes for equal.
+    Its type counts: 5 is not "5", which SQLite takes for equal.
     """
     triples = []
     for subject_id, name, subject, value, *cells in rows:
@@ -280,7 +286,7 @@ def is_name_of(literal: Literal, name: str) -> bool:
 
 
 def _choose_origins(name: str, cells: Sequence[Cell], places: Sequence[Place]) -> list[Place]:
-    """Return the columns that a column of a result may come from.
+    """Return the columns that a column of a result may come from, by its values and its name.
 
     They have all of its values; of several, those of the same name. If none has all values, they
     are those that have any, as in a UNION. Empty cells do not count. Empty if no column has any.
@@ -301,7 +307,7 @@ def _has(place: Place, cell: Cell) -> bool:
 def _ids_in(cell: Cell, place: Place) -> list[str]:
     """Return the ids in a cell: the cell itself, or the parts of a list that group_concat made.
 
-    Empty if a part is not a value of the column.
+    Empty if the cell is no text, or a part is not a value of the column.
     """
     if not isinstance(cell, str):
         return []
@@ -314,7 +320,10 @@ def _ids_in(cell: Cell, place: Place) -> list[str]:
 
 
 def _parts_of(cell: Cell) -> list[Cell]:
-    """Return a cell, and its parts between commas; none of what JSON cannot hold."""
+    """Return a cell and, if it is a text, its parts between commas.
+
+    Empty for what JSON cannot hold: None, bytes, NaN and infinity.
+    """
     if isinstance(cell, str):
         return [cell, *cell.split(",")]
     if isinstance(cell, int | float) and math.isfinite(cell):
@@ -328,7 +337,19 @@ def _to_json(values: Iterable[Cell]) -> str:
 
 def _to_text(cell: Cell) -> str:
     """Return a cell as a model is shown it: on one line, with at most MAX_CELL_CHARS characters."""
-    return " ".join(str(cell)[:MAX_CELL_CHARS].split())
+    return " ".join(format_cell(cell).split())
+
+
+def format_cell(cell: Cell) -> str:
+    """Return a cell as a text of at most MAX_CELL_CHARS characters; NULL is empty.
+
+    A fraction has SHOWN_DIGITS digits: 0.1 + 0.2 is 0.3, and not 0.30000000000000004.
+    """
+    if cell is None:
+        return ""
+    if isinstance(cell, float):
+        cell = float(f"{cell:.{SHOWN_DIGITS}g}")
+    return str(cell)[:MAX_CELL_CHARS]
 
 
 def term_from_json(text: str) -> Term:
@@ -339,10 +360,11 @@ def term_from_json(text: str) -> Term:
 def meanings_of_rows(
     rows: Iterable[Sequence[Term | None]], names: Mapping[URIRef, str], texts: Mapping[Term, str]
 ) -> tuple[Meaning, ...]:
-    """Return the meanings of the texts in the rows of a SPARQL query.
+    """Return what the texts in the rows of a SPARQL query stand for, each meaning once.
 
     ``texts`` has the text of each term, and ``names`` the display names of the IRIs, which stand
-    for them too. A text that is the name of an IRI in the same row stands for this IRI.
+    for them too. A literal that is the name of an IRI in the same row stands for this IRI; any
+    other one for itself.
     """
     meanings: dict[Meaning, None] = {}
     for row in rows:

@@ -16,9 +16,10 @@ class Citation:
     """The terms that a text of an answer stands for in its sources."""
 
     def __init__(self, text: str, cited: Sequence[Source], others: Sequence[Source]) -> None:
-        """Look the text up in the cited sources, and if these do not have it in the others.
+        """Look the text up in the cited sources, and only if these do not have it in the others.
 
-        Letter case counts only where the text is there in its own case.
+        White space becomes single spaces. Letter case counts only where the text is there in its
+        own case.
         """
         self.text = " ".join(text.split())
         self.terms: tuple[Term, ...] = ()
@@ -33,10 +34,10 @@ class Citation:
                     return
 
     def _find(self, sources: Sequence[Source], fold: Callable[[str], str]) -> list[Meaning]:
-        """Return the meanings of the text in the sources; those of their support come last.
+        """Return the distinct meanings of the text in the sources; empty if no source has the text.
 
-        ``fold`` brings both texts into the form that is compared. Each meaning stands once; empty
-        if no source has the text.
+        Texts that a model is shown are tried first, and those of the support only if none of them
+        matches. ``fold`` brings both texts into the form that is compared.
         """
         wanted = fold(self.text)
         for find_meanings in (shown_meanings, support_meanings):
@@ -66,10 +67,7 @@ class Citation:
     def _without_shown_ids(
         self, found: Iterable[Meaning], sources: Iterable[Source]
     ) -> list[Meaning]:
-        """Return the meanings but for names of things whose ids the sources show.
-
-        The order stays; values and ids are kept.
-        """
+        """Return the meanings in their order, but for names of things whose ids the sources show."""
         with_id = set()
         for source in sources:
             for meaning in shown_meanings(source):
@@ -96,7 +94,7 @@ def shown_meanings(source: Source) -> Iterator[Meaning]:
 
 
 def support_meanings(source: Source) -> Iterator[Meaning]:
-    """Yield the ids and names of the terms in the support of a source, and the values there.
+    """Yield what texts stand for by the support of a source: ids and names of its terms, and its values.
 
     A value that is the name of its subject stands for the subject. A passage has the language of a
     value behind it, and the datatype where that is needed to tell it from another value.
@@ -118,10 +116,10 @@ def support_meanings(source: Source) -> Iterator[Meaning]:
 
 
 def _texts_of_value(value: Literal, source: Source) -> list[str]:
-    """Return the texts by which a model may cite a value in the support of a source.
+    """Return the texts by which a model may cite a literal in the support of a source.
 
-    It is the text of the value, with its language behind it if a passage shows it so; and only with
-    the datatype if the passage shows it with the datatype.
+    It is its text, and for a literal with a language also the text with the language in brackets.
+    If the source's text shows it with its datatype in brackets, it is only that.
     """
     text = " ".join(value.split())
     if value.language:
@@ -135,9 +133,10 @@ def _texts_of_value(value: Literal, source: Source) -> list[str]:
 
 
 def _shows_id(source: Source, id_: str) -> bool:
-    """Return whether an id stands in the cells of a source, or in brackets in a passage.
+    """Return whether an id stands in a cell of a source, or in brackets in a passage or its title.
 
-    The title of a passage is the id if the name of its subject is the same.
+    The title of a passage alone is the id if the name of its subject is the same. A cell may be a
+    list with commas.
     """
     if source.tool == "passages":
         return id_ == source.title or f"[{id_}]" in f"{source.title} {source.text}"

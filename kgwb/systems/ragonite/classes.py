@@ -22,6 +22,7 @@ class GraphClasses:
     """
 
     def __init__(self, triples: Iterable[Triple], vocabulary: Vocabulary) -> None:
+        """Read types, superclasses and schema terms from the triples, once."""
         self.types: dict[Term, set[URIRef]] = defaultdict(set)
         """The types of each term that has one."""
         self.class_sizes = Counter[URIRef]()
@@ -97,7 +98,8 @@ class GraphClasses:
 def find_root_class(class_iri: URIRef, superclasses: Mapping[Term, URIRef]) -> URIRef:
     """Return the highest superclass of a class, or the class itself if it has no superclass.
 
-    If the superclasses form a cycle, it is the first IRI, by order, of all that were visited.
+    ``superclasses`` has one superclass of each class. In a cycle, it is the first IRI, by order, of
+    all that were visited.
     """
     visited = {class_iri}
     while class_iri in superclasses:

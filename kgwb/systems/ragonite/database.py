@@ -16,7 +16,7 @@ from rdflib import URIRef
 from kgwb.build import from_data
 from kgwb.build.graph import EmbeddingIndex, Embeddings
 from kgwb.build.text import normalized_words
-from kgwb.systems.ragonite.cells import CellReader, term_from_json
+from kgwb.systems.ragonite.cells import CellReader, format_cell, term_from_json
 from kgwb.systems.ragonite.documents import read_places
 from kgwb.systems.ragonite.identifiers import FORBIDDEN_TABLE_PREFIXES
 from kgwb.systems.ragonite.records import MAX_CELL_CHARS, Schema, Source, Table
@@ -109,11 +109,11 @@ class Database:
         return self._connection.execute(sql, parameters).fetchall()
 
     def execute_sql(self, query: str, settings: RagoniteSettings) -> Source:
-        """Return the rows of a SELECT with their support.
+        """Execute a SELECT on the induced tables, and return its rows with their support as a source.
 
-        At most ``settings.rows`` rows are returned. If the query cannot be run, does anything but
-        read the induced tables, or takes longer than ``settings.sql_timeout_s``, the Source has the
-        error. The Source says whether rows were cut.
+        At most ``settings.rows`` rows are returned; the source says whether rows were cut. If the
+        query cannot be run, does anything but read the induced tables, or takes longer than
+        ``settings.sql_timeout_s``, the source has the error instead. Other threads wait meanwhile.
         """
         authorizer = ReadAuthorizer()
         with self._lock:
@@ -196,7 +196,7 @@ class Database:
     def find_nearest_passages(
         self, sentence: str, embeddings: Embeddings
     ) -> tuple[tuple[int, float], ...]:
-        """Return number and cosine of the MAX_RANKS passages nearest in meaning, the best first.
+        """Return number and cosine of the MAX_RANKS passages nearest in meaning to a sentence, best first.
 
         A passage that the model of the embeddings cannot read whole has several vectors, of which
         the nearest counts. The embeddings keep the vectors. Raises EmbeddingError.
@@ -225,7 +225,7 @@ class Database:
         return self._windows[embeddings.name]
 
     def _rank_by_words(self, sentence: str) -> list[int]:
-        """Return the MAX_RANKS passages with words of a sentence, the best by BM25 first.
+        """Return the numbers of up to MAX_RANKS passages that have a word of a sentence, best by BM25 first.
 
         A word in the title counts four times. Empty for a sentence without words.
         """
@@ -245,10 +245,11 @@ class Database:
         parameters: Sequence[Any],
         things: Iterable[tuple[str, str, str]] = (),
     ) -> Source:
-        """Return a source with the triples whose numbers a query selects, and the terms in them.
+        """Return a copy of a source with its support: triples of the graph, and the terms in them.
 
-        At most MAX_SOURCE_TRIPLES are added. The terms, and those of ``things`` (id, name and JSON
-        form), are given first by their ids, then by name.
+        ``numbers_sql`` selects the numbers of the triples. At most MAX_SOURCE_TRIPLES are added.
+        The terms, and those of ``things`` (id, name and JSON form), are given first by their ids,
+        then by their names.
         """
         rows = self._fetch_all(
             "SELECT s.id, s.name, s.term, predicate, o.id, o.name, value FROM _triples"
@@ -272,5 +273,5 @@ class Database:
 
 
 def _format_row(row: Iterable[Any]) -> tuple[str, ...]:
-    """Return the cells as texts of at most MAX_CELL_CHARS characters; NULL is empty."""
-    return tuple("" if cell is None else str(cell)[:MAX_CELL_CHARS] for cell in row)
+    """Return the cells as texts; see ``format_cell``."""
+    return tuple(format_cell(cell) for cell in row)

@@ -20,12 +20,13 @@ from kgwb.build.survey import CACHE_LIFETIME_S
 from kgwb.systems.ragonite.database import Database
 from kgwb.systems.ragonite.extensions import Extension, identify_extensions
 from kgwb.systems.ragonite.graph_triples import read_triples
+from kgwb.systems.ragonite.identifiers import find_pages
 from kgwb.systems.ragonite.induction import DatabaseBuilder
 from kgwb.systems.ragonite.records import Schema
 from kgwb.systems.ragonite.settings import RagoniteSettings
 from kgwb.systems.ragonite.verbalization import PassageWriter
 
-DATABASE_VERSION = 3
+DATABASE_VERSION = 4
 """Changes with the content of the file, so that older files are not used."""
 _build_locks: dict[Path, threading.Lock] = {}
 """By file. One thread makes a database while others that need it wait."""
@@ -79,7 +80,7 @@ def _open_induced(
 
 
 def _database_path(kg: Graph, settings: RagoniteSettings) -> Path:
-    """Return the path of the file in the cache folder.
+    """Return the path of a database's file in the cache folder; it need not exist.
 
     Its name is a hash of all that the content depends on: the version, the identity and vocabulary
     of the graph, muted triples, and ``RagoniteSettings.database_options``.
@@ -93,7 +94,10 @@ def _database_path(kg: Graph, settings: RagoniteSettings) -> Path:
 
 
 def _is_current(kg: Graph, made_at: float) -> bool:
-    """Return whether a database may still be used. A file's content is part of its identity."""
+    """Return whether a database made at a time may still be used: always for a file's graph.
+
+    One of an endpoint may for CACHE_LIFETIME_S. A file's content is part of its identity.
+    """
     return not kg.remote or time.time() - made_at < CACHE_LIFETIME_S
 
 
@@ -114,16 +118,18 @@ def _load_database(path: Path, kg: Graph) -> Database | None:
 def _make_database(
     path: Path, kg: Graph, settings: RagoniteSettings, embeddings: Embeddings
 ) -> Database:
-    """Make the database of a graph in memory, compute the vectors, and write the file.
+    """Make the database of a graph in memory, compute the vectors of its passages, and write the file.
 
     It has the tables of the classes, all triples with their places, the passages, and the schema as
-    JSON. Raises what reading the graph and computing the vectors raise. A file that cannot be
-    written is no error.
+    JSON. A file that cannot be written is no error. Raises what reading the graph and computing the
+    vectors raise.
     """
     triples = list(read_triples(kg, settings))
     terms = chain.from_iterable(triples)
     iris = {term for term in terms if isinstance(term, URIRef)}
     names: dict[Term, str] = dict(kg.names(sorted(iris)).items())
+    for page in find_pages(triples, names):
+        names[page] = str(page)
     connection = sqlite3.connect(":memory:", check_same_thread=False)
     with connection:
         by_combination = settings.tables == "type_combination"
@@ -167,7 +173,7 @@ def _extend_database(
 def _write_file(path: Path, connection: sqlite3.Connection) -> None:
     """Write a database in memory to a file, by way of a draft that then takes its place.
 
-    If that fails, there is no file.
+    If that fails, nothing is raised, and there is no file.
     """
     with suppress(OSError, sqlite3.Error), draft_of(path) as draft:
         connection.execute("VACUUM INTO ?", (str(draft),))

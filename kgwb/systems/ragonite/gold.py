@@ -25,7 +25,7 @@ AGENTS_BY_STAGE = {
 
 
 def collect_linked_iris(run: Run) -> LinkedIris:
-    """Return the IRIs in the triples of the cited sources, and as candidates those of all sources."""
+    """Return the IRIs in the triples of the sources that values cite, and as candidates those of all sources."""
     sources: tuple[Source, ...] = get_output(run, "tool_selector") or ()
     cited_answer: CitedAnswer | None = get_output(run, "answerer")
     cited = [
@@ -47,7 +47,11 @@ def _list_iris(sources: Iterable[Source]) -> tuple[frozenset[str], frozenset[str
 
 
 def _find_gold_source(run: Run, gold: GoldQuery) -> Source | None:
-    """Return the result of the gold query as a source; None if it cannot be executed."""
+    """Execute the gold query, and return its rows and support as a source.
+
+    None if it cannot be executed, or without a graph that can be asked outside of the record. A
+    truth value is one row, "true" or "false".
+    """
     kg = run.unrecorded_graph
     if kg is None:
         return None
@@ -76,7 +80,7 @@ def _find_gold_source(run: Run, gold: GoldQuery) -> Source | None:
 
 
 def _has_values_of(sources: Iterable[Source], gold_source: Source) -> bool:
-    """Return whether sources have every value of the gold source, by its IRI or its text."""
+    """Return whether sources have every cell of the gold source, as a term or as the text of a cell."""
     known: set[str] = set()
     for source in sources:
         known.update(str(term) for _, term in source.terms)
@@ -89,7 +93,11 @@ def _has_values_of(sources: Iterable[Source], gold_source: Source) -> bool:
 
 
 def make_source_rung(run: Run, gold: GoldQuery) -> Rung | None:
-    """Return the sources with the result of the gold query as the first; None if they have it."""
+    """Return the sources with the result of the gold query before them, to put in at "tool_selector".
+
+    Returns None if the sources have all its values, if no tools were used yet, or if the query
+    cannot be executed.
+    """
     sources: tuple[Source, ...] | None = get_output(run, "tool_selector")
     gold_source = _find_gold_source(run, gold)
     if sources is None or gold_source is None or _has_values_of(sources, gold_source):
@@ -98,7 +106,10 @@ def make_source_rung(run: Run, gold: GoldQuery) -> Rung | None:
 
 
 def make_answer_rung(run: Run, gold: GoldQuery) -> Rung | None:
-    """Return the answer that cites the result of the gold query; None if that cannot be executed."""
+    """Return an answer that cites the result of the gold query, to put in at "answerer".
+
+    Its values are the cells of the first column. Returns None if the query cannot be executed.
+    """
     sources: tuple[Source, ...] = get_output(run, "tool_selector") or ()
     gold_source = _find_gold_source(run, gold)
     if gold_source is None:

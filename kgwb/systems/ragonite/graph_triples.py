@@ -24,10 +24,9 @@ SIZE_HINT = (
 def read_triples(kg: Graph, settings: RagoniteSettings) -> Iterator[Triple]:
     """Yield the triples of the graph, or of the instances of the classes in the setting ``part``.
 
-    TRIPLES_PER_QUERY triples are read at a time; an endpoint sorts them.
-
-    Raises SettingError if ``part`` has an invalid IRI; GraphError if there are no triples, if there
-    are more than ``max_triples``, or if they cannot be counted; and what the graph raises.
+    They are counted first, then read TRIPLES_PER_QUERY at a time; an endpoint sorts them. Raises
+    SettingError if ``part`` has an invalid IRI; GraphError if there are no triples, if there are
+    more than ``max_triples``, or if they cannot be counted; and what the graph raises.
     """
     pattern = _pattern_of_part(kg, settings)
     problem = _find_size_problem(kg, pattern, settings.max_triples)
@@ -72,10 +71,10 @@ def _pattern_of_part(kg: Graph, settings: RagoniteSettings) -> str:
 
 
 def _find_size_problem(kg: Graph, pattern: str, max_triples: int) -> str:
-    """Return why the triples of a pattern cannot be read; empty if they can.
+    """Count the triples of a pattern, and return why they cannot be read; "" if they can.
 
-    There may be none or too many, or the graph may not count them. Raises GraphUnreachableError. An
-    estimate of the time and memory is part of the problem if there are too many.
+    There may be none, more than ``max_triples``, in which case the text has an estimate of time and
+    memory, or the graph may not count them. Raises GraphUnreachableError.
     """
     try:
         [(number,)] = kg.select(f"SELECT (COUNT(*) AS ?n) WHERE {{ {pattern} }}").rows

@@ -7,11 +7,12 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from contextlib import closing, suppress
+from urllib.parse import quote, urlsplit
 
-from rdflib import BNode
+from rdflib import BNode, URIRef
 
 from kgwb.build import Term, Triple
-from kgwb.build.text import local_part
+from kgwb.build.text import local_part, name_from_iri
 
 MAX_IDENTIFIER_CHARS = 60
 """Characters of an id, or of the name of a table or column, before a number is added."""
@@ -30,14 +31,18 @@ def assign_ids(
 
     The id of an IRI in a table is its local part, that of another IRI its display name, without
     SEPARATORS and cut after MAX_IDENTIFIER_CHARS. The id of a blank node is the name of its table,
-    or "node". Equal ids get numbers. Terms are taken in a fixed order, IRIs in tables first, so
-    that the ids do not depend on the order of the triples.
+    or "node". The id of an IRI whose name is the IRI is the IRI itself. Equal ids get numbers. Terms
+    are taken in a fixed order, IRIs in tables first, so that the ids do not depend on the order of
+    the triples.
     """
     used_ids: set[str] = set()
     ids: dict[Term, str] = {}
     for iri in sorted(names, key=lambda iri: (iri not in table_by_term, iri)):
         if iri in table_by_term:
             text = SEPARATORS.sub("_", local_part(iri) or iri)
+        elif names[iri] == str(iri):
+            ids[iri] = make_unique(text_of_page(iri), used_ids)
+            continue
         else:
             text = SEPARATORS.sub(" ", names[iri])
         ids[iri] = make_unique(text[:MAX_IDENTIFIER_CHARS], used_ids)
@@ -47,11 +52,48 @@ def assign_ids(
     return ids
 
 
-def _blank_nodes_by_triples(triples: Iterable[Triple]) -> list[BNode]:
-    """Return the blank nodes, sorted by the predicates and neighbours in their triples.
+def text_of_page(iri: str) -> str:
+    """Return an IRI as an id: whole, but for characters that no id has, which are escaped."""
+    return SEPARATORS.sub(lambda found: quote(found[0], safe=""), iri)
 
-    Blank nodes with equal triples are sorted by their labels, which a parser may choose at random.
-    A neighbour that is a blank node does not count.
+
+def find_pages(triples: Iterable[Triple], names: TermNames) -> set[URIRef]:
+    """Return the IRIs that lead out of a graph, such as the page of a car: they are kept whole.
+
+    They are objects only, have no display name but the one that is made of the IRI, and are at no
+    host that an IRI of a subject or a predicate is at.
+    """
+    own_hosts: set[str] = set()
+    objects: set[URIRef] = set()
+    own_terms: set[Term] = set()
+    for subject, predicate, object_ in triples:
+        own_terms.update((subject, predicate))
+        if isinstance(object_, URIRef):
+            objects.add(object_)
+    for term in own_terms:
+        if isinstance(term, URIRef):
+            own_hosts.add(_host_of(term))
+    pages = set()
+    for iri in objects - own_terms:
+        is_web_page = str(iri).startswith(("http://", "https://"))
+        if is_web_page and names.get(iri) == name_from_iri(iri) and _host_of(iri) not in own_hosts:
+            pages.add(iri)
+    return pages
+
+
+def _host_of(iri: str) -> str:
+    """Return the host of an IRI; empty if it has none, or is malformed."""
+    try:
+        return urlsplit(iri).netloc.lower()
+    except ValueError:
+        return ""
+
+
+def _blank_nodes_by_triples(triples: Iterable[Triple]) -> list[BNode]:
+    """Return the blank nodes in the triples, sorted by the predicates and neighbours of each.
+
+    So their order does not depend on their labels, which a parser may choose at random, unless they
+    have equal triples. A neighbour that is a blank node does not count.
     """
     descriptions: dict[BNode, list[str]] = defaultdict(list)
     for subject, predicate, object_ in triples:
@@ -78,11 +120,11 @@ def make_unique(text: str, used: set[str]) -> str:
 
 
 def make_identifier(text: str, used: set[str]) -> str:
-    """Return a name for a table or column that is not in ``used``, and add it there.
+    """Return a valid SQL name for a table or column that is not in ``used``, and add it there.
 
-    It is the text in lower case with "_" between words, so that it needs no quotes in SQL. Where
-    SQLite does not accept that as a name, such as "select" or "1st", "_" is added behind it or "x_"
-    before it. The last resort, also for a text without words, is "x".
+    It is the text in lower case with "_" between words, so that it needs no quotes. Where SQLite
+    does not accept that as a name, such as "select" or "1st", "_" is added behind it or "x_" before
+    it. The last resort, also for a text without words, is "x".
     """
     name = _join_words(text) or "x"
     for candidate in (name, f"{name}_", f"x_{name}"):

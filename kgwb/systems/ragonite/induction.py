@@ -9,9 +9,10 @@ tables overwrite each other. A triple that is in no table is marked with the rea
 from __future__ import annotations
 
 import json
-from collections import Counter
+import re
+from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from sqlite3 import Connection
 from typing import NamedTuple
 
@@ -34,6 +35,8 @@ from kgwb.systems.ragonite.records import Column, Table
 SCHEMA_REASON = "it describes a class or a predicate"
 TOO_WIDE_REASON = "its table has too many columns"
 MAX_TABLE_COLUMNS = 400
+NUMBER_AT_END = re.compile(r"_\d+$")
+"""What is added to a name that is taken."""
 MAX_LISTED_VALUES = 8
 """A column's comment lists all of its values if there are so many at most, else two of them."""
 HELPER_TABLES_SQL = """
@@ -184,7 +187,8 @@ class DatabaseBuilder:
                 self._set_place(group, TOO_WIDE_REASON)
         for table in self._class_tables.values():
             class_iri = self._choose_class(table.group)
-            tables.append(Table(table.name, table.rows, tuple(table.columns), class_iri))
+            columns = explain_numbered_columns(table.columns)
+            tables.append(Table(table.name, table.rows, columns, class_iri))
         return tuple(sorted(tables, key=lambda table: -table.rows))
 
     def _choose_class(self, group: TableGroup) -> URIRef | None:
@@ -271,17 +275,18 @@ class DatabaseBuilder:
         return str(object_).strip() == self.names.get(subject)
 
     def _set_place(self, group: PredicateGroup, place: str) -> None:
-        """Write to ``_triples`` where the triples of a group are stored, or why they are not."""
+        """Write to ``_triples`` the place of all triples of a group: "table.column", or why they are in no table."""
         self.connection.execute(
             "UPDATE _triples SET place = ? WHERE home = ? AND predicate = ? AND tag = ?",
             (place, group.table, group.predicate, group.language),
         )
 
     def _create_value_table(self, group: PredicateGroup, column_name: str) -> Table:
-        """Create a table with a row for each triple of a group: the subject's id and the value.
+        """Create and fill a table with a row for each triple of a group: the subject's id and the value.
 
         Its name is that of the class table with the column's name. The key column is named after
-        the class table, with "_" behind it if the value column has that name. All are NOT NULL.
+        the class table, with "_" behind it if the value column has that name. All columns are NOT
+        NULL. Returns the table's schema.
         """
         name = make_table_name(f"{group.table} {column_name}", self._used_table_names)
         place = f"{name}.{column_name}"
@@ -300,9 +305,9 @@ class DatabaseBuilder:
         return Table(name, group.triples, columns)
 
     def _add_columns(self, table: ClassTable, group: PredicateGroup, column_name: str) -> None:
-        """Add the columns of a group to the table of its subjects, and fill them.
+        """Add the columns of a group to the class table of its subjects, in SQLite and in its schema, and fill them.
 
-        In the returned schema they are NOT NULL if every row has a value, but not in SQLite.
+        In the schema they are NOT NULL if every row has a value, but not in SQLite.
         """
         place = f"{table.name}.{column_name}"
         self._set_place(group, place)
@@ -322,13 +327,13 @@ class DatabaseBuilder:
     def _describe_columns(
         self, group: PredicateGroup, name: str, place: str, used_names: set[str], *, not_null: str
     ) -> dict[str, Column]:
-        """Return the columns for the values of a group, by their source: a column of ``_triples``.
+        """Return the columns for the values of a group, each by the column of ``_triples`` that fills it.
 
         Numbers without ranges are one column ("low"), with their range and unit as the comment.
         Links to one table are a column ("cell") that references it. Any other values are a column
-        of texts ("cell"), with examples as the comment; ranges have two number columns more, with
-        "_low" and "_high" behind the name, and a number if ``used_names`` has that already. They
-        are added there. ``not_null`` is " NOT NULL" or "".
+        of texts ("cell"), with examples as the comment; ranges have two number columns more, named
+        with "_low" and "_high" at the end, made unique and added to ``used_names``. ``not_null`` is
+        " NOT NULL" or "". Nothing is written.
         """
         text_type = f"TEXT{not_null}"
         number_type = f"INTEGER{not_null}" if group.is_whole else f"REAL{not_null}"
@@ -340,11 +345,12 @@ class DatabaseBuilder:
                 comment += f", {unit_note}"
             return {"low": Column(name, number_type, "", comment, predicate)}
         if group.has_links and group.targets and group.target_count == 1:
-            return {"cell": Column(name, text_type, group.targets, "", predicate)}
+            direction = f"from {group.table} to {group.targets}"
+            return {"cell": Column(name, text_type, group.targets, direction, predicate)}
 
         comment = self._list_values(place)
         if group.targets:
-            comment = f"ids of {group.targets}; {comment}"
+            comment = f"ids of {group.targets}; from {group.table} to these; {comment}"
         columns = {"cell": Column(name, text_type, "", comment, predicate)}
         if group.is_numeric:
             for end in ("low", "high"):
@@ -353,10 +359,10 @@ class DatabaseBuilder:
         return columns
 
     def _list_values(self, place: str) -> str:
-        """Return a comment with the values of a column in quotes, the most frequent first.
+        """Return a comment with values of a column in quotes, the most frequent first, equals by the alphabet.
 
         It is "one of" with all values if these are at most MAX_LISTED_VALUES, else "such as" with
-        two. Values that equally many triples have are in alphabetical order.
+        two.
         """
         rows = self.connection.execute(
             "SELECT cell FROM _triples WHERE place = ?"
@@ -367,6 +373,27 @@ class DatabaseBuilder:
         if len(values) <= MAX_LISTED_VALUES:
             return f"one of {', '.join(values)}"
         return f"such as {', '.join(values[:2])}"
+
+
+def explain_numbered_columns(columns: Sequence[Column]) -> tuple[Column, ...]:
+    """Return columns with comments that tell those apart whose names differ by a number only.
+
+    Of ``name`` and ``name_2``, the one says that it is the label, and the other the predicate.
+    """
+    by_word: dict[str, list[Column]] = defaultdict(list)
+    for column in columns:
+        by_word[NUMBER_AT_END.sub("", column.name)].append(column)
+    explained = []
+    for column in columns:
+        twins = by_word[NUMBER_AT_END.sub("", column.name)]
+        explanation = ""
+        if len(twins) > 1 and column.predicate is not None:
+            explanation = f"values of {quote_text(column.predicate)}"
+        elif len(twins) > 1:
+            explanation = "the key" if column.name == "id" else "the label"
+        comment = "; ".join(filter(None, [explanation, column.comment]))
+        explained.append(replace(column, comment=comment))
+    return tuple(explained)
 
 
 def _term_to_json(term: Term) -> str:

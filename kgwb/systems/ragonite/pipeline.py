@@ -57,6 +57,8 @@ MAX_TRIPLES_PER_VALUE = 30
 """Triples that the support of a value has."""
 NOTHING_FITS = "none"
 """The value by which a model says that its sources show that nothing fits."""
+ALL_ROWS = re.compile(r"all rows:(.+)", re.IGNORECASE | re.DOTALL)
+"""A value that stands for the cells of some columns of a source: "all rows: name, email"."""
 TABLES_HEADING = (
     "The tables that the queries read. Behind -- are comments: the number of rows, and what a column"
     " holds, with the unit of its numbers. They are no source."
@@ -116,7 +118,10 @@ class AnswerReply(Reply):
 def find_citation_problems(
     cited: CitedAnswer, question: str, dialogue: Dialogue, sources: tuple[Source, ...]
 ) -> Iterator[str]:
-    """Yield a problem if an answer that a person put in cites a source that does not exist."""
+    """Yield a problem for each number that an answer of a person cites and that is no source of it.
+
+    ``question``, ``dialogue`` and ``sources`` are not used.
+    """
     for number in sorted(cited.cited_numbers):
         if not 1 <= number <= len(cited.sources):
             yield f"there is no source {number}"
@@ -130,7 +135,8 @@ def write_answer(
 
     The model is shown the question, earlier turns of the dialogue, the definitions of the tables
     that the SQL read, with the comments of their columns, and the numbered sources. Every
-    value must cite a source, and a truth value must be yes or no. The result has the reply's answer,
+    value must cite a source, and a truth value must be yes or no. A value may stand for the cells of
+    all rows of a source. The result has the reply's answer,
     kind, values, sources and reason. Raises InvalidReplyError if no reply passes these checks.
     """
     settings = RagoniteSettings.of_run(run)
@@ -146,10 +152,67 @@ def write_answer(
     checks = (
         Check("cites sources that are there", partial(_citation_problem, len(sources))),
         Check("a truth value", _truth_value_problem),
+        Check("names columns that are there", partial(_rows_problem, sources)),
     )
     reply = ask_model("ragonite/answerer", variables, AnswerReply, run, checks=checks)
-    values = [CitedValue(value.value.strip(), tuple(value.sources)) for value in reply.values]
+    values: list[CitedValue] = []
+    for value in reply.values:
+        values += _cited_values(value, sources)
+        if _columns_named(value) and sources[value.sources[0] - 1].cut:
+            run.note(f"source {value.sources[0]} has more rows than the answer (setting rows)")
     return CitedAnswer(reply.answer, reply.kind, tuple(values), sources, reply.reason)
+
+
+def _cited_values(value: ValueReply, sources: Sequence[Source]) -> list[CitedValue]:
+    """Return the values that an entry of a reply stands for: itself, or the cells that it names.
+
+    "all rows: name, email" stands for the cells of two columns of its source, row by row, each text
+    once and without empty ones.
+    """
+    columns = _columns_named(value)
+    if not columns:
+        return [CitedValue(value.value.strip(), tuple(value.sources))]
+    [number] = value.sources
+    source = sources[number - 1]
+    positions = [_names_of_columns(source).index(column) for column in columns]
+    cells = [row[position] for row in source.rows for position in positions]
+    texts = dict.fromkeys(filter(None, cells))
+    return [CitedValue(text, (number,)) for text in texts]
+
+
+def _columns_named(value: ValueReply) -> list[str]:
+    """Return the columns of "all rows: name, email", in lower case; empty for any other value."""
+    match = ALL_ROWS.fullmatch(value.value.strip())
+    if not match:
+        return []
+    return [column.strip().casefold() for column in match[1].split(",")]
+
+
+def _names_of_columns(source: Source) -> list[str]:
+    return [column.casefold() for column in source.columns]
+
+
+def _rows_problem(sources: Sequence[Source], reply: AnswerReply) -> str:
+    """Return what is wrong with a value that stands for all rows of a source; "" if nothing is.
+
+    It must cite one source that is there, and that has rows and the columns.
+    """
+    for value in reply.values:
+        columns = _columns_named(value)
+        if not columns:
+            continue
+        if len(value.sources) != 1:
+            return f"{value.value!r} must cite one source"
+        [number] = value.sources
+        if not 1 <= number <= len(sources):
+            return f"there is no source {number}"
+        known = _names_of_columns(sources[number - 1])
+        for column in columns:
+            if column not in known:
+                return (
+                    f"source {number} has no column {column!r}; it has {', '.join(known) or 'none'}"
+                )
+    return ""
 
 
 def _define_tables(sources: Iterable[Source], settings: RagoniteSettings) -> str:
@@ -167,8 +230,7 @@ def _citation_problem(source_count: int, reply: AnswerReply) -> str:
     """Return what is wrong with the citations of a reply; "" if nothing is.
 
     Numbers in brackets in the text, and those of the values, must be sources, which are numbered
-    from 1. Each value must have a source. The first problem is returned; of wrong numbers, the
-    smallest is named.
+    from 1. Each value must have a source. Of wrong numbers, the smallest is named.
     """
     numbers = numbers_in_brackets(reply.answer)
     for value in reply.values:
@@ -183,9 +245,10 @@ def _citation_problem(source_count: int, reply: AnswerReply) -> str:
 
 
 def _truth_value_problem(reply: AnswerReply) -> str:
-    """Return what is wrong if an answer of kind "boolean" has other values than one true or false.
+    """Return a problem if an answer of kind "boolean" has other values than one "true" or "false".
 
-    It may have no value. Returns "" if nothing is wrong.
+    Letter case does not count. It may have no value. Returns "" if nothing is wrong, and for other
+    kinds.
     """
     values = [value.value.strip().lower() for value in reply.values]
     if reply.kind == "boolean" and values not in ([], ["true"], ["false"]):
@@ -267,11 +330,11 @@ def _sources_of(cited_value: CitedValue, cited: CitedAnswer) -> list[Source]:
 
 
 def _make_value(term: Term, cited_value: CitedValue, cited: CitedAnswer, question: str) -> Value:
-    """Return a term that a cited value stands for, with its label and its support.
+    """Return a term that a cited value stands for as a value of the answer, with its label and its support.
 
     The label is the term's name in the sources that the value cites, else the text of the value. Of
-    the sources' triples, those that fit the question and the answer best come first. At most
-    MAX_TRIPLES_PER_VALUE triples support it.
+    the sources' triples, those chosen by ``_choose_support`` support it, at most
+    MAX_TRIPLES_PER_VALUE.
     """
     sources = _sources_of(cited_value, cited)
     all_triples = chain.from_iterable(source.triples for source in sources)

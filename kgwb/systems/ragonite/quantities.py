@@ -32,11 +32,11 @@ class Quantity(NamedTuple):
 
 
 def parse_quantity(value: Term) -> Quantity | None:
-    """Return the number or range in a literal: "95-130", "4 m", or 2001 as an integer.
+    """Return the number or range in a literal, with its unit: "95-130", "4 m", or 2001 as an integer.
 
     Plain texts and literals of the NUMERIC_DATATYPES are read. None for other terms, for a text
     that is not a quantity, for NaN, for a range whose end is below its start, and for numbers that
-    SQLite cannot store as integers. A single number is a range from and to it. The unit is "" if
+    SQLite cannot store as integers. Both ends of a single number are the same. The unit is "" if
     there is none.
     """
     if not isinstance(value, Literal) or value.language:

@@ -132,11 +132,12 @@ class Schema(Record):
         return text
 
     def format_tables(self, max_tokens: int, *, for_sparql: bool = False) -> str:
-        """Return the tables as a model is shown them, the largest first.
+        """Return the tables as text for a prompt, the largest first.
 
-        A table is shown by its CREATE TABLE statement, or by its classes and predicates
+        A table is shown by its CREATE TABLE statement, or by its class and predicates with
         ``for_sparql``. The first table is always shown, the others as long as ``max_tokens``
-        suffice. Tables without room are only named, in the last line.
+        suffice (CHARS_PER_TOKEN characters each). Tables without room are only named, in the last
+        line.
         """
         shown: list[str] = []
         chars = 0
@@ -234,11 +235,12 @@ class Source(Record):
 
     @property
     def prompt_text(self) -> str:
-        """The result as a model is shown it, without the query.
+        """The result as text for a prompt, without the query.
 
         It is the error, the passage with its title, or the number of rows with a line for the
-        column names and one for each row. Values are in quotes. Long texts and cells are cut. It is
-        said if there are more rows.
+        column names and one for each row. Values are in quotes. Passages and errors are cut at
+        MAX_SHOWN_PASSAGE_CHARS, cells at MAX_CELL_CHARS characters. It is said if there are more
+        rows.
         """
         if self.error:
             return f"! it could not be run: {quote_text(self.error, MAX_ERROR_CHARS)}"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
-from kgwb.build import Command, CommandResult, InputError, Run, SettingError
+from kgwb.build import Command, CommandResult, InputError, Run, SettingError, Settings
 from kgwb.build.text import pluralize
 from kgwb.build.views import Html, button, collapsible, div, join, muted_text, span, table, tag
 from kgwb.systems.ragonite.annotated_tables import apply_annotations
@@ -23,26 +23,43 @@ from kgwb.systems.ragonite.records import Column, Schema, Table
 from kgwb.systems.ragonite.settings import RagoniteSettings
 
 DEFAULT_FILE = "annotations.jsonl"
-CONFIGURATIONS = {
-    "none": "tables and passages",
-    "sql_only": "tables alone",
-    "passages_only": "passages alone",
-    "sparql_only": "SPARQL over the graph",
+CONFIGURATIONS: Mapping[str, Mapping[str, str]] = {
+    "ablation": {
+        "none": "tables and passages",
+        "sql_only": "tables alone",
+        "passages_only": "passages alone",
+        "sparql_only": "SPARQL over the graph",
+    },
+    "passage_ranking": {
+        "fused": "passages by meaning and words",
+        "vectors": "passages by meaning, as published",
+    },
 }
-"""What the model may use, by the value of the setting ``ablation`` (section 4 and figure 4)."""
+"""What a person can switch, by the name and the value of a setting (section 4 and figure 4)."""
 HEADINGS = ("column", "name", "comment for the model", "drop", "strip the unit")
 
 # The forms
 
 
-def render_configurations() -> Html:
-    """Render a button for each configuration: it runs the question with other tools."""
-    buttons = []
-    for ablation, label in CONFIGURATIONS.items():
-        value = tag("input", type="hidden", name="ablation", value=ablation)
-        choose = button(label, "command", class_="ghost", arg="configure")
-        buttons.append(tag("form", value, choose, data_do="command", data_arg="configure"))
-    return div("row controls", muted_text("use"), *buttons)
+def render_configurations(settings: Settings | None) -> Html:
+    """Render a row of buttons for each setting that can be switched; the value in use is marked."""
+    present = RagoniteSettings.of(settings)
+    rows = []
+    for setting, labels in CONFIGURATIONS.items():
+        buttons = []
+        for value, label in labels.items():
+            is_present = value == getattr(present, setting)
+            buttons.append(_render_switch(setting, value, label, is_present=is_present))
+        rows.append(div("row controls", muted_text("use"), *buttons))
+    return div("stack tight", *rows)
+
+
+def _render_switch(setting: str, value: str, label: str, *, is_present: bool) -> Html:
+    """Render the button that gives a setting a value; disabled if it has that value."""
+    field = tag("input", type="hidden", name=setting, value=value)
+    shown_label = f"✓ {label}" if is_present else label
+    choose = button(shown_label, "command", class_="ghost", arg="configure", disabled=is_present)
+    return tag("form", field, choose, data_do="command", data_arg="configure")
 
 
 def render_annotation_tools(schema: Schema) -> Html:
@@ -236,10 +253,14 @@ def undo_annotation(run: Run, form: Mapping[str, str]) -> CommandResult:
 
 
 def configure(run: Run, form: Mapping[str, str]) -> CommandResult:
-    """Let the model use other tools from now on in this run."""
-    ablation = form.get("ablation", "none")
-    label = CONFIGURATIONS.get(ablation, ablation)
-    return CommandResult({"ablation": ablation}, f"this run uses {label}")
+    """Let the run use other tools, or another ranking of passages. Raises SettingError."""
+    changes = {setting: form[setting] for setting in CONFIGURATIONS if setting in form}
+    if not changes:
+        raise SettingError("nothing was chosen", hint="use a button of this cell")
+    labels = []
+    for setting, value in changes.items():
+        labels.append(CONFIGURATIONS[setting].get(value, value))
+    return CommandResult(changes, f"this run uses {', '.join(labels)}")
 
 
 COMMANDS: Mapping[str, Command] = {

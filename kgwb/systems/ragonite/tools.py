@@ -41,9 +41,10 @@ def call_database(
 ) -> T:
     """Return what ``read`` reads from the graph's database, as a recorded call "ragonite.<kind>".
 
-    The database is opened, and made if necessary, only if the call is not recorded. It is
-    identified by what it was made from, and the call by that and ``request``. Raises what
-    ``open_database`` raises, and NotRecordedError in a replay that lacks the call.
+    The database is opened, and made if necessary, only if the call is not recorded. The call is
+    identified by what the database was made from, and by ``request``. ``result_type`` is the type
+    of the result in the record. Raises what ``open_database`` raises, and NotRecordedError in a
+    replay that lacks the call.
     """
     graph = run.unrecorded_graph
     settings = RagoniteSettings.of_run(run)
@@ -188,7 +189,8 @@ class Sparql(Tool):
 def _format_cells(rows: Iterable[Sequence[Term | None]]) -> dict[Term, str]:
     """Return a text for each term in the rows: the IRI, or the text of a literal.
 
-    Literals that look like another term have their language or datatype behind them.
+    Terms that would read the same are told apart: literals by their language or datatype, at last
+    all by their full form.
     """
 
     def format_fully(term: Term) -> str:

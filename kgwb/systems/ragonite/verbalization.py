@@ -72,10 +72,9 @@ class PassageWriter:
                 self._relation_ranks[f"has {self._predicate_names[iri]}"] = 1
 
     def _name_predicates(self) -> Mapping[URIRef, str]:
-        """Return the display name of each predicate of the database, by IRI.
+        """Return the name of each predicate of the database, by IRI.
 
-        Where several have the same name, the CURIE stands behind it in brackets. Its prefix is
-        chosen for each namespace.
+        It is the display name; where several have the same, the CURIE stands behind it in brackets.
         """
         predicates = sorted({predicate for _, predicate, _ in self.database.triples})
         prefixes: dict[str, str] = {}
@@ -93,8 +92,7 @@ class PassageWriter:
     def write_passages(self) -> int:
         """Write the passages of all subjects, and of all objects that have reverse facts there.
 
-        Returns the number of passages. Nested terms come last, because most of them are written in
-        the passages of other terms.
+        Nested terms come last, because most of them are written in the passages of other terms.
         """
         terms: Iterable[Term] = self._outgoing
         if self.reverse_facts and not self.by_fact:
@@ -148,10 +146,11 @@ class PassageWriter:
                 self._write_passage(title, passage)
 
     def _name_neighbours(self, term: Term) -> Mapping[Term, str]:
-        """Return a text for each term that a triple connects with this one.
+        """Return a text for each term that a triple connects with this one; texts of different terms differ.
 
         It is the literal or the name; where several would look the same, a literal has its datatype
-        behind it, and anything else its id in square brackets.
+        behind it, and anything else its id in square brackets. Subjects of incoming triples count
+        only with reverse facts.
         """
         neighbours = [self.database.triples[number][2] for number in self._outgoing.get(term, ())]
         if self.reverse_facts and not self.by_fact:
@@ -162,9 +161,10 @@ class PassageWriter:
     def _make_fact(self, number: int, path: frozenset[Term]) -> Fact:
         """Return a triple as a fact: "is a" for a type, else "has" with the predicate's name.
 
-        A nested object is written as its own facts, in brackets. ``path`` has the terms that the
-        triple is nested in. These are written by name, since blank nodes may lead to each other in
-        a circle. The display name of the subject is a fact without words.
+        ``number`` is that of the triple. A nested object is written as its own facts, in brackets.
+        ``path`` has the terms that the triple is nested in; these are written by name, since blank
+        nodes may lead to each other in a circle. The display name of the subject is a fact without
+        words.
         """
         triple = self.database.triples[number]
         _, predicate, object_ = triple
@@ -198,9 +198,9 @@ class PassageWriter:
         return self.by_fact and self.reverse_facts
 
     def _make_reverse_facts(self, term: Term) -> Iterator[Fact]:
-        """Yield the facts that lead to a term: "is director of Dune".
+        """Yield the facts that lead to a term, in the order of the triples: "is director of Dune".
 
-        Types and facts about blank nodes are left out. They are in the order of the triples.
+        Types and facts about blank nodes are left out.
         """
         for number in self._incoming.get(term, ()):
             subject, predicate, _ = self.database.triples[number]
@@ -245,7 +245,7 @@ class PassageWriter:
         """Insert a passage with its triples into the database, and add it to the index of words.
 
         It gets the next number, from 0. Title and text are indexed in their normal form. Its
-        triples count as written.
+        triples count as written from then on.
         """
         number = self._passage_count
         self._passage_count += 1

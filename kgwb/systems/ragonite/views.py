@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from rdflib import URIRef
 
-from kgwb.build import CitedText, Role, View
+from kgwb.build import Role, View
 from kgwb.build.subgraph import Edge, Node, Subgraph, render_svg
 from kgwb.build.text import pluralize, shorten
 from kgwb.build.views import (
@@ -20,7 +20,6 @@ from kgwb.build.views import (
     note,
     render,
     render_explanation,
-    render_text,
     render_triples,
     score_bar,
     span,
@@ -55,7 +54,7 @@ def render_schema(value: records.Schema, context: RenderContext) -> Html:
         shown_links = render_svg(_draw_tables(tables, links))
     parts = [div("b", str(value)), shown_links, render_annotation_tools(value)]
     if context.is_interactive:
-        parts.insert(1, render_configurations())
+        parts.insert(1, render_configurations(context.settings))
     for reason, number in value.only_passages:
         triples = pluralize(number, "triple")
         parts.append(div("soft", f"{triples} only in passages: {reason}"))
@@ -73,7 +72,7 @@ Links = Mapping[tuple[str, str], Sequence[str]]
 
 
 def _find_links(schema: records.Schema) -> Links:
-    """Return how the tables of classes refer to each other, in the order of the schema.
+    """Return the columns by which the tables of classes refer to each other, by the names of both tables.
 
     A table that only holds values of a predicate is not one of them: its link starts at the table
     that its first column references.
@@ -88,10 +87,10 @@ def _find_links(schema: records.Schema) -> Links:
 
 
 def _draw_tables(tables: Sequence[records.Table], links: Links) -> Subgraph:
-    """Return tables as nodes, and one edge for all links from one to another.
+    """Return a graph to draw: tables as nodes with their number of rows, and one edge for all links between two.
 
-    It is labelled by their names, or by their number if the names have no room; its tooltip names
-    them all.
+    An edge is labelled by the names of the columns, or by their number if the names have more than
+    MAX_LINK_NAMES_CHARS; its tooltip names them all.
     """
     iris = {each.name: URIRef(f"urn:kgwb:table:{each.name}") for each in tables}
     nodes = []
@@ -111,7 +110,7 @@ def _draw_tables(tables: Sequence[records.Table], links: Links) -> Subgraph:
 
 
 def _list_links(links: Links) -> Html:
-    """Render a row for each table and each table that it refers to, with the columns that do so."""
+    """Render a table with a row for each two tables of which one refers to the other, with the columns."""
     rows = []
     previous = ""
     for (start, end), columns in sorted(links.items()):
@@ -122,14 +121,15 @@ def _list_links(links: Links) -> Html:
 
 
 def render_source(value: records.Source, context: RenderContext) -> Html:
-    """Render a passage with its score, or a query with its rows or error; then the support.
+    """Render a passage with its score, or a query with its rows or error; then the supporting triples.
 
     A passage of a document is marked as a text. The support is collapsed, and left out if there is
     none.
     """
     if value.file:
-        cited = CitedText(value.file, value.place, value.text)
-        parts = [score_bar(value.score), render_text(cited)]
+        mark = span("chip", "text")
+        head = div("row", mark, tag("b", shorten(value.title)), score_bar(max(value.score, 0.0)))
+        parts = [head, tag("bdi", value.text)]
     elif value.tool == "passages":
         title = tag("b", shorten(value.title))
         head = div("row", title, score_bar(max(value.score, 0.0)))  # a cosine may be negative

@@ -73,7 +73,7 @@ def collect_linked_iris(run: Run) -> LinkedIris:
 
 
 def _list_observed(position: Position) -> list[tuple[Term | None, ...]]:
-    """Return all rows that tools returned up to a position."""
+    """Return the rows of all results of tools, of all turns up to a position, in order."""
     rows: list[tuple[Term | None, ...]] = []
     for visit in position.visits:
         for result in visit.results:
@@ -103,7 +103,7 @@ def _find_gold_triples(kg: Graph, gold: GoldQuery) -> list[Triple]:
 
 
 def make_graph_rung(run: Run, gold: GoldQuery) -> Rung | None:
-    """Return the rung that adds the missing gold triples to the local graph after the last turn.
+    """Return the local graph with the missing gold triples added, to put in after the last turn.
 
     The machine is then in the state PRODUCE. UPDATE is blamed if tools had shown all missing
     triples, else REMOTE, which did not look for them. Returns None if none is missing, if no turn
@@ -133,7 +133,7 @@ def make_graph_rung(run: Run, gold: GoldQuery) -> Rung | None:
 
 
 def make_answer_rung(run: Run, gold: GoldQuery) -> Rung | None:
-    """Return the rung with the answer that the gold query gives, in place of the one that was produced.
+    """Return the answer that the gold query gives, to put in at "produce".
 
     Returns None if the run gave the same, if it has produced none, or if the query cannot be
     executed. Asks the graph outside of the record.

@@ -49,8 +49,8 @@ def _format_best_triples(position: Position, max_chars: int) -> str:
     for triple in rank_triples(position):
         line = " | ".join(map(ids.format_id, triple))
         subject, predicate, object_ = triple
-        new_entities = _lines_of_names(local, names, [subject, object_], entities)
-        new_relations = _lines_of_names(local, names, [predicate], relations)
+        new_entities = _format_names(local, names, [subject, object_], entities)
+        new_relations = _format_names(local, names, [predicate], relations)
         name_lines = chain(new_entities.values(), new_relations.values())
         new_chars = len(line) + sum(map(len, name_lines))
         if chars + new_chars < max_chars:
@@ -70,7 +70,7 @@ def _format_best_triples(position: Position, max_chars: int) -> str:
     return "\n".join([*lines, "Entities", *entities.values(), "Relations", *relations.values()])
 
 
-def _lines_of_names(
+def _format_names(
     local: LocalGraph, names: dict[Term, str], terms: list[Term], known: dict[Term, str]
 ) -> dict[Term, str]:
     """Return the line with ID and name of each term that needs one, by term.

@@ -163,7 +163,11 @@ class LocalGraph(Answer):
         return fit_lines(self.format_lines(), max_chars)
 
     def format_lines(self) -> list[str]:
-        """Return the lines of the whole text of the graph."""
+        """Return the whole graph as lines of text, under the headings Entities, Relations and Triples.
+
+        A node or predicate is shown by its ID and name, a triple by three IDs. Literals are only in
+        the triples.
+        """
         ids = self.id_mapping
         entities = [node for node in self.nodes if not isinstance(node, Literal)]
         relations = dict.fromkeys(triple[1] for triple in self.support)

@@ -260,7 +260,7 @@ def _fetch_triples(
 @graph_tool("code")
 def remove_node(node: str, *, local: LocalGraph, run: Run) -> Observed:
     """Find a node of the local graph, to be removed with all triples at it."""
-    return _removed(("node",), local.find_elements([node]))
+    return _make_removal(("node",), local.find_elements([node]))
 
 
 @graph_tool("code")
@@ -268,10 +268,10 @@ def remove_edge(
     subject: str, predicate: str, object: str, *, local: LocalGraph, run: Run
 ) -> Observed:
     """Find a triple of the local graph, to be removed."""
-    return _removed(TRIPLE_COLUMNS, local.find_elements([subject, predicate, object]))
+    return _make_removal(TRIPLE_COLUMNS, local.find_elements([subject, predicate, object]))
 
 
-def _removed(columns: tuple[str, ...], elements: tuple[tuple[Term, ...], ...]) -> Observed:
+def _make_removal(columns: tuple[str, ...], elements: tuple[tuple[Term, ...], ...]) -> Observed:
     """Return the elements as a result whose effect is that they are removed from the local graph."""
     return Observed(columns, elements, len(elements), effect="removed")
 

@@ -38,6 +38,7 @@ class ClassNames:
         """
 
     def _format_with_curie(self, iri: URIRef) -> str:
+        """Return the name of a class with its CURIE in brackets."""
         return f"{self._name_of[iri]} ({to_curie(iri, self._prefixes)})"
 
     @cached_property
@@ -63,10 +64,7 @@ class ClassNames:
 
     @classmethod
     def of_survey(cls, writer: SurveyWriter) -> Self:
-        """Return the names of all classes of a survey that have an IRI, by IRI.
-
-        The prefixes are those of the writer.
-        """
+        """Make the names of all classes of a survey that have an IRI, with the prefixes of its writer."""
         classes = []
         for surveyed in writer.survey.classes:
             if surveyed.iri:
@@ -74,7 +72,7 @@ class ClassNames:
         return cls(tuple(classes), writer.prefixes)
 
     def find(self, text: str) -> tuple[URIRef, ...]:
-        """Return the classes that a text means; none if it means none.
+        """Return the classes that a text means; an empty tuple if it means none.
 
         A CURIE, an IRI, or a title means one class. Another name means all classes that have it,
         and a text that is none of these all classes that it is a CURIE, a name or the local part
@@ -106,9 +104,9 @@ class ClassNames:
 
 
 def titles_to_choose_from(writer: SurveyWriter) -> tuple[str, ...]:
-    """Return the titles of classes, at most MAX_TITLES, those of the largest groups first.
+    """Return the titles of classes that a model may choose, at most MAX_TITLES, of the largest groups first.
 
-    Things without a class have none.
+    The group of things without a class has none.
     """
     title_of = ClassNames.of_survey(writer).titles
     titles: dict[str, None] = {}
@@ -121,7 +119,7 @@ def titles_to_choose_from(writer: SurveyWriter) -> tuple[str, ...]:
 
 
 def choose_titles(names: Iterable[str], titles: Iterable[str]) -> tuple[str, ...]:
-    """Return those of the titles that the names mean, in the order of the names.
+    """Return those of the titles that the names mean, each once, in the order of the names.
 
     A name means the title that it is, else the one that it is but for letter case, else all titles
     that are this name with a CURIE. Names that mean no title are dropped.

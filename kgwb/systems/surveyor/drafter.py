@@ -70,7 +70,7 @@ def find_draft_problems(draft: Draft, mentions: Mentions, part: Part) -> Iterato
     """Yield what is wrong with a draft that a person puts in by hand.
 
     Its query must be a valid SELECT or ASK that only reads the graph. A draft without a query must
-    say why there is none.
+    say why there is none, as ``_find_missing_decision`` requires.
     """
     if not draft.sparql:
         problem = _find_missing_decision(draft.missing, draft.reason, draft.more, part)
@@ -125,7 +125,7 @@ def _find_draft_reply_problem(part: Part, reply: DraftReply) -> str:
 
 
 def _find_missing_decision(missing: str, reason: str, more: Sequence[str], part: Part) -> str:
-    """Return the problem of a draft that has no query, and nothing that could lead to one; else "".
+    """Return the problem of a draft that has no query and nothing that could lead to one; "" if it has.
 
     It must say what is missing, ask for a class that can still be shown, or, if it asks for none,
     give a reason. The problem of classes that cannot be shown names up to MAX_NAMED_CLASSES that
@@ -151,16 +151,16 @@ def _find_missing_decision(missing: str, reason: str, more: Sequence[str], part:
 
 
 def _names_of(part: Part) -> ClassNames:
-    """Return the names of the classes that can still be shown."""
+    """Return the names of the classes that a model may still ask to see, by the excerpt."""
     prefix_of = {namespace: prefix for prefix, namespace in part.prefixes}
     return ClassNames(part.unseen, prefix_of)
 
 
 def add_prefixes(text: str, prefixes: Prefixes) -> str:
-    """Return a query with the PREFIX lines that it lacks.
+    """Return a query with the PREFIX lines that it lacks and that ``prefixes`` has.
 
-    A text that is not a valid query is returned without the spaces around it. The error is shown to
-    the reviewer when the query is executed. Prefixes that are not in ``prefixes`` stay undeclared.
+    A text that is not a valid query is returned without the spaces around it: the reviewer is shown
+    the error when the query is executed.
     """
     query = text.strip()
     try:
@@ -201,11 +201,11 @@ def execute_draft(place: str, sparql: str, facts: SchemaFacts, run: Run) -> Exec
 
 
 def format_result(executed: Executed, max_rows: int, prefixes: Prefixes = ()) -> str:
-    """Return a result as the reviewer reads it: its size, the findings, and the first rows.
+    """Return a result as text for the reviewer: its size, the findings, and the first ``max_rows`` rows.
 
     A finding that is likely to be a mistake begins with "!". Everything that the graph says is in
-    quotes. Different terms in the rows never look the same. Of a query that could not be executed,
-    the error is returned.
+    quotes. Different terms in the rows never look the same. How many rows are left out is said. Of
+    a query that could not be executed, the error is returned, cut at MAX_SHOWN_ERROR_CHARS.
     """
     if executed.error:
         return f"! It could not be run: {quote_text(executed.error, MAX_SHOWN_ERROR_CHARS)}"
@@ -227,12 +227,11 @@ def format_result(executed: Executed, max_rows: int, prefixes: Prefixes = ()) ->
 def _format_terms(
     rows: Sequence[Sequence[Term | None]], names: Mapping[URIRef, str], prefixes: Prefixes
 ) -> dict[Term, str]:
-    """Return a text for each term in the rows. Texts of different terms differ.
+    """Return a text for each term in the rows; texts of different terms differ.
 
-    It is the local part of an IRI with its name in quotes, and any other term in quotes. Where that
-    is not enough, it is a CURIE with the name, or a literal with its language or datatype; and
-    where that is not either, the term in full. Short texts of literals are cut at
-    MAX_SHOWN_LITERAL_CHARS.
+    It is the local part of an IRI with its name in quotes, and any other term in quotes, cut at
+    MAX_SHOWN_LITERAL_CHARS. Where that is not enough, it is a CURIE with the name, or a literal
+    with its language or datatype; and where that is not either, the term in full.
     """
     prefix_of = {namespace: prefix for prefix, namespace in prefixes}
 
@@ -310,10 +309,7 @@ def review_draft(
 
 
 def _format_draft(draft: Draft) -> str:
-    """Return a query without its PREFIX lines, with each assumption as a comment below it.
-
-    Assumptions are on one line each.
-    """
+    """Return a draft's query without its PREFIX lines, with each assumption as a comment line below it."""
     lines = [draft.sparql_without_prefixes]
     for assumption in draft.assumptions:
         lines.append(f"# assumed: {' '.join(assumption.split())}")
@@ -321,9 +317,9 @@ def _format_draft(draft: Draft) -> str:
 
 
 def _find_review_problem(reply: ReviewReply) -> str:
-    """Return the problem if a query comes without the verdict "revise", or the reverse.
+    """Return a problem if a reply has a query without the verdict "revise", or the reverse; else "".
 
-    Returns "" if there is none. A query of blanks is none.
+    A query of blanks is none.
     """
     has_query = bool(reply.sparql.strip())
     if has_query == (reply.verdict == "revise"):
@@ -332,10 +328,7 @@ def _find_review_problem(reply: ReviewReply) -> str:
 
 
 def _find_missing_reason(reply: ReviewReply) -> str:
-    """Return the problem if the reply says that the graph lacks something, but not what; else "".
-
-    A reason in either field is enough.
-    """
+    """Return a problem if a reply says that the graph lacks something, but neither what nor why; else ""."""
     says_why = bool(reply.missing.strip() or reply.reason.strip())
     if says_why or reply.verdict != "not in this graph":
         return ""

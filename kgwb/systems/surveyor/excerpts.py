@@ -32,7 +32,7 @@ CURIE = re.compile(r"([\w-]*):([\w-]+)")
 def excerpt_for_question(
     writer: SurveyWriter, mentions: Mentions, run: Run, requested: Iterable[URIRef] = ()
 ) -> Part:
-    """Return the classes that matter most to a question, as many as ``survey_tokens`` allows.
+    """Return the excerpt of the survey with the classes that matter most to a question, within ``survey_tokens``.
 
     First come the classes that the drafter requested; then those that the question is about, or
     that a mention has candidates of; then those that have a value found for a mention; then the
@@ -62,11 +62,11 @@ def excerpt_for_question(
 
 
 def _class_names_in(mentions: Mentions) -> list[str]:
-    """Return the names of the classes that a question is about.
+    """Return the names of the classes that a question is about; names may be repeated.
 
-    After those that the model named come the types of the first candidates of each mention. A
-    candidate has the names of its types, and not their IRIs: of several classes of one name, all
-    are meant. At most MAX_TYPED_CANDIDATES candidates of a mention count. Names may be repeated.
+    After those that the model named come the types of the first MAX_TYPED_CANDIDATES candidates of
+    each mention. A candidate has the names of its types, and not their IRIs: of several classes of
+    one name, all are meant.
     """
     names = list(mentions.classes)
     for mention in mentions.found:
@@ -87,7 +87,8 @@ def _classes_of(group: ClassGroup) -> set[URIRef]:
 def _similarities_to_question(writer: SurveyWriter, question: str, run: Run) -> Mapping[int, float]:
     """Return the cosine of the question with each group of classes, by the position of the group.
 
-    A group is compared by the names of its first classes and predicates. Empty without groups.
+    A group is compared by the names of its first MAX_EMBEDDED_CLASSES classes and
+    MAX_EMBEDDED_PREDICATES predicates. Empty without groups.
     """
     texts = []
     for group in writer.groups:
@@ -102,11 +103,11 @@ def _similarities_to_question(writer: SurveyWriter, question: str, run: Run) -> 
 
 
 def excerpt_for_query(writer: SurveyWriter, sparql: str, run: Run) -> Part:
-    """Return the classes that a query uses, in half of ``survey_tokens``, for the reviewer.
+    """Return the excerpt with the classes that a query uses, in half of ``survey_tokens``, for the reviewer.
 
     A group of classes is used if the query has the IRI of one of its classes or predicates. The
-    group with the most of them comes first. Classes that the survey describes at the predicates
-    that lead to them are left out. Groups with equally many are in the order of the survey.
+    group with the most of them comes first, equals in the order of the survey. Classes that the
+    survey describes at the predicates that lead to them are left out.
     """
     iris_in_query = _find_iris(sparql, writer)
     counts: dict[int, int] = {}
@@ -123,8 +124,8 @@ def excerpt_for_query(writer: SurveyWriter, sparql: str, run: Run) -> Part:
 def _find_iris(sparql: str, writer: SurveyWriter) -> set[URIRef]:
     """Return the IRIs that a query has, in full or as CURIEs. The query need not be valid.
 
-    A prefix means what the query declares it for, else what it means in the survey. Strings and
-    prefixes that neither knows are left out.
+    A prefix means what the query declares it for, else what it means in the survey. What is inside
+    strings does not count, nor do prefixes that neither knows.
     """
     namespaces = {prefix: namespace for namespace, prefix in writer.prefixes.items()}
     namespaces.update(PREFIX_DECLARATION.findall(sparql))
@@ -188,7 +189,8 @@ def _find_unseen_classes(shown: Iterable[ClassGroup], writer: SurveyWriter) -> N
     """Return the classes of a survey, with their names, that the shown groups do not describe.
 
     In the survey of a large graph, a class may have no predicates because its instances were not
-    looked at; such a class is not described. Each stands once, those of the largest groups first.
+    looked at; such a class is not described either. Each stands once, those of the largest groups
+    first.
     """
     described: set[URIRef] = set()
     for group in shown:

@@ -25,9 +25,10 @@ ASKED_BY_KIND: dict[str, Asked] = {"list": "list", "count": "count", "boolean": 
 
 
 def collect_linked_iris(run: Run) -> LinkedIris:
-    """Return the IRIs of the last query that was executed, and those that its drafter could choose.
+    """Return the IRIs in the last query that was executed, and those that its drafter could choose from.
 
-    Candidates are the vertices found for the names of the question, and the predicates of the survey.
+    Candidates are the vertices found for the names of the question, and the predicates of the
+    survey.
     """
     linked: set[str] = set()
     predicates: set[str] = set()
@@ -67,10 +68,10 @@ def _find_offered_vertices(run: Run) -> frozenset[str]:
 
 
 def make_vertex_rung(run: Run, gold: GoldQuery) -> Rung | None:
-    """Return the gold vertices that no name of the question was found to mean; None if all were.
+    """Return the gold vertices that no name of the question was found to mean, to put in as candidates.
 
-    Where the question's names have the vertex's name, the search for it is to blame, else the agent
-    that finds names.
+    Where the question's names have the vertex's name, the search for it is blamed, else the agent
+    that finds names. Returns None if all were found, or if no names were looked for yet.
     """
     mentions: Mentions | None = get_output(run, "mention_finder")
     missing = sorted(gold.vertices - _find_offered_vertices(run))
@@ -96,7 +97,7 @@ def make_vertex_rung(run: Run, gold: GoldQuery) -> Rung | None:
 
 
 def make_draft_rung(run: Run, gold: GoldQuery) -> Rung | None:
-    """Return the gold query as the draft; None if the draft has the result of the gold query."""
+    """Return the gold query, to put in as the draft; None if the run's draft has the same result."""
     executed: Executed | None = get_output(run, "executor[draft]")
     if executed is not None and _has_gold_result(executed, gold, run):
         return None
@@ -104,7 +105,10 @@ def make_draft_rung(run: Run, gold: GoldQuery) -> Rung | None:
 
 
 def _has_gold_result(executed: Executed, gold: GoldQuery, run: Run) -> bool:
-    """Return whether a query has the result of the gold query. False if that cannot be executed."""
+    """Execute the gold query, and return whether an executed query has the same rows, in any order.
+
+    Of an ASK the truth is compared. False if the gold query cannot be executed.
+    """
     if run.unrecorded_graph is None:
         return False
     try:
@@ -117,7 +121,7 @@ def _has_gold_result(executed: Executed, gold: GoldQuery, run: Run) -> bool:
 
 
 def make_review_rung(run: Run, gold: GoldQuery) -> Rung | None:
-    """Return that the draft is fine; None if the reviewer said so, or reviewed nothing."""
+    """Return the verdict "fine", to put in at the first review; None if the reviewer gave it, or reviewed nothing."""
     review: Review | None = get_output(run, "reviewer[draft]")
     if review is None or review.verdict == "fine":
         return None

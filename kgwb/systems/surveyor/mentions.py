@@ -83,7 +83,7 @@ def find_mentions(
 
 
 def _describe_turns(dialogue: Dialogue) -> list[dict[str, object]]:
-    """Return the last MAX_EARLIER_TURNS turns, oldest first, as a variable of the prompt.
+    """Return the last MAX_EARLIER_TURNS turns as data for the prompt, oldest first.
 
     A turn has its question, in full if that is known, and its first MAX_EARLIER_ANSWERS answers.
     """
@@ -127,10 +127,11 @@ def find_values(
 
 
 def _alternate_types(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """Return candidates with an exact label first, then the others.
+    """Return candidates sorted so that different types alternate, those with an exact label first.
 
-    Both begin with the first candidate of each combination of types, then come the second ones, and
-    so on, so that a limit does not cut off a type because another one has many candidates.
+    Both parts begin with the first candidate of each combination of types, then come the second
+    ones, and so on, so that a limit does not cut off a type because another one has many
+    candidates.
     """
     ranks: dict[Candidate, tuple[bool, int]] = {}
     counts = Counter[tuple[str, ...]]()
@@ -142,9 +143,9 @@ def _alternate_types(candidates: Iterable[Candidate]) -> list[Candidate]:
 
 
 def _add_relations(candidates: Sequence[Candidate], run: Run) -> list[Candidate]:
-    """Return candidates with the names of their types and of their predicates.
+    """Return copies of candidates with the names of their types and of their predicates, in their order.
 
-    The graph is queried for both. Raises a GraphError if it fails. Their order stays.
+    The graph is queried for both. Raises a GraphError if it fails.
     """
     iris = [candidate.iri for candidate in candidates]
     descriptions = describe_vertices(run.kg, iris)
@@ -160,12 +161,11 @@ def _add_relations(candidates: Sequence[Candidate], run: Run) -> list[Candidate]
 
 
 def format_mentions(mentions: Mentions, prefixes: Prefixes) -> str:
-    """Return what was found for each name, as the drafter and the reviewer read it.
+    """Return what was found for each name, as text for the drafter and the reviewer; "none" without names.
 
     A name has one line, and each of its candidates and values has an indented line below it. IRIs
     are CURIEs. Everything that the graph or the question says is in quotes, so that it cannot pass
-    for an instruction. Different values never look the same. The text is "none" if there are no
-    names.
+    for an instruction. Different values never look the same.
     """
     prefix_of = {namespace: prefix for prefix, namespace in prefixes}
     values: dict[Term, None] = {}
@@ -188,10 +188,10 @@ def format_mentions(mentions: Mentions, prefixes: Prefixes) -> str:
 
 
 def _format_values(values: Iterable[Term], prefix_of: Mapping[str, str]) -> dict[Term, str]:
-    """Return a text for each value: the CURIE of an IRI, or a literal in quotes.
+    """Return a text for each value: the CURIE of an IRI, or a literal in quotes; no two are the same.
 
-    Literals of one text have their language or datatype behind it. ``prefix_of`` has the prefix of
-    each namespace.
+    Literals that would read the same have their language or datatype behind them. ``prefix_of`` has
+    the prefix of each namespace.
     """
 
     def format_shortly(value: Term) -> str:
@@ -210,8 +210,8 @@ def _format_values(values: Iterable[Term], prefix_of: Mapping[str, str]) -> dict
 def _format_candidate(candidate: Candidate, prefix_of: Mapping[str, str]) -> str:
     """Return a candidate as its CURIE, label, first types, description, and first predicates.
 
-    All but the CURIE is in quotes, and the predicates are in brackets. ``prefix_of`` has the prefix
-    of each namespace.
+    There are at most MAX_SHOWN_TYPES types and MAX_SHOWN_RELATIONS predicates. All but the CURIE is
+    in quotes, and the predicates are in brackets. ``prefix_of`` has the prefix of each namespace.
     """
     details = [candidate.label, *candidate.types[:MAX_SHOWN_TYPES], candidate.description]
     quoted = ", ".join(quote_text(detail) for detail in details if detail)

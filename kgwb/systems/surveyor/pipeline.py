@@ -39,13 +39,13 @@ from kgwb.systems.surveyor.views import VIEWS
 
 
 def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
-    """Survey the graph, draft a query for the question, and revise it by its result.
+    """Survey the graph, draft a query for the question, revise it by its result, and answer with it.
 
     The drafter is asked again if it has to see other classes first; that takes the place of one
     review. Revising ends when the reviewer accepts the query or repeats it, or after ``reviews``
-    reviews. An answer without values says why: the drafter or the reviewer may find that the graph
-    does not have what the question asks for. Of several queries, the last one that could be
-    executed is answered with.
+    reviews. Of several queries, the last one that could be executed is answered with. An answer
+    without values says why: the drafter or the reviewer may find that the graph does not have what
+    the question asks for. Raises InvalidReplyError if a model gives no valid reply.
     """
     labels = run.kg.vocabulary.labels
     writer = SurveyWriter(make_survey(run), labels)
@@ -86,10 +86,10 @@ def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
 def look_up_mentions(
     question: Question, dialogue: Dialogue, writer: SurveyWriter, run: Run
 ) -> Mentions:
-    """Find the names that a question mentions, and search the graph for each of them.
+    """Find the names that a question mentions, search the graph for each of them, and return all mentions.
 
-    Each mention has candidates, found by their labels, and values of other predicates. The mentions
-    are in the order of the question as the model named them.
+    Each mention has candidates, found by their labels, and values of other predicates. They are in
+    the order in which the model named them.
     """
     mentions = find_mentions(question.text, dialogue, titles_to_choose_from(writer), run)
     retrieved = run.map(retrieve_candidates, mentions.names)
@@ -112,9 +112,9 @@ def make_survey(run: Run) -> Survey:
 
 
 def extend_survey(survey: Survey, classes: Iterable[URIRef], run: Run) -> Survey:
-    """Add the predicates of some classes to the survey of a large graph, which lacks them.
+    """Return the survey of a large graph with the predicates of some classes added, which it lacks.
 
-    Returns the survey as it is if each of them is unknown or has its predicates already.
+    It is returned as it is if each of them is unknown or has its predicates already.
     """
     wanted = set(classes)
     iris = []
@@ -127,9 +127,9 @@ def extend_survey(survey: Survey, classes: Iterable[URIRef], run: Run) -> Survey
 
 
 def _survey_classes(class_iris: tuple[URIRef, ...], run: Run) -> Survey:
-    """Return the survey of these classes, or of the whole graph if there are none.
+    """Survey these classes, or the whole graph if there are none, as a recorded call of the run.
 
-    It is recorded as a call of the run. Raises NotRecordedError in a replay that lacks the call.
+    Raises NotRecordedError in a replay that lacks the call.
     """
     request = {
         "graph": run.kg.identity,
@@ -172,9 +172,9 @@ def build_answer(drafted: Draft, executed: Executed, run: Run) -> Answer:
 
 
 def _truth_value(executed: Executed, run: Run) -> Value:
-    """Return the result of an ASK as a value. If it is true, its support is that of one match.
+    """Return the result of an ASK as a value; if it is true, with the triples of one match as support.
 
-    If the graph fails to answer for it, there is none, with a note.
+    If the graph fails to answer for these, the support is empty, and the step has a note.
     """
     support: Triples = ()
     if executed.truth:
@@ -183,11 +183,11 @@ def _truth_value(executed: Executed, run: Run) -> Value:
 
 
 def _row_values(executed: Executed, run: Run) -> list[Value]:
-    """Return a value for each different row that has a term; none if there is no such row.
+    """Return a value with its support for each different row that has a term, in the order of the rows.
 
-    The term of the value is the first one in the row. Its label has the names of all cells. The row
-    itself is kept if there are several columns. They are in the order of the rows. An unbound cell
-    is empty in the label.
+    The term of the value is the first one in the row. Its label has the names of all cells, with "
+    · " between them; an unbound cell is empty there. The row itself is kept if there are several
+    columns.
     """
     rows = [row for row in dict.fromkeys(executed.rows) if set(row) - {None}]
     if not rows:
@@ -213,9 +213,9 @@ def _cell_text(cell: Term | None, names: DisplayNames) -> str:
 
 
 def _column_titles(drafted: Draft, executed: Executed) -> tuple[str, ...]:
-    """Return what the columns of a table hold; empty if the result has a single column.
+    """Return a title for each column of a result; empty if it has a single column.
 
-    If the draft does not have a title for each column, the variables of the query are returned.
+    These are the draft's titles if it has one for each column, else the variables of the query.
     """
     if len(executed.columns) <= 1:
         return ()
@@ -225,9 +225,9 @@ def _column_titles(drafted: Draft, executed: Executed) -> tuple[str, ...]:
 
 
 def make_turn(run: Run) -> Turn:
-    """Return what the dialogue remembers of a run, with the question in full.
+    """Return the turn that the dialogue remembers of a run, with the question in full.
 
-    The question in full is that of the first step that found mentions; empty if there is none.
+    The question in full is that of the first step that found mentions; "" if there is none.
     """
     standalone = ""
     for step in run.steps:

@@ -51,9 +51,9 @@ def render_mentions(mentions: records.Mentions, context: RenderContext) -> Html:
 
 
 def render_mention(mention: records.Mention, context: RenderContext) -> Html:
-    """Render a name, and below it its candidates, then the values that contain it.
+    """Render a name, and below it a list of its candidates and of the values that contain it.
 
-    Each is an item of a list. Without any of them it is the name alone.
+    Without any of them it is the name alone.
     """
     rows = [render_candidate(candidate, context) for candidate in mention.candidates]
     for match in mention.values:
@@ -70,8 +70,8 @@ def render_mention(mention: records.Mention, context: RenderContext) -> Html:
 def render_draft(draft: records.Draft, context: RenderContext) -> Html:
     """Render the question and the query with its terms, columns, assumptions and reason.
 
-    Without a query, what is missing in the graph is shown in its place. The question is shown if
-    the step has the mentions as input.
+    Without a query, what is missing in the graph is shown in its place. The question is left out if
+    the step does not have the mentions as input.
     """
     parts: list[Html] = []
     mentions = context.input_of(records.Mentions)
@@ -93,8 +93,8 @@ def render_draft(draft: records.Draft, context: RenderContext) -> Html:
 def render_query_result(executed: records.Executed, context: RenderContext) -> Html:
     """Render the size of a result or its error, the findings, the rows, and the query collapsed.
 
-    Findings that are likely to be mistakes are bold. At most MAX_ROWS rows are shown, and how many
-    more there are. Unbound cells are empty. Terms that share a name are told apart.
+    Findings that are likely to be mistakes are bold. At most MAX_ROWS rows are shown, with the
+    number of all. Unbound cells are empty. Terms that share a name are told apart.
     """
     context = with_unique_names(_rows_as_answer(executed), context.with_names(executed.names))
     if executed.error:

@@ -51,8 +51,8 @@ def build_answer(query: CandidateQuery, asked: AnswerType, run: Run) -> Answer:
     The answer is a truth value if the query is an ASK, or if yes or no is asked for: whether there
     are rows. It is the number of rows if a count is asked for, unless all values are numbers. A
     truth value or number has the support of all rows; "no" has none. Otherwise the values are those
-    of the first column; rows whose first cell is empty are left out. The answer has the query, and
-    display names. Raises the GraphErrors of the query.
+    of the first column. Rows whose first cell is empty are neither values nor counted. The answer
+    has the query, and display names. Raises the GraphErrors of the query.
     """
     sparql = query.sparql
     truth: bool | None = None

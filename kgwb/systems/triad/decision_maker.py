@@ -93,7 +93,7 @@ def choose_by_number(
     """
 
     def find_problem(reply: ChoiceReply) -> str:
-        """Return the first thing wrong with the numbers of a reply, or ""."""
+        """Return a problem if a number is no option's, occurs twice, or if they are too few or too many; else ""."""
         for number in reply.numbers:
             if not 1 <= number <= len(options):
                 return f"there is no number {number}; they go from 1 to {len(options)}"
@@ -125,7 +125,7 @@ def choose_by_uri(
         options_by_uri.setdefault(str(option.iri), []).append(option)
 
     def find_problem(reply: UrisReply) -> str:
-        """Return the first thing wrong with the URIs of a reply, or ""."""
+        """Return a problem if a URI is no option's, occurs twice, or if they are too few or too many; else ""."""
         for uri in _strip_uris(reply.uris):
             if uri not in options_by_uri:
                 return f"{uri!r} is not in the list"

@@ -182,8 +182,9 @@ def write_query(
     """Ask the model for an executable query of the linked URIs (section 4.3, without D-query).
 
     It takes the place of the template and of the choice of a query. ``linked`` has a choice for
-    each mention, then for each triplet. The query may be any that passes the gate. Raises
-    InvalidReplyError if no reply has such a query.
+    each mention, then for each triplet. ``failed`` says why earlier attempts found no query (see
+    ``ask_in_attempt``). The query must pass the gate, but need not use the linked URIs, and is not
+    executed here. Raises InvalidReplyError if no reply has such a query.
     """
 
     def find_reply_problems(reply: WrittenQueryReply) -> str:

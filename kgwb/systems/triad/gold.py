@@ -89,15 +89,15 @@ def _linking_steps(run: Run) -> list[Step]:
 # What the first attempt decided
 
 
-def _key(agent: str, subject: str = "") -> str:
-    """Return the key of a step of the first attempt."""
+def _step_key(agent: str, subject: str = "") -> str:
+    """Return the key of an agent's step in the first attempt, for a subject if one is given."""
     place = f"{FIRST_ATTEMPT}/{subject}" if subject else FIRST_ATTEMPT
     return f"{agent}[{place}]"
 
 
 def _get_output(run: Run, agent: str, subject: str = "") -> Any:
     """Return the output of a step of the first attempt; None if it is not done."""
-    return get_output(run, _key(agent, subject))
+    return get_output(run, _step_key(agent, subject))
 
 
 def _align_triplets(run: Run, gold: GoldQuery) -> Alignment[Triplet] | None:
@@ -110,12 +110,12 @@ def _align_triplets(run: Run, gold: GoldQuery) -> Alignment[Triplet] | None:
 
 
 def make_triplets_rung(run: Run, gold: GoldQuery) -> Rung | None:
-    """Return the rung that replaces the triplets by those the gold query stands for; None if they are equal.
+    """Return the triplets that the gold query stands for, to put in at the agent "triplets".
 
     If the run's triplets can be aligned with the gold query, their words are kept where the
     question has them. Otherwise the display names of the graph are used, and the value of a literal
     becomes an unknown, as triplets have no values. With the setting ``as_written`` a triplet has
-    the direction of the gold query.
+    the direction of the gold query. Returns None if the run has the same triplets.
     """
     triplets = _get_output(run, "triplets")
     alignment = _align_triplets(run, gold)
@@ -126,7 +126,7 @@ def make_triplets_rung(run: Run, gold: GoldQuery) -> Rung | None:
         corrected = tuple(_name_patterns(gold))
     if corrected == triplets:
         return None
-    return Rung("triplets", {_key("triplets"): corrected})
+    return Rung("triplets", {_step_key("triplets"): corrected})
 
 
 def _reword_triplets(alignment: Alignment[Triplet], gold: GoldQuery, run: Run) -> Iterator[Triplet]:
@@ -157,10 +157,11 @@ def _name_patterns(gold: GoldQuery) -> Iterator[Triplet]:
 
 
 def make_vertex_rung(run: Run, gold: GoldQuery) -> Rung | None:
-    """Return the rung that chooses the gold vertex of each mention that has another; None if all are right.
+    """Return the gold vertex of each mention for which another was chosen, to put in as the choice.
 
     The entity retriever is blamed if a gold vertex is not among the candidates, to which it is then
-    added; else the choice. Triplets that cannot be aligned with gold give None as well.
+    added; else the choice. Returns None if all were chosen, and for triplets that cannot be aligned
+    with gold.
     """
     alignment = _align_triplets(run, gold)
     ends = alignment.ends if alignment else {}
@@ -179,16 +180,17 @@ def make_vertex_rung(run: Run, gold: GoldQuery) -> Rung | None:
             blamed = "entity_retriever"
             vertex = Candidate(iri, gold.names.get(term, term))
             found = RetrievedCandidates(mention, (vertex, *candidates), "gold")
-            values[_key("entity_retriever", mention)] = found
-        values[_key("entity_choice", mention)] = Choice(mention, (vertex,), "gold")
+            values[_step_key("entity_retriever", mention)] = found
+        values[_step_key("entity_choice", mention)] = Choice(mention, (vertex,), "gold")
     return Rung(blamed, values) if values else None
 
 
 def make_relation_rung(run: Run, gold: GoldQuery) -> Rung | None:
-    """Return the rung that chooses the gold relation of each triplet that has another; None if all are right.
+    """Return the gold relation of each triplet for which another was chosen, to put in as the choice.
 
     The agent "relations" is blamed if it was executed and did not find the gold relation, which is
-    then added; else the choice. Triplets that cannot be aligned with gold give None as well.
+    then added; else the choice. Returns None if all were chosen, and for triplets that cannot be
+    aligned with gold.
     """
     alignment = _align_triplets(run, gold)
     facts = alignment.facts if alignment else {}
@@ -208,8 +210,8 @@ def make_relation_rung(run: Run, gold: GoldQuery) -> Rung | None:
             if found is not None:
                 blamed = "relations"
             relation = Relation(iri, gold.names.get(pattern[1], str(iri)), direction)
-            values[_key("relations", subject)] = (relation, *(found or ()))
-        values[_key("relation_choice", subject)] = Choice(subject, (relation,), "gold")
+            values[_step_key("relations", subject)] = (relation, *(found or ()))
+        values[_step_key("relation_choice", subject)] = Choice(subject, (relation,), "gold")
     return Rung(blamed, values) if values else None
 
 
@@ -224,7 +226,7 @@ def _find_relation(
 
 
 def make_template_rung(run: Run, gold: GoldQuery) -> Rung | None:
-    """Return the rung with a template of all aligned triplets, for the target of the gold query.
+    """Return a template of all aligned triplets, for the target of the gold query, to put in at "template".
 
     It is an ASK, a count, or a SELECT as the gold query's kind is. Returns None if the run has the
     same template, if its triplets cannot be aligned, or if the gold query has more than triple
@@ -246,7 +248,7 @@ def make_template_rung(run: Run, gold: GoldQuery) -> Rung | None:
     template = f"{head} {{ {triples} }}"
     if template == _get_output(run, "template"):
         return None
-    return Rung("template", {_key("template"): template})
+    return Rung("template", {_step_key("template"): template})
 
 
 def _to_template_triple(triplet: Triplet) -> str:
@@ -256,7 +258,7 @@ def _to_template_triple(triplet: Triplet) -> str:
 
 
 def make_choice_rung(run: Run, gold: GoldQuery) -> Rung | None:
-    """Return the rung that chooses the run's query with exactly the IRIs of the gold query.
+    """Return the run's query with exactly the IRIs of the gold query, to put in as the chosen query.
 
     An IRI must occur as often as in gold. Returns None if no query with a result has these, or if
     it was chosen.
@@ -268,7 +270,7 @@ def make_choice_rung(run: Run, gold: GoldQuery) -> Rung | None:
             if choice and filled in choice.chosen:
                 return None
             chosen = Choice("query", (filled,), "gold")
-            return Rung("query_choice", {_key("query_choice"): chosen})
+            return Rung("query_choice", {_step_key("query_choice"): chosen})
     return None
 
 
@@ -281,7 +283,7 @@ def _list_iris(patterns: Sequence[TriplePattern]) -> list[str]:
 
 
 def make_type_rung(run: Run, gold: GoldQuery) -> Rung | None:
-    """Return the rung with the gold query's type of answer: "count", "select" or "yes or no".
+    """Return the gold query's type of answer, "count", "select" or "yes or no", to put in at "answer_type".
 
     Returns None if the run asked no model for the type, or if the model said the same.
     """
@@ -293,14 +295,14 @@ def make_type_rung(run: Run, gold: GoldQuery) -> Rung | None:
 
 
 def make_query_rung(run: Run, gold: GoldQuery) -> Rung | None:
-    """Return the rung in which the first attempt results in the gold query itself; it always exists.
+    """Return the gold query itself, to put in as the result of the first attempt.
 
-    The template is blamed: it could not say what the gold query says.
+    The template is blamed: it could not say what the gold query says. There is always one.
     """
     triplets = _get_output(run, "triplets") or ()
     query = CandidateQuery(gold.sparql, gold.patterns, (), 1.0)
     attempt = Attempt(triplets, (), query=query)
-    return Rung("template", {_key("attempt"): attempt})
+    return Rung("template", {_step_key("attempt"): attempt})
 
 
 LADDER = MappingProxyType(

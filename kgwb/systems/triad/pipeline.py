@@ -115,7 +115,7 @@ def attempt_query(place: str, question: str, before: tuple[Attempt, ...], run: R
         if not attempt.triplets:
             attempt = replace(attempt, triplets=extract_triplets(question, failed, run))
         if not attempt.linked:
-            attempt = _link(attempt, question, failed, run)
+            attempt = _link_attempt(attempt, question, failed, run)
         if not attempt.fault:
             attempt = _construct_query(attempt, question, failed, run)
     except InvalidReplyError as error:
@@ -147,7 +147,7 @@ def _begin_attempt(before: Sequence[Attempt]) -> Attempt:
     return Attempt(last.triplets, last.linked)
 
 
-def _link(attempt: Attempt, question: str, failed: tuple[str, ...], run: Run) -> Attempt:
+def _link_attempt(attempt: Attempt, question: str, failed: tuple[str, ...], run: Run) -> Attempt:
     """Link the triplets of an attempt, and return it with the choices.
 
     If a mention or triplet that was looked for has no link, the attempt has this as its fault, and

@@ -101,7 +101,10 @@ def render_choice(choice: Choice, context: RenderContext) -> Html:
 
 
 def _options_of(context: RenderContext) -> Sequence[Option]:
-    """Return what the step of a choice was given to choose from; empty if that is not known."""
+    """Return the options that the step of a choice was given: candidates, queries with a result, or relations.
+
+    They are found by their type among the step's inputs. Empty if these are not known.
+    """
     for value in context.inputs:
         if isinstance(value, RetrievedCandidates):
             return value.candidates

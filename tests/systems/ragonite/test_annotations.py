@@ -346,6 +346,20 @@ def test_a_configuration_is_switched_in_the_cell(
     assert (ablation != "none") == bool(model.requests)
 
 
+def test_the_ranking_of_passages_is_switched_in_the_cell(cell: AgentCell) -> None:
+    run = cell.session.run
+    before = run.output("passages[turn 2]")
+    assert "✓ passages by meaning and words" in cell.view()
+    send(cell, "configure", passage_ranking="vectors")
+    assert "✓ passages by meaning, as published" in cell.view()
+    run.models[""] = Scripted(script(FINISH))
+    run.go()
+    after = run.output("passages[turn 2]")
+    assert [source.score for source in after] != [source.score for source in before]
+    with pytest.raises(SettingError, match="nothing was chosen"):
+        send(cell, "configure")
+
+
 def test_an_unknown_command_or_configuration_is_refused(cell: AgentCell) -> None:
     with pytest.raises(SettingError, match="no command"):
         send(cell, "delete")

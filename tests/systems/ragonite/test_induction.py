@@ -201,6 +201,22 @@ def test_any_word_may_name_a_table_or_a_column(word: str) -> None:
     assert rows_of(database, query) == (("yes",),)
 
 
+def test_comments_tell_numbered_columns_apart_and_say_where_a_link_leads() -> None:
+    database = induce_turtle(
+        ':f a :Film ; rdfs:label "F" ; :name "other" ; :id 7 ; :director :p ; :director_2 :q ;'
+        " :star :p, :q . :p a :Person . :q a :Person ."
+    )
+    comments = {name: column.comment for name, column in columns_by_name(database).items()}
+    assert comments["film.name"] == "the label"
+    assert comments["film.id"] == "the key"
+    assert comments["film.name_2"].startswith('values of "http://e/name"; ')
+    assert comments["film.id_2"].startswith('values of "http://e/id"; ')
+    assert comments["film.director"].endswith("from film to person")
+    assert "http://e/director_2" in comments["film.director_2"]
+    assert comments["film_star.star"] == "from film to person"
+    assert comments["person.name"] == ""
+
+
 # Size, parts, and the file
 
 

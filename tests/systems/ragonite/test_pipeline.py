@@ -141,6 +141,33 @@ def test_an_answer_without_values_has_the_reason_of_the_model() -> None:
     assert answer_of(run).reason == f"{NOT_IN_GRAPH}: {nothing['reason']}"
 
 
+def test_all_rows_of_a_source_need_not_be_copied() -> None:
+    query = sql("SELECT f.id AS ID, f.name, f.runtime FROM film f ORDER BY f.id")
+    uses = (query, passages(), FINISH)
+    wrong = cited(("all rows: id, budget", 1))
+    wrong_source = cited(("all rows: id", 2))
+    run, model = answered(*uses, answer=[wrong, wrong_source, cited(("all rows: id", 1))])
+    assert "no column 'budget'" in model.requests[-2].messages[-1].content
+    assert "source 2 has no column 'id'" in model.requests[-1].messages[-1].content
+    copied = ["arrival", "dune", "lynchs_dune", "sicario"]
+    same, _ = answered(*uses, answer=cited(*[(text, 1) for text in copied]))
+    assert answer_of(run) == answer_of(same)
+    assert len(answer_of(run).values) == 4
+    several, _ = answered(*uses, answer=cited(("All rows: id, RUNTIME", 1)))
+    terms = [value.term for value in answer_of(several).values]
+    assert terms == [iri("arrival"), Literal(116), *map(iri, copied[1:])]
+    both = {**cited(), "values": [{"value": "all rows: id", "sources": [1, 2]}]}
+    with pytest.raises(InvalidReplyError, match="must cite one source"):
+        answered(*uses, answer=[both] * 3)
+
+
+def test_what_binary_numbers_add_is_not_shown() -> None:
+    query = sql("SELECT 0.7 + 0.262 + 0.1 - 0.1 AS a, 0.1 + 0.2, 1.0, 1e300, 7")
+    run, _ = answered(query, passages(), FINISH, answer=cited())
+    [row] = run.output("sql[turn 1]").rows
+    assert row == ("0.962", "0.3", "1.0", "1e+300", "7")
+
+
 def test_that_nothing_fits_is_an_answer_with_its_evidence() -> None:
     text = "None of them is by David Lynch [1]."
     none = {**cited(("none", 1), text=text), "reason": "the directors of all films are known"}
