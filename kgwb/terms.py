@@ -27,6 +27,10 @@ KNOWN_PREFIXES = {str(namespace): prefix for prefix, namespace in rdflib.Graph()
 """The usual prefixes of well-known namespaces, by namespace."""
 MAX_PREFIX_CHARS = 12
 """The length of a prefix that is made from a namespace."""
+# rdflib looks an attribute of a namespace up in three classes, which takes as long as to make a literal.
+_STRING_DATATYPE = str(XSD.string)
+_PARSED_DATATYPES = (RDF.XMLLiteral, RDF.HTML)
+"""Datatypes of which rdflib parses a literal when it is made."""
 CAMEL_CASE_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 """Where a word begins in "directedBy" and in "isPartOfUSState"."""
 
@@ -83,7 +87,7 @@ def make_literal(lexical_form: str, datatype: str = "", language: str = "") -> L
     has_datatype = datatype and datatype != str(XSD.string)
     if has_datatype and not language:
         datatype_iri = _iri_from_data(datatype)
-    if datatype_iri in (RDF.XMLLiteral, RDF.HTML):
+    if datatype_iri in _PARSED_DATATYPES:
         # rdflib parses these when they are made, and 1 MB of text takes 200 MB of memory.
         # So the literal is made as plain text, and gets its datatype afterwards.
         state = {"language": None, "datatype": datatype_iri}

@@ -345,6 +345,7 @@ def test_a_recording_with_a_model_asks_it_only_what_an_edit_needs() -> None:
         ("paper/chatty_kg/1", "predicate_selection", False),
         ("paper/dog/1", "linguist", False),
         ("paper/robodata/1", "observation", False),
+        ("paper/ragonite/2", "tool_selector", False),
         ("paper/dog/2", "own_knowledge", True),
         ("paper/triad/1", "query_choice", False),
         ("paper/triad/3", "own_knowledge", True),

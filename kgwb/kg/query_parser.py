@@ -38,6 +38,8 @@ _PLX = r"%[0-9A-Fa-f]{2}|\\[_~.\-!$&'()*+,;=/?\#@%]"
 UCHAR = r"\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8}"
 """A codepoint escape, as a regular expression."""
 _ECHAR = rf"\\[tbnrf\"'\\]|{UCHAR}"
+_STRING = rf'"(?:[^"\\\n]|{_ECHAR})*"(?!")'
+_IRI = rf"<(?:[^<>\"{{}}|^`\\\x00-\x20]|{UCHAR})*>"
 # The terminals of SPARQL 1.1, section 19.8, where the longest match wins. A word takes all
 # characters that a prefix may have, and digits that are not a number are one token: no text is
 # scanned again from its second character on, which would take time quadratic in its length.
@@ -46,8 +48,8 @@ _TOKEN = re.compile(
     (?P<space> [ \t\n]+ )
   | (?P<comment> \#[^\n]* )
   | (?P<string> \"\"\"(?:"{{0,2}}(?:[^"\\]|{_ECHAR}))*\"\"\" | '''(?:'{{0,2}}(?:[^'\\]|{_ECHAR}))*'''
-      | "(?:[^"\\\n]|{_ECHAR})*"(?!") | '(?:[^'\\\n]|{_ECHAR})*'(?!') )
-  | (?P<iri> <(?:[^<>"{{}}|^`\\\x00-\x20]|{UCHAR})*> )
+      | {_STRING} | '(?:[^'\\\n]|{_ECHAR})*'(?!') )
+  | (?P<iri> {_IRI} )
   | (?P<blank> _:[{_PN_CHARS_U}0-9](?:\.*[{_PN_CHARS}])* )
   | (?P<name> (?P<prefix> (?:[{_PN_CHARS_BASE}](?:\.*[{_PN_CHARS}])*)? ) :
       (?: (?:[{_PN_CHARS_U}:0-9]|{_PLX}) (?:\.*(?:[{_PN_CHARS}:]|{_PLX}))* )? )
@@ -60,6 +62,8 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
+_OUTLINED = re.compile(rf"""(?P<string>{_STRING})|(?P<iri>{_IRI})|(?P<odd>[\#"'\\])""")
+"""The strings and IRIs of a query, and outside of them the signs of comments and other strings."""
 _PLACEHOLDERS = {"space": " ", "comment": " ", "string": '"s"', "iri": "<%>", "number": "1"}
 """The placeholder of a token in the skeleton, by the kind of the token.
 
@@ -120,6 +124,26 @@ def tokenize(query: str) -> TokenizedQuery:
         text.append(" " * len(part) if kind == "comment" else part)
         skeleton.append(_placeholder(token))
     return TokenizedQuery(tokens, "".join(text), "".join(skeleton))
+
+
+def outline_of(query: str) -> str | None:
+    """Return a query with a placeholder for each string and IRI, and else as it is written.
+
+    Queries with the same outline have the same tokens but for the content of strings and IRIs. None
+    if that cannot be told without reading all tokens: if there is a comment, a string in other
+    quotes, or a backslash elsewhere.
+    """
+    pieces = []
+    position = 0
+    for match in _OUTLINED.finditer(query):
+        kind = match.lastgroup
+        if kind == "odd":
+            return None
+        pieces.append(query[position : match.start()])
+        pieces.append(_PLACEHOLDERS[kind or ""])
+        position = match.end()
+    pieces.append(query[position:])
+    return "".join(pieces)
 
 
 def _placeholder(token: Token) -> str:

@@ -29,6 +29,7 @@ from kgwb.kg.query_parser import (
     TokenizedQuery,
     error_at,
     exclusive_parser,
+    outline_of,
     tokenize,
     too_large_error,
     walk_nodes,
@@ -126,6 +127,56 @@ def validate_query(
     """
     query = query.replace("\r\n", "\n").replace("\r", "\n")
     _check_characters(query)
+    outline = outline_of(query)
+    parsed = None
+    if outline is not None:
+        parsed = _validate_outline(outline)
+    if parsed is None:
+        parsed = _validate_tokens(query, allow_service, allowed_service_iri)
+    else:
+        parsed = replace(parsed, text=query)
+    if forms and parsed.form not in forms:
+        wanted = " or ".join(map(str.upper, forms))
+        found = parsed.form.upper()
+        raise QueryError(f"this is no {wanted} query but {found}", hint=f"write it as {wanted}")
+    return parsed
+
+
+@lru_cache(maxsize=1024)
+def _validate_outline(outline: str) -> ValidatedQuery | None:
+    """Return what all queries with an outline share; ``text`` is that of the outline.
+
+    None if the query must be judged by itself: its outline does not parse, it asks another
+    endpoint, or an IRI in it may name code of an engine, in a PREFIX or before a bracket.
+
+    The cache matters: agents send many queries of few outlines. Reading the tokens of one takes
+    about 0.1 ms, half as long as its execution.
+    """
+    try:
+        tokenized = tokenize(outline)
+        tokens = tokenized.tokens
+        for token, following in pairwise(tokens):
+            word = token[0].upper()
+            if word == "PREFIX" or "SERVICE" in word:
+                return None
+            if token["iri"] and following[0] == "(":
+                return None
+        parsed = _parse_skeleton(tokenized.skeleton)
+        unsafe_function = _find_unsafe_function(tokens)
+    except (GraphError, RecursionError, *PARSE_ERRORS):
+        return None
+    if unsafe_function or parsed.service_count:
+        return None
+    return replace(
+        parsed,
+        text=tokenized.text,
+        skeleton=tokenized.skeleton,
+        undeclared_prefixes=_find_undeclared_prefixes(tokens),
+    )
+
+
+def _validate_tokens(query: str, allow_service: bool, allowed_service_iri: str) -> ValidatedQuery:
+    """Return the properties of a query from all its tokens; see ``validate_query``."""
     tokenized = tokenize(query)
     tokens = tokenized.tokens
     unsafe_function = _find_unsafe_function(tokens)
@@ -158,10 +209,6 @@ def validate_query(
         raise too_large_error() from None
     if parsed.service_count not in (0, own_services) and not allow_service:
         raise _permission_error("asks another endpoint (SERVICE)")
-    if forms and parsed.form not in forms:
-        wanted = " or ".join(map(str.upper, forms))
-        found = parsed.form.upper()
-        raise QueryError(f"this is no {wanted} query but {found}", hint=f"write it as {wanted}")
     return replace(
         parsed,
         text=tokenized.text,
@@ -186,6 +233,8 @@ def _check_characters(query: str) -> None:
             "there is half a character",
             "read the file or reply that it comes from as UTF-8",
         )
+    if "\\" not in query:
+        return
     ambiguous = _AMBIGUOUS_ESCAPE.search(query)
     if ambiguous:
         problem = "it is unclear whether this is an escape"

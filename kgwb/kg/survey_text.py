@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from threading import Lock
 
 from rdflib import RDF, RDFS, XSD, URIRef
 
@@ -36,6 +37,11 @@ MAX_INCOMING = 6
 MAX_UNUSED = 30
 MIN_MERGED_SORTS = 3
 """If values are of so many classes of one group, the group stands for them."""
+MAX_KEPT_WRITERS = 8
+"""Writers that are kept: one for each survey that questions are asked over at one time."""
+_kept_writers: dict[tuple[int, tuple[URIRef, ...]], SurveyWriter] = {}
+"""By the id of the survey and the label predicates, the oldest first."""
+_writers_lock = Lock()
 
 
 class SurveyWriter:
@@ -60,6 +66,25 @@ class SurveyWriter:
             for member in group.members:
                 self.group_of[member.iri] = group
         self.prefixes = choose_prefixes(self.groups)
+        self._texts: dict[int, str] = {}
+        """The text of each group that was asked for, by the position of the group."""
+        self._inlined: dict[int, bool] = {}
+        """Whether each group that was asked for is inlined, by its position."""
+
+    def group_text(self, position: int) -> str:
+        """Return the lines of the group at a position, see ``format_group``.
+
+        They are kept, because they are the same for every question, and take 1 ms.
+        """
+        if position not in self._texts:
+            self._texts[position] = self.format_group(self.groups[position])
+        return self._texts[position]
+
+    def is_position_inlined(self, position: int) -> bool:
+        """Return whether the group at a position is inlined, see ``is_inlined``. It is kept, too."""
+        if position not in self._inlined:
+            self._inlined[position] = self.is_inlined(self.groups[position])
+        return self._inlined[position]
 
     def to_curie(self, iri: str) -> str:
         """Return an IRI as a CURIE, or in brackets if its namespace has no prefix."""
@@ -419,6 +444,28 @@ class SurveyWriter:
         if self.survey.unused:
             listed = list_first(map(self.to_curie, self.survey.unused), MAX_UNUSED)
             yield f"Declared, but without any triple: {listed}"
+
+
+def writer_of_survey(survey: Survey, labels: Collection[URIRef] = LABEL_PREDICATES) -> SurveyWriter:
+    """Return the writer of a survey, which is kept with the texts that it has written.
+
+    Questions over one graph share its survey, and to group its classes and to write them takes
+    longer than all else that is done for a question. The MAX_KEPT_WRITERS writers that were made
+    last are kept. They are found by the object that the survey is, because comparing two surveys
+    takes long.
+    """
+    key = (id(survey), tuple(labels))
+    with _writers_lock:
+        writer = _kept_writers.get(key)
+    if writer is not None:
+        return writer
+    writer = SurveyWriter(survey, labels)
+    with _writers_lock:
+        _kept_writers[key] = writer  # it holds the survey, so no other one gets its id
+        while len(_kept_writers) > MAX_KEPT_WRITERS:
+            oldest = next(iter(_kept_writers))
+            del _kept_writers[oldest]
+    return writer
 
 
 def _is_class(values: ValueSurvey, iri: URIRef) -> bool:

@@ -415,12 +415,13 @@ class Engine:
         self._stop_if_cancelled()
         step = self._current_frame().step
         key = call_key(kind, request, repeat)
-        is_recorded = self._record.find(key) is not None
-        if self._stop_condition.preview_of and not is_recorded:
-            self._stop()
-
-        if not is_recorded:
-            self._note_change(step, kind, request)
+        if self._stop_condition.preview_of or self._earlier_steps:
+            # Otherwise it does not matter yet, and a store need not be asked twice.
+            is_recorded = self._record.find(key) is not None
+            if self._stop_condition.preview_of and not is_recorded:
+                self._stop()
+            if not is_recorded:
+                self._note_change(step, kind, request)
 
         made_calls = []
 

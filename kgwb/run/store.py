@@ -11,7 +11,7 @@ import sqlite3
 import threading
 import uuid
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
@@ -33,6 +33,12 @@ DROPPED_SHARE = 0.1
 """The share of the calls that is dropped then."""
 BUSY_TIMEOUT_S = 60.0
 """How long one process waits for another one that is writing."""
+QUICK_CALL_S = 0.01
+"""A call that takes less is written together with others, because writing it alone takes as long."""
+MAX_UNWRITTEN_CALLS = 20
+"""After so many quick calls they are written."""
+_locks: dict[Path, threading.Lock] = {}
+"""By store: one thread of this process uses it at a time. SQLite would let the others sleep up to 0.1 s."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS calls (
     place INTEGER PRIMARY KEY AUTOINCREMENT, address TEXT UNIQUE NOT NULL, data BLOB NOT NULL
@@ -62,6 +68,9 @@ class CallStore:
     What is being asked is claimed in the store, so that other threads and processes wait for the
     reply. Each user of a store holds a lock while it has claims. A claim whose lock is free is one of
     a process that was killed; it passes to the next one.
+
+    A model call is in the file when it ends. Quick calls of a graph are written together, so that a
+    process that is killed loses at most MAX_UNWRITTEN_CALLS of them.
     """
 
     def __init__(
@@ -83,7 +92,9 @@ class CallStore:
         self._graph = digest.hexdigest()[:16]
         self._ask = ask
         self._max_bytes = max_bytes
-        self._lock = threading.Lock()
+        self._unwritten: dict[str, bytes] = {}
+        """The data of calls that are not in the file yet, by address."""
+        self._lock = _locks.setdefault(path.absolute(), threading.Lock())
         self._name = uuid.uuid4().hex
         self._owner_lock: BaseFileLock | None = None
         try:
@@ -110,10 +121,8 @@ class CallStore:
         self.close()
 
     def close(self) -> None:
-        """Close the database, and remove the lock by which others see that this user is alive.
-
-        Its claims end with that.
-        """
+        """Write what is not written yet, close the file, and end all claims."""
+        self._write_unwritten()
         with self._lock:
             self._database.close()
             if self._owner_lock:
@@ -128,9 +137,14 @@ class CallStore:
         of_model = self._address(key, "model")
         of_graph = self._address(key, "")
         with self._errors_kept():
-            row = self._query("SELECT data FROM calls WHERE address IN (?, ?)", of_model, of_graph)
-            if row:
-                text = zlib.decompress(row[0])
+            data = self._unwritten.get(of_graph)
+            if data is None:
+                row = self._query(
+                    "SELECT data FROM calls WHERE address IN (?, ?)", of_model, of_graph
+                )
+                data = row[0] if row else None
+            if data is not None:
+                text = zlib.decompress(data)
                 call = Call.from_data(json.loads(text))
                 if call.kind == "model":
                     self.reused_keys.add(key)
@@ -165,7 +179,10 @@ class CallStore:
         """
         call = make()
         self.made_calls.append(call)
-        self._write(call, "REPLACE")
+        self._unwritten[self._address(call.key, call.kind)] = _pack(call)
+        is_quick = call.kind != "model" and call.seconds < QUICK_CALL_S
+        if not is_quick or len(self._unwritten) >= MAX_UNWRITTEN_CALLS:
+            self._write_unwritten()
         return call
 
     def add_run_file(self, path: Path) -> None:
@@ -173,10 +190,14 @@ class CallStore:
 
         A file that is missing or damaged adds nothing, or its calls before the damage.
         """
+        packed: dict[str, bytes] = {}
         with suppress(RunFileError, *DAMAGED_FILE_ERRORS):
             for entry in RunFile(path).entries():
                 if "call" in entry:
-                    self._write(Call.from_data(entry["call"]), "IGNORE")
+                    call = Call.from_data(entry["call"])
+                    packed[self._address(call.key, call.kind)] = _pack(call)
+        with self._errors_kept():
+            self._write(packed, "IGNORE")
 
     def _address(self, key: str, kind: str) -> str:
         """Return the key of a call's row in the store, "ASK:GRAPH:KEY".
@@ -187,34 +208,41 @@ class CallStore:
         graph = "" if kind == "model" else self._graph
         return f"{self._ask}:{graph}:{key}"
 
-    def _write(self, call: Call, conflict: str) -> None:
-        """Store a call; ``conflict`` is "REPLACE" or "IGNORE" for one whose key is there.
-
-        Then the oldest calls are dropped if the store is too large. An error of the database is
-        kept in ``error``.
-        """
-        data = encode_compact(call.to_data()).encode("utf-8", "surrogatepass")
-        address = self._address(call.key, call.kind)
+    def _write_unwritten(self) -> None:
+        """Write the calls that are not in the file yet. After an error they are tried again."""
+        unwritten = dict(self._unwritten)
         with self._errors_kept():
-            self._query(
-                f"INSERT OR {conflict} INTO calls (address, data) VALUES (?, ?)",
-                address,
-                zlib.compress(data, 1),
+            self._write(unwritten, "REPLACE")
+            for address in unwritten:
+                self._unwritten.pop(address, None)
+
+    def _write(self, packed: Mapping[str, bytes], conflict: str) -> None:
+        """Write calls, by address. Known ones are replaced for "REPLACE", and stay for "IGNORE".
+
+        Raises sqlite3.Error. Then none is written.
+        """
+        if not packed:
+            return
+        with self._lock, self._database:
+            self._database.execute("BEGIN IMMEDIATE")
+            self._database.executemany(
+                f"INSERT OR {conflict} INTO calls (address, data) VALUES (?, ?)", packed.items()
             )
-            self._keep_within_bound()
+        self._keep_within_bound()
 
     def _keep_within_bound(self) -> None:
-        """Delete the oldest calls, DROPPED_SHARE of all, if the store is above its bound.
-
-        The file itself keeps its size; the freed pages are used for later calls.
-        """
+        """Drop the oldest calls while the store is too large. The file itself keeps its size."""
         (pages,) = self._query("PRAGMA page_count") or (0,)
         (page_bytes,) = self._query("PRAGMA page_size") or (0,)
         if pages * page_bytes <= self._max_bytes:
             return
-        (free_pages,) = self._query("PRAGMA freelist_count") or (0,)
-        if (pages - free_pages) * page_bytes > self._max_bytes:
+        while True:
+            (free_pages,) = self._query("PRAGMA freelist_count") or (0,)
+            if (pages - free_pages) * page_bytes <= self._max_bytes:
+                return
             (count,) = self._query("SELECT count(*) FROM calls") or (0,)
+            if not count:
+                return
             self._query(
                 "DELETE FROM calls WHERE place IN (SELECT place FROM calls ORDER BY place LIMIT ?)",
                 max(1, int(count * DROPPED_SHARE)),
@@ -302,3 +330,9 @@ class CallStore:
             hint="free some space and do the same again: it continues from there; or delete this "
             "file: what it holds is then asked again",
         )
+
+
+def _pack(call: Call) -> bytes:
+    """Return a call as it is in the file: compressed JSON."""
+    text = encode_compact(call.to_data())
+    return zlib.compress(text.encode("utf-8", "surrogatepass"), 1)

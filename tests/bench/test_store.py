@@ -11,6 +11,8 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -20,9 +22,16 @@ import pytest
 from kgwb.bench.results import read_results
 from kgwb.cli import main
 from kgwb.kg import sample_path
+from kgwb.llm import ChatReply
 from kgwb.run.calls import Call, call_key
 from kgwb.run.prompts import Prompts
-from kgwb.run.store import STORE_FILE, CallStore, find_store
+from kgwb.run.store import (
+    MAX_UNWRITTEN_CALLS,
+    QUICK_CALL_S,
+    STORE_FILE,
+    CallStore,
+    find_store,
+)
 
 QUESTIONS = str(sample_path("films").with_suffix(".questions.jsonl"))
 Capture = pytest.CaptureFixture[str]
@@ -252,6 +261,34 @@ def test_a_graph_finds_no_results_of_another_one_and_a_repeat_none_of_the_first(
         with CallStore(path, graph, ask) as store:
             assert store.find(call.key) is None
     assert find_store(tmp_path / "retries" / "x") == path
+
+
+def test_quick_calls_are_written_together_and_a_model_call_at_once(tmp_path: Path) -> None:
+    path = tmp_path / STORE_FILE
+    quick = [call_of(number) for number in range(MAX_UNWRITTEN_CALLS + 2)]
+    slow = replace(call_of(100), seconds=QUICK_CALL_S)
+    request = {"model": "m", "task": "t", "content": {}}
+    asked = Call(call_key("model", request, 0), "model", "", request, 0, ChatReply("yes"), "", 0.0)
+    asked = replace(asked, result_type=ChatReply)
+    with CallStore(path, "g") as store, CallStore(path, "g") as other:
+
+        def seen_elsewhere() -> list[int]:
+            return [number for number, call in enumerate(quick) if other.find(call.key)]
+
+        store.make(lambda: quick[0])
+        assert store.find(quick[0].key) and not seen_elsewhere()
+        store.find_or_make(asked.key, "model", lambda: asked, lambda: None)
+        assert other.find(asked.key) and seen_elsewhere() == [0]
+        store.make(lambda: quick[1])
+        store.make(lambda: slow)
+        assert other.find(slow.key) and seen_elsewhere() == [0, 1]
+        for call in quick[2:]:
+            store.make(partial(replace, call))
+        assert len(seen_elsewhere()) == len(quick)
+        last = call_of(101)
+        store.make(lambda: last)
+    with CallStore(path, "g") as store:
+        assert store.find(last.key)
 
 
 def test_a_damaged_store_is_refused_with_what_to_do(shop: Shop, capsys: Capture) -> None:

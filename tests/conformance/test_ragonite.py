@@ -26,6 +26,7 @@ from ragonite import (
 from rdflib import Literal
 from small import answer_of, films
 
+import kgwb
 from conformance.claims import Gap, conforms
 from kgwb.flow import Dialogue, Turn
 from kgwb.kg.embeddings import DEFAULT_MODEL, Embeddings
@@ -459,3 +460,16 @@ def test_each_step_has_its_seconds(name: str) -> None:
     run, _ = answered(settings=settings_of(name))
     timed = {step.agent for step in run.steps if step.seconds is not None}
     assert timed >= {"tool_selector", "sql", "passages", "answerer"}
+
+
+def test_the_recordings_of_the_paper_cite_texts_and_repair_a_query_in_a_dialogue() -> None:
+    first, second = (kgwb.recording(f"paper/ragonite/{number}") for number in (1, 2))
+    assert {first.settings.profile, second.settings.profile} == {"paper"}
+    assert first.output("answerer").cited_numbers == {2, 3, 4, 6}
+    assert {first.output("tool_selector")[number - 1].tool for number in (2, 3, 4)} == {"passages"}
+    assert all(value.support for value in answer_of(first).values)
+    [turn] = second.dialogue.turns
+    assert turn.answers == answer_of(first).labels
+    assert turn.text and "[" not in turn.text
+    assert "no such column" in second.output("sql[turn 1]").error
+    assert answer_of(second).labels == ("Spirited Away",)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from contextlib import suppress
+from dataclasses import replace
 
 import pyoxigraph
 import pytest
@@ -15,6 +16,7 @@ from rdflib import BNode, Literal, URIRef
 
 from kgwb.errors import QueryError, QueryRefusedError
 from kgwb.kg.local import term_from_oxigraph
+from kgwb.kg.query_parser import TokenizedQuery, tokenize
 from kgwb.kg.sparql import n3, string_literal, validate_query
 
 PASSED = {
@@ -263,3 +265,102 @@ def test_a_query_that_does_not_parse_has_a_hint_beside_its_message(query: str) -
         validate_query(query)
     assert caught.value.hint
     assert caught.value.hint not in caught.value.message
+
+
+PIECES = [
+    *(
+        "SELECT * {",
+        "ASK {",
+        "}",
+        "?s ?p ",
+        "?o",
+        "FILTER(",
+        ")",
+        "?a<",
+        ">?b",
+        "&&",
+        "1",
+        ".5",
+        "e1",
+    ),
+    *(
+        "<http://e/a>",
+        "<%>",
+        "<bif:x>",
+        "<java:a>(",
+        '"a"',
+        '"\\""',
+        '"a b"',
+        '""',
+        '"',
+        "'",
+        "'x'",
+        "#",
+        "\\",
+    ),
+    *(
+        '"""',
+        '"""a"b"""',
+        "\n",
+        " ",
+        "SERVICE",
+        "service ",
+        "PREFIX b: <bif:> ",
+        "PREFIX b: <http://e/> ",
+    ),
+    *(
+        "b:c",
+        "b:c(",
+        "bif:http_get(",
+        "bif:contains(",
+        ":",
+        "@en",
+        "^^",
+        "DROP ALL",
+        "LIMIT 1",
+        "_:b",
+        ".",
+    ),
+]
+
+
+def _verdict(query: str, commented: str) -> object:
+    """What the gate says about a query that may have a comment, but for the place of an error."""
+    try:
+        passed = validate_query(commented)
+    except (QueryError, QueryRefusedError) as error:
+        return type(error)
+    assert passed.text[: len(query)] == query
+    return replace(passed, text="", skeleton=passed.skeleton.strip())
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
+def test_a_query_is_judged_alike_with_a_comment_which_makes_the_gate_read_all_tokens(
+    query: str,
+) -> None:
+    assert _verdict(query, query) == _verdict(query, f"{query}\n# a comment")
+
+
+@pytest.mark.parametrize("query", [*PASSED, *REFUSED])
+def test_known_queries_are_judged_alike_with_a_comment(query: str) -> None:
+    if "#" not in query:
+        assert _verdict(query, query) == _verdict(query, f"{query}\n# a comment")
+
+
+def test_queries_that_differ_in_strings_and_iris_are_read_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read: list[str] = []
+
+    def tokenize_and_note(text: str) -> TokenizedQuery:
+        read.append(text)
+        return tokenize(text)
+
+    monkeypatch.setattr("kgwb.kg.sparql.tokenize", tokenize_and_note)
+    asked = [f'SELECT ?once {{ ?once <http://e/{n}> "{n}"@en FILTER(?once<{n}) }}' for n in "123"]
+    passed = [validate_query(query) for query in [*asked, *asked]]
+    assert [one.text for one in passed] == [*asked, *asked]
+    assert len(read) == 3  # a number is part of what is read
+    for n in range(9):
+        validate_query(f'ASK {{ ?one <http://e/{n}> "{n}" }}')
+    assert len(read) == 4

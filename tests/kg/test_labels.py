@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from rdflib import URIRef
 from small import films
 
+from kgwb.errors import GraphFileError
 from kgwb.kg.base import Vocabulary
 from kgwb.kg.label_index import Label, LabelIndex
 from kgwb.kg.local import LocalGraph
@@ -233,3 +234,13 @@ def test_a_vertex_without_label_is_named_by_a_name_predicate_of_the_graph() -> N
     assert kg.names([first, second]) == {first: "Nora Quint", second: "Sam Okoro"}
     assert kg.exact(["Nora Quint"]) == {"Nora Quint": (first,)}
     assert not kg.exact(["Professor"])
+
+
+def test_names_are_read_once() -> None:
+    labels = index()
+    director, other = URIRef(EX + "directedBy"), URIRef(EX + "producedBy")
+    assert labels.names([director]) == {director: "was directed by"}
+    labels.close()
+    assert labels.names([director, director]) == {director: "was directed by"}
+    with pytest.raises(GraphFileError):
+        labels.names([director, other])

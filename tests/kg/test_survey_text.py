@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -16,7 +17,14 @@ from kgwb.kg.survey_records import (
     Survey,
     ValueSurvey,
 )
-from kgwb.kg.survey_text import MAX_INCOMING, MAX_UNUSED, MAX_VALUE_TYPES, SurveyWriter
+from kgwb.kg.survey_text import (
+    MAX_INCOMING,
+    MAX_KEPT_WRITERS,
+    MAX_UNUSED,
+    MAX_VALUE_TYPES,
+    SurveyWriter,
+    writer_of_survey,
+)
 from kgwb.kg.term_text import (
     add_missing_prefixes,
     bracket_iri,
@@ -269,3 +277,19 @@ def test_terms_are_unquoted_or_in_quotes_or_in_brackets() -> None:
         "http://www.w3.org/2000/01/rdf-schema#",
         "http://www.w3.org/2001/XMLSchema#",
     }
+
+
+def test_the_writer_of_a_survey_is_kept_with_its_texts() -> None:
+    survey, equal = survey_graph(films(SHOP)), survey_graph(films(SHOP))
+    kept = writer_of_survey(survey)
+    assert writer_of_survey(survey) is kept
+    assert kept.group_text(1) is kept.group_text(1) == kept.format_group(kept.groups[1])
+    assert [kept.is_position_inlined(n) for n, _ in enumerate(kept.groups)] == list(
+        map(kept.is_inlined, kept.groups)
+    )
+    by_name = writer_of_survey(survey, [iri("name")])
+    assert by_name is not kept and by_name.labels == [iri("name")]
+    others = [replace(equal, seconds=float(n)) for n in range(MAX_KEPT_WRITERS)]
+    for other in others:
+        assert writer_of_survey(other).survey is other
+    assert writer_of_survey(survey) is not kept  # the oldest went

@@ -208,8 +208,11 @@ def without_question_words(chunks: Chunks) -> Chunks:
 
 
 def _is_defined_by(chunk: Chunk, later: Chunks) -> bool:
-    """Return whether the next chunk is a noun with "the" and "of" that says what one thing is."""
-    if chunk.after not in ("is", "was") or not later:
+    """Return whether the next chunk is a noun with "the" and "of" that says what one thing is.
+
+    It does not after a preposition: "in which province is the city of" asks for a place.
+    """
+    if chunk.joining_word not in en.QUESTION_WORDS or chunk.after not in ("is", "was") or not later:
         return False
     following = later[0]
     return following.before == "the" and following.after == "of" and not following.is_verb

@@ -32,6 +32,7 @@ from kgwb.llm.rules.grounding import (
     WORDS_BEFORE_ASKED_NOUN,
     Predicates,
     find_vertices,
+    ground_question,
 )
 from kgwb.llm.rules.language import looks_english
 from kgwb.llm.rules.mentions import Mention, bracketed_mentions, find_mentions
@@ -77,6 +78,8 @@ MIN_SUPERLATIVE_CHARS = 6
 """Shorter words with the ending are others: "west", "rest", "guest"."""
 EMPTY_WORDS = NON_CONTENT_WORDS | en.VAGUE_WORDS | en.NEUTRAL_WORDS | en.POLITE_SUBJECTS
 """Words that need nothing in the query to stand for them."""
+DIRECT = "direct"
+"""As an adjective it asks for nothing more: every triple says something direct."""
 UNSPECIFIC_WORDS = en.FUNCTION_WORDS | en.TIME_WORDS | {"place", "location", "type", "part"}
 """Words that two relations may have in common and still be different."""
 LETTER_OR_DIGIT = re.compile(r"[^\W_]")
@@ -104,6 +107,18 @@ def find_unread_form(question: str, kg: Graph | None) -> list[str]:
     if kg is not None and not mentions:
         return ["no name of the graph is in the question"]
     return []
+
+
+def find_not_understood(question: str, kg: Graph | None, embeddings: Embeddings) -> list[str]:
+    """Return why a question is not understood, by its form or by what its reading leaves out.
+
+    The list is empty if it is. Raises ModelError if the grammar cannot read the question.
+    """
+    unread = find_unread_form(question, kg)
+    if unread or kg is None:
+        return unread
+    reading = ground_question(question, kg, embeddings)
+    return find_unread_parts(question, reading, kg, embeddings)
 
 
 def find_unread_parts(
@@ -308,6 +323,9 @@ class _Coverage:
         word = self.words[position]
         if _is_comparing(word):
             return True
+        is_adjective = position > 0 and self.words[position - 1] in en.DETERMINERS
+        if word == DIRECT and is_adjective:
+            return False
         return word not in EMPTY_WORDS and bool(LETTER_OR_DIGIT.search(word))
 
     def _is_accounted_for(self, position: int) -> bool:
@@ -437,10 +455,12 @@ class _Coverage:
         X").
         """
         word = self.words[position]
-        own_classes = fetch_class_names(self.kg, self.vertices)
-        expected = [*self.value_types, *own_classes]
-        if self._is_any_class(word, expected):
+        if self._is_any_class(word, self.value_types):
             return True
+        own_classes = fetch_class_names(self.kg, self.vertices)
+        if self._is_any_class(word, own_classes):
+            return True
+        expected = [*self.value_types, *own_classes]
         if not own_classes and self._is_apposition(position):
             return True
         if word in RELATION_PHRASES or en.is_verb(word):
@@ -540,6 +560,8 @@ class _Coverage:
                 return [f"it asks for {kind}, and things were found"]
             return []
 
+        if not asked_kind(self.words):
+            return []
         values = fetch_values(self.kg, self.vertices, outgoing)
         kind = describe_wrong_kind(self.words, values)
         if not kind:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from kgwb.kg.base import Graph
 from kgwb.llm.rules import words as en
+from kgwb.llm.rules.kept import KeptByGraph
 from kgwb.llm.rules.words import RELATION_PHRASES, singularize, tokenize
 
 BRACKETED_NAME = re.compile(r"\[([^\[\]]+)\]")
@@ -38,18 +39,28 @@ class Mention(NamedTuple):
         return any(other.start < self.end and self.start < other.end for other in others)
 
 
+_MENTIONS: KeptByGraph[tuple[Mention, ...]] = KeptByGraph()
+"""The names in a question. Every rule of a run that reads the question looks for them."""
+
+
 def find_mentions(question: str, kg: Graph | None) -> list[Mention]:
     """Return the names in a question, from left to right; they do not overlap.
 
     If the question has names in square brackets, only these count. Otherwise names are labels of
     the graph that are likely to be meant as names, and runs of capitalised words; where several
     overlap, the longest is taken. If there is none, it is the longest label in lower case. Without
-    a graph there are no labels.
+    a graph there are no labels. They are kept for the questions asked last.
     """
     bracketed = bracketed_mentions(question)
     if bracketed:
         return bracketed
-    return _MentionFinder(question, kg).find_unmarked()
+    if kg is None:
+        return _MentionFinder(question, kg).find_unmarked()
+    kept = _MENTIONS.get(kg, question)
+    if kept is None:
+        kept = tuple(_MentionFinder(question, kg).find_unmarked())
+        _MENTIONS.keep(kg, question, kept)
+    return list(kept)
 
 
 def bracketed_mentions(question: str) -> list[Mention]:
@@ -150,6 +161,8 @@ class _MentionFinder:
         found = SIGNS.match(self.question, end)
         assert found is not None, "the pattern matches an empty text too"
         signs = found[0]
+        if not signs:
+            return [part]
         parts = []
         for count in range(len(signs), -1, -1):
             text = part.text + signs[:count]

@@ -13,6 +13,7 @@ from kgwb.kg.classes import find_class_names
 from kgwb.kg.sparql import n3, values_clause
 from kgwb.kg.text import normalize
 from kgwb.llm.rules import words as en
+from kgwb.llm.rules.kept import KeptByGraph
 from kgwb.terms import Term
 
 Vertices = Sequence[URIRef]
@@ -21,6 +22,8 @@ MAX_SAMPLED_TRIPLES = 100_000
 """How many triples of the vertices are looked at, in each direction."""
 MAX_SAMPLED_VALUES = 100
 """How many values are looked at to know of what kind the values of a predicate are."""
+TRUE_FORMS = ("true", "1")
+"""The texts of a truth value that is true: Virtuoso writes a number."""
 NUMBER_AND_TIME_DATATYPES = en.TIME_WORDS | {
     "boolean",
     "decimal",
@@ -30,9 +33,6 @@ NUMBER_AND_TIME_DATATYPES = en.TIME_WORDS | {
     "integer",
 }
 """Words in the names of datatypes whose values are never a person."""
-
-
-_CLASS_NAMES: WeakKeyDictionary[Graph, frozenset[str]] = WeakKeyDictionary()
 
 
 class VertexPredicate(NamedTuple):
@@ -67,22 +67,42 @@ class VertexPredicate(NamedTuple):
         return bool(self.value_types)
 
 
+_CLASS_NAMES: WeakKeyDictionary[Graph, frozenset[str]] = WeakKeyDictionary()
+_PREDICATES: KeptByGraph[tuple[VertexPredicate, ...]] = KeptByGraph()
+_CLASSES: KeptByGraph[list[str]] = KeptByGraph()
+"""Predicates and classes of vertices. The reading of a question and its check ask for the same."""
+
+
 def fetch_predicates(kg: Graph, vertices: Vertices) -> list[VertexPredicate]:
     """Return the predicates of vertices, sorted by IRI and direction, with the types at their ends.
 
     At most MAX_SAMPLED_TRIPLES triples in each direction are looked at. The vocabulary's excluded
     predicates are left out. The names of types are display names. Of an outgoing predicate that
-    leads to blank nodes, ``inner_predicates`` are the sorted names of the predicates of these.
+    leads to blank nodes, ``inner_predicates`` are the sorted names of the predicates of these. They
+    are kept for the vertices asked about last.
     """
+    key = tuple(vertices)
+    kept = _PREDICATES.get(kg, key)
+    if kept is None:
+        kept = tuple(_collect_predicates(kg, vertices))
+        _PREDICATES.keep(kg, key, kept)
+    return list(kept)
+
+
+def _collect_predicates(kg: Graph, vertices: Vertices) -> list[VertexPredicate]:
+    """Return what ``fetch_predicates`` returns, from the graph."""
     hidden = kg.vocabulary.excluded_predicates
     rows = _select_predicates(kg, vertices)
-    inner_rows = _select_inner_predicates(kg, vertices)
+    has_blank_nodes = any(str(row[-1]) in TRUE_FORMS for row in rows)
+    inner_rows: Sequence[Row] = ()
+    if has_blank_nodes:
+        inner_rows = _select_inner_predicates(kg, vertices)
     iris = _iris_in([*rows, *inner_rows])
     names = kg.names(sorted(iris))
 
     value_types: dict[tuple[URIRef, bool], set[str]] = {}
     untyped = set()
-    for predicate, direction, value_type in rows:
+    for predicate, direction, value_type, _ in rows:
         if not isinstance(predicate, URIRef) or predicate in hidden:
             continue
         is_incoming = str(direction) == "in"
@@ -113,15 +133,16 @@ def fetch_predicates(kg: Graph, vertices: Vertices) -> list[VertexPredicate]:
 def _select_predicates(kg: Graph, vertices: Vertices) -> Sequence[Row]:
     """Return rows of a predicate, "in" or "out", and a class or datatype of the other end.
 
-    A class or datatype that is not known is None. Each row stands once, in no order.
+    The last cell is whether the other end is a blank node. A class or datatype that is not known is
+    None. Each row stands once, in no order.
     """
     outgoing = _sampled_triples(vertices, "?v ?p ?o", "out")
     incoming = _sampled_triples(vertices, "?o ?p ?v", "in")
-    type_predicates = values_clause("?t", kg.vocabulary.types)
+    types = "|".join(map(n3, kg.vocabulary.types))
     query = (
-        f"SELECT DISTINCT ?p ?d ?kind WHERE {{ {outgoing} UNION {incoming}"
-        f" OPTIONAL {{ {type_predicates} ?o ?t ?c }}"
-        f" BIND(IF(isLiteral(?o), DATATYPE(?o), ?c) AS ?kind) }}"
+        f"SELECT DISTINCT ?p ?d ?kind ?blank WHERE {{ {outgoing} UNION {incoming}"
+        f" OPTIONAL {{ ?o {types} ?c }}"
+        f" BIND(IF(isLiteral(?o), DATATYPE(?o), ?c) AS ?kind) BIND(isBlank(?o) AS ?blank) }}"
     )
     return kg.select(query).rows
 
@@ -166,10 +187,20 @@ def fetch_values(kg: Graph, vertices: Vertices, predicates: Iterable[URIRef]) ->
 
 
 def fetch_class_names(kg: Graph, vertices: Vertices) -> list[str]:
-    """Return the display names of the classes that vertices have, by the classes' IRIs.
+    """Return the display names of the classes of vertices, by their IRIs.
 
-    One query is sent, and one request for the names.
+    They are kept for the vertices asked about last.
     """
+    key = tuple(vertices)
+    kept = _CLASSES.get(kg, key)
+    if kept is None:
+        kept = _collect_class_names(kg, vertices)
+        _CLASSES.keep(kg, key, kept)
+    return list(kept)
+
+
+def _collect_class_names(kg: Graph, vertices: Vertices) -> list[str]:
+    """Return what ``fetch_class_names`` returns, from the graph."""
     values = values_clause("?v", vertices)
     types = "|".join(map(n3, kg.vocabulary.types))
     result = kg.select(f"SELECT DISTINCT ?c WHERE {{ {values} ?v {types} ?c }}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -197,6 +198,9 @@ def singularize(word: str) -> str:
     return word
 
 
+@lru_cache(
+    maxsize=4_096
+)  # the words of a graph's predicates are compared with each word of a question
 def stem(word: str) -> str:
     """Return what a word has in common with its other forms: "conduct" for "conductor".
 

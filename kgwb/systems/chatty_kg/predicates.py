@@ -62,6 +62,7 @@ def select_predicates(where: str, direction: Direction, run: Run) -> set[Pair]:
     the setting ``keeps_type_predicates``. One query is sent.
     """
     vocabulary = run.kg.vocabulary
+    excluded = vocabulary.excluded_predicates
     kept: Collection[URIRef] = ()
     if ChattySettings.of_run(run).keeps_type_predicates:
         kept = vocabulary.types
@@ -69,7 +70,7 @@ def select_predicates(where: str, direction: Direction, run: Run) -> set[Pair]:
     for (iri,) in run.kg.select(f"SELECT DISTINCT ?_p WHERE {{ {where} }}").rows:
         if not isinstance(iri, URIRef):
             continue
-        if iri in kept or iri not in vocabulary.excluded_predicates:
+        if iri in kept or iri not in excluded:
             found.add((iri, direction))
     return found
 

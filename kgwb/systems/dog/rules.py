@@ -12,6 +12,7 @@ from typing import Any
 from kgwb.build import Graph, ReplyData, Rule
 from kgwb.build.graph import Embeddings
 from kgwb.build.rules import (
+    CLASS_RELATION,
     DETERMINERS,
     FILLERS,
     FUNCTION_WORDS,
@@ -23,6 +24,7 @@ from kgwb.build.rules import (
     RelationStep,
     bracketed_mentions,
     find_mentions,
+    find_not_understood,
     find_similar_predicates,
     ground_question,
     leads_to_agent,
@@ -59,11 +61,10 @@ def choose_relation(
 ) -> ReplyData:
     """Return the relation most like the first step of an entity's chain, and a question for it.
 
-    ``relations`` are the names to choose from, with INVERSE_PREFIX for the inverse direction. The
-    reply has "subquestion", "relation" and "reason". No relation is chosen ("") if none is alike,
-    if the entity has no chain, or if another entity has a longer chain: that one is solved first.
-    Without a chain or for a longer one, "subquestion" is "" as well. Raises ModelError if the
-    grammar cannot read the question.
+    ``relations`` are the names to choose from, with INVERSE_PREFIX for the inverse direction. No
+    relation is chosen if none is alike, if the entity has no chain, if another entity has a longer
+    chain (that one is solved first), or if a question of one relation is not understood. The reply
+    has "subquestion", "relation" and "reason"; the first two are "" without a relation.
     """
     chains = read_chains(question, kg, embeddings)
     steps = chains.get(entity, [])
@@ -75,6 +76,10 @@ def choose_relation(
             reply["reason"] = f"[{name}] has further to go, and comes first"
             return reply
 
+    unread = _find_problems(question, kg, embeddings) if len(steps) == 1 else ""
+    if unread:
+        reply["reason"] = unread
+        return reply
     step = steps[0]
     reply["subquestion"] = _write_relation_question(entity, step)
     reply["relation"] = _choose_direction(step, relations, embeddings)
@@ -140,11 +145,11 @@ def try_answer(
     """Return whether the triples that were found answer the question, with the answers and a reason.
 
     ``found`` has for each entity its "triples" and a "note". Answers are the ends of the triples of
-    the first relation of the entity's chain, if they are ends for all entities. They suffice if
-    there are any and one relation at most is read in the question, but not for a yes-or-no
-    question, nor for a count unless all answers are numbers. The reply has "sufficient", which is
-    "yes" or "no", "reason" and "answers"; with "no" there are no answers. Raises ModelError if the
-    grammar cannot read the question.
+    the first relation of the entity's chain, if they are ends for all entities. It is enough if
+    there are answers and one relation at most is read in the question. It is not for a yes-or-no
+    question, nor for a count unless all answers are numbers, nor for a question that is not
+    understood. The reply has "sufficient", which is
+    "yes" or "no", "reason" and "answers"; with "no" there are no answers.
     """
     chains = read_chains(question, kg, embeddings)
     tail_lists = []
@@ -170,8 +175,34 @@ def try_answer(
     elif relation_count > 1:
         answers = []
         reason = f"{relation_count} relations are read in the question, and one is gone along"
+    unread = _find_problems(question, kg, embeddings) if answers else ""
+    if unread:
+        answers = []
+        reason = unread
     sufficient = "yes" if answers else "no"
     return {"sufficient": sufficient, "reason": reason, "answers": answers}
+
+
+def _find_problems(question: str, kg: Graph | None, embeddings: Embeddings) -> str:
+    """Return why a question of one relation is not understood by a walk; "" if it is."""
+    problems = find_not_understood(question, kg, embeddings)
+    problems += _find_stated_classes(question, kg, embeddings)
+    if not problems:
+        return ""
+    return f"rules did not understand this: {'; '.join(problems)}"
+
+
+def _find_stated_classes(question: str, kg: Graph | None, embeddings: Embeddings) -> list[str]:
+    """Return that a walk does not look at the class that a question states; [] if it states none.
+
+    A class is stated where the relation leads to things of other classes, too.
+    """
+    reading = ground_question(question, kg, embeddings)
+    stated = []
+    for _, relation, class_name in reading.facts[1:]:
+        if relation == CLASS_RELATION:
+            stated.append(f"a walk does not tell what is a “{class_name}”")
+    return stated
 
 
 def _common_items(lists: Sequence[Names]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Self
 
 from rdflib import URIRef
@@ -16,6 +16,8 @@ from kgwb.build.text import bracket_iri, local_part, quote_text, tell_apart, to_
 
 MAX_TITLES = 150
 """Classes that a model can choose from."""
+MAX_KEPT_NAMES = 8
+"""Surveys whose class names are kept: those that questions are asked over at one time."""
 NamedClasses = tuple[tuple[Iri, str], ...]
 """Classes, each with its display name."""
 TITLE_ENDING = re.compile(r" \((?:[\w-]+:[\w-]+|<[^<>\s]+>)\)$")
@@ -63,8 +65,13 @@ class ClassNames:
         return by_identity, by_name, by_folded_text
 
     @classmethod
+    @lru_cache(maxsize=MAX_KEPT_NAMES)
     def of_survey(cls, writer: SurveyWriter) -> Self:
-        """Make the names of all classes of a survey that have an IRI, with the prefixes of its writer."""
+        """Return the names of all classes of a survey that have an IRI, by IRI.
+
+        The prefixes are those of the writer. The names are kept, because each question needs them
+        several times.
+        """
         classes = []
         for surveyed in writer.survey.classes:
             if surveyed.iri:

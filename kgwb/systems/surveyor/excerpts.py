@@ -52,7 +52,7 @@ def excerpt_for_question(
         classes = _classes_of(group)
         is_unrequested = requested.isdisjoint(classes)
         is_unwanted = wanted.isdisjoint(classes)
-        if is_unwanted and writer.is_inlined(group):
+        if is_unwanted and writer.is_position_inlined(position):
             continue
         lacks_value = value_predicates.isdisjoint(prop.predicate for prop in group.properties)
         distance = -similarities.get(position, 0)
@@ -115,7 +115,7 @@ def excerpt_for_query(writer: SurveyWriter, sparql: str, run: Run) -> Part:
         iris = _classes_of(group)
         iris.update(prop.predicate for prop in group.properties)
         count = len(iris & iris_in_query)
-        if count and not writer.is_inlined(group):
+        if count and not writer.is_position_inlined(position):
             counts[position] = count
     positions = sorted(counts, key=counts.__getitem__, reverse=True)
     return _write_excerpt(positions, writer, run, for_reviewer=True)
@@ -156,7 +156,7 @@ def _write_excerpt(
     omitted: list[ClassGroup] = []
     for position in positions:
         group = writer.groups[position]
-        text = writer.format_group(group)
+        text = writer.group_text(position)
         if texts and len(text) > remaining_chars:
             omitted.append(group)
             continue

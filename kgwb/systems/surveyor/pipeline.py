@@ -26,7 +26,13 @@ from kgwb.build import (
     to_data,
 )
 from kgwb.build.graph import find_row_support, with_display_names
-from kgwb.build.survey import Survey, SurveyWriter, extract_schema_facts, survey_graph
+from kgwb.build.survey import (
+    Survey,
+    SurveyWriter,
+    extract_schema_facts,
+    survey_graph,
+    writer_of_survey,
+)
 from kgwb.build.text import DisplayNames
 from kgwb.systems.surveyor.class_names import ClassNames, titles_to_choose_from
 from kgwb.systems.surveyor.drafter import draft_query, execute_draft, review_draft
@@ -48,7 +54,7 @@ def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     the question asks for. Raises InvalidReplyError if a model gives no valid reply.
     """
     labels = run.kg.vocabulary.labels
-    writer = SurveyWriter(make_survey(run), labels)
+    writer = writer_of_survey(make_survey(run), labels)
     mentions = look_up_mentions(question, dialogue, writer, run)
     reviews = SurveyorSettings.of_run(run).reviews
     draft = draft_query(mentions, excerpt_for_question(writer, mentions, run), run)

@@ -10,6 +10,7 @@ from kgwb.build.graph import Embeddings
 from kgwb.build.rules import (
     SPELLING_WEIGHT,
     choose_vertex,
+    find_not_understood,
     find_similar_predicates,
     ground_question,
     leads_to_agent,
@@ -105,6 +106,17 @@ def choose_query() -> ReplyData:
     return {"reason": "of first choices", "numbers": [1]}
 
 
+def judge_queries(question: str, kg: Graph | None, embeddings: Embeddings) -> ReplyData:
+    """Return number 1, or no number if the question is not understood: no query asks for it then.
+
+    Raises ModelError if the grammar cannot read the question.
+    """
+    unread = find_not_understood(question, kg, embeddings)
+    if unread:
+        return {"reason": f"rules did not understand this: {'; '.join(unread)}", "numbers": []}
+    return choose_query()
+
+
 # As published: by URIs
 
 
@@ -179,7 +191,7 @@ RULES: Mapping[str, Rule] = {
     "triad/relation_choice": choose_relations,
     "triad/template": write_template,
     "triad/query_choice": choose_query,
-    "triad/query_judgement": choose_query,
+    "triad/query_judgement": judge_queries,
     "triad/written_query": write_query,
     "triad/answer_type": classify_answer_type,
     "triad/triplets_published": extract_triplets,
