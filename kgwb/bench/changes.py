@@ -614,7 +614,7 @@ class ResultsComparison:
 
     @property
     def earlier_turn_remark(self) -> str:
-        """How many questions follow a turn that was answered otherwise, and which turns; "" without any."""
+        """How many questions follow a turn that was answered otherwise, and which turns, as text; "" if none."""
         titles = []
         for change in self.changes:
             if change.earlier_turn is not None:

@@ -163,7 +163,10 @@ def make_change_suite(before: LoadedResults, after: LoadedResults) -> Suite:
 
 
 def _make_case(row: BenchRow, state: str, outcome: str) -> Case:
-    """Return a row as a case. Its text is the error, or the answers and the gold by their labels."""
+    """Return a row as a case, with its error, or its answers and the gold by their labels, as the text.
+
+    Each list is cut at MAX_CASE_CHARS characters.
+    """
     text = row["error"]
     if text is None:
         text = f"answered {_list_values(row, 'answers')}"

@@ -280,7 +280,10 @@ def merge_versions(
 
 
 def add_usage(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the sum of what ``sum_usage`` returned twice. A field that one lacks counts as 0."""
+    """Return the sum of two results of ``sum_usage``, field by field and model by model.
+
+    A field that one of them lacks counts as 0.
+    """
     models: defaultdict[str, Counter[str]] = defaultdict(Counter)
     total: dict[str, Any] = {}
     for usage in (first, second):

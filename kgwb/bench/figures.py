@@ -318,7 +318,7 @@ class ReportTable(NamedTuple):
     """Whether a column with the numbers of one before it is folded in HTML."""
 
     def __repr__(self) -> str:
-        """Return the table as text: the first column on the left, the others to the right."""
+        """Return the table as text with aligned columns: the first one to the left, the others to the right."""
         lines = []
         for row in (self.headers, *self.rows):
             line = list(map(single_line, row))
@@ -556,7 +556,10 @@ def make_question_types_table(all_results: AllResults) -> ReportTable:
 
 
 def _describe_questions(rows: Sequence[Mapping[str, Any]]) -> tuple[str, str, str]:
-    """Return the solved questions of those with gold, and the mean words and gold predicates."""
+    """Return three texts: "solved/with gold", the mean number of words, and that of gold predicates.
+
+    A mean is over the rows that have the number, "–" if none has.
+    """
     with_gold = 0
     solved = 0
     for row in rows:

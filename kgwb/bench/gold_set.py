@@ -140,7 +140,10 @@ def _move_earlier_gold(entry: dict[str, Any]) -> None:
 
 
 def _gold_to_data(gold: Gold, who: str) -> dict[str, Any]:
-    """Return the fields of an entry that say what is right, who said so, and when."""
+    """Return the fields of an entry that hold the gold, who says so, and the present time.
+
+    Parts of the gold that are empty have no field.
+    """
     data: dict[str, Any] = {"who": who, "when": time_now()}
     if gold.answers is not None:
         data["answers"] = list(gold.answers)

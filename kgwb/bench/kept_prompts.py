@@ -138,7 +138,7 @@ def find_base_folder(folder: Path) -> Path | None:
 
 
 def _describe_effect(comparison: ResultsComparison) -> str:
-    """Return the first lines of a comparison's summary, without its name: outcomes and F1."""
+    """Return the outcomes and the F1 of a comparison's summary as one text, without the folder's name."""
     outcomes, *lines = comparison.summary_lines()
     parts = [outcomes.removeprefix(f"{comparison.after.name}: ")]
     for line in lines:

@@ -508,7 +508,10 @@ class RetryExperiment:
             return None
 
     def _dialogue_before(self, question: BenchQuestion) -> Dialogue:
-        """Return the turns before a question of a dialogue, as they were remembered."""
+        """Return the earlier turns of a question's dialogue, as the results remembered them.
+
+        Empty for a question outside of dialogues; turns that were not answered are left out.
+        """
         dialogue = Dialogue()
         if question.dialogue is None:
             return dialogue

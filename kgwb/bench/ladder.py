@@ -99,7 +99,7 @@ def locate_losses(
     places = AskPlaces(folder, store or find_store(folder))
 
     def locate(question: BenchQuestion, row: BenchRow, dialogue: Dialogue) -> Task:
-        """Find the agent to blame on the executor, and write the row here."""
+        """Run ``locate_loss`` on a worker, append its row to the ladder's file, and report it."""
         loss_row = yield locate_loss, setup, question, row, dialogue, places, canceller
         loss_file.append(loss_row)
         on_row(loss_row)

@@ -543,10 +543,7 @@ def _measure_of(means: Matrix, measure: str) -> Matrix:
 
 
 def _check_equal_gold(first: BenchRows, second: BenchRows, ids: Iterable[str]) -> None:
-    """Raise InputError if the gold answers of a question differ between the two sets.
-
-    The order of the gold does not count.
-    """
+    """Raise InputError if the gold answers of a question differ between the two sets, regardless of order."""
     gold_before = {row["id"]: row["gold"] for row in first}
     gold_after = {row["id"]: row["gold"] for row in second}
     differing = []

@@ -264,7 +264,7 @@ class Report:
         }
 
     def _render_ratings(self) -> Html:
-        """Render the grades that people and models gave to the answers, and how far they agree."""
+        """Render tables of the grades that raters gave in each folder, and how far they agree; empty without any."""
         rendered = []
         for results in self.results:
             ratings = read_ratings(results)

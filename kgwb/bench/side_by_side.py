@@ -68,12 +68,14 @@ class SystemComparison:
         return frozenset.intersection(*supports)
 
     def __getitem__(self, system: str) -> Run:
+        """Return the run of a system by its shown name. Raises KeyError if there is none."""
         for answer in self.answers:
             if answer.system == system:
                 return answer.run
         raise KeyError(system)
 
     def __repr__(self) -> str:
+        """Return the question, the table of answers, and the table of support if there is any, as text."""
         answer_table = self._make_answer_table(MAX_TEXT_CHARS)
         support_table = self._make_support_table()
         parts = [self.question, str(answer_table)]
@@ -281,7 +283,10 @@ def compare_runs(question: str | BenchQuestion, runs: Sequence[Run]) -> SystemCo
 
 
 def _compare_answers(question: str, answers: Sequence[SystemAnswer]) -> SystemComparison:
-    """Return a comparison in which each answer has a name of its own."""
+    """Return the comparison of answers, in which a system that occurs again is named "NAME#2" and so on.
+
+    Where systems name an IRI differently, the name of the first system counts.
+    """
     counts: Counter[str] = Counter()
     named = []
     for answer in answers:
@@ -325,7 +330,11 @@ def _ask_system(
 
 
 def _find_blamed_agent(setup: Setup, run: Run, question: BenchQuestion) -> str:
-    """Return the agent that lost the answer of a run, or the reason that it is not known."""
+    """Apply the oracle ladder to a fork of a run, and return the agent that lost its answer.
+
+    If it is not known, the reason is returned; "not known" without a gold query or gold decisions.
+    Models may be asked.
+    """
     gold_query = None
     if setup.system.gold:
         gold_query = load_gold_query(question, setup.kg)

@@ -64,7 +64,7 @@ class Texts:
         """
 
         def value_of(placeholder: re.Match[str]) -> str:
-            """Return the value of a placeholder; without one, the placeholder."""
+            """Return the value for a matched placeholder as text; without a value, the placeholder itself."""
             name = placeholder[1]
             if name not in values:
                 return placeholder[0]
