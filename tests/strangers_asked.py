@@ -4,15 +4,16 @@
     python tests/strangers_asked.py sealed            the other half, in numbers alone
     python tests/strangers_asked.py newcomers/tune    the same of questions that were written for
     python tests/strangers_asked.py newcomers/sealed  it by people who had not looked at rules
+    python tests/strangers_asked.py newcomers/sealed2 another set of the same kind
 
 Half of the questions of each set have an answer in the graph; the others must not be answered. Of a
 set, what is answered should be right in 95 of 100 cases, and 60 of 100 of the answerable be answered.
 Numbers are compared by their values: 3.20 is 3.2.
 
-The sealed half of the newcomers' questions was scored once: 8 of its 30 questions were answered, all 8
-rightly; 15 have an answer. So what is answered is right, but 0.53 of the answerable are too few. Of
-the half for tuning 15 were answered, and all 15 rightly. No half called "sealed" is sealed any more:
-the questions of both were seen when rules was changed.
+The set newcomers/sealed2 was written last, by somebody who had not looked at rules, and scored once
+before rules was looked at again: 23 of its 60 questions were answered, 22 of them rightly (0.96), and
+so 0.73 of the 30 answerable ones. The sealed half of the set before it had 8 of 15 (0.53) when it was
+scored; its questions were then used to mend rules. No half called "sealed" is sealed any more.
 """
 
 from __future__ import annotations

@@ -77,19 +77,17 @@ def test_ask_as_json_for_other_programs(capsys: Capture) -> None:
 
 
 READING = """
-from kgwb.llm import Scripted
-
 def draft(sparql, *assumptions):
     return {"reason": "", "sparql": sparql, "asked": "list", "columns": [], "missing": "", "more": [],
             "assumptions": list(assumptions)}
 
 taken = {"taken": "films that he directed", "others": ["films that he wrote"]}
 query = "SELECT ?f { ?f films:%s films:Denis_Villeneuve }"
-MODEL = Scripted({
+SCRIPT = {
     "surveyor/mention_finder": {"reason": "", "question": "", "names": [], "classes": []},
     "surveyor/drafter": [draft(query % "director", taken), draft(query % "screenwriter")],
     "surveyor/reviewer": {"reason": "", "verdict": "fine", "sparql": "", "columns": [], "missing": ""},
-})
+}
 """
 
 

@@ -306,8 +306,8 @@ class RetryExperiment:
             ids = {id_ for id_, row in rows.items() if selector in self._selectors_of(row)}
             if not ids:
                 raise InputError(
-                    f"{selector!r} selects no question of {self.earlier_results.folder}",
-                    hint="use lost, wrong, errors, right, all, blamed=AGENT, type=NAME or a question's id",
+                    f"no question of {self.earlier_results.folder} is selected by {selector!r}",
+                    hint="select others with lost, wrong, errors, right, all, blamed=AGENT, type=NAME or an id",
                 )
             chosen_ids |= ids
         return chosen_ids
@@ -602,8 +602,10 @@ class RetryExperiment:
         changes = self.describe_changes(measured_setup)
         if changes:
             raise InputError(
-                f"the measured setup cannot be asked again: {'; '.join(changes)}",
-                hint="leave --repeats out, or measure again with kgwb bench",
+                f"--repeats asks the first measurement again, which is not possible, since this has "
+                f"changed: {'; '.join(changes)}",
+                hint="undo the change, leave --repeats out (each question is then asked once), or measure "
+                "anew with kgwb bench",
             )
         return measured_setup
 

@@ -84,8 +84,8 @@ class FunctionScorer:
         except Exception as exc:  # whatever a person's function raises is said with the question
             cause = f"{type(exc).__name__}: {exc}"
             raise InputError(
-                f"the scorer {self.name} failed at {row['id']!r}: {cause}",
-                hint="return a number from 0 to 1, or a pair of it and a reason",
+                f"the scorer {self.name} failed at the question {row['id']!r}: {cause}",
+                hint="correct the function: it must return a number from 0 to 1, or a pair of it and a reason",
             ) from exc
         if not 0 <= score.value <= 1:
             raise InputError(

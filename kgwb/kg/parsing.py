@@ -74,7 +74,8 @@ def open_as_nquads(
     except OSError as error:
         raise GraphError(
             f"the process that parses RDF cannot be started: {error}",
-            hint="close other programs, or files that this one holds open",
+            hint="if memory or processes are short, close other programs; if too many files are open, "
+            "restart this program",
         ) from error
     with process:
         assert process.stdin and process.stdout and process.stderr

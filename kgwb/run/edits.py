@@ -158,9 +158,9 @@ class EditableRun(Engine):
         if is_dataclass(output) or isinstance(output, BaseModel):
             record = type(output).__name__
             raise OverrideError(
-                f"{key} returned a {record}, and the value put in is a dict",
-                hint=f"write -> {record} after the parameters of {spec.function.__name__}, "
-                f"or give a {record}",
+                f"a dict cannot be put in as the result of {key}: it returned a {record}",
+                hint=f"give a {record}; or, in your own code, annotate the agent: "
+                f"def {spec.function.__name__}(...) -> {record}, and dicts are converted",
             )
 
     def remove_override(self, step: str) -> Self:

@@ -155,7 +155,8 @@ def read_sample(results: LoadedResults) -> ErrorSample | None:
         except ValidationError as exc:
             raise InputError(
                 f"{path} is not the sample of an error analysis: {describe_validation_error(exc)}",
-                hint="delete it, and draw the sample again with the same seed",
+                hint="correct it; or, if no coding is worth keeping, delete it and draw a sample with: "
+                f"kgwb errors {results.folder} --sample {DEFAULT_SAMPLE_SIZE}",
             ) from exc
 
 
@@ -216,7 +217,10 @@ def add_coding(
     of its scheme, and a file that cannot be written.
     """
     if not coder.strip():
-        raise InputError("a coder needs a name", hint="give one, such as a person's initials")
+        raise InputError(
+            "the name of the person who codes is empty",
+            hint="give the initials of the person, as in kgwb.ErrorCoding(FOLDER, 'ann')",
+        )
     if id_ not in sample.ids or id_ not in results.rows:
         raise InputError(f"the question {id_!r} is not in the sample", hint="choose one that is")
     if category not in sample.categories:

@@ -52,7 +52,10 @@ class ErrorCoding(Live):
         questions, and for a damaged file.
         """
         if not coder.strip():
-            raise InputError("a coder needs a name", hint="give one, such as a person's initials")
+            raise InputError(
+                "the name of the person who codes is empty",
+                hint="give the initials of the person, as in kgwb.ErrorCoding(FOLDER, 'ann')",
+            )
         self.coder = coder
         self.report = Report(folder)
         self.results = self.report.results[0]

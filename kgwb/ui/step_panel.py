@@ -339,8 +339,8 @@ class StepPanel(StepView):
         """Raise GraphError if the person has cancelled the question to the graph."""
         if self.graph_worker.cancelled:
             raise GraphError(
-                "the query was cancelled",
-                hint="the server may work on it until its time limit; then search again",
+                "you cancelled the query",
+                hint="the server may still work on it until its time limit; wait until then before you search again",
             )
 
     def do_where(self, event: Event) -> None:

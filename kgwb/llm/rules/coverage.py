@@ -49,6 +49,7 @@ from kgwb.llm.rules.similarity import (
     NAME_SEPARATOR,
     find_similar_predicates,
     max_similarity,
+    without_time_and_place,
 )
 from kgwb.llm.rules.values import asked_kind, describe_wrong_kind
 from kgwb.llm.rules.words import (
@@ -242,8 +243,11 @@ class _Coverage:
         will say.
         """
         _, relation, _ = self.reading.facts[0]
+        # A time or place is of an event: "birth date" does not look like "release date".
+        event = without_time_and_place(relation) or relation
         for predicate in self.predicates:
-            if max_similarity(relation, [predicate.name], self.embeddings) >= SURE_SIMILARITY:
+            other_event = without_time_and_place(predicate.name) or predicate.name
+            if max_similarity(event, [other_event], self.embeddings) >= SURE_SIMILARITY:
                 return [f"it asks for “{relation}”, and the graph has “{predicate.name}”"]
         return []
 

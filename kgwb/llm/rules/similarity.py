@@ -44,7 +44,7 @@ def find_similar_predicates(relation: str, names: Names, embeddings: Embeddings)
     if same:
         return same
     names = _without_other_numbers(relation, names)
-    event = _without_time_and_place(relation)
+    event = without_time_and_place(relation)
     if event not in ("", relation):
         names = _predicates_of_event(event, names, embeddings)
     similarities = embeddings.similarity(relation, names, SPELLING_WEIGHT)
@@ -104,7 +104,7 @@ def _predicates_of_event(event: str, names: Names, embeddings: Embeddings) -> li
         if name.endswith(AGENT_ENDINGS):
             continue
         candidates.append(name)
-        events.append(_without_time_and_place(name) or event)
+        events.append(without_time_and_place(name) or event)
     similarities = embeddings.similarity(event, events, SPELLING_WEIGHT)
     return _names_from(MIN_RELATION_SIMILARITY, candidates, similarities)
 
@@ -118,7 +118,7 @@ def _names_from(threshold: float, names: Names, similarities: Sequence[float]) -
     return similar
 
 
-def _without_time_and_place(relation: str) -> str:
+def without_time_and_place(relation: str) -> str:
     """Return a relation without TIME_AND_PLACE_WORDS."""
     words = [word for word in relation.split() if word not in TIME_AND_PLACE_WORDS]
     return " ".join(words)

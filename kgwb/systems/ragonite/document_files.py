@@ -180,7 +180,7 @@ def _decode(name: str, content: bytes) -> str:
         ) from error
     if "\0" in text:
         raise SettingError(
-            f"{_show(name)} is no text: it has zero bytes",
+            f"{_show(name)} is not a text file: it contains NUL bytes (0x00)",
             hint="save it as UTF-8, or move it out of the folder",
         )
     return text

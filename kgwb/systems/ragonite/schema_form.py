@@ -192,7 +192,10 @@ def _find_changes(schema: Schema, form: Mapping[str, str]) -> list[Change]:
         if induced_name_of(shown) == induced:
             break
     else:
-        raise SettingError(f"there is no table {induced}", hint="run the agent again")
+        raise SettingError(
+            f"there is no table {induced} in the database of this graph any more, so it is not changed",
+            hint="press Run in this cell to make the database again, and change it there",
+        )
     changes = []
     for column in shown.columns:
         column_name = induced_name_of(column)

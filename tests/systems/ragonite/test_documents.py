@@ -357,7 +357,7 @@ def write_pipe(folder: Path) -> None:
         (write_pipe, "a.txt cannot be read: it is a device or a pipe"),
         (lambda folder: (folder / "a.txt").write_bytes(b"x" * 5_000_000), "a.txt has 5.0 MB"),
         (lambda folder: (folder / "a.txt").write_bytes(b"a\nb\nCaf\xe9 au lait"), "line 3 .* 0xe9"),
-        (lambda folder: (folder / "a.md").write_bytes(b"a\x00b"), "zero bytes"),
+        (lambda folder: (folder / "a.md").write_bytes(b"a\x00b"), "NUL bytes"),
         (lambda folder: (folder / "a.jsonl").write_text('{"text": "a"}\nb\n'), "line 2 of a.jsonl"),
         (lambda folder: (folder / "a.jsonl").write_text("[1]\n"), "line 1 of a.jsonl"),
     ],
