@@ -387,7 +387,7 @@ def test_recordings_are_small() -> None:
 
 def test_an_edit_that_was_not_executed_is_said_and_not_judged_by_the_old_answer() -> None:
     run = open_lost_run(3)
-    translated = {"text": "Who directed The Godfather?", "language": "German"}
+    translated = {"text": "Who directed The Godfather?"}
     run.override("translator", to_data(run.output("translator")) | translated)
     feedback = kgwb.lab(1, None).check("1.9", run)
     assert feedback.state == "wrong" and "go()" in feedback.text

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ValidationError
 
+from kgwb import old_names
 from kgwb.deprecated import RenamedAttribute
 from kgwb.errors import OverrideError, SettingError
 from kgwb.llm.base import Message
@@ -133,6 +134,7 @@ class EditableRun(Engine):
                 # A record may have fields of wrong types. Reading its data finds them.
                 adapter = type_adapter(output_type)
                 data = adapter.dump_python(value, mode="json", warnings=False)
+            _refuse_unknown_fields(data, output_type)
             return from_data(data, output_type)
         except (ValueError, TypeError) as exc:
             type_name = getattr(output_type, "__name__", str(output_type))
@@ -326,3 +328,20 @@ def _supervisors_of(step: Step, earlier: Sequence[Step]) -> set[str]:
             supervisors.add(candidate.key)
             supervisor = candidate.parent
     return supervisors
+
+
+def _refuse_unknown_fields(data: Any, output_type: Any) -> None:
+    """Raise ValueError if data for a record have a field that the record does not have.
+
+    Files of other versions may have such fields, which are ignored there. From a person it is a
+    slip, and the value would silently stay as it was. Old names of fields are known.
+    """
+    if not isinstance(output_type, type) or not is_dataclass(output_type):
+        return
+    if not isinstance(data, dict):
+        return
+    record_class = f"{output_type.__module__}.{output_type.__name__}"
+    known = {field.name for field in fields(output_type)}
+    for name in old_names.current_fields(record_class, data):
+        if name not in known:
+            raise ValueError(f"there is no field {name!r}")
