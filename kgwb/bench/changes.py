@@ -410,14 +410,26 @@ class ResultsComparison:
     def losses_by_agent(self) -> dict[str, tuple[int, int]]:
         """How many of the questions each agent lost, before and after, as far as the ladder of each folder knows it.
 
-        Where no agent is known, the reason for that takes the place of its name.
+        Where no agent is known, the reason for that takes the place of its name. Empty if the ladder
+        was not applied to one of the two: then it is not known what that one lost.
         """
+        if not (self._has_ladder(self.before) and self._has_ladder(self.after)):
+            return {}
         before = self._count_losses(self.before)
         after = self._count_losses(self.after)
         counts = {}
         for agent in distinct_keys((before, after)):
             counts[agent] = (before[agent], after[agent])
         return counts
+
+    def _has_ladder(self, results: LoadedResults) -> bool:
+        """Return whether the ladder was applied to one of the lost questions, or none was lost."""
+        lost_ids = []
+        for change in self.changes:
+            row = results.rows.get(change.before["id"])
+            if row is not None and is_lost(row):
+                lost_ids.append(row["id"])
+        return not lost_ids or any(id_ in results.losses_by_id for id_ in lost_ids)
 
     def _count_losses(self, results: LoadedResults) -> Counter[str]:
         """Count the questions that each agent lost in one of the results."""

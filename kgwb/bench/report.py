@@ -222,7 +222,7 @@ class Report:
         loss = results.losses_by_id.get(question, {})
         blamed_agent = agent or loss.get("agent")
         blamed_steps = [step.key for step in run.steps if step.agent == blamed_agent]
-        if agent is None and loss.get("step") in run.steps_by_key:
+        if not agent and loss.get("step") in run.steps_by_key:
             blamed_steps.insert(0, loss["step"])
         run.right_answer = row_right_answer(row)
         return MeasuredRun(run, blamed_steps[0] if blamed_steps else "")

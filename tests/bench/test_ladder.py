@@ -21,6 +21,7 @@ from kgwb.bench.ladder import (
     locate_losses,
 )
 from kgwb.bench.questions import BenchQuestion, add_gold_answers, add_gold_queries
+from kgwb.bench.report import Report
 from kgwb.bench.results import BenchRow, Results
 from kgwb.bench.runner import Benchmark, BenchSetup
 from kgwb.cli import main
@@ -306,6 +307,9 @@ def SCRIPT(request):
     assert lost == {"lost at qir: 1 → 0", "lost at predicate selection: 0 → 1"}
     [page] = Path("r/retries").glob("*/report.html")
     assert "lost at predicate selection" in page.read_text()
+    (page.parent / "ladder.jsonl").unlink()
+    [comparison] = Report("r", page.parent).comparisons
+    assert comparison.losses_by_agent == {}  # what the retry lost is not known without its ladder
 
 
 # --- linking recall
