@@ -46,7 +46,7 @@ CELLS = (
     'run = asked("When was Harry Potter\'s first movie released?"); workbench.cell("predicate_selection")',
     "kgwb.debug(run)",
     'chooser = GraphChooser("zoo.ttl"); chooser',
-    'kgwb.debug(asked("Where was Ella born?", kgwb.Workbench(chooser.kg, "rules", system="dog")))',
+    'kgwb.debug(asked("Where was Ella born?", kgwb.Workbench(chooser.kg, "rules", settings="paper")))',
     'kgwb.debug(asked("Who directed Arrival?"))',
     SLOW,
     "loaded.set()",
