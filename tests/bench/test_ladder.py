@@ -381,3 +381,16 @@ def test_the_ladder_names_an_agent_for_every_answer_that_rules_loses_on_metaqa(
     assert told
     assert all(line["agent"] for line in told)
     assert re.search(rf"^all +{len(told)}  ", capsys.readouterr().out, re.MULTILINE)
+
+
+def test_the_step_that_the_ladder_blames_is_shown_and_with_an_agent_its_own(here: Path) -> None:
+    (here / "q.jsonl").write_text(
+        '{"id": "1", "question": "Who directed Arrival?", "answers": ["http://e/nobody"]}\n'
+    )
+    assert (
+        main(["bench", "--kg", "films", "--questions", "q.jsonl", "--out", "r", "--save-runs"]) == 0
+    )
+    loss = {"id": "1", "agent": "qir", "stage": None, "step": "execution", "why": "", "error": None}
+    Path("r/ladder.jsonl").write_text(json.dumps(loss | {"f1": 0.0}) + "\n")
+    assert Report("r").measured_run("1").blamed_step == "execution"
+    assert Report("r").measured_run("1", agent="classifier").blamed_step == "classifier"
