@@ -466,7 +466,7 @@ CASES = {
             "drafter",
             lambda run: drafter.draft_query(MENTIONS, PART, run),
             (
-                draft(assumptions=["a"]),
+                draft(assumptions=[{"taken": "a", "others": ["b"]}]),
                 draft("", "table", "a", missing="x", more=["Film"]),
                 draft("x", "one"),
             ),
@@ -683,7 +683,7 @@ def test_every_reply_class_of_the_systems_is_tried() -> None:
         if name.endswith("Reply") and one.__module__ == module.__name__
     }
     there |= {acting._action_reply(tools) for tools in CHOSEN.values()}
-    parts = {qirs.TripleReply, states.SentenceReply, ragonite.ValueReply}
+    parts = {qirs.TripleReply, states.SentenceReply, ragonite.ValueReply, drafter.AssumptionReply}
     assert {door(name)[0] for name in CASES} == there - parts
     assert len(CASES) * (MUTATED + FREE) >= LEAST
 
