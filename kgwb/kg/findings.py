@@ -205,10 +205,15 @@ def _find_mutual_pairs(rows: Sequence[Row]) -> Iterator[Finding]:
     """Yield how many rows of two IRIs are another row with both exchanged."""
     if not rows or len(rows[0]) != 2:
         return
-    pairs = {row for row in rows if row[0] != row[1] and all(isinstance(c, URIRef) for c in row)}
+    pairs = set()
+    for row in rows:
+        first, second = row
+        if isinstance(first, URIRef) and isinstance(second, URIRef) and first != second:
+            pairs.add(row)
     mutual = [row for row in pairs if row[::-1] in pairs]
     if mutual:
-        text = f"{pluralize(len(mutual), 'row')} of {len(rows)} are another row turned round"
+        count = pluralize(len(mutual), "row")
+        text = f"{count} of {len(rows)} are another row turned round"
         yield Finding(f"{text}: each of these pairs is there twice", wrong=True)
 
 
@@ -220,23 +225,30 @@ def _find_repeated_values(sparql: str, kg: Graph) -> Iterator[Finding]:
     """
     with suppress(GraphError):
         clauses = split_clauses(sparql)
-        expressions = [AGGREGATE.fullmatch(expression) for expression, _ in clauses.aliases]
-        aggregates = [match for match in expressions if match]
+        aggregates = []
+        for expression, _ in clauses.aliases:
+            match = AGGREGATE.fullmatch(expression)
+            if match:
+                aggregates.append(match)
         if len(aggregates) != 1 or "SELECT" in clauses.where.upper():
             return
         name, variable = aggregates[0].groups()
         grouped = GROUP_BY_CLAUSE.search(clauses.modifiers)
-        keys = dict.fromkeys(re.findall(r"\?\w+", grouped[0] if grouped else ""))
-        keys[f"?{variable}"] = None
+        keys = re.findall(r"\?\w+", grouped[0]) if grouped else []
+        keys.append(f"?{variable}")
         if name.upper() != "COUNT":
             # The same number of two things is no repetition.
-            subjects = [s for s, _, o in analyze_query(sparql).patterns if o == f"?{variable}"]
-            keys |= dict.fromkeys(subject for subject in subjects if subject.startswith("?"))
+            subjects = []
+            for subject, _, object_ in analyze_query(sparql).patterns:
+                if object_ == f"?{variable}":
+                    subjects.append(subject)
             if not subjects:
                 return
+            keys += [subject for subject in subjects if subject.startswith("?")]
         prologue = clauses.prologue
         counted = f"{prologue} SELECT (COUNT(*) AS ?n_) {clauses.dataset} WHERE"
-        each = f"{{ SELECT DISTINCT {' '.join(keys)} WHERE {{ {clauses.where} }} }}"
+        distinct_keys = " ".join(dict.fromkeys(keys))
+        each = f"{{ SELECT DISTINCT {distinct_keys} WHERE {{ {clauses.where} }} }}"
         [[number]] = kg.select(f"{counted} {{ {clauses.where} }}").rows or [[None]]
         [[distinct]] = kg.select(f"{counted} {{ {each} }}").rows or [[None]]
         if number and distinct and parse_count(distinct) < parse_count(number):

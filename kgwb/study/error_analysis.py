@@ -192,8 +192,10 @@ def _stratum_of(results: LoadedResults, row: BenchRow, stratified_by: str) -> st
 def _share_out(total: int, sizes: Mapping[str, int]) -> dict[str, int]:
     """Share ``total`` out in proportion to sizes, by largest remainder; equal remainders by name."""
     whole = sum(sizes.values())
-    quotas = {name: total * size // whole for name, size in sizes.items()}
-    remainders = {name: total * size % whole for name, size in sizes.items()}
+    quotas = {}
+    remainders = {}
+    for name, size in sizes.items():
+        quotas[name], remainders[name] = divmod(total * size, whole)
     by_remainder = sorted(sizes, key=lambda name: (-remainders[name], name))
     for name in by_remainder[: total - sum(quotas.values())]:
         quotas[name] += 1
@@ -297,7 +299,11 @@ def find_wrong_gold(codings: CodingsByCoder) -> frozenset[str]:
     for codings_by_id in codings.values():
         for id_, coding in codings_by_id.items():
             categories.setdefault(id_, set()).add(coding.category)
-    return frozenset(id_ for id_, named in categories.items() if named == {WRONG_GOLD})
+    wrong_ids = set()
+    for id_, named in categories.items():
+        if named == {WRONG_GOLD}:
+            wrong_ids.add(id_)
+    return frozenset(wrong_ids)
 
 
 # The tables
@@ -360,11 +366,16 @@ class ErrorAnalysis:
         """Return the questions that got different categories, with what each coder says and notes."""
         rows = []
         for id_ in self.sample.ids:
-            given = {coder: codings.get(id_) for coder, codings in self.codings.items()}
-            categories = {coding.category for coding in given.values() if coding}
+            categories = set()
+            cells = []
+            for codings in self.codings.values():
+                coding = codings.get(id_)
+                cells.append(_show_coding(coding))
+                if coding is not None:
+                    categories.add(coding.category)
             if len(categories) > 1:
-                cells = [_show_coding(coding) for coding in given.values()]
-                rows.append((self.results.question_titles[id_], *cells))
+                title = self.results.question_titles[id_]
+                rows.append((title, *cells))
         return ReportTable(("question", *self.codings), rows)
 
     def make_gold_table(self) -> ReportTable:
