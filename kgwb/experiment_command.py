@@ -155,8 +155,8 @@ class ExperimentCommand:
         graph_names: dict[str, None] = {}
         for name in experiment.sets:
             question_set = paper.sets[name]
-            graph_names[question_set.graph] = None
             file = find_question_file(question_set, self.data)
+            graph_names[file.graph if file else question_set.graph] = None
             state = f"missing; get {question_set.file} from {question_set.origin}"
             if file is not None:
                 state = str(file.path)
@@ -182,6 +182,7 @@ class ExperimentCommand:
         from kgwb.bench import load_questions
         from kgwb.study.papers import (
             Measurement,
+            make_kinds_table,
             render_experiment,
             select_questions,
         )
@@ -218,6 +219,10 @@ class ExperimentCommand:
             measurements.append(measurement)
         print()
         self._print_table(paper, experiment, measurements)
+        kinds = make_kinds_table(paper, experiment, measurements)
+        if kinds.rows and self.to is None:
+            print()
+            print_tables(kinds)
         page = self.out / str(self.name) / "experiment.html"
         with disk.os_errors_as_input_error(
             f"cannot write {page}", "give another folder with --out"
@@ -304,12 +309,12 @@ class ExperimentCommand:
         Its results have a folder of their own; all folders of the experiment share their calls. The
         person's settings are the last, so they count. Raises InputError if the graph is missing.
         """
-        source = self._find_graph(question_set.graph)
+        source = self._find_graph(file.graph)
         if source is None:
-            origin = paper.graphs[question_set.graph]
+            origin = paper.graphs[file.graph]
             raise InputError(
-                f"the graph {question_set.graph} ({origin.title}) is not at hand",
-                hint=f"get it from {origin.origin}, and give --graph {question_set.graph}=URL or FILE",
+                f"the graph {file.graph} ({origin.title}) is not at hand",
+                hint=f"get it from {origin.origin}, and give --graph {file.graph}=URL or FILE",
             )
         settings = {**question_set.settings, **configuration.settings}
         folder = self.out / str(self.name)
@@ -332,11 +337,13 @@ class ExperimentCommand:
         """Return the source of a graph, as ``graph`` says, else a file NAME.* below the data folder, else None.
 
         The file's suffix is that of an RDF format, also with ".gz"; the file may lie in a
-        subfolder. Raises InputError for a ``graph`` without "=".
+        subfolder. The name of a sample that is not there stands for the sample. Raises InputError
+        for a ``graph`` without "=".
         """
         given = parse_assignments(self.graph, GRAPH_SYNTAX)
         if name in given:
             return given[name]
+        from kgwb.kg import SAMPLE_NAMES
         from kgwb.kg.files import FORMAT_BY_EXTENSION
         from kgwb.study.papers import find_file_below
 
@@ -344,7 +351,9 @@ class ExperimentCommand:
         for suffix in FORMAT_BY_EXTENSION:
             file_names += [f"{name}{suffix}", f"{name}{suffix}.gz"]
         path = find_file_below(self.data, file_names)
-        return None if path is None else str(path)
+        if path is not None:
+            return str(path)
+        return name if name in SAMPLE_NAMES else None
 
 
 def _setting_arguments(settings: Mapping[str, Any]) -> list[str]:

@@ -346,6 +346,8 @@ def test_a_recording_with_a_model_asks_it_only_what_an_edit_needs() -> None:
         ("paper/dog/1", "linguist", False),
         ("paper/robodata/1", "observation", False),
         ("paper/ragonite/2", "tool_selector", False),
+        ("paper/ragonite/7", "tool_selector", False),
+        ("paper/ragonite/8", "tool_selector", False),
         ("paper/dog/2", "own_knowledge", True),
         ("paper/triad/1", "query_choice", False),
         ("paper/triad/3", "own_knowledge", True),

@@ -75,3 +75,16 @@ def test_a_run_file_with_a_damaged_entry_is_refused(tmp_path: Path) -> None:
     path.write_text(path.read_text() + "7\n")
     with pytest.raises(RunFileError, match=path.name):
         Replay.from_file(path)
+
+
+@pytest.mark.parametrize("number", range(3, 9))
+def test_a_recording_with_texts_or_better_tables_replays_without_their_files(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # the settings name files of the checkout
+    run = kgwb.recording(f"paper/ragonite/{number}")
+    assert run.answer is not None and run.answer.values
+    assert {step.origin for step in run.steps} == {"record"}
+    again = run.fork().go()
+    assert again.answer == run.answer
+    assert sum(step.live_calls for step in again.steps) == 0

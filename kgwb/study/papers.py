@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Self, cast
@@ -21,6 +21,7 @@ from kgwb.bench.metrics import MEASURES, Estimate, QuestionGroup, estimate_mean
 from kgwb.bench.questions import BenchQuestion, make_standalone_questions
 from kgwb.bench.results import BenchRow
 from kgwb.errors import InputError
+from kgwb.kg import SAMPLE_NAMES, sample_path
 from kgwb.show.html import Html, load_style, render_template
 from kgwb.text import pluralize
 
@@ -60,6 +61,8 @@ class StandIn(_Part):
     """What these questions are, as an apposition: "questions of the dev split"."""
     hops: int | None = None
     """The questions of the file that are asked: those of so many hops. None: all."""
+    graph: str | None = None
+    """The name of the graph that they are asked of, a key of ``Paper.graphs``. None: that of the set."""
 
 
 class QuestionSet(_Part):
@@ -115,6 +118,8 @@ class Experiment(_Part):
     where: str
     """Table, figure or section of the paper."""
     measures: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    """The kinds of question (``BenchQuestion.type``) whose figures are also shown apart."""
     sets: tuple[str, ...] = ()
     configurations: tuple[Configuration, ...] = ()
     others: tuple[PublishedRow, ...] = ()
@@ -147,8 +152,12 @@ class Paper(_Part):
         Each row of figures must also fit its experiment (``_check_figures``).
         """
         for question_set in self.sets.values():
-            if question_set.graph not in self.graphs:
-                raise ValueError(f"no graph {question_set.graph}")
+            names = [question_set.graph]
+            if question_set.stand_in and question_set.stand_in.graph:
+                names.append(question_set.stand_in.graph)
+            for name in names:
+                if name not in self.graphs:
+                    raise ValueError(f"no graph {name}")
         for experiment in self.experiments:
             for measure in experiment.measures:
                 if measure not in LABELS:
@@ -209,22 +218,29 @@ class QuestionFile:
     path: Path
     stand_in: StandIn | None
     """What stands in for the paper's questions; None if the file has these."""
+    graph: str
+    """The name of the graph that they are asked of, a key of ``Paper.graphs``."""
 
 
 def find_question_file(question_set: QuestionSet, folder: Path) -> QuestionFile | None:
     """Return the file of a question set in a data folder, else that of its stand-in, else None.
 
-    Both may also lie in a direct subfolder of the data folder.
+    Both may also lie in a direct subfolder of the data folder. A stand-in that is not there may be
+    a question set of a sample graph, which kgwb brings.
     """
     path = find_file_below(folder, [question_set.file])
     if path:
-        return QuestionFile(path, None)
+        return QuestionFile(path, None, question_set.graph)
     stand_in = question_set.stand_in
-    if stand_in:
-        path = find_file_below(folder, [stand_in.file])
-        if path:
-            return QuestionFile(path, stand_in)
-    return None
+    if stand_in is None:
+        return None
+    graph = stand_in.graph or question_set.graph
+    path = find_file_below(folder, [stand_in.file])
+    if path is None and graph in SAMPLE_NAMES:
+        path = sample_path(graph).with_name(stand_in.file)
+    if path is None or not path.is_file():
+        return None
+    return QuestionFile(path, stand_in, graph)
 
 
 def find_file_below(folder: Path, names: Sequence[str]) -> Path | None:
@@ -327,6 +343,29 @@ def make_experiment_table(
     return ReportTable(headers, rows)
 
 
+def make_kinds_table(
+    paper: Paper, experiment: Experiment, measurements: Sequence[Measurement]
+) -> ReportTable:
+    """Return a table of our figures by kind of question, which has no row if the experiment has no kinds.
+
+    There is a row for each measurement and measure, and a column for each kind.
+    """
+    headers = ["questions", "measure", "configuration", *experiment.kinds]
+    rows: list[list[str]] = []
+    if not experiment.kinds:
+        return ReportTable(headers, rows)
+    for measurement in measurements:
+        for measure in experiment.measures:
+            title = paper.sets[measurement.set_name].title
+            row = [title, LABELS[measure], measurement.configuration]
+            for kind in experiment.kinds:
+                of_kind = [each for each in measurement.rows if each.get("type") == kind]
+                part = replace(measurement, rows=of_kind) if of_kind else None
+                row.append(_format_measured(part, measure, paper.scale))
+            rows.append(row)
+    return ReportTable(headers, rows)
+
+
 def make_others_table(paper: Paper, experiment: Experiment) -> ReportTable:
     """Return a table of the paper's other rows, which kgwb does not measure: other systems and models.
 
@@ -404,7 +443,8 @@ def render_experiment(
 ) -> str:
     """Render the page of an experiment as a complete HTML document.
 
-    It has the paper's table with our column, the paper's other rows, and all that differs.
+    It has the paper's table with our column, our figures by kind of question, the paper's other
+    rows, and all that differs.
     """
     return render_template(
         "study/templates/experiment.html",
@@ -412,6 +452,7 @@ def render_experiment(
         style=Html(load_style()),
         experiment=experiment,
         table=make_experiment_table(paper, experiment, measurements).render(),
+        kinds=make_kinds_table(paper, experiment, measurements).render(),
         others=make_others_table(paper, experiment).render(),
         differences=list(list_differences(paper, experiment, measurements)),
         unit="in per cent" if paper.scale == 100 else "from 0 to 1",

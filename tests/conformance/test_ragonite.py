@@ -28,11 +28,15 @@ from small import answer_of, films
 
 import kgwb
 from conformance.claims import Gap, conforms
+from kgwb.bench import load_questions
 from kgwb.flow import Dialogue, Turn
+from kgwb.kg import sample_path
 from kgwb.kg.embeddings import DEFAULT_MODEL, Embeddings
 from kgwb.llm import Scripted
+from kgwb.systems.ragonite.annotations import open_annotations
 from kgwb.systems.ragonite.database import Database
 from kgwb.systems.ragonite.database_file import open_database
+from kgwb.systems.ragonite.documents import open_documents
 from kgwb.systems.ragonite.settings import RagoniteSettings
 
 PROFILES = ("paper", "reference", "fast")
@@ -473,3 +477,58 @@ def test_the_recordings_of_the_paper_cite_texts_and_repair_a_query_in_a_dialogue
     assert turn.text and "[" not in turn.text
     assert "no such column" in second.output("sql[turn 1]").error
     assert answer_of(second).labels == ("Spirited Away",)
+
+
+CONVERSATION = range(3, 8)
+"""The recordings of a conversation of section 4 with texts beside the graph, one for each turn."""
+
+
+def test_a_recorded_conversation_of_section_4_is_answered_as_its_gold_says() -> None:
+    questions = load_questions(sample_path("films").with_suffix(".conversations.jsonl"))
+    asked = [question for question in questions if question.dialogue == "films-hitchcock"]
+    runs = [kgwb.recording(f"paper/ragonite/{number}") for number in CONVERSATION]
+    for position, (question, run) in enumerate(zip(asked, runs, strict=True)):
+        assert run.settings.profile == "paper"
+        assert run.question == question.question
+        earlier = [turn.question for turn in run.dialogue.turns]
+        assert earlier == [each.question for each in asked[:position]]
+        answers = [str(value.term) for value in answer_of(run).values]
+        assert sorted(answers) == sorted(question.answers or ()), question.id
+
+
+def test_a_recorded_answer_cites_a_text_and_the_graph() -> None:
+    run = kgwb.recording("paper/ragonite/7")
+    [psycho] = answer_of(run).values
+    [text] = psycho.texts
+    assert (text.file, text.place) == ("hitchcock.md", "line 5")
+    assert psycho.support
+    sources = run.output("answerer").sources
+    cited = {sources[number - 1].tool for number in run.output("answerer").cited_numbers}
+    assert cited == {"sql", "passages"}
+
+
+def test_a_recorded_question_is_asked_of_tables_that_a_person_has_improved() -> None:
+    run = kgwb.recording("paper/ragonite/8")
+    [query, *_] = run.output("answerer").sources
+    assert query.columns == ("id", "name", "minutes", "oscars")
+    [film] = [table for table in run.output("ragonite").tables if table.name == "film"]
+    names = [column.name for column in film.columns]
+    assert {"minutes", "oscars", "released"} < set(names)
+    assert not {"runtime", "aspect_ratio", "label_de"} & set(names)
+    assert len(answer_of(run).values) == 5
+    assert all(value.support for value in answer_of(run).values)
+
+
+def test_the_texts_and_annotations_of_the_recordings_are_those_of_the_samples() -> None:
+    folder = sample_path("films").parent
+    opened = {
+        "documents": ("paper/ragonite/7", open_documents(str(folder / "films.texts"))),
+        "annotations": (
+            "paper/ragonite/8",
+            open_annotations(str(folder / "films.annotations.jsonl")),
+        ),
+    }
+    for kind, (name, extension) in opened.items():
+        calls = kgwb.recording(name).calls.values()
+        [recorded] = [call for call in calls if call.kind == f"ragonite.{kind}"]
+        assert recorded.request["identity"] == extension.identity

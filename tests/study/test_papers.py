@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from kgwb import systems
+from kgwb import open_kg, systems
 from kgwb.bench import load_questions
-from kgwb.bench.questions import BenchQuestion
+from kgwb.bench.questions import BenchQuestion, add_gold_answers
 from kgwb.bench.report_parts import PUBLISHED_FIGURES_FILE
 from kgwb.cli import main
 from kgwb.errors import InputError
@@ -27,15 +27,19 @@ from kgwb.study.papers import (
     Paper,
     QuestionSet,
     find_experiment,
+    find_question_file,
     list_differences,
     load_papers,
     make_experiment_table,
+    make_kinds_table,
     select_questions,
 )
 
 Capture = pytest.CaptureFixture[str]
 FILMS = load_questions(sample_path("films").with_suffix(".questions.jsonl"))
 ASKED = [question for question in FILMS if question.hops == 1 and question.dialogue is None][:5]
+CONVERSATIONS = sample_path("films").with_suffix(".conversations.jsonl")
+REPLIES = Path(__file__).with_name("section4_replies.py")
 EXPERIMENTS = [
     (name, paper, experiment)
     for name, paper in load_papers().items()
@@ -328,7 +332,7 @@ def test_without_a_model_an_experiment_is_shown_and_nothing_asked(
 
 
 def test_what_cannot_be_repeated_says_why(capsys: Capture) -> None:
-    assert main(["experiment", "ragonite.section4", "--model", "rules"]) == 2
+    assert main(["experiment", "ragonite.runtimes", "--model", "rules"]) == 2
     assert "not published" in capsys.readouterr().err
 
 
@@ -386,3 +390,103 @@ def test_our_figures_stand_in_the_scale_of_the_paper() -> None:
     measurement = Measurement("metaqa-2", "the whole system", "m", [row])  # type: ignore[list-item]
     table = make_experiment_table(paper, experiment, [measurement])
     assert [row[4] for row in table.rows].count("100.0 [100.0, 100.0]") == 1
+
+
+# --- RAGonite, section 4: conversations that kgwb brings
+
+
+def test_the_conversations_are_six_of_five_turns_with_ten_questions_of_each_kind() -> None:
+    questions = load_questions(CONVERSATIONS)
+    _, experiment = find_experiment("ragonite.section4")
+    turns: dict[str | None, list[int]] = {}
+    for question in questions:
+        turns.setdefault(question.dialogue, []).append(question.turn)
+    assert len(turns) == 6
+    assert all(numbers == [1, 2, 3, 4, 5] for numbers in turns.values())
+    kinds = [question.type for question in questions]
+    assert {kind: kinds.count(kind) for kind in kinds} == dict.fromkeys(experiment.kinds, 10)
+    for line in CONVERSATIONS.read_text(encoding="utf-8").splitlines():
+        entry = json.loads(line)
+        assert entry["right"] and entry["standalone"], entry["id"]
+
+
+def test_the_gold_of_the_conversations_follows_from_their_queries() -> None:
+    questions = load_questions(CONVERSATIONS)
+    without_gold = []
+    for question in questions:
+        without_gold.append(question.model_copy(update={"answers": None, "answer_labels": ()}))
+    for question, computed in zip(
+        questions, add_gold_answers(without_gold, open_kg("films")), strict=True
+    ):
+        assert computed.answers is not None, computed.gold_error
+        assert sorted(question.answers or ()) == sorted(computed.answers), question.id
+        labels = computed.answer_labels or computed.answers
+        assert sorted(question.answer_labels) == sorted(labels), question.id
+        assert question.answers, question.id
+
+
+def test_conversations_that_kgwb_brings_stand_in_unless_the_papers_own_are_at_hand(
+    tmp_path: Path,
+) -> None:
+    paper, _ = find_experiment("ragonite.section4")
+    question_set = paper.sets["conversations"]
+    file = find_question_file(question_set, tmp_path)
+    assert file is not None
+    assert (file.path, file.stand_in, file.graph) == (
+        CONVERSATIONS,
+        question_set.stand_in,
+        "films",
+    )
+    write_excerpt(question_set, tmp_path)
+    own = find_question_file(question_set, tmp_path)
+    assert own is not None
+    assert (own.path.parent, own.stand_in, own.graph) == (tmp_path, None, "bmw")
+
+
+def test_a_stand_in_on_an_unknown_graph_is_refused() -> None:
+    paper = load_papers()["ragonite"].model_dump()
+    paper["sets"]["conversations"]["stand_in"]["graph"] = "mars"
+    with pytest.raises(ValueError, match="no graph mars"):
+        Paper.model_validate(paper)
+
+
+def test_figures_by_kind_are_of_the_questions_of_this_kind() -> None:
+    paper, experiment = find_experiment("ragonite.section4")
+    rows = [
+        {"type": "lookup", "gold": ["a"], "answers": ["a"], "error": None},
+        {"type": "complex", "gold": ["a"], "answers": ["b"], "error": None},
+    ]
+    measurement = Measurement("conversations", "SQL only", "m", rows)  # type: ignore[arg-type]
+    [row] = make_kinds_table(paper, experiment, [measurement]).rows
+    assert row[2:] == ["SQL only", "100.0 [100.0, 100.0]", "0.0 [0.0, 0.0]", "–"]
+    paper, experiment = find_experiment("triad.table3")
+    assert make_kinds_table(paper, experiment, [measurement]).rows == []
+
+
+def test_section_4_runs_whole_on_the_conversations_that_kgwb_brings(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    model = f"scripted:{REPLIES}"
+    assert main(["experiment", "ragonite.section4", "--model", model]) == 0
+    out = capsys.readouterr().out
+    _, experiment = find_experiment("ragonite.section4")
+    folder = tmp_path / "experiments" / "ragonite.section4"
+    page = (folder / "experiment.html").read_text(encoding="utf-8")
+    for configuration in experiment.configurations:
+        file = folder / f"conversations {configuration.name}" / "results.jsonl"
+        entries = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+        rows = [entry for entry in entries if "id" in entry]
+        assert len(rows) == 30
+        assert not any(row["error"] for row in rows)
+        answered = [row["id"] for row in rows if row["answers"]]
+        assert len(answered) == (30 if configuration.name == "SPARQL only" else 0)
+        if configuration.name == "SPARQL only":
+            wrong = [row["id"] for row in rows if sorted(row["answers"]) != sorted(row["gold"])]
+            assert not wrong
+        for text in (page, out):
+            assert configuration.name in text
+            assert str(configuration.published["conversations"][0]) in text
+    for kind in experiment.kinds:
+        assert kind in page
+    assert page.count("100.0 [100.0, 100.0]") == 4  # of SPARQL: all questions, and each kind
