@@ -497,6 +497,11 @@ def test_an_input_names_the_step_that_it_came_from(run: Run) -> None:
         ("Where was Amy born?", (EX + "Gentilly",), ""),
         ("When was Amy born?", (EX + "Gentilly",), "Gentilly is a thing where a time was asked"),
         ("Who directed it?", ("12",), "12 is a number where somebody was asked"),
+        (
+            "Who directed it?",
+            tuple("12345"),
+            "1 is a number; 2 is a number; 3 is a number; and 2 more where somebody was asked",
+        ),
         ("Which films are there?", ("12",), ""),
     ],
 )
