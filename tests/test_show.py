@@ -52,6 +52,7 @@ from kgwb.systems.chatty_kg.records import (
     RankedPredicate,
     RephrasedQuestion,
 )
+from kgwb.terms import Triple
 from kgwb.text import CONTROL_CHARACTERS, format_seconds
 from kgwb.workbench import Workbench
 
@@ -172,6 +173,16 @@ def test_a_record_without_a_view_shows_its_fields() -> None:
         agent: str
 
     assert "agent critic" in plain(record_html(Vote("critic")))
+
+
+def test_triples_of_a_record_without_a_view_are_chains_and_no_lists_of_iris() -> None:
+    @dataclass
+    class Walk:
+        triples: tuple[Triple, ...]
+
+    film, director = URIRef(EX + "Dune"), URIRef(EX + "director")
+    text = plain(record_html(Walk(((film, director, URIRef(EX + "Denis")),))))
+    assert text.endswith("triples Dune — director → Denis")
 
 
 def test_a_line_has_no_characters_that_control_a_terminal() -> None:

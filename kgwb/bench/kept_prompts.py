@@ -353,7 +353,7 @@ class PromptHistory:
         if not self.changes:
             folder = tag("code", str(self.folder))
             message = div("note calm", "Nothing was kept in ", folder, " yet.")
-            return static_page(div("body", message))
+            return static_page(message)
         return self.to_table()._repr_html_()
 
 
