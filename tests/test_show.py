@@ -52,6 +52,7 @@ from kgwb.systems.chatty_kg.records import (
     RankedPredicate,
     RephrasedQuestion,
 )
+from kgwb.terms import Triple
 from kgwb.text import CONTROL_CHARACTERS, format_seconds
 from kgwb.workbench import Workbench
 
@@ -172,6 +173,16 @@ def test_a_record_without_a_view_shows_its_fields() -> None:
         agent: str
 
     assert "agent critic" in plain(record_html(Vote("critic")))
+
+
+def test_triples_of_a_record_without_a_view_are_chains_and_no_lists_of_iris() -> None:
+    @dataclass
+    class Walk:
+        triples: tuple[Triple, ...]
+
+    film, director = URIRef(EX + "Dune"), URIRef(EX + "director")
+    text = plain(record_html(Walk(((film, director, URIRef(EX + "Denis")),))))
+    assert text.endswith("triples Dune — director → Denis")
 
 
 def test_a_line_has_no_characters_that_control_a_terminal() -> None:
@@ -497,6 +508,11 @@ def test_an_input_names_the_step_that_it_came_from(run: Run) -> None:
         ("Where was Amy born?", (EX + "Gentilly",), ""),
         ("When was Amy born?", (EX + "Gentilly",), "Gentilly is a thing where a time was asked"),
         ("Who directed it?", ("12",), "12 is a number where somebody was asked"),
+        (
+            "Who directed it?",
+            tuple("12345"),
+            "1 is a number; 2 is a number; 3 is a number; and 2 more where somebody was asked",
+        ),
         ("Which films are there?", ("12",), ""),
     ],
 )

@@ -352,6 +352,17 @@ def test_an_edge_within_a_column_goes_round_the_boxes_and_ends_at_its_own() -> N
     assert curve.second_control.real > curve.end.real >= third.x + third.width / 2
 
 
+def test_a_picture_is_as_wide_as_its_widest_curve() -> None:
+    states = machine_states()
+    first, last = states.nodes[1], states.nodes[3]
+    there, back = (first.term, iri("p"), last.term), (last.term, iri("p"), first.term)
+    edges = [*states.edges[:-1], *(Edge(triple, "") for triple in (there, back, there))]
+    layout = compute_layout(replace(states, edges=tuple(edges)))
+    for number in range(len(edges)):
+        curve = edge_curve(layout, number)
+        assert max(curve.point(part / 10).real for part in range(11)) < layout.width
+
+
 def test_no_label_of_a_picture_lies_on_another() -> None:
     left = [Node(iri(f"l{n}"), f"Person {n}", (ANSWER,)) for n in range(3)]
     right = [Node(iri(f"r{n}"), f"Job {n}") for n in range(2)]

@@ -53,6 +53,9 @@ error, such as that of a server, says nothing about the change.
 """
 FAILED_REPEATS = "all repeats of it failed"
 UNFOLDED_OUTCOMES = ("fixed", "broken")
+MAX_OPEN_SETTINGS = 6
+NOT_LOCATED = "–"
+"""In place of a number of lost answers that is not known."""
 UNKNOWN_AGENT = "not known: its run was not kept"
 
 
@@ -392,8 +395,7 @@ class ResultsComparison:
             yield f"  {name}: {counts}"
         if self.earlier_turn_remark:
             yield f"  {self.earlier_turn_remark}"
-        for agent, (lost_before, lost_after) in self.losses_by_agent.items():
-            name = display_name(agent)
+        for name, lost_before, lost_after in self._list_losses():
             yield f"  lost at {name}: {lost_before} → {lost_after}"
 
     def _describe_f1(self) -> str:
@@ -410,26 +412,14 @@ class ResultsComparison:
     def losses_by_agent(self) -> dict[str, tuple[int, int]]:
         """How many of the questions each agent lost, before and after, as far as the ladder of each folder knows it.
 
-        Where no agent is known, the reason for that takes the place of its name. Empty if the ladder
-        was not applied to one of the two: then it is not known what that one lost.
+        Where no agent is known, the reason for that takes the place of its name.
         """
-        if not (self._has_ladder(self.before) and self._has_ladder(self.after)):
-            return {}
         before = self._count_losses(self.before)
         after = self._count_losses(self.after)
         counts = {}
         for agent in distinct_keys((before, after)):
             counts[agent] = (before[agent], after[agent])
         return counts
-
-    def _has_ladder(self, results: LoadedResults) -> bool:
-        """Return whether the ladder was applied to one of the lost questions, or none was lost."""
-        lost_ids = []
-        for change in self.changes:
-            row = results.rows.get(change.before["id"])
-            if row is not None and is_lost(row):
-                lost_ids.append(row["id"])
-        return not lost_ids or any(id_ in results.losses_by_id for id_ in lost_ids)
 
     def _count_losses(self, results: LoadedResults) -> Counter[str]:
         """Count the questions that each agent lost in one of the results."""
@@ -442,10 +432,25 @@ class ResultsComparison:
 
     def render_losses(self) -> Html:
         """Render a table with a row for each agent: how many answers it lost before and after; empty without any."""
-        rows = []
-        for agent, counts in self.losses_by_agent.items():
-            rows.append((display_name(agent), *counts))
-        return h.table(("lost at", "before", "after"), rows)
+        return h.table(("lost at", "before", "after"), self._list_losses())
+
+    def _list_losses(self) -> list[tuple[str, int | str, int | str]]:
+        """Return the name of each agent, and how many answers it lost before and after.
+
+        Where answers were lost but none was located, NOT_LOCATED stands in place of the numbers.
+        """
+        knows_before = self._losses_are_known(self.before, [each.before for each in self.changes])
+        knows_after = self._losses_are_known(self.after, [each.after for each in self.changes])
+        rows: list[tuple[str, int | str, int | str]] = []
+        for agent, (lost_before, lost_after) in self.losses_by_agent.items():
+            before = lost_before if knows_before else NOT_LOCATED
+            after = lost_after if knows_after else NOT_LOCATED
+            rows.append((display_name(agent), before, after))
+        return rows
+
+    def _losses_are_known(self, results: LoadedResults, rows: Iterable[BenchRow]) -> bool:
+        """Return whether at least one of the lost answers was located, or none was lost."""
+        return bool(results.losses_by_id) or not any(map(is_lost, rows))
 
     def _compare_measure(self, measure: str) -> _ComparedMeasure:
         """Compare a measure of all questions before and after.
@@ -535,6 +540,14 @@ class ResultsComparison:
         config = {**self.before.config, "prompts": {}}
         new_config = {**self.after.config, "prompts": {}}
         return map(single_line, describe_config_changes(config, new_config))
+
+    def render_setting_changes(self) -> Html:
+        """Render the sentences of ``setting_changes``; in a fold if there are more than MAX_OPEN_SETTINGS."""
+        lines = [h.div("", change) for change in self.setting_changes()]
+        if len(lines) <= MAX_OPEN_SETTINGS:
+            return h.join(*lines)
+        title = h.muted_text(f"{len(lines)} settings differ")
+        return h.collapsible(title, *lines, key=f"settings-{self.after.folder}")
 
     def render_outcomes(self) -> Iterator[Html]:
         """Yield a badge for each outcome with the number of questions."""

@@ -23,6 +23,7 @@ from kgwb.bench.runner import fingerprint
 from kgwb.errors import InputError
 from kgwb.run.agents import System
 from kgwb.run.prompts import PROMPT_NAME, Prompts
+from kgwb.show.html import div, static_page, tag
 from kgwb.systems.sources import SystemSource
 from kgwb.text import list_first, pluralize, single_line
 
@@ -349,6 +350,10 @@ class PromptHistory:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
+        if not self.changes:
+            folder = tag("code", str(self.folder))
+            message = div("note calm", "Nothing was kept in ", folder, " yet.")
+            return static_page(message)
         return self.to_table()._repr_html_()
 
 

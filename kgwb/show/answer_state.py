@@ -10,7 +10,7 @@ from rdflib import Literal
 
 from kgwb.flow import CANNOT_EXPRESS, Answer, Value
 from kgwb.run.gold import RightAnswer
-from kgwb.text import shorten
+from kgwb.text import first_items, shorten
 
 RIGHT = "right"
 WRONG = "wrong"
@@ -133,7 +133,7 @@ EXPECTED_VALUES = {
 """What each question word asks for, and the types of values that can be it."""
 QUESTION_WORD_PATTERN = re.compile(rf"\b({'|'.join(EXPECTED_VALUES)})\b")
 MAX_VALUE_CHARS = 60
-MAX_MISMATCH_CHARS = 200
+MAX_MISMATCHES = 3
 
 
 def describe_type_mismatch(question: str, answer: Answer) -> str:
@@ -154,7 +154,7 @@ def describe_unfitting_values(question: str, typed_labels: Iterable[tuple[str, s
 
     ``typed_labels`` has the label and the type of each value. What is asked for is told by the
     first of EXPECTED_VALUES in the question, wherever it stands; without one the text is "". Labels
-    are cut at MAX_VALUE_CHARS, and their list at MAX_MISMATCH_CHARS.
+    are cut at MAX_VALUE_CHARS. The first MAX_MISMATCHES values are named, and how many more there are.
     """
     question_word = QUESTION_WORD_PATTERN.search(question.casefold())
     if question_word is None:
@@ -167,7 +167,7 @@ def describe_unfitting_values(question: str, typed_labels: Iterable[tuple[str, s
             unfitting.append(f"{label} is {value_type}")
     if not unfitting:
         return ""
-    text = shorten("; ".join(unfitting), MAX_MISMATCH_CHARS)
+    text = "; ".join(first_items(unfitting, MAX_MISMATCHES))
     return f"{text} where {expected} was asked"
 
 

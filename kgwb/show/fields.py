@@ -21,7 +21,13 @@ from kgwb.records import (
 )
 from kgwb.show.form import field_label
 from kgwb.show.html import Html, collapsible, div, join, preformatted, score_bar, span, table, tag
-from kgwb.show.terms import RenderContext, render_curie, render_query, render_term
+from kgwb.show.terms import (
+    RenderContext,
+    render_curie,
+    render_query,
+    render_term,
+    render_triples,
+)
 from kgwb.text import display_name, shorten, shorten_at_word
 
 EMPTY_VALUES = ("", (), None)
@@ -173,11 +179,22 @@ def _render_long_text(text: str) -> Html:
     return collapsible(tag("bdi", start), tag("bdi", shorten(text, MAX_LINE_CHARS)))
 
 
+def _is_triple(item: Any) -> bool:
+    """Return whether an item is a tuple of a subject, a predicate and an object of a graph."""
+    if not isinstance(item, tuple) or len(item) != 3:
+        return False
+    subject, predicate, object_ = item
+    is_fact = isinstance(subject, URIRef | BNode) and isinstance(predicate, URIRef)
+    return is_fact and isinstance(object_, URIRef | BNode | Literal)
+
+
 def _render_items(items: Sequence[Any], context: RenderContext) -> Html:
-    """Render the items of a list in one line with commas; IRIs as CURIEs, one a line.
+    """Render the items of a list in one line with commas; IRIs as CURIEs, and triples, one a line.
 
     The line is shortened if it is long. The first item decides whether they are IRIs.
     """
+    if items and all(map(_is_triple, items)):
+        return render_triples(items, context)
     if items and isinstance(items[0], URIRef):
         lines = []
         for iri in items:

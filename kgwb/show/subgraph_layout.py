@@ -30,6 +30,7 @@ LABEL_PARTS = (0.5, 0.45, 0.55, 0.4, 0.6, 0.35, 0.65, 0.3, 0.7, 0.25, 0.75, 0.2,
 """The parts of its curve at which a label may stand, the best first."""
 PARALLEL_GAP = 30
 """The distance between the middles of edges that have the same ends."""
+CURVE_SAMPLES = 8
 MAX_NODE_LABEL_CHARS = 34
 MAX_EDGE_LABEL_CHARS = 24
 ROLE_CAPTIONS = {
@@ -123,13 +124,15 @@ def compute_layout(subgraph: Subgraph) -> Layout:
             # An edge within a column bends to the right: the last one may need the gap after it.
             width = left + MARGIN
     in_order = [boxes[position] for position in range(len(nodes))]
-    return Layout(
+    layout = Layout(
         boxes=tuple(in_order),
         endpoints=endpoints,
         curvatures=_curvatures(endpoints, boxes),
         width=width,
         height=height,
     )
+    rightmost = max(map(partial(_rightmost, layout), range(len(endpoints))), default=0)
+    return layout._replace(width=max(width, rightmost + MARGIN))
 
 
 def _endpoints(subgraph: Subgraph) -> tuple[Endpoints, ...]:
@@ -292,6 +295,13 @@ def edge_curve(layout: Layout, number: int) -> Curve:
     first_control = first + 0.3 * chord + bend
     second_control = first + 0.7 * chord + bend
     return Curve(first, first_control, second_control, last)
+
+
+def _rightmost(layout: Layout, number: int) -> float:
+    """Return the largest x of an edge's curve, at CURVE_SAMPLES points of it."""
+    curve = edge_curve(layout, number)
+    points = [curve.point(step / CURVE_SAMPLES) for step in range(CURVE_SAMPLES + 1)]
+    return max(point.real for point in points)
 
 
 def _point_beside(box: NodeBox, other: NodeBox, distance: float) -> complex:

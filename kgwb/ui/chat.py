@@ -57,7 +57,7 @@ class TurnView:
     number: int
     question: str
     standalone_question: str
-    """The question as the system understood it, if a dialogue came before it."""
+    """The question as the system understood it; empty if that is the question as it was asked."""
     dots: list[AgentDot]
     worked_count: int
     """How many agents worked."""
@@ -237,7 +237,7 @@ class Chat(Live):
         details = h.span("", shorten(answer.details))
         question = single_line(run.question)
         standalone_question = ""
-        if run.turn is not None:
+        if run.turn is not None and run.turn.standalone != run.question:
             standalone_question = run.turn.standalone
         worked = {step.agent for step in run.steps}
         wording_input = text_input(

@@ -392,7 +392,9 @@ class StepView(Live):
         if self.run.read_only:
             return inputs
         source = render_source(self.run.system.agent_spec(step.agent))
-        return h.join(inputs, source)
+        if not source:
+            return inputs
+        return h.join(inputs, h.div("body", source))
 
     def _render_frozen_call(self, key: str, step: Step | None) -> Html:
         """Render the form in which the first model call of a step is asked again, and the replies.

@@ -1,6 +1,7 @@
 """Prompts that won are kept in a folder of the person's, with a history that can be gone back."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,11 @@ def retried(here: Path) -> Path:
     assert main(["retry", "r", "--prompts", "mine", "--only", "all"]) == 0
     [folder] = [path for path in Path("r/retries").iterdir() if path.is_dir()]
     return folder
+
+
+def test_a_history_without_a_change_says_so_where_it_is_shown(here: Path) -> None:
+    text = re.sub("<.*?>", "", PromptHistory(KEPT)._repr_html_())
+    assert "Nothing was kept in my_prompts yet." in text
 
 
 def write_prompt(folder: Path, words: str) -> str:

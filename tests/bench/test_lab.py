@@ -1,6 +1,7 @@
 """Questions asked again after a change: what is asked, what it takes, and what became of them."""
 
 import json
+import re
 import shutil
 import threading
 from collections import Counter
@@ -311,6 +312,16 @@ def test_retry_leaves_out_the_value_that_was_measured_and_says_so(
     assert folder.name.startswith("profile=paper.")
     assert main([*retry, "profile=fast"]) == 2
     assert "nothing was changed" in capsys.readouterr().err
+
+
+def test_many_settings_that_differ_are_folded(here: Path) -> None:
+    file = str(sample_path("films").with_suffix(".questions.jsonl"))
+    for profile in ("fast", "paper"):
+        measure = ["bench", "--kg", "films", "--questions", file, "--limit", "2"]
+        assert main([*measure, "--profile", profile, "--out", profile]) == 0
+    html = Report("fast", "paper")._repr_html_()
+    folded = re.search(r"<summary>[^/]*>(\d+) settings differ", html)
+    assert folded and int(folded[1]) > 20
 
 
 def test_a_matrix_names_the_best_by_agent_and_by_question(

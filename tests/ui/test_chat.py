@@ -267,6 +267,7 @@ def test_another_reading_of_a_turn_is_one_click_away() -> None:
     bench = kgwb.Workbench(KG, Scripted(replies), system="surveyor")
     chat = Chat(bench)
     say(chat, surveying.QUESTION)
+    assert "understood as" not in text(chat)
     press(chat, "the film that Lynch directed")
     settle(chat.conversation)
     [run] = chat.conversation.runs

@@ -58,7 +58,14 @@ def _render_switch(setting: str, value: str, label: str, *, is_present: bool) ->
     """Render the button that gives a setting a value; disabled if it has that value."""
     field = tag("input", type="hidden", name=setting, value=value)
     shown_label = f"✓ {label}" if is_present else label
-    choose = button(shown_label, "command", class_="ghost", arg="configure", disabled=is_present)
+    choose = button(
+        shown_label,
+        "command",
+        class_="ghost",
+        arg="configure",
+        disabled=is_present,
+        aria_pressed=str(is_present).lower(),
+    )
     return tag("form", field, choose, data_do="command", data_arg="configure")
 
 

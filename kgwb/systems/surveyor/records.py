@@ -151,7 +151,8 @@ class Draft(Record):
 
     def __str__(self) -> str:
         if self.sparql:
-            return f"{self.asked}: {list_first(self.columns, 3)}"
+            columns = list_first(self.columns, 3)
+            return f"{self.asked}: {columns}" if columns else self.asked
         if self.more:
             return f"asks to see {list_first(self.more)}"
         return f"{NOT_IN_GRAPH}: {self.missing}"
