@@ -736,7 +736,7 @@ class Engine:
         function_name = spec.function.__name__
         if spec.name not in names:
             raise SettingError(
-                f"{spec.name} was called, which is not among the agents of the system {self.system.name}",
+                f"{spec.name} is not among the agents of {self.system.name}, which called it",
                 hint=f"add it: System({self.system.name!r}, answer, [..., {function_name}])",
             )
 
