@@ -327,7 +327,8 @@ def parse_assignments(arguments: Sequence[str], syntax: str) -> dict[str, str]:
         if not name.strip() or not equals:
             shown = mask_url(argument)
             raise InputError(
-                f"{shown!r} does not have the form {syntax}", hint=f"write it as {syntax}"
+                f"{shown!r} does not have the form {syntax}",
+                hint=f"write it as {syntax}, without blanks around the =",
             )
         values[name] = value
     return values

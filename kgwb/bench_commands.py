@@ -92,7 +92,8 @@ class MeasurementArguments(QuestionArguments):
         questions = load_questions(self.questions, self.language)
         if self.every > 1 and any(question.dialogue is not None for question in questions):
             raise InputError(
-                f"{self.questions} has dialogues, whose turns cannot be asked without the others",
+                f"--every cannot be used with {self.questions}: it has dialogues, whose turns cannot be asked "
+                "without the others",
                 hint="leave --every out",
             )
         return questions[:: self.every][: self.limit]
@@ -137,7 +138,7 @@ class BenchCommand(CheckArguments, MeasurementArguments):
         questions = self.load_questions()
         if self.retention and all(question.dialogue is None for question in questions):
             raise InputError(
-                f"no question of {self.questions} is in a dialogue",
+                f"--retention cannot be measured: no question of {self.questions} is in a dialogue",
                 hint="leave --retention out, or raise --limit so that it includes dialogues",
             )
         self.reuse = self.reuse or self.out  # all folders have one store
@@ -195,7 +196,7 @@ class BenchCommand(CheckArguments, MeasurementArguments):
         if missing:
             raise InputError(
                 f"not all of these systems have the given settings: {describe_missing_settings(missing)}",
-                hint="leave these settings out, or measure the systems that have them alone",
+                hint="leave these settings out (--set, --each), or measure the systems that have them alone",
             )
 
     def _commands_for_each(self) -> list[BenchCommand]:
@@ -346,9 +347,9 @@ class BenchCommand(CheckArguments, MeasurementArguments):
                 print(_describe_calls(benchmark, store))
         if benchmark.stop_reason:
             raise BudgetSpentError(
-                f"stopped with {len(rows)} of {len(questions)} questions asked: "
+                f"the benchmark stopped with {len(rows)} of {len(questions)} questions asked: "
                 f"the budget is used up ({benchmark.stop_reason})",
-                hint="give the same command with a larger budget to continue",
+                hint="to continue, give the same command with a larger --budget",
             )
         return rows
 
@@ -640,12 +641,13 @@ class RetryCommand(CheckArguments, GraphArguments):
             if stop_reason:
                 print_error(
                     f"stopped: the budget is used up ({stop_reason})",
-                    "give the same command with a larger one",
+                    "to continue, give the same command with a larger --budget",
                 )
                 break
         if not folders:
             raise InputError(
-                f"nothing was changed: this is the setup that {self.folder} was measured with",
+                f"no question is asked again, since nothing was changed: this is the setup that {self.folder} "
+                "was measured with",
                 hint="give --each a value that differs from the measured one",
             )
         page_folder = folders[0]
@@ -832,7 +834,9 @@ class ReportCommand:
         if self.out is None:
             print(text, end="")
             return
-        with disk.os_errors_as_input_error(f"cannot write {self.out}", "give another file"):
+        with disk.os_errors_as_input_error(
+            f"cannot write {self.out}", "name another file with --out"
+        ):
             disk.write_atomically(self.out, [text], "replace")
         print(self.out)
 
@@ -927,13 +931,14 @@ class ServeCommand(QuestionArguments):
             given = [argument.partition("=")[0] for argument in self.dataset]
             twice = next(iri for iri in given if given.count(iri) > 1)
             raise InputError(
-                f"the dataset {twice} is named twice", hint="give each --dataset IRI=GRAPH once"
+                f"--dataset names the dataset {twice} twice",
+                hint="give each --dataset IRI=GRAPH once",
             )
         if self.kg:
             graphs[ANY_DATASET] = self.kg
         if not graphs:
             raise InputError(
-                "no graph was named, so no question can be answered",
+                "the server was not started: no graph was named",
                 hint="give --kg GRAPH, or --dataset IRI=GRAPH",
             )
         return graphs

@@ -252,7 +252,9 @@ class AskCommand(QuestionArguments):
         """
         if not self.chats:
             if self.chat:
-                raise InputError("--chat needs the file of the conversation", hint="--chats FILE")
+                raise InputError(
+                    "--chat needs the file of the conversation", hint="name it with --chats FILE"
+                )
             return
         if self.history or self.systems:
             raise InputError(
@@ -332,7 +334,7 @@ def _check_save_file(path: Path, workbench: Workbench, question: str) -> None:
     if asked != (workbench.system.name, check_question(question, workbench.setup.settings)):
         raise InputError(
             f"{path} already has another run, in which {asked[0]} was asked {asked[1]!r}",
-            hint="give another name to --save, or delete this file",
+            hint="name another file with --save; this one was left as it is",
         )
 
 
@@ -514,8 +516,8 @@ def _find_notebooks_root() -> Path:
     shipped = package / "_data" / "notebooks"
     if not shipped.is_dir():
         raise InputError(
-            "this installation of kgwb has no notebooks",
-            hint="install kgwb again, or run kgwb lab in a checkout",
+            "the notebooks cannot be opened: this installation of kgwb has none",
+            hint="install kgwb again, or run kgwb lab in a checkout of its repository",
         )
     with disk.os_errors_as_input_error(
         f"cannot copy the notebooks to {Path.cwd()}",

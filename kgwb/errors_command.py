@@ -43,7 +43,8 @@ class ErrorsCommand:
             )
         elif self.category:
             raise InputError(
-                "categories are chosen when the sample is drawn", hint="give --sample N, too"
+                "--category has no effect without --sample: categories are chosen when a sample is drawn",
+                hint="give --sample N, too, or leave --category out",
             )
         analysis = ErrorAnalysis.read(results)
         print(analysis.describe())

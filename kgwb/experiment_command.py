@@ -225,7 +225,7 @@ class ExperimentCommand:
             print_tables(kinds)
         page = self.out / str(self.name) / "experiment.html"
         with disk.os_errors_as_input_error(
-            f"cannot write {page}", "give another folder with --out"
+            f"cannot write {page}", "name another folder with --out"
         ):
             disk.write_atomically(
                 page, [render_experiment(paper, experiment, measurements)], "replace"
@@ -266,7 +266,7 @@ class ExperimentCommand:
             if file is None:
                 if self.sets:
                     raise InputError(
-                        f"{self.data} has no {question_set.file}",
+                        f"the folder {self.data} has no question set {question_set.file}",
                         hint=f"get it from {question_set.origin}",
                     )
                 continue
@@ -275,7 +275,7 @@ class ExperimentCommand:
                 parts.append(_Part(set_name, file, configuration, command))
         if not parts:
             raise InputError(
-                f"{self.data} has no question set of {self.name}",
+                f"the folder {self.data} has no question set of the experiment {self.name}",
                 hint=f"see which it needs, and where to get them: kgwb experiment {self.name}",
             )
         return parts
@@ -291,8 +291,8 @@ class ExperimentCommand:
         for name in names:
             if name not in experiment.sets:
                 raise InputError(
-                    f"{self.name} has no question set {name!r}",
-                    hint=f"its sets are {', '.join(experiment.sets)}",
+                    f"the experiment {self.name} has no question set {name!r}",
+                    hint=f"choose one of its sets: {', '.join(experiment.sets)}",
                 )
         return names
 
@@ -313,7 +313,7 @@ class ExperimentCommand:
         if source is None:
             origin = paper.graphs[file.graph]
             raise InputError(
-                f"the graph {file.graph} ({origin.title}) is not at hand",
+                f"{self.name} cannot be repeated: the graph {file.graph} ({origin.title}) was not found",
                 hint=f"get it from {origin.origin}, and give --graph {file.graph}=URL or FILE",
             )
         settings = {**question_set.settings, **configuration.settings}

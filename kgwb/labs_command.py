@@ -60,8 +60,9 @@ class LabsCommand:
             self._write_example()
         else:
             raise InputError(
-                f"kgwb labs has no action {self.action!r} in this form",
-                hint="give collect FOLDER, export --students FOLDER, or new FOLDER",
+                f"kgwb labs cannot do {self.action!r} as it was given",
+                hint="write kgwb labs collect FOLDER, kgwb labs export --students FOLDER, or kgwb labs new "
+                "FOLDER",
             )
 
     def _lab_opener(self) -> Callable[[int | str], Lab]:
@@ -87,8 +88,13 @@ class LabsCommand:
         for template in sorted(templates.glob("*.txt")):
             path = self.folder / template.stem
             if path.exists():
-                raise InputError(f"{path} already exists", hint="choose another folder")
-            with disk.os_errors_as_input_error(f"cannot write {path}", "choose another folder"):
+                raise InputError(
+                    f"the example was not written: {path} already exists",
+                    hint="name another folder: kgwb labs new FOLDER",
+                )
+            with disk.os_errors_as_input_error(
+                f"cannot write {path}", "name another folder: kgwb labs new FOLDER"
+            ):
                 disk.write_atomically(path, [disk.read_text(template)])
             print(path)
 

@@ -41,7 +41,10 @@ class NewCommand:
         texts = new_system_files(self.name)
         for path in texts:
             if Path(path).exists():
-                raise InputError(f"{path} already exists", hint="choose another name")
+                raise InputError(
+                    f"the system was not made: {path} already exists",
+                    hint="choose another name for the new system, or another folder",
+                )
         hint = "go to a folder of your own with some space left"
         with disk.os_errors_as_input_error(f"cannot write to {Path.cwd()}", hint):
             for path, text in texts.items():
@@ -71,7 +74,10 @@ def new_system_files(name: str) -> dict[str, str]:
             hint="write it with lower case letters, digits and _, for example: my_system",
         )
     if name in list_systems():
-        raise InputError(f"a system named {name} already exists", hint="choose another name")
+        raise InputError(
+            f"the system was not made: kgwb has a system named {name} already",
+            hint="choose another name for the new system",
+        )
     texts = {}
     for template, place in FILES.items():
         text = disk.read_text(TEMPLATES / f"{template}.txt")

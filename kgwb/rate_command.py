@@ -47,7 +47,8 @@ class RateCommand:
         table = make_ratings_table(ratings)
         if not table.rows and not self.who:
             raise InputError(
-                f"{self.folder} has no grades", hint="give --who NAME, and fill in the file"
+                f"the results in {self.folder} have no grades yet",
+                hint="give --who NAME, which writes a file to fill in",
             )
         tables = (table, make_agreement_table(ratings))
         print_tables(*(each for each in tables if each.rows))

@@ -70,13 +70,13 @@ class ScoreCommand:
 
         if self.questions is None:
             raise InputError(
-                "a label is stored beside a question set, and none was named",
+                "no label was stored: labels are kept beside a question set, and none was named",
                 hint="name it with --questions FILE",
             )
         unknown = [id_ for id_ in (*self.right, *self.wrong) if id_ not in rows]
         if unknown:
             raise InputError(
-                f"{self.folder} has no question {', '.join(unknown)}",
+                f"no label was stored: the results in {self.folder} have no question {', '.join(unknown)}",
                 hint="give ids of its questions, as its report shows them",
             )
         for id_ in self.right:

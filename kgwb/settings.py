@@ -161,7 +161,7 @@ class Settings:
             values = dict(profiles[profile])
             values["profile"] = profile
             return values
-        reason = f"no profile named {profile!r}"
+        reason = f"this system has no profile named {profile!r}"
         if profile in get_args(Profile):
             reason = f"this system has no profile {profile!r}: its code is not published"
         choices = ", ".join(profiles)
@@ -175,7 +175,9 @@ class Settings:
         if unknown:
             listed = ", ".join(unknown)
             known = ", ".join(setting_names)
-            raise SettingError(f"no setting named {listed}", hint=f"the settings are {known}")
+            raise SettingError(
+                f"this system has no setting named {listed}", hint=f"the settings are {known}"
+            )
 
     @classmethod
     def _parse_texts(cls, texts: Mapping[str, str]) -> dict[str, Any]:

@@ -192,14 +192,14 @@ class Workbench:
         """
         if self.conversation_file is None:
             raise SettingError(
-                "this workbench keeps no conversations",
+                "no conversation can be opened: this workbench keeps none",
                 hint="name a file: Workbench(..., conversations='chats.jsonl')",
             )
         kept = self.conversation_file.find(id_)
         if kept.graph != self.kg.identity and kept.source != self.kg.source:
             raise SettingError(
                 f"the conversation {kept.id} was held over another graph: {kept.source}",
-                hint="open it in a workbench of that graph",
+                hint="open it in a workbench of that graph: kgwb.Workbench(...)",
             )
         self.continue_dialogue(Dialogue(kept.turns))
         self.conversation_id = kept.id
@@ -404,5 +404,5 @@ def _unknown_recording(name: str, known: list[str]) -> InputError:
     if known:
         similar = difflib.get_close_matches(name, known, MAX_SIMILAR_NAMES)
         examples = ", ".join(similar or known[:MAX_SIMILAR_NAMES])
-        hint = f"for example: {examples}"
-    return InputError(f"there is no recording {shown_name!r}", hint=hint)
+        hint = f"name one, for example: {examples}"
+    return InputError(f"kgwb has no recording {shown_name!r}", hint=hint)

@@ -104,7 +104,7 @@ BAD: dict[str, tuple[Callable[[], Any], type[KgwbError], str, str]] = {
     "no graph": (
         lambda: kgwb.Workbench(NONE),
         GraphFileError,
-        "None is not a graph",
+        "None cannot be opened as a graph",
         "a sample's name",
     ),
     "no scheme": (
@@ -113,7 +113,12 @@ BAD: dict[str, tuple[Callable[[], Any], type[KgwbError], str, str]] = {
         "localhost:3030/ds",
         "http://",
     ),
-    "no model": (lambda: kgwb.model(NONE), UnknownModelError, "None is not a model", "rules"),
+    "no model": (
+        lambda: kgwb.model(NONE),
+        UnknownModelError,
+        "None cannot be used as a model",
+        "rules",
+    ),
     "empty recording": (empty_recording, RunFileError, "a.jsonl is empty", "Run.save"),
     "unknown model": (
         lambda: kgwb.model("gtp-4o"),

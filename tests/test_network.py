@@ -204,7 +204,9 @@ def test_a_packed_body_is_unpacked_within_its_bound(name: str, status: int, pack
             assert ASK[name](server.url) == "Goethe"
         return
     problem = problem.replace("32,", "2,") if name != "GET" else problem
-    says = problem if status == 200 else "rejects" if name == "GET" else "answers 400"
+    says = (
+        problem if status == 200 else "rejects" if name == "GET" else "answers with HTTP status 400"
+    )
     error, _ = refused(ASK[name], *packed_reply, says=says)
     assert status == 200 or problem or "syntax error" in error.message
 

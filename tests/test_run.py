@@ -102,7 +102,7 @@ def test_an_override_can_be_json_data_and_can_be_removed() -> None:
     [
         ("split", 7, "valid tuple"),
         ("split", ["a", 1], "valid string"),
-        ("split", [], "split: no word of"),
+        ("split", [], "split cannot be used: no word of"),
         ("split", None, "valid tuple"),
         ("guess#2", object(), "instance of GuessReply"),
     ],

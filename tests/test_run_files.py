@@ -187,7 +187,7 @@ def test_a_file_that_is_no_run_file_is_refused(
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        (lambda lines: [lines[0], "{broken", *lines[1:]], "line 2, is not JSON"),
+        (lambda lines: [lines[0], "{broken", *lines[1:]], "line 2 is not JSON"),
         (
             lambda lines: [lines[0], lines[1].replace("Split", "Spilt"), *lines[2:]],
             "does not match its key",

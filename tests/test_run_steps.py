@@ -128,7 +128,7 @@ def test_a_run_has_a_status_and_refuses_a_second_execution_at_the_same_time() ->
             "look_up has several steps",
             "look_up[Arrival], look_up[Dune]",
         ),
-        (lambda run: run.output("guess#9"), "was not reached", "run on"),
+        (lambda run: run.output("guess#9"), "was not reached", "run.go"),
         (lambda run: look_up("Dune", run), "outside of a run", "Workbench.ask"),
     ],
 )

@@ -62,6 +62,6 @@ def _explained_import() -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         raise SettingError(
-            f"this needs the package {error.name}, which is not installed",
+            f"LangGraph and LangChain cannot be used: the package {error.name} is not installed",
             hint="install the extra: pip install 'kgwb[langgraph]'",
         ) from error

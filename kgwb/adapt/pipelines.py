@@ -53,7 +53,7 @@ def system_from_function(
     if not callable(function):
         raise SettingError(
             f"system_from_function got a {type(function).__name__}, which is not a function",
-            hint="pass the function that answers a question",
+            hint="pass the function that answers a question: system_from_function(answer)",
         )
     if agents is None:
         agents = _used_agents(function)
@@ -162,7 +162,7 @@ def system_from_file(
     file_name, _, function_name = str(place).rpartition(":")
     if not file_name.endswith(".py"):
         raise SettingError(
-            f"{str(place)!r} does not name a file and a function of it",
+            f"system_from_file got {str(place)!r}, which does not name a file and a function of it",
             hint="write both with a colon, such as pipeline.py:answer",
         )
     module = load_file(Path(file_name))
@@ -170,7 +170,8 @@ def system_from_file(
     for wanted in (*steps, function_name):
         if not inspect.isfunction(getattr(module, wanted, None)):
             raise SettingError(
-                f"{file_name} has no function {wanted}", hint=f"its functions are {own_functions}"
+                f"{file_name} has no function {wanted}",
+                hint=f"name one of its functions: {own_functions}",
             )
     _wrap_clients(module)
     for step in steps:

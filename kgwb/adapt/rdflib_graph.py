@@ -38,7 +38,7 @@ def wrap_rdflib(graph: rdflib.Graph) -> rdflib.Graph:
     is_dataset = isinstance(graph, rdflib.Dataset | rdflib.ConjunctiveGraph)
     if not isinstance(graph, rdflib.Graph) or is_dataset:
         raise SettingError(
-            f"wrap_rdflib got a {type(graph).__name__}, and wraps a single rdflib.Graph only",
+            f"wrap_rdflib got a {type(graph).__name__}, which is not a single rdflib.Graph",
             hint="pass one graph, such as a named graph of a Dataset",
         )
     return RecordedRdflibGraph(graph)
@@ -179,7 +179,10 @@ def _named_bindings(bindings: Mapping[Any, Any]) -> Bindings:
     named = {}
     for variable, term in bindings.items():
         if not is_serializable(term):
-            raise QueryError(f"{variable} is bound to {term!r}, which cannot stand in a query")
+            raise QueryError(
+                f"{variable} is bound to {term!r}, which cannot stand in a query",
+                hint="in initBindings, give each variable a URIRef or a Literal with valid characters",
+            )
         named[str(variable).lstrip("?")] = term
     return named
 

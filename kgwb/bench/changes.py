@@ -462,8 +462,8 @@ class ResultsComparison:
         sample = QuestionSample.of_config(self.after.config)
         if sample is not None and not sample.ids:
             raise InputError(
-                "F1 before and after is not estimated: these questions were selected by hand or by their "
-                "results, so they say nothing about the other questions",
+                "F1 before and after cannot be estimated: only some questions were asked again, which were "
+                "selected by hand or by their results, so they do not represent the others",
                 hint="ask again without --only, or with --only all",
             )
         rows = []

@@ -59,14 +59,14 @@ class Condition(NamedTuple):
         match = _CONDITION.fullmatch(text)
         if match is None:
             raise InputError(
-                f"{text!r} is not a condition on a figure",
+                f"the condition {text!r} cannot be read",
                 hint="write a figure, a comparison and a number, such as --fail-if 'f1<0.8'",
             )
         figure, comparison, limit = match.groups()
         if figure not in figures:
             raise InputError(
                 f"the condition {text!r} names an unknown figure, {figure!r}",
-                hint=f"use one of {', '.join(figures)}",
+                hint=f"use one of these figures: {', '.join(figures)}",
             )
         return cls(figure, comparison, float(limit))
 
@@ -292,5 +292,5 @@ def write_json(path: Path, suites: Sequence[Suite], conditions: Sequence[Conditi
 
 def _write(path: Path, text: str) -> None:
     """Write a file. Raises InputError if it cannot be written."""
-    with disk.os_errors_as_input_error(f"cannot write to {path}", "give another file"):
+    with disk.os_errors_as_input_error(f"cannot write to {path}", "name another file"):
         disk.write_atomically(path, [text], disk.JSON_ENCODING_ERRORS)

@@ -104,7 +104,7 @@ def load_prices(path: str | Path | None = None) -> Prices:
         problem: object = exc
         if isinstance(exc, ValidationError):
             problem = describe_validation_error(exc)
-        hint = f"see {DEFAULT_PRICES_FILE} for an example of such a table"
+        hint = f"name a table with --prices that has the form of {DEFAULT_PRICES_FILE}"
         raise InputError(f"cannot read the price table {path}: {problem}", hint=hint) from exc
 
 
@@ -417,8 +417,8 @@ def _parse_limit(name: str, limit: float | str) -> float:
     """
     if name not in BUDGET_NAMES:
         raise InputError(
-            f"there is no budget named {name!r}",
-            hint=f"give one of {', '.join(BUDGET_NAMES)}",
+            f"a budget cannot limit {name!r}",
+            hint=f"limit one of {', '.join(BUDGET_NAMES)}, such as {BUDGET_NAMES[0]}=100",
         )
     try:
         number = float(limit)
@@ -428,6 +428,6 @@ def _parse_limit(name: str, limit: float | str) -> float:
             hint=f"write a number above 0, such as {name}=100",
         ) from exc
     if not number > 0:  # NaN is not above 0 either
-        hint = "write a number above 0"
+        hint = f"write a number above 0, such as {name}=100"
         raise InputError(f"the budget {name}={limit} is not above 0", hint=hint)
     return number

@@ -153,7 +153,8 @@ class LoadedResults:
             graph = open_kg(graph)
         if graph.identity != self.config.get("kg"):
             raise InputError(
-                f"the results in {self.folder} were measured on a graph other than {graph.source}",
+                f"the results in {self.folder} cannot be used with the graph {graph.source}: they were "
+                "measured on another one",
                 hint="name the measured graph with --kg (kg=...), or measure again with kgwb bench",
             )
         return graph

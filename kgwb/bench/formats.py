@@ -74,7 +74,7 @@ def load_questions(path: str | Path, language: str | None = None) -> list[BenchQ
             if is_own and question.id in ids:
                 raise InputError(
                     f"{place}: the id {question.id!r} occurs a second time",
-                    hint="give each question an id of its own",
+                    hint="give each question of the file an id of its own",
                 )
             changes = {"id": _take_id(question.id, ids)}
             if question.translations and preferred_language:
@@ -95,7 +95,7 @@ def save_questions(questions: Iterable[BenchQuestion], path: str | Path) -> None
     entries = []
     for question in questions:
         entries.append(question.model_dump(exclude_defaults=True))
-    with disk.os_errors_as_input_error(f"cannot write to {path}", "give another file"):
+    with disk.os_errors_as_input_error(f"cannot write to {path}", "name another file"):
         disk.write_json_lines(Path(path), entries)
 
 
@@ -158,7 +158,7 @@ def _select_language(
         known = ", ".join(sorted(languages))
         raise InputError(
             f"{path} contains no question in the language {language}",
-            hint=f"its questions are in {known}",
+            hint=f"choose a language of the file: {known}",
         )
     return selected
 
@@ -182,10 +182,12 @@ def _parse_entry(
         return list(entry_class.model_validate(entry).to_questions(number))
     except ValidationError as exc:
         problem = describe_validation_error(exc)
-        hint = f"fix the entry; {SUPPORTED_FORMATS}"
+        hint = f"correct this entry of the file; {SUPPORTED_FORMATS}"
         raise InputError(f"{place}: {problem}", hint=hint) from exc
     except ValueError as exc:
-        raise InputError(f"{place}: {exc}", hint="fix the entry, or leave it out") from exc
+        raise InputError(
+            f"{place}: {exc}", hint="correct this entry of the file, or remove it"
+        ) from exc
 
 
 # --- the entries of each format
@@ -390,8 +392,8 @@ def _read_file(path: Path) -> _QuestionFile:
         text = disk.read_text(path, "utf-8-sig")
     except (OSError, UnicodeDecodeError) as exc:
         raise InputError(
-            f"cannot read the questions {path}: {exc}",
-            hint="name a file of questions that you may read, in UTF-8",
+            f"cannot read the file of questions {path}: {exc}",
+            hint="check the path, that you may read the file, and that it is saved as UTF-8",
         ) from exc
     lines = []
     for number, line in enumerate(text.split("\n"), 1):

@@ -44,8 +44,8 @@ class Gold(NamedTuple):
         answer = run.answer
         if answer is None or run.status != "done":
             raise InputError(
-                "this run has no answer yet that could be kept as gold",
-                hint="continue the run to its end",
+                "nothing can be kept as gold: this run has no answer yet",
+                hint="continue the run to its end, for example with run.go()",
             )
         sparql = str(answer.queries[0]) if len(answer.queries) == 1 else ""
         if answer.columns:
@@ -121,7 +121,9 @@ def keep_as_gold(
     if who is None:
         who = user_name()
     kept.update(_gold_to_data(gold, who))
-    with disk.os_errors_as_input_error(f"cannot write to {path}", "give another file"):
+    with disk.os_errors_as_input_error(
+        f"cannot write the question set {path}", "name another file"
+    ):
         disk.write_json_lines(path, entries)
     return kept
 
@@ -187,7 +189,7 @@ def _read_entries(path: Path) -> list[dict[str, Any]]:
         return []
     load_questions(path)
     entries = []
-    with disk.os_errors_as_input_error(f"cannot read {path}", "give another file"):
+    with disk.os_errors_as_input_error(f"cannot read the question set {path}", "name another file"):
         try:
             for _, entry in disk.read_json_lines(path):
                 entries.append(entry)
@@ -202,8 +204,8 @@ def _read_entries(path: Path) -> list[dict[str, Any]]:
 def _other_form(path: Path) -> InputError:
     """Return, without raising it, the error for a file that is no question set in JSON lines."""
     return InputError(
-        f"{path} is not a question set in JSON lines, and kgwb adds questions to no other form",
-        hint="name a new file, such as my_questions.jsonl",
+        f"no question was added to {path}: it is not a question set in JSON lines",
+        hint="name a question set in JSON lines, or a new file, such as my_questions.jsonl",
     )
 
 

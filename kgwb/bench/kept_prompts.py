@@ -187,10 +187,12 @@ class PromptHistory:
         self.changes: list[KeptChange] = []
         """The oldest first."""
         path = self.folder / HISTORY_FILE
-        with disk.os_errors_as_input_error(f"{path} cannot be used", "give another folder"):
+        with disk.os_errors_as_input_error(
+            f"{path} cannot be used", "name another folder for the kept prompts"
+        ):
             disk.truncate_unfinished_line(path)
             if path.exists():
-                hint = "correct the line or delete it; the prompts themselves are beside it"
+                hint = "correct this line of the file or remove it; the prompts themselves are in other files"
                 problem = "is no change of prompts"
                 self.changes += parse_json_lines(path, _parse_change, problem, hint)
 
@@ -224,7 +226,7 @@ class PromptHistory:
         if not 1 <= number <= count:
             changes = pluralize(count, "change")
             raise InputError(
-                f"{self.folder} has no change {number} to undo",
+                f"the folder of kept prompts {self.folder} has no change {number} to undo",
                 hint=f"it has {changes}; kgwb keep {self.folder} lists them",
             )
         wanted: dict[str, str | None] = {}
@@ -239,8 +241,10 @@ class PromptHistory:
         for name in names:
             if self._present_text(name) != kept.get(name):
                 raise InputError(
-                    f"{self.folder / name}.md was edited after it was kept, and undoing would lose the edit",
-                    hint="save the edited file elsewhere, restore the kept text, and undo again",
+                    f"nothing was undone: {self.folder / name}.md was edited after it was kept, and the edit would "
+                    "be lost",
+                    hint=f"copy the edited file elsewhere, put the text that was kept (in {HISTORY_FILE}) "
+                    "back into it, and undo again",
                 )
 
     def _change(self, texts: PromptTexts, **about: Any) -> KeptChange:
@@ -259,8 +263,8 @@ class PromptHistory:
                 after[name] = text
         if not after:
             raise InputError(
-                f"{self.folder} already has exactly these prompts",
-                hint="nothing was changed; keep a retry that has other prompts",
+                f"nothing was kept: {self.folder} already has exactly these prompts",
+                hint="name results that were measured with other prompts",
             )
         change = KeptChange(
             number=len(self.changes) + 1,
@@ -269,7 +273,7 @@ class PromptHistory:
             after=after,
             **about,
         )
-        hint = "give another folder, or make room"
+        hint = "name another folder for the kept prompts, or free some space"
         with disk.os_errors_as_input_error(f"cannot write to {self.folder}", hint):
             disk.append_json_line(self.folder / HISTORY_FILE, change.model_dump())
             for name, text in after.items():
@@ -313,7 +317,7 @@ class PromptHistory:
         for number in (first, second):
             if not 0 <= number <= count:
                 raise InputError(
-                    f"{self.folder} has no change {number}",
+                    f"the folder of kept prompts {self.folder} has no change {number}",
                     hint=f"give numbers from 0, the state before the first change, to {count}",
                 )
         texts = self.texts_after(first)

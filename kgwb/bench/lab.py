@@ -186,9 +186,10 @@ class RetryExperiment:
         )
         if must_differ and self.is_measured_setup(setup):
             raise InputError(
-                f"nothing was changed: this is the setup that {self.earlier_results.folder} was measured with",
+                "no question is asked again, since nothing was changed: this is the setup that "
+                f"{self.earlier_results.folder} was measured with",
                 hint="change a setting, a model, or a prompt, in a file such as "
-                f"{self.system.name}/NAME.md",
+                f"{self.system.name}/NAME.md of the folder of prompts",
             )
         return setup
 
@@ -307,7 +308,8 @@ class RetryExperiment:
             if not ids:
                 raise InputError(
                     f"no question of {self.earlier_results.folder} is selected by {selector!r}",
-                    hint="select others with lost, wrong, errors, right, all, blamed=AGENT, type=NAME or an id",
+                    hint="select others (--only) with lost, wrong, errors, right, all, blamed=AGENT, type=NAME or "
+                    "the id of a question",
                 )
             chosen_ids |= ids
         return chosen_ids
@@ -602,8 +604,8 @@ class RetryExperiment:
         changes = self.describe_changes(measured_setup)
         if changes:
             raise InputError(
-                f"--repeats asks the first measurement again, which is not possible, since this has "
-                f"changed: {'; '.join(changes)}",
+                f"--repeats cannot ask the questions of {self.earlier_results.folder} again with the setup "
+                f"of then, since this has changed: {'; '.join(changes)}",
                 hint="undo the change, leave --repeats out (each question is then asked once), or measure "
                 "anew with kgwb bench",
             )

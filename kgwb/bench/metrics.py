@@ -466,7 +466,8 @@ def compare_results(
     """
     if measure not in MEASURES:
         raise InputError(
-            f"there is no measure {measure!r}", hint=f"choose one of {', '.join(MEASURES)}"
+            f"there is no measure {measure!r} by which results could be compared",
+            hint=f"choose one of {', '.join(MEASURES)}",
         )
     before = _scores_by_id(first)
     after = _scores_by_id(second)
@@ -474,7 +475,7 @@ def compare_results(
     _check_equal_gold(first, second, shared_ids)
     if not shared_ids:
         raise InputError(
-            "the two results have no question with gold answers in common",
+            "the two results cannot be compared: they have no question with gold answers in common",
             hint="compare results of one question set; add_gold_answers finds gold answers",
         )
     improved_ids, worsened_ids = _find_changed(before, after, shared_ids, measure)
@@ -570,8 +571,8 @@ def compute_retention(dialogue: BenchRows, standalone: BenchRows) -> float | Non
     unpaired = comparison.unpaired_ids
     if unpaired:
         raise InputError(
-            "these questions have no counterpart in the other results, or no gold "
-            f"answers: {', '.join(unpaired[:5])}",
+            "the retention cannot be computed, since these questions have no counterpart in the other "
+            f"results, or no gold answers: {', '.join(unpaired[:5])}",
             hint="ask the same questions twice: in dialogues, and as "
             "make_standalone_questions(questions)",
         )

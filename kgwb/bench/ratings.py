@@ -150,8 +150,10 @@ def _read_file(path: Path) -> Sequence[Rating]:
     A last line without a line end, as editors leave it, gets one in the file, so that it counts
     too. Raises InputError for a line that is no rating, and if the file cannot be read.
     """
-    hint = "correct the line: a grade is a whole number from 1 to 5, or null"
-    with disk.os_errors_as_input_error(f"cannot read {path}", "give another folder"):
+    hint = "correct this line of the file: a grade is a whole number from 1 to 5, or null"
+    with disk.os_errors_as_input_error(
+        f"cannot read the grades {path}", "check that you may read this file"
+    ):
         disk.end_last_line(path)  # a reader of JSON lines takes it for unfinished
         return list(parse_json_lines(path, Rating.model_validate, "is no rating", hint))
 
@@ -159,7 +161,9 @@ def _read_file(path: Path) -> Sequence[Rating]:
 def _write_new(path: Path, ratings: Iterable[Rating]) -> None:
     """Write ratings to a new file, a line of JSON each. Raises InputError if it exists or cannot be written."""
     _refuse_existing(path)
-    with disk.os_errors_as_input_error(f"cannot write {path}", "make room"):
+    with disk.os_errors_as_input_error(
+        f"cannot write {path}", "check that the disk has space and that you may write there"
+    ):
         disk.write_json_lines(path, map(Rating.model_dump, ratings))
 
 
@@ -167,8 +171,8 @@ def _refuse_existing(path: Path) -> None:
     """Raise InputError if the file of a rater exists: it must be filled in or deleted, not replaced."""
     if path.exists():
         raise InputError(
-            f"{path} exists: this rater has rated these results",
-            hint="fill it in, or delete it to begin again",
+            f"no new file of grades was written: {path} has the grades of this rater",
+            hint="fill that file in, or move it elsewhere to begin again",
         )
 
 

@@ -85,7 +85,7 @@ class Report:
         """
         if not folders:
             raise InputError(
-                "no folder of results is named, so there is nothing to report",
+                "no report can be made: no folder of results is named",
                 hint="name a folder that kgwb bench --out has written",
             )
         paths = _check_named_once(folders)
@@ -125,11 +125,11 @@ class Report:
         if the path is a file that is not a page of kgwb.
         """
         path = Path(path)
-        with disk.os_errors_as_input_error(f"cannot write {path}", "give another file"):
+        with disk.os_errors_as_input_error(f"cannot write the report {path}", "name another file"):
             if not _can_be_replaced(path):
                 raise InputError(
                     f"cannot write {path}: the file there was not written by kgwb report",
-                    hint="name another file, or delete that one",
+                    hint="name another file for the report; that one was left as it is",
                 )
             run_pages = dict(self._write_run_pages())
             page_folder = os.path.dirname(os.path.realpath(path))
@@ -211,8 +211,8 @@ class Report:
         file = find_run_file(results.folder, row) if row else None
         if row is None or file is None:
             raise InputError(
-                f"the run of {question!r} was not saved with the results",
-                hint="measure again with --save-runs (in Python: save_runs=True)",
+                f"the run of {question!r} cannot be opened: it was not saved with the results",
+                hint="measure again with kgwb bench --save-runs (in Python: save_runs=True)",
             )
         graph = open_kg(kg) if isinstance(kg, str) else kg
         with suppress(KgwbError):
@@ -292,7 +292,7 @@ def _check_named_once(folders: Sequence[str | Path]) -> list[Path]:
         path = Path(os.path.realpath(folder))  # links in a circle, too
         if path in paths:
             hint = "name each folder once"
-            raise InputError(f"the folder {path} is named twice", hint=hint)
+            raise InputError(f"the folder of results {path} is named twice", hint=hint)
         paths.append(path)
     return paths
 

@@ -246,7 +246,7 @@ def render_published(all_results: AllResults, name: str) -> Html:
     if name not in known_sets:
         raise InputError(
             f"kgwb has no published figures for a question set named {name!r}",
-            hint=f"name one of {', '.join(known_sets)}, or leave it out",
+            hint=f"name one of {', '.join(known_sets)} with --published, or leave --published out",
         )
     question_set = known_sets[name]
     warnings = []

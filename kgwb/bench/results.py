@@ -36,7 +36,7 @@ BenchRow = dict[str, Any]
 NonNegativeInt = Annotated[int, Field(strict=True, ge=0, lt=2**63)]
 Seconds = Annotated[float, Field(strict=True, ge=0, le=1e12)]
 Share = Annotated[float, Field(strict=True, ge=0, le=1)]
-_OTHER_FOLDER_HINT = "give another --out folder"
+_OTHER_FOLDER_HINT = "name another folder with --out"
 _DISK_FULL_HINT = "free some space and give the same command again: it continues from there"
 
 
@@ -168,7 +168,7 @@ class QuestionSample:
 
 @contextmanager
 def lock_folder(
-    folder: Path, waiting_hint: str = f"wait for it, or {_OTHER_FOLDER_HINT}"
+    folder: Path, waiting_hint: str = f"wait until it has ended, or {_OTHER_FOLDER_HINT}"
 ) -> Iterator[None]:
     """Create the folder if needed, and lock it against other benchmarks inside the ``with`` block.
 
@@ -183,7 +183,8 @@ def lock_folder(
             held_lock = lock.acquire()
         except Timeout as exc:
             raise InputError(
-                f"another benchmark is writing to {folder}", hint=waiting_hint
+                f"cannot write results to {folder}: another benchmark is writing to it",
+                hint=waiting_hint,
             ) from exc
     with held_lock:
         yield
@@ -235,7 +236,7 @@ class RowFile:
 
         Of several rows with one id the last counts. A last line that is not finished is left out.
         """
-        hint = "delete this line: its question is then asked again"
+        hint = "remove this line of the file: its question is then asked again"
         for row in parse_json_lines(self.path, self.form.check_row, "is not a result", hint):
             self.rows[row["id"]] = row
 
@@ -298,13 +299,15 @@ class Results(RowFile):
         try:
             stored_config = _read_config(path)
         except (ValueError, RecursionError) as exc:
-            hint = f"{_OTHER_FOLDER_HINT}, or delete {CONFIG_FILE} if the results there are of this setup"
-            raise InputError(f"{path} is not JSON: {exc}", hint=hint) from exc
+            hint = f"{_OTHER_FOLDER_HINT}, or restore this file from a copy"
+            raise InputError(
+                f"the setup of the results cannot be read: {path} is not JSON: {exc}", hint=hint
+            ) from exc
         changes = "; ".join(describe_config_changes(stored_config, config))
         if changes:
             raise InputError(
                 f"{self.folder} has results that were measured with another setup: {changes}",
-                hint=f"{_OTHER_FOLDER_HINT}, go back to that setup, or delete the folder to start again",
+                hint=f"{_OTHER_FOLDER_HINT}, or undo these changes of the setup to continue there",
             )
         return stored_config
 
@@ -353,7 +356,7 @@ class Results(RowFile):
                 continue
             if row["question"] != question.question:
                 raise InputError(
-                    f"{self.path} holds another question under the id {question.id!r}",
+                    f"no result was added to {self.path}: it holds another question with the id {question.id!r}",
                     hint=f"{_OTHER_FOLDER_HINT} for other questions",
                 )
             rows.append(row)
@@ -370,11 +373,11 @@ def read_results(folder: str | Path) -> tuple[dict[str, Any], list[BenchRow]]:
     try:
         config = _read_config(folder / CONFIG_FILE)
     except (OSError, ValueError, RecursionError) as exc:
-        hint = "give the --out folder of a benchmark"
+        hint = "name a folder that kgwb bench --out has written"
         inside = _list_results_folders(folder)
         if inside:
             names = ", ".join(inside[:9])
-            hint = f"give a folder in it: {names}"
+            hint = f"name a folder in it that has results: {names}"
         raise InputError(f"{folder} has no results of a benchmark: {exc}", hint=hint) from exc
     file = RowFile(folder / RESULTS_FILE, writable=False)
     return config, list(file.rows.values())

@@ -89,5 +89,7 @@ def write_note(folder: Path, note: str) -> None:
     """
     if not note.strip():
         return
-    with disk.os_errors_as_input_error(f"cannot write to {folder}", "make room"):
+    with disk.os_errors_as_input_error(
+        f"cannot write to {folder}", "free some space, and check that you may write there"
+    ):
         disk.write_atomically(folder / NOTE_FILE, [note.strip(), "\n"], disk.JSON_ENCODING_ERRORS)

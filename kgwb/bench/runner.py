@@ -92,7 +92,7 @@ class BenchSetup(RunSetup):
         """
         if self.factory is None:
             raise InputError(
-                "this BenchSetup holds open objects, so it cannot be sent to worker processes",
+                "this BenchSetup cannot be used with several worker processes, since it holds open objects",
                 hint="make it with BenchSetup.from_factory(function), whose function returns the setup",
             )
         return _rebuild_setup, (self.factory, json.dumps(self.to_config(), sort_keys=True))
@@ -307,7 +307,7 @@ class Benchmark:
         self._unreachable_in_a_row += 1
         if self._unreachable_in_a_row == max(MAX_UNREACHABLE_IN_A_ROW, self.workers):
             raise BenchmarkStoppedError(
-                f"stopped, since {self._unreachable_in_a_row} questions in a row ended in the error: "
+                f"the benchmark stopped, since {self._unreachable_in_a_row} questions in a row ended in the error: "
                 f"{row['error']}",
                 hint="give the same command again when the server can be reached: it asks these "
                 "questions again, and continues",

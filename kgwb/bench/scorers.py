@@ -89,8 +89,9 @@ class FunctionScorer:
             ) from exc
         if not 0 <= score.value <= 1:
             raise InputError(
-                f"the scorer {self.name} returned {score.value} for {row['id']!r}",
-                hint="return a number from 0 to 1",
+                f"the scorer {self.name} returned {score.value} for the question {row['id']!r}, which is not "
+                "from 0 to 1",
+                hint="correct the function: it must return a number from 0 to 1",
             )
         return score
 
@@ -201,8 +202,10 @@ def read_labels(questions: Path) -> list[Label]:
     path = _labels_file(questions)
     if not path.exists():
         return []
-    hint = "mend or delete the line"
-    with disk.os_errors_as_input_error(f"cannot read {path}", "give another question set"):
+    hint = "correct this line of the file, or remove it: the label of this answer is then lost"
+    with disk.os_errors_as_input_error(
+        f"cannot read the labels {path}", "check that you may read this file"
+    ):
         return list(parse_json_lines(path, Label.model_validate, "is no label", hint))
 
 
@@ -230,7 +233,9 @@ def add_label(
         note=note,
     )
     path = _labels_file(Path(questions))
-    with disk.os_errors_as_input_error(f"cannot write to {path}", "give another question set"):
+    with disk.os_errors_as_input_error(
+        f"cannot write the labels {path}", "check that you may write this file"
+    ):
         disk.append_json_line(path, label.model_dump())
     return label
 
@@ -252,7 +257,9 @@ def open_scorer(text: str) -> Scorer:
         return LabelScorer(Path(text.removeprefix(LABELS_PREFIX)))
     function = load_value(text)
     if not callable(function):
-        raise InputError(f"{text} is not a function", hint="name a function, such as ./my.py:score")
+        raise InputError(
+            f"the scorer {text} is not a function", hint="name a function, such as ./my.py:score"
+        )
     return FunctionScorer(text, function)
 
 
@@ -304,7 +311,9 @@ def score_results(
                 on_row()
     finally:
         path = results.folder / SCORES_FILE
-        with disk.os_errors_as_input_error(f"cannot write to {path}", "make room"):
+        with disk.os_errors_as_input_error(
+            f"cannot write {path}", "check that the disk has space and that you may write there"
+        ):
             disk.write_json_lines(path, map(ScoreRow.model_dump, kept.values()))
     return list(kept.values())
 
@@ -336,7 +345,7 @@ def read_scores(results: LoadedResults) -> list[ScoreRow]:
     path = results.folder / SCORES_FILE
     if not path.exists():
         return []
-    hint = "delete it, and score again"
+    hint = "move this file elsewhere, and score again with kgwb score --scorer"
     scores = []
     with disk.os_errors_as_input_error(f"cannot read {path}", hint):
         for score in parse_json_lines(path, ScoreRow.model_validate, "holds no scores", hint):

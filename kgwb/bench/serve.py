@@ -224,14 +224,14 @@ class Text2SparqlServer(ThreadingHTTPServer):
         host, port = address
         if not host.strip():  # the operating system would take it as every address of this machine
             raise InputError(
-                "the host is empty",
-                hint="give 127.0.0.1 for this machine only, or 0.0.0.0 for all who can reach it",
+                "the server was not started: its host is empty",
+                hint="give --host 127.0.0.1 for this machine only, or 0.0.0.0 for all who can reach it",
             )
         try:
             super().__init__(address, _RequestHandler)
         except (OSError, OverflowError, TypeError, ValueError) as exc:
             raise InputError(
-                f"cannot listen on {host}:{port}: {exc}",
+                f"the server was not started: it cannot listen on {host}:{port}: {exc}",
                 hint="give another --port (0 takes a free one) or --host",
             ) from exc
 

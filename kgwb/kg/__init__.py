@@ -81,15 +81,15 @@ def open_kg(
     if not isinstance(source, str | os.PathLike | rdflib.Graph):
         if not hasattr(source, "select"):
             hint = "give a file, a folder, an endpoint's URL, a sample's name or an rdflib Graph"
-            raise GraphFileError(f"{source!r} is not a graph", hint=hint)
+            raise GraphFileError(f"{source!r} cannot be opened as a graph", hint=hint)
         return source
     limits = QueryLimits(query_timeout_s, row_limit, allow_service)
     if isinstance(vocabulary, str):
         vocabulary = load_vocabulary(vocabulary)
     if not isinstance(vocabulary, Vocabulary | None):
         raise SettingError(
-            f"{vocabulary!r} is not a vocabulary",
-            hint="give the name of one, such as 'wikidata', or a Vocabulary",
+            f"the graph cannot be opened with {vocabulary!r}, which is not a vocabulary",
+            hint="give the name of a vocabulary, such as 'wikidata', or a Vocabulary",
         )
     if isinstance(source, str) and is_endpoint_url(source):
         from kgwb.kg.endpoint import Endpoint
@@ -102,7 +102,7 @@ def open_kg(
     if dialect is not None:
         raise SettingError(
             "a dialect was named, but this graph is not an endpoint",
-            hint="leave the dialect out: it says how the labels of an endpoint are searched",
+            hint="leave the dialect (--dialect) out: it says how the labels of an endpoint are searched",
         )
     path = _resolve_path(source)
     graph = LocalGraph.open(path, vocabulary=vocabulary, limits=limits, cache=cache)
@@ -141,7 +141,7 @@ def _resolve_path(source: str | os.PathLike[str]) -> Path:
     except (OSError, RuntimeError) as error:
         # OSError for a name that is too long, RuntimeError for the home folder of an unknown user.
         reason = getattr(error, "strerror", None) or error
-        raise GraphFileError(f"{name} cannot be opened: {reason}", hint=hint) from error
+        raise GraphFileError(f"the graph {name} cannot be opened: {reason}", hint=hint) from error
     raise GraphFileError(f"there is no file or folder {name}", hint=hint)
 
 
@@ -171,7 +171,7 @@ def sample_path(name: str) -> Path:
         if name in SAMPLE_NAMES and path.exists():
             return path
     raise GraphFileError(
-        f"there is no sample graph named {name!r}",
+        f"kgwb has no sample graph named {name!r}",
         hint=f"choose one of {', '.join(SAMPLE_NAMES)}; a graph of your own cannot be used here",
     )
 

@@ -82,7 +82,7 @@ def analyze_query(sparql: str) -> QueryAnalysis:
         prefixes = ", ".join(query.undeclared_prefixes)
         raise QueryError(
             f"the query does not declare {prefixes}:",
-            hint="begin it with PREFIX lines, or write the IRIs out",
+            hint="begin it with lines such as PREFIX ex: <http://example.org/>, or write the IRIs out",
         )
     if "BASE" in query.text.upper() or "<urn:" in query.text:
         return _analyze_text(query.text)
@@ -128,7 +128,10 @@ def extract_patterns(sparql: str) -> tuple[tuple[TriplePattern, ...], str]:
             hint="use triple patterns and FILTERs only; other queries can be run, but not be taken apart",
         )
     if not analysis.patterns:
-        raise QueryError("the query has no triple pattern", hint="write at least one in WHERE { }")
+        raise QueryError(
+            "the query has no triple pattern",
+            hint="write at least one, such as WHERE { ?film ?p ?o }",
+        )
     return analysis.patterns, analysis.filters
 
 
@@ -147,7 +150,7 @@ def _analyze_text(sparql: str) -> QueryAnalysis:
             algebra = translate_query(sparql)
             filters, unsupported_feature = _split_conjunction(algebra.p)
     except TRANSLATION_ERRORS as error:
-        hint = "simplify the query"
+        hint = "correct the query, or write it in a simpler form"
         raise QueryError(f"rdflib cannot parse the query: {error}", hint=hint) from error
 
     nodes = list(walk_nodes(algebra, _NEGATION_NODES))

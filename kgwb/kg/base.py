@@ -175,7 +175,7 @@ def load_vocabulary(name: str) -> Vocabulary:
     field_names = ", ".join(field.name for field in fields(Vocabulary))
     hint = f"choose one of {names}, or a .json file with any of {field_names}"
     if not name.endswith(".json"):
-        raise SettingError(f"no vocabulary named {name!r}", hint=hint)
+        raise SettingError(f"kgwb has no vocabulary named {name!r}", hint=hint)
     try:
         text = disk.read_text(Path(name))
         vocabulary: Vocabulary = from_data(json.loads(text), Vocabulary)
@@ -209,12 +209,13 @@ class QueryLimits:
         timeout_s = self.query_timeout_s
         if not isinstance(timeout_s, int | float) or not 0 < timeout_s < MAX_TIMEOUT_S:
             raise SettingError(
-                f"query_timeout_s cannot be {timeout_s!r}", hint="give seconds, above 0"
+                f"query_timeout_s cannot be {timeout_s!r}",
+                hint="give it (--query-timeout) a number of seconds above 0, such as 60",
             )
         if not isinstance(self.row_limit, int) or self.row_limit <= 0:
             raise SettingError(
                 f"row_limit cannot be {self.row_limit!r}",
-                hint="give a whole number of rows, above 0",
+                hint="give it a whole number of rows above 0, such as 10000",
             )
 
 

@@ -336,7 +336,7 @@ def parse_dialect(dialect: str | Dialect) -> Dialect:
     name, _, argument = str(dialect).partition(":")
     if name not in DIALECTS:
         hint = f"choose one of {', '.join(DIALECTS)}"
-        raise SettingError(f"no dialect named {name!r}", hint=hint)
+        raise SettingError(f"kgwb has no dialect named {name!r} for searching labels", hint=hint)
     known = DIALECTS[name]
     chosen = replace(known, argument=argument or known.argument)
     _ = chosen.argument_fields  # raises SettingError if the argument is invalid

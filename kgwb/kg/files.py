@@ -129,7 +129,7 @@ def _find_rdf_files(path: Path) -> list[Path]:
     if not files:
         problem = f"there is no RDF file in the folder {path}"
         if is_file:
-            problem = f"{path} has no extension of an RDF format"
+            problem = f"the graph file {path} has no extension of an RDF format"
         raise GraphFileError(problem, hint=_EXTENSIONS_HINT)
     return files
 
@@ -213,7 +213,7 @@ def _load_into_store(store: Store, path: Path, files: Sequence[Path]) -> None:
     has_triples = any(store.quads_for_pattern(None, None, None, None))
     if not has_triples:
         raise GraphFileError(
-            f"{path} contains no triples", hint="check that this is the right file"
+            f"the graph {path} contains no triples", hint="check that this is the right file"
         )
 
 
@@ -244,7 +244,10 @@ def _open_or_build_cache(
         _build_cache(draft / "graph", path, files, vocabulary)
         if _FOLDER_PREFIX + _fingerprint(path, files, vocabulary) != folder.name:
             # Otherwise the cache would have the wrong triples under this fingerprint for ever.
-            raise GraphFileError(f"{path} changed while it was read", hint="open it again")
+            raise GraphFileError(
+                f"the graph {path} changed while it was read",
+                hint="wait until it is written, then open it again",
+            )
         return _move_into_cache(draft, folder)
     finally:
         shutil.rmtree(draft, ignore_errors=True)

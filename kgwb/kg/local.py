@@ -209,7 +209,8 @@ class LocalGraph:
         if parsed.undeclared_prefixes:
             prefixes = ":, ".join(parsed.undeclared_prefixes)
             raise QueryError(
-                f"the query does not declare {prefixes}:", hint="begin it with PREFIX lines"
+                f"the query does not declare {prefixes}:",
+                hint="begin it with lines such as PREFIX ex: <http://example.org/>, or write the IRIs out",
             )
         text = rewrite_without(
             parsed.text, self.muted, has_distinct_paths=True, lost_nodes=self._lost_nodes
@@ -241,7 +242,7 @@ class LocalGraph:
         except TimeoutError:
             raise GraphTimeoutError(
                 f"the query took longer than {timeout_s:g} s",
-                hint="limit the query, or raise query_timeout_s (--query-timeout)",
+                hint="give the query a LIMIT or fewer patterns, or raise query_timeout_s (--query-timeout)",
             ) from None
         except (SyntaxError, ValueError, OSError, RuntimeError) as error:
             raise QueryError(
@@ -344,4 +345,7 @@ def term_from_oxigraph(term: Any) -> Term:
         return make_literal(term.value, datatype, term.language or "")
     if isinstance(term, ox.BlankNode):
         return BNode(term.value)
-    raise QueryError(f"the result holds {term}, which is no RDF 1.1 term", hint="ask for its parts")
+    raise QueryError(
+        f"the result holds {term}, which is no RDF 1.1 term",
+        hint="select the subject, predicate and object of the quoted triple, not the triple",
+    )

@@ -75,7 +75,7 @@ def open_as_nquads(
         raise GraphError(
             f"the process that parses RDF cannot be started: {error}",
             hint="if memory or processes are short, close other programs; if too many files are open, "
-            "restart this program",
+            "restart the kernel of the notebook, or give the command again",
         ) from error
     with process:
         assert process.stdin and process.stdout and process.stderr

@@ -249,7 +249,7 @@ def parse_count(number: Term | None) -> int:
     try:
         return int(str(number))
     except ValueError as error:
-        hint = "ask again, or try another graph"
+        hint = "ask again; if it happens again, the endpoint does not count as SPARQL 1.1 says"
         raise QueryError(f"the graph returned {number!r} in place of a count", hint=hint) from error
 
 

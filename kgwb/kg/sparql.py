@@ -366,7 +366,7 @@ def _syntax_error(
     if update:
         return QueryRefusedError(
             f"the query would change the graph ({update[1].upper()})",
-            hint="only SELECT, ASK, CONSTRUCT and DESCRIBE are sent",
+            hint="it was not sent; write a SELECT, ASK, CONSTRUCT or DESCRIBE, which only read",
         )
     text = tokenized.text
     position = len(text)
@@ -419,7 +419,8 @@ def _permission_error(what: str) -> QueryRefusedError:
 
     ``what`` says what the query does, as in "asks another endpoint".
     """
-    hint = "open the graph with allow_service=True to allow it"
+    hint = "it was not sent; to allow such queries, open the graph in Python: "
+    hint += "kgwb.open_kg(..., allow_service=True)"
     return QueryRefusedError(f"the query {what}", hint=hint)
 
 
@@ -501,11 +502,11 @@ def n3(term: Term) -> str:
     """
     if isinstance(term, URIRef):
         if not is_valid_iri(term):
-            hint = "percent-encode what an IRI may not hold"
+            hint = "percent-encode the characters that an IRI may not have, such as %20 for a blank"
             raise QueryError(f"{str(term)!r} is not an IRI", hint=hint)
         return f"<{term}>"
     if isinstance(term, BNode):
-        hint = "ask by an IRI or a literal"
+        hint = "ask for what is around it, by an IRI or a literal"
         raise QueryError(f"the blank node _:{term} cannot be asked for", hint=hint)
     suffix = ""
     if term.language:
@@ -549,7 +550,10 @@ def string_literal(text: str) -> str:
     QueryError for a lone surrogate.
     """
     if LONE_SURROGATE.search(text):
-        raise QueryError(f"{text!r} holds half a character", hint="read the text as UTF-8")
+        raise QueryError(
+            f"{text!r} holds half a character",
+            hint="it has one half of a surrogate pair: read the text as UTF-8, or remove this character",
+        )
     escaped = str(text).translate(_STRING_ESCAPES)
     # A backslash before a "u" looks like a codepoint escape to some engines (see
     # _AMBIGUOUS_ESCAPE), so the letter is written as an escape.

@@ -19,7 +19,9 @@ from kgwb.terms import Triple, Triples
 VIRTUOSO_SORT_LIMIT_ERROR = "SR353"
 """Virtuoso sorts at most 10,000 rows in a query with a LIMIT, and any number in one without."""
 VIRTUOSO_MIN_TIMEOUT_MS = 1000
-_TIMEOUT_HINT = "limit the query, or raise query_timeout_s (--query-timeout)"
+_TIMEOUT_HINT = (
+    "give the query a LIMIT or fewer patterns, or raise query_timeout_s (--query-timeout)"
+)
 
 
 class SparqlClient:

@@ -56,7 +56,7 @@ PARTIAL_RESULT_STATE = "S1TAT"
 TIMEOUT_STATES = ("S1T00", PARTIAL_RESULT_STATE)
 MAX_ERROR_CHARS = 500
 READ_CHUNK_BYTES = 1 << 16
-_CHECK_URL_HINT = "check the URL and the network"
+_CHECK_URL_HINT = "check the URL of the endpoint and the network"
 _LOGIN_HINT = "put user and password into the URL: https://USER:PASSWORD@host/sparql"
 _URL_HINT = (
     "write it like https://dbpedia.org/sparql; in user and password write %2F %3F %23 for / ? #,"
@@ -254,7 +254,7 @@ def send_request(url: str, request: Request, limits: QueryLimits) -> EndpointRes
     """
     timeout_error = GraphTimeoutError(
         f"{url} took longer than {limits.query_timeout_s:g} s",
-        hint="limit the query, or raise query_timeout_s (--query-timeout)",
+        hint="give the query a LIMIT or fewer patterns, or raise query_timeout_s (--query-timeout)",
     )
     receive = partial(_receive_response, url, request, limits)
     try:
@@ -281,7 +281,7 @@ def send_request(url: str, request: Request, limits: QueryLimits) -> EndpointRes
     except (OSError, http.client.HTTPException) as error:
         raise GraphUnreachableError(
             f"the connection to {url} was interrupted: {error!r}",
-            hint="try again; if it happens again, limit the query",
+            hint="try again; if it happens again, give the query a LIMIT",
         ) from error
 
 
@@ -329,7 +329,7 @@ def _receive_response(url: str, request: Request, limits: QueryLimits) -> Endpoi
         if len(body) > limits.byte_limit:
             raise GraphError(
                 f"{url} sent more than {limits.byte_limit:,} bytes",
-                hint="limit the query: fewer rows, or rows without long texts",
+                hint="ask for fewer rows with LIMIT, or for rows without long texts",
             )
         if response.length:  # bytes that Content-Length announced and that did not come
             raise http.client.IncompleteRead(body, response.length)
@@ -386,14 +386,14 @@ def _graph_error(url: str, error: HTTPError, message: str) -> GraphError:
     if code in (408, 504) or sql_state in TIMEOUT_STATES:
         return GraphTimeoutError(
             f"{url} gave up on the query (HTTP {code}): {message}",
-            hint="limit the query, for example with LIMIT",
+            hint="give the query a LIMIT or fewer patterns; the time limit is that of the server",
         )
     if code == 400 or VIRTUOSO_QUERY_ERROR.match(message):
         return QueryError(
             f"{url} rejects the query: {message}",
             hint="correct the query; the message of the engine says what is wrong",
         )
-    default_hint = "try again later"
+    default_hint = "try again later; the log of the server may say why"
     if code < 400:
         default_hint = _CHECK_URL_HINT
     hint = _HINT_BY_STATUS.get(code, default_hint)

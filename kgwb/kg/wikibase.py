@@ -98,9 +98,10 @@ def _request_entities(url: str, limits: QueryLimits) -> tuple[_WikibaseEntity, .
     except ValidationError as error:
         start = body[:200].decode(errors="replace")
         raise GraphError(
-            f"{url} did not send a list of entities but {start!r}", hint=_CHECK_API_HINT
+            f"the search for labels failed: {url} did not send a list of entities but {start!r}",
+            hint=_CHECK_API_HINT,
         ) from error
     if reply.error:
         reason = str(reply.error.get("info", "it does not say why"))[:500]
-        raise GraphError(f"{url} rejects the search: {reason}", hint=_CHECK_API_HINT)
+        raise GraphError(f"{url} rejects the search for labels: {reason}", hint=_CHECK_API_HINT)
     return reply.search

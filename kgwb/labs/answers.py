@@ -181,4 +181,6 @@ def require_task(tasks: dict[str, Task], name: str, lab: object) -> Task:
         return tasks[name]
     known = ", ".join(tasks)
     shown_name = str(name)[:40]
-    raise InputError(f"lab {lab} has no task {shown_name!r}", hint=f"the tasks are {known}")
+    raise InputError(
+        f"lab {lab} has no task {shown_name!r}", hint=f"choose one of its tasks: {known}"
+    )

@@ -66,7 +66,7 @@ def find_files(folder: Path) -> list[FoundFile]:
     with ``problem`` set. Hidden files and folders are passed over. Raises InputError if the folder
     cannot be read, or if there is no such file.
     """
-    hint = "name the folder with the students' files"
+    hint = "name the folder or zip with the students' files, which end in .json"
     if not folder.exists():
         raise InputError(f"cannot read {folder}: there is no such folder", hint=hint)
     found: list[FoundFile] = []

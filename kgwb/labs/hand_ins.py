@@ -83,7 +83,7 @@ def write_file(path: Path, text: str) -> Path:
 
     Raises InputError if the file cannot be written.
     """
-    with disk.os_errors_as_input_error(f"cannot write {path}", "choose another file or folder"):
+    with disk.os_errors_as_input_error(f"cannot write {path}", "name another file or folder"):
         disk.write_atomically(path, [text], "replace")
     return path
 
@@ -101,7 +101,9 @@ def read_hand_in(path: Path) -> HandIn:
         data = path.read_bytes()
     except OSError as exc:
         reason = exc.strerror or exc
-        raise InputError(f"cannot read {path}: {reason}", hint="check the path") from exc
+        raise InputError(
+            f"cannot read the hand-in {path}: {reason}", hint="check the path"
+        ) from exc
     return parse_hand_in(path.name, data)
 
 
@@ -121,5 +123,5 @@ def parse_hand_in(name: str, data: bytes) -> HandIn:
 
 def _not_a_hand_in(name: str, reason: str) -> InputError:
     """Return the error for a file that is not a hand-in."""
-    hint = 'lab.hand_in("NAME") writes a valid file'
+    hint = 'name a file that lab.hand_in("NAME") has written, and that was not edited'
     return InputError(f"{name} is not a hand-in: {reason}", hint=hint)

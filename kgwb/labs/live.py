@@ -94,7 +94,7 @@ def try_task(task: str, answer: Any, model: ChatModel | str) -> list[TriedQuesti
     """
     if task not in LIVE:
         hint = f"the tasks that can be tried with a model are {', '.join(LIVE)}"
-        raise InputError(f"task {task[:40]!r} is not tried with a model", hint=hint)
+        raise InputError(f"task {task[:40]!r} cannot be tried with a model", hint=hint)
     return LIVE[task](answer, model)
 
 

@@ -31,7 +31,8 @@ def parse_points(assignments: Mapping[str, str]) -> dict[str, float]:
             points[task] = -1.0
         if not 0 <= points[task] < float("inf"):
             raise InputError(
-                f"{text!r} is not a number of points for task {task}", hint="write it as 1.7=2"
+                f"{text!r} is not a number of points for task {task}",
+                hint=f"write a number from 0 on, such as --points {task}=2",
             )
     return points
 
@@ -46,7 +47,9 @@ def parse_due(text: str) -> datetime:
         return datetime.fromisoformat(text).astimezone(UTC)
     except (ValueError, OverflowError) as exc:
         hint = "write it as 2026-11-24T18:00, or with its zone, as 2026-11-24T18:00+01:00"
-        raise InputError(f"{text!r} is not a time", hint=hint) from exc
+        raise InputError(
+            f"{text!r} cannot be read as the time when hand-ins were due", hint=hint
+        ) from exc
 
 
 def save_points(
@@ -68,7 +71,10 @@ def save_points(
     points = points or {}
     for name in points:
         if name not in names:
-            raise InputError(f"no collected lab has a task {name!r}", hint=f"the tasks: {names}")
+            raise InputError(
+                f"points were given for the task {name!r}, which no collected lab has",
+                hint=f"give points for the tasks {', '.join(names)}",
+            )
     headings = [
         "lab",
         "id",

@@ -28,8 +28,8 @@ class Pseudonyms:
         self._files: dict[str, str] = {}
         if not path.exists():
             return
-        hint = "name another file, or a new one"
-        with disk.os_errors_as_input_error(f"cannot read {path}", hint):
+        hint = "name with --pseudonyms a file that kgwb labs has written, or a new one"
+        with disk.os_errors_as_input_error(f"cannot read the pseudonyms {path}", hint):
             text = disk.read_text(path)
         rows = list(csv.reader(StringIO(text)))
         lengths = {len(row) for row in rows}

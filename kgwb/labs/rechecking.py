@@ -127,8 +127,10 @@ def _run_process(lab: Lab, jobs: Sequence[Sequence[_Answer]]) -> dict[_Answer, s
     except subprocess.TimeoutExpired as exc:
         output = exc.stdout or b""
     except OSError as exc:
-        hint = "close other programs, or collect without --check"
-        raise InputError(f"the process that checks cannot be started: {exc}", hint=hint) from exc
+        hint = "close other programs to free memory, or collect without --check"
+        raise InputError(
+            f"the answers cannot be checked: the process for it cannot be started: {exc}", hint=hint
+        ) from exc
     results = {}
     for line in output.splitlines():
         result: dict[str, Any] = json.loads(line)

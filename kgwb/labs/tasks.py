@@ -200,7 +200,7 @@ def load_lab(number: int | str, language: str = "") -> Lab:
     numbers = range(1, len(LAB_MODULES) + 1)
     if not isinstance(number, int) or number not in numbers:
         hint = "give 1, 2 or 3, or the file of a lab of your own"
-        raise InputError(f"there is no lab {number!r}", hint=hint)
+        raise InputError(f"kgwb has no lab {number!r}", hint=hint)
     module_name = LAB_MODULES[number - 1]
     module = importlib.import_module(f"kgwb.labs.{module_name}")
     loaded: Lab = module.LAB
@@ -216,7 +216,10 @@ def _load_own_lab(path: Path) -> Lab:
     own = getattr(load_file(path), "LAB", None)
     if not isinstance(own, Lab) or not isinstance(own.number, str) or not own.tasks:
         hint = "see docs/how-to/my-lab.md; kgwb labs new FOLDER writes an example"
-        raise InputError(f"{path} has no lab named LAB with a name and tasks", hint=hint)
+        raise InputError(
+            f"{path} cannot be opened as a lab: it has no value LAB that is a lab with a name and tasks",
+            hint=hint,
+        )
     if len(own.number) > MAX_NAME_CHARS:
         raise InputError(
             f"the name of the lab in {path} is too long",

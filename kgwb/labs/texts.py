@@ -113,7 +113,7 @@ def load_texts(language: str = "", lab_file: Path | None = None) -> Texts:
     found_paths = _find_catalogues(language, lab_file)
     if not found_paths:
         languages = ", ".join(list_languages())
-        hint = f"the languages are {languages}; or give the path of a .po file"
+        hint = f"choose one of {languages}, or give the path of a .po file"
         raise InputError(f"there is no catalogue for the language {language!r}", hint=hint)
     english_paths = _find_catalogues(DEFAULT_LANGUAGE, lab_file)
     catalogues = []
@@ -154,12 +154,14 @@ def _read_catalogue(path: Path, changed_at: int) -> GNUTranslations:
     that cannot be read or parsed.
     """
     hint = "open it in an editor of .po files, such as Poedit: it shows what is wrong"
-    with disk.os_errors_as_input_error(f"cannot read {path}", "check the path"):
+    with disk.os_errors_as_input_error(
+        f"cannot read the catalogue of translations {path}", "check the path"
+    ):
         data = path.read_bytes()
     try:
         catalogue = read_po(io.BytesIO(data), abort_invalid=True)
     except (PoFileError, ValueError) as exc:
-        raise InputError(f"{path} is not a catalogue: {exc}", hint=hint) from exc
+        raise InputError(f"{path} is not a catalogue of translations: {exc}", hint=hint) from exc
     compiled = io.BytesIO()
     write_mo(compiled, catalogue)
     compiled.seek(0)

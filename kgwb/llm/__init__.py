@@ -82,7 +82,9 @@ def model(spec: Any, **options: Any) -> ChatModel:
         return SERVER_MODELS[kind](name, **options)
     masked = mask_url(spec)
     formats = ", ".join(SPEC_FORMATS)
-    raise UnknownModelError(f"no model named {masked!r}", hint=f"write it as one of {formats}")
+    raise UnknownModelError(
+        f"kgwb has no model named {masked!r}", hint=f"write the model as one of {formats}"
+    )
 
 
 def _wrap_model(given: Any, *, name: str = "") -> ChatModel:
@@ -105,7 +107,7 @@ def _wrap_model(given: Any, *, name: str = "") -> ChatModel:
     if callable(given):
         return FunctionModel(given, name=name)
     formats = ", ".join(SPEC_FORMATS)
-    raise UnknownModelError(f"{given!r} is not a model", hint=f"give one of {formats}")
+    raise UnknownModelError(f"{given!r} cannot be used as a model", hint=f"give one of {formats}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,6 @@ class FunctionModel(ChatModel):
         if not isinstance(text, str):
             raise ModelError(
                 f"the model {self.name} returned {type(text).__name__}, not a text",
-                hint="return the text of the reply",
+                hint="correct the function of this model: it must return the text of the reply",
             )
         return ChatReply(text, model=self.name, seconds=time.perf_counter() - started)

@@ -67,7 +67,7 @@ class Human(ChatModel):
         with self._lock:
             if pending not in self._replies or self._replies[pending] is not None:
                 raise ModelError(
-                    "this request is no longer waiting for a reply",
+                    "the reply was not taken: this request is no longer waiting for one",
                     hint="run the agent again, then reply",
                 )
             self._replies[pending] = text

@@ -168,7 +168,7 @@ def _check_key(key: str, *, is_needed: bool) -> None:
     if not (key.isascii() and key.isprintable()):
         raise UnknownModelError(
             "the environment variable OPENAI_API_KEY has characters that no key has",
-            hint="copy the key again",
+            hint="copy the key again, without blanks and line breaks, into this variable",
         )
 
 

@@ -373,26 +373,26 @@ class RemoteModel(ChatModel):
         text = masked_excerpt(failure.message, self._secrets())
         if failure.kind == "timeout":
             return ModelTimeoutError(
-                f"no reply from {self.url} within {timeout_s:g} s",
+                f"no reply from the model server {self.url} within {timeout_s:g} s",
                 hint="allow more with the setting model_timeout_s, or take a smaller model",
             )
         if failure.kind == "connection":
             return ModelUnreachableError(
-                f"{self.url} cannot be reached: {text}",
+                f"the model server {self.url} cannot be reached: {text}",
                 hint="check that the server runs, and that the address is right",
             )
         if failure.kind == "nonsense":
             return ModelUnreachableError(
-                f"{self.url} answers with something other than a model's reply: {text}",
+                f"the model server {self.url} answers with something other than a model's reply: {text}",
                 hint="look into the server's log, and check the address: for an OpenAI-compatible "
                 "server it usually ends in /v1",
             )
         if failure.status == 404 and not is_listing:
             return ModelRefusedError(
-                f"no model named {self.model} at {self.url}",
+                f"the model server {self.url} has no model named {self.model}",
                 hint=self._hint_for_missing_model(timeout_s),
             )
-        message = f"{self.url} answers {failure.status}: {text}"
+        message = f"the model server {self.url} answers with HTTP status {failure.status}: {text}"
         return self._error_of_status(failure, message)
 
     def _error_of_status(self, failure: RequestFailure, message: str) -> ModelError:
@@ -425,8 +425,8 @@ class RemoteModel(ChatModel):
         shown = masked_excerpt(", ".join(names[:MAX_NAMED_MODELS]))
         more = len(names) - MAX_NAMED_MODELS
         if more > 0:
-            return f"it has {shown} and {more} more"
-        return f"it has {shown}"
+            return f"name one of its models: {shown} and {more} more"
+        return f"name one of its models: {shown}"
 
     models = RenamedAttribute("models", "list_models")
 

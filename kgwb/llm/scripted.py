@@ -14,6 +14,7 @@ from kgwb.deprecated import RenamedAttribute
 from kgwb.errors import Cancelled, ModelError
 from kgwb.kg.base import Graph
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest
+from kgwb.text import pluralize
 
 ScriptedReply = str | Mapping[str, Any] | ChatReply | BaseException
 """One scripted answer: text, data to send as JSON, a whole reply, or an exception to raise."""
@@ -107,8 +108,8 @@ class Scripted(ChatModel):
             self._reply_counts[task] += 1
         if position >= len(replies):
             raise ModelError(
-                f"the script has {len(replies)} replies for the prompt {task!r}, "
-                f"and this is call {position + 1}",
+                f"the script has no reply for call {position + 1} of the prompt {task!r}: "
+                f"it has {pluralize(len(replies), 'reply')}",
                 hint="add a reply, or give one reply that is not in a list: it is used for every call",
             )
         return replies[position]

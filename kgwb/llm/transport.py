@@ -222,7 +222,7 @@ def validate_url(url: str) -> str:
         )
     if not is_usable or re.search(r"\s", url):
         raise UnknownModelError(
-            f"{mask_url(url)!r} is not the address of a server",
+            f"{mask_url(url)!r} is not the address of a model server",
             hint="write it like http://localhost:8000/v1",
         )
     return url.rstrip("/")

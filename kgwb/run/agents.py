@@ -327,7 +327,7 @@ class System:
             if spec.name == name:
                 return spec
         known = ", ".join(spec.name for spec in self.agents)
-        message = f"{self.name} has no agent {name!r}"
+        message = f"the system {self.name} has no agent {name!r}"
         raise SettingError(message, hint=f"name one of its agents: {known}")
 
     def __repr__(self) -> str:

@@ -100,7 +100,7 @@ class ConversationFile:
         return tuple(_join_lines(lines) for lines in lines_by_id.values())
 
     def _read_lines(self) -> list[ConversationLine]:
-        hint = "name a file that kgwb has written, or one that is not there yet"
+        hint = "name a file of conversations that kgwb has written, or one that is not there yet"
         lines = []
         try:
             for number, data in disk.read_json_lines(self.path):
@@ -112,7 +112,9 @@ class ConversationFile:
                     ) from error
         except OSError as error:
             reason = error.strerror or error
-            raise InputError(f"{self.path} cannot be read: {reason}", hint=hint) from error
+            raise InputError(
+                f"the conversations {self.path} cannot be read: {reason}", hint=hint
+            ) from error
         except disk.NotJsonError as error:
             raise InputError(
                 f"line {error.line_number} of {self.path} is no turn of a conversation", hint=hint
@@ -127,8 +129,8 @@ class ConversationFile:
                 return conversation
         known = ", ".join(conversation.id for conversation in conversations) or "none"
         raise InputError(
-            f"{self.path} has no conversation {single_line(shorten(id_, MAX_TITLE_CHARS))!r}",
-            hint=f"the file has: {known}",
+            f"the file {self.path} has no conversation {single_line(shorten(id_, MAX_TITLE_CHARS))!r}",
+            hint=f"choose one of these: {known}",
         )
 
     def keep(

@@ -49,8 +49,8 @@ class EditableRun(Engine):
         steps = self.steps_by_key
         if key not in steps:
             raise SettingError(
-                f"step {step} was not reached",
-                hint=f"run on to it: run.go(until={step!r})",
+                f"the step {step} was not reached yet",
+                hint=f"continue the run to it: run.go(until={step!r})",
             )
         return steps[key]
 
@@ -63,7 +63,8 @@ class EditableRun(Engine):
         reached = self[step]
         if not reached.done:
             raise SettingError(
-                f"step {step} is not done", hint=f"run on to it: run.go(until={reached.key!r})"
+                f"the step {step} has no output: it is not done",
+                hint=f"continue the run to it: run.go(until={reached.key!r})",
             )
         return reached.output
 
@@ -81,7 +82,10 @@ class EditableRun(Engine):
             return step
         if len(keys) > 1:
             choices = ", ".join(keys)
-            raise SettingError(f"the agent {step} has several steps", hint=f"name one: {choices}")
+            raise SettingError(
+                f"the agent {step} has several steps, so its name is not enough",
+                hint=f"name one of {choices}",
+            )
         self._check_agent(step)
         if not keys:
             return step
@@ -145,7 +149,9 @@ class EditableRun(Engine):
             if is_dataclass(output_type):
                 field_names = ", ".join(field.name for field in fields(output_type))
                 hint += f": {field_names}"
-            raise OverrideError(f"{key}: {problem}", hint=hint) from exc
+            raise OverrideError(
+                f"the value put in for {key} cannot be used: {problem}", hint=hint
+            ) from exc
 
     def _refuse_data_for_record(self, key: str, spec: AgentSpec, value: Any) -> None:
         """Raise OverrideError for a dict in place of a record, from an agent without annotation.
@@ -279,14 +285,16 @@ class EditableRun(Engine):
         if calls:
             made = pluralize(calls, "model call")
             raise SettingError(
-                f"{key} made {made}, and there is no number {number}",
+                f"the step {key} made {made}, and there is no number {number}",
                 hint=f"give a number from 0 to {calls - 1}",
             )
         asking = [other.key for other in self.steps if self._count_model_calls(other)]
         hint = "no step of this run made one"
         if asking:
             hint = "name a step that made one: " + ", ".join(asking)
-        raise SettingError(f"{key} made no model call", hint=hint)
+        raise SettingError(
+            f"no messages can be edited: the step {key} made no model call", hint=hint
+        )
 
     def _return_to(self, edited_keys: Collection[str]) -> None:
         """Mark the run as edited, and set its position back to before the first edited step.

@@ -736,7 +736,7 @@ class Engine:
         function_name = spec.function.__name__
         if spec.name not in names:
             raise SettingError(
-                f"{spec.name} is not among the agents of {self.system.name}",
+                f"{spec.name} is not among the agents of {self.system.name}, which called it",
                 hint=f"add it: System({self.system.name!r}, answer, [..., {function_name}])",
             )
 
@@ -782,7 +782,7 @@ class Engine:
         if not matches_type(output, spec.output_type):
             promised = type_text(spec.output_type)
             raise OutputError(
-                f"{step.key} promises {promised} and returned {value_text(output)}",
+                f"the step {step.key} promises {promised} and returned {value_text(output)}",
                 hint=f"return {promised}, or change the annotation of {spec.name}",
             )
         step.output = output
@@ -833,8 +833,8 @@ class Engine:
         if problems:
             listed = "; ".join(problems)
             raise OverrideError(
-                f"{key}: {listed}",
-                hint="put in another value, or take it back with run.remove_override",
+                f"the value put in for {key} cannot be used: {listed}",
+                hint="put in another value, or remove it: run.remove_override(...)",
             )
 
     def _notify_listeners(self, event: str, step: Step) -> None:
@@ -891,8 +891,8 @@ class Engine:
         while not self._executing_lock.acquire(timeout=POLL_INTERVAL_S):
             if not self._cancel.is_set() or time.monotonic() > deadline:
                 raise SettingError(
-                    "this run is already being executed",
-                    hint="wait until it has ended, or cancel it",
+                    "the run was not continued: it is already being executed",
+                    hint="wait until it has ended, or cancel it with run.cancel()",
                 )
         try:
             if cancel.is_set():

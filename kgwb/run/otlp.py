@@ -53,7 +53,7 @@ def write_trace(run: Engine, path: Path) -> str:
             for span in scope["spans"]:
                 _write_ids_in_hexadecimal(span)
     text = json.dumps(data, ensure_ascii=False)
-    with disk.os_errors_as_input_error(f"cannot write the trace to {path}", "choose another name"):
+    with disk.os_errors_as_input_error(f"cannot write the trace to {path}", "name another file"):
         disk.write_atomically(path, [text, "\n"], disk.JSON_ENCODING_ERRORS)
     return _trace_id(spans)
 
@@ -73,7 +73,8 @@ def send_trace(run: Engine, address: str) -> str:
         reason = "; ".join(messages.texts[-1:]) or "no reason given"
         raise InputError(
             f"{mask_url(address)} did not accept the trace: {mask_text(reason)}",
-            hint="check the address; set a key in the variable OTEL_EXPORTER_OTLP_HEADERS",
+            hint="check the address; if the server needs a key, set the environment variable "
+            "OTEL_EXPORTER_OTLP_HEADERS",
         )
     return _trace_id(spans)
 
@@ -157,7 +158,8 @@ def _make_spans(run: Engine) -> Sequence[ReadableSpan]:
     spans = finished.get_finished_spans()
     if not spans:
         raise InputError(
-            "OpenTelemetry is switched off by OTEL_SDK_DISABLED", hint="unset that variable"
+            "no trace was made: OpenTelemetry is switched off by the environment variable OTEL_SDK_DISABLED",
+            hint="unset that variable, and export again",
         )
     return spans
 

@@ -178,12 +178,17 @@ def _split_header(name: str, text: str) -> tuple[dict[str, str], str]:
     if len(parts) != 3 or parts[0].strip():
         raise PromptError(
             f"prompt {name} has no header",
-            hint="begin with header lines between two lines of `---`, or with the line [user]",
+            hint=f"begin prompts/{name}.md with header lines between two lines of `---`, or with the line "
+            "[user]",
         )
     _, header_text, body = parts
     header = _parse_header(name, header_text)
     if not header:
-        raise PromptError(f"prompt {name} has an empty header", hint="fill it in, or leave it out")
+        raise PromptError(
+            f"prompt {name} has an empty header",
+            hint=f"in prompts/{name}.md write a line such as `variables: question` into it, or remove "
+            "both lines of `---`",
+        )
     return header, body
 
 
@@ -200,7 +205,7 @@ def _parse_header(name: str, text: str) -> dict[str, str]:
         if not colon:
             raise PromptError(
                 f"prompt {name}: header line {line!r} is not `name: value`",
-                hint="write it as name: value",
+                hint="write it as name: value, such as `variables: question`",
             )
         header[key.strip()] = value.strip()
     return header
@@ -386,7 +391,7 @@ class Prompts:
             if path.is_file():
                 return path
         places = " or ".join(map(str, paths))
-        raise PromptError(f"no prompt file for {name}", hint=f"write it to {places}")
+        raise PromptError(f"no prompt file for {name}", hint=f"write the prompt to {places}")
 
     def text(self, name: str) -> str:
         """Return the text of a prompt: one of ``texts``, else the system's in code, else a file's.
@@ -404,7 +409,8 @@ class Prompts:
             return disk.read_text(path, "utf-8-sig")  # some editors write a byte order mark
         except (OSError, UnicodeDecodeError) as exc:
             raise PromptError(
-                f"cannot read {path}: {exc}", hint="the file must be readable, in UTF-8"
+                f"cannot read the prompt file {path}: {exc}",
+                hint="check that you may read it, and save it as UTF-8",
             ) from exc
 
     def _text_in_code(self, name: str) -> str | None:

@@ -71,7 +71,7 @@ def _recorded_system(header: JsonObject, data_of_steps: Sequence[JsonObject]) ->
             kind = "model"
         if kind not in get_args(AgentKind):
             raise RunFileError(
-                f"the step {data['key']} has the kind {kind!r}, which kgwb does not know",
+                f"the run file cannot be read: its step {data['key']} has the unknown kind {kind!r}",
                 hint="restore the file from a copy, or open it with the kgwb that wrote it",
             )
         if agent_name not in agents:
@@ -87,8 +87,8 @@ def _recorded_system(header: JsonObject, data_of_steps: Sequence[JsonObject]) ->
 def _cannot_execute(*_: Any) -> Any:  # without a docstring, which would be an agent's purpose
     """Raise SettingError, because the system of the run is missing."""
     raise SettingError(
-        "the system of this run is missing",
-        hint="name it: kgwb.load_run(path, system='./mine.py')",
+        "the run cannot be continued: its system was not found",
+        hint="name the system when you load the run: kgwb.load_run(path, system='./mine.py')",
     )
 
 
@@ -101,7 +101,7 @@ def _read_step(data: JsonObject, run: Run) -> Step:
     origin = data["origin"]
     if origin not in get_args(Origin):
         raise RunFileError(
-            f"the step {data['key']} has the origin {origin!r}, which kgwb does not know",
+            f"the run file cannot be read: its step {data['key']} has the unknown origin {origin!r}",
             hint="restore the file from a copy, or open it with the kgwb that wrote it",
         )
     return Step(
@@ -169,7 +169,7 @@ def _read_end(run: Run, data: JsonObject) -> None:
     """
     if data["status"] not in get_args(Status):
         raise RunFileError(
-            f"the run ended with the status {data['status']!r}, which kgwb does not know",
+            f"the run file cannot be read: the run has the unknown status {data['status']!r}",
             hint="restore the file from a copy, or open it with the kgwb that wrote it",
         )
     run.status = data["status"]

@@ -321,8 +321,8 @@ class Run(EditableRun):
         unknown = sorted(set(changes) - set(FORK_PARAMETERS))
         if unknown:
             raise SettingError(
-                f"a fork cannot change {', '.join(unknown)}",
-                hint=f"change {', '.join(FORK_PARAMETERS)}",
+                f"run.fork cannot change {', '.join(unknown)}",
+                hint=f"give it any of {', '.join(FORK_PARAMETERS)}",
             )
         arguments = {name: getattr(self, name) for name in FORK_PARAMETERS}
         arguments.update(changes)
@@ -358,7 +358,7 @@ class Run(EditableRun):
         if take is None or not 1 <= number <= len(self.readings):
             offered = pluralize(len(self.readings), "other reading")
             raise SettingError(
-                f"there is no reading {number}: the answer has {offered}",
+                f"the answer has no other reading {number}: it has {offered}",
                 hint="run.readings shows them, and the first one has the number 1",
             )
         fork: Run = take(self, self.readings[number - 1].other)
@@ -376,7 +376,7 @@ class Run(EditableRun):
         """
         if self.unrecorded_graph is None:
             raise SettingError(
-                "this run is a replay: there is no graph to ask",
+                "no triple can be muted: this run is a replay, which has no graph to ask",
                 hint="open the run with its graph: kgwb.load_run(path, kg=kgwb.open_kg(...))",
             )
         muted_graph = self.unrecorded_graph.without(*triples)
@@ -410,7 +410,7 @@ class Run(EditableRun):
         request = self.preview_request(step, prompts=prompts)
         if request is None:
             raise SettingError(
-                f"{step} asks no model in the present state of the run",
+                f"no model can be asked at {step}, which asks none in the present state of the run",
                 hint="execute the steps before it first, or name an agent that asks a model",
             )
         agent = agent_of_key(step)
@@ -453,10 +453,14 @@ class Run(EditableRun):
         if not 0 <= number < len(calls):
             count = pluralize(len(calls), "model call")
             hint = f"give a number from 0 to {len(calls) - 1}" if calls else "name another step"
-            raise SettingError(f"step {step} has {count}, and no number {number}", hint=hint)
+            raise SettingError(
+                f"step {step} has {count}, and no number {number} that could be asked again",
+                hint=hint,
+            )
         if not 1 <= times <= MAX_TIMES:
             raise SettingError(
-                f"a call cannot be asked {times} times", hint=f"give 1 to {MAX_TIMES}"
+                f"a model call cannot be asked {times} times",
+                hint=f"give times from 1 to {MAX_TIMES}",
             )
         if isinstance(messages, str):
             messages = messages_from_text(messages)
@@ -537,7 +541,8 @@ class Run(EditableRun):
         """
         if to != "openinference":
             raise SettingError(
-                f"a run cannot be exported to {to!r}", hint='give to="openinference"'
+                f"a run cannot be exported to {to!r}",
+                hint='write run.export(path, to="openinference")',
             )
         try:
             from kgwb.run import otlp

@@ -77,7 +77,7 @@ class RunFile:
         with self._write_errors():
             if self._is_other_file():
                 raise RunFileError(
-                    f"{self.path} exists and is not a kgwb run file",
+                    f"the run was not saved: {self.path} exists and is not a kgwb run file",
                     hint="choose another name for the run; this file was left as it is",
                 )
             lines = (_to_line(entry) for entry in entries)
@@ -105,11 +105,11 @@ class RunFile:
             if header is None:
                 self._check_header(None)
             raise RunFileError(
-                f"{self.path}, line {exc.line_number}, is not JSON",
-                hint="restore the file from a copy",
+                f"the run file {self.path} is damaged: line {exc.line_number} is not JSON",
+                hint="restore the file from a copy, or ask the question again",
             ) from exc
         if header is None:
-            raise RunFileError(f"{self.path} is empty", hint=RUN_FILE_HINT)
+            raise RunFileError(f"the run file {self.path} is empty", hint=RUN_FILE_HINT)
 
     def _is_other_file(self) -> bool:
         """Return whether the path is that of a folder, or of a file that is not a run file.
@@ -183,7 +183,8 @@ def damage_errors(path: str | Path) -> Iterator[None]:
         raise
     except (*DAMAGED_FILE_ERRORS, InputError) as exc:
         raise RunFileError(
-            f"{path} is damaged: {exc!r}", hint="restore the file from a copy"
+            f"the run file {path} is damaged: {exc!r}",
+            hint="restore the file from a copy, or ask the question again",
         ) from exc
 
 

@@ -109,7 +109,9 @@ def sample_step(  # what is asked, and how often
     what the models raise.
     """
     if not 1 <= times <= MAX_TIMES:
-        raise SettingError(f"a call cannot be asked {times} times", hint=f"give 1 to {MAX_TIMES}")
+        raise SettingError(
+            f"a model call cannot be asked {times} times", hint=f"give times from 1 to {MAX_TIMES}"
+        )
     decisions: list[SampledDecision] = []
     asked = Counter({model.name: times for model in models})
     usage: Counter[str] = Counter()

@@ -327,8 +327,8 @@ class CallStore:
         """Return the InputError to show for an error of the database."""
         return InputError(
             f"the store of calls {self.path} cannot be used: {exc}",
-            hint="free some space and do the same again: it continues from there; or delete this "
-            "file: what it holds is then asked again",
+            hint="check the free space and that you may write this file, and do the same again; if it is "
+            "damaged, move it elsewhere: its calls are then asked again",
         )
 
 

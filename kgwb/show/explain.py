@@ -603,7 +603,7 @@ def edit_candidate_query(query: CandidateQuery, sparql: str) -> CandidateQuery:
     expected = _describe_projection(query.sparql)
     if asked != expected:
         raise QueryError(
-            f"the query is {asked} where {expected} is expected",
+            f"the query was not changed: it is {asked}, and {expected} is expected here",
             hint="keep what the query asks for, because the answer is made from it",
         )
     known_predicates = [predicate for _, predicate, _ in query.patterns]

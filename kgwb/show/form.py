@@ -336,7 +336,7 @@ def parse_form_values(field: FormField, values: FormValues) -> Any:
     data = reader.read(field, "", ())
     if reader.problems:
         problems = "; ".join(reader.problems)
-        hint = "fix these fields; the others stay as they are"
+        hint = "correct these fields of the form; the others stay as they are"
         raise OverrideError(problems, hint=hint)
     return data
 
@@ -522,7 +522,7 @@ def validate_record(data: Any, value_type: Any) -> Any:
             problem = _describe_problem(place, error["msg"])
             problems.append(problem)
         message = "; ".join(problems)
-        raise OverrideError(message, hint="fix these fields") from exc
+        raise OverrideError(message, hint="correct these fields") from exc
 
 
 def _describe_position(part: int | str) -> str:

@@ -161,7 +161,9 @@ def predicate_of_event(things: Sequence[Thing], argument: str) -> tuple[Thing, T
         if thing_number < len(things) and number < len(things[thing_number].predicates):
             thing = things[thing_number]
             return thing, thing.predicates[number]
-    raise InputError("this predicate is not shown any more", hint="click one that is shown")
+    raise InputError(
+        "nothing was done: this predicate is not shown any more", hint="click one that is shown"
+    )
 
 
 def result_name(thing: Thing, predicate: ThingPredicate) -> str:

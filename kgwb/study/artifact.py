@@ -112,10 +112,13 @@ def pack_results(
             entries.setdefault(graph_entry.name, graph_entry)
     if path.exists() and not zipfile.is_zipfile(path):
         raise InputError(
-            f"cannot write {path}: the file there is no archive", hint="give another file"
+            f"cannot write {path}: the file there is not an archive of kgwb pack",
+            hint="name another file for the archive",
         )
     with (
-        disk.os_errors_as_input_error(f"cannot write {path}", "give another file, or make room"),
+        disk.os_errors_as_input_error(
+            f"cannot write the archive {path}", "name another file, or free some space"
+        ),
         tempfile.TemporaryDirectory() as folder,
     ):
         crate = crate_class()
@@ -141,7 +144,9 @@ def unpack_results(archive: Path, folder: Path) -> list[Path]:
     Raises InputError if the file is no such archive, if it is damaged or too large, if a path in it
     leads out of the folder, and if the folder holds something else.
     """
-    with disk.os_errors_as_input_error(f"cannot read {archive}", "give another file"):
+    with disk.os_errors_as_input_error(
+        f"cannot read the archive {archive}", "check the path of the archive"
+    ):
         try:
             with zipfile.ZipFile(archive) as opened:
                 checksums = _read_checksums(opened, archive)
@@ -151,7 +156,8 @@ def unpack_results(archive: Path, folder: Path) -> list[Path]:
                     _extract(opened, checksums, archive, folder)
         except zipfile.BadZipFile as exc:
             raise InputError(
-                f"{archive} is not an archive of kgwb pack: {exc}", hint="give another file"
+                f"{archive} is not an archive of kgwb pack: {exc}",
+                hint="name an archive that kgwb pack has written",
             ) from exc
     return sorted(path.parent for path in (folder / RESULTS_FOLDER).glob(f"*/{CONFIG_FILE}"))
 
@@ -165,7 +171,8 @@ def _import_crate() -> Any:
         from rocrate.rocrate import ROCrate
     except ImportError as exc:
         raise InputError(
-            "packing needs the package rocrate", hint="install it: pip install 'kgwb[artifact]'"
+            "nothing was packed: the package rocrate is not installed",
+            hint="install it: pip install 'kgwb[artifact]'",
         ) from exc
     return ROCrate
 
@@ -174,12 +181,14 @@ def _choose_names(all_results: Sequence[LoadedResults]) -> list[str]:
     """Return the folders' names in the archive. Raises InputError if two are equal, or without any."""
     if not all_results:
         raise InputError(
-            "no folder of results is named", hint="name a folder that kgwb bench --out has written"
+            "nothing was packed: no folder of results is named",
+            hint="name a folder that kgwb bench --out has written",
         )
     names = [results.folder.resolve().name for results in all_results]
     if len(set(names)) < len(names):
         raise InputError(
-            f"two folders have one name: {', '.join(sorted(names))}", hint="rename one of them"
+            f"nothing was packed: two folders have the same name: {', '.join(sorted(names))}",
+            hint="rename one of the folders",
         )
     return names
 
@@ -294,8 +303,9 @@ def _refuse_secrets(entry: _Entry, data: bytes) -> None:
     for number, line in enumerate(data.decode(errors="replace").splitlines(), start=1):
         if mask_text(line) != line:
             raise InputError(
-                f"{entry.source or entry.name}, line {number}, has what looks like a key or a password",
-                hint="remove it, and pack again",
+                f"nothing was packed: {entry.source or entry.name}, line {number}, has what looks like a key "
+                "or a password",
+                hint="remove it from that file, and pack again",
             )
 
 
@@ -314,7 +324,7 @@ def _read_checksums(opened: zipfile.ZipFile, archive: Path) -> Mapping[str, str]
     except (KeyError, TypeError, ValueError, RecursionError) as exc:
         raise InputError(
             f"{archive} is not an archive of kgwb pack: it has no {METADATA_FILE} that can be read",
-            hint="give an archive that kgwb pack has written",
+            hint="name an archive that kgwb pack has written",
         ) from exc
 
 
@@ -325,7 +335,9 @@ def _extract(
     size = sum(info.file_size for info in opened.infolist())
     if size > MAX_UNPACKED_BYTES:
         raise InputError(
-            f"{archive} would take {size / 1e9:.1f} GB", hint="unpack it with another program"
+            f"{archive} was not unpacked: it would take {size / 1e9:.1f} GB, and at most "
+            f"{MAX_UNPACKED_BYTES / 1e9:.0f} GB are allowed",
+            hint="if you trust the archive, unpack it with another program: it is a zip file",
         )
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as unfinished:
@@ -334,14 +346,14 @@ def _extract(
             place = (target / name).resolve()
             if not place.is_relative_to(target.resolve()):
                 raise InputError(
-                    f"{archive} has a file that would be written elsewhere: {name}",
-                    hint="do not use this archive",
+                    f"{archive} was not unpacked: its file {name} would be written outside of the folder",
+                    hint="do not use this archive: kgwb pack does not write such files",
                 )
             data = _read_member(opened, name, archive)
             if hashlib.sha256(data).hexdigest() != checksum:
                 raise InputError(
-                    f"{archive} is damaged: {name} is not as it was packed",
-                    hint="get the archive again",
+                    f"the archive {archive} is damaged: the file {name} is not as it was packed",
+                    hint="download or copy the archive again",
                 )
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(data)
@@ -354,7 +366,10 @@ def _read_member(opened: zipfile.ZipFile, name: str, archive: Path) -> bytes:
     for member in (name, quote(name)):
         if member in opened.namelist():
             return opened.read(member)
-    raise InputError(f"{archive} lacks {name}", hint="get the archive again")
+    raise InputError(
+        f"the archive {archive} is not complete: the file {name} is missing",
+        hint="download or copy the archive again",
+    )
 
 
 def _check_same(folder: Path, opened: zipfile.ZipFile, archive: Path) -> None:
@@ -363,5 +378,5 @@ def _check_same(folder: Path, opened: zipfile.ZipFile, archive: Path) -> None:
     if not metadata.is_file() or metadata.read_bytes() != opened.read(METADATA_FILE):
         raise InputError(
             f"cannot unpack {archive}: {folder} holds something else",
-            hint="move that folder, or unpack the archive elsewhere",
+            hint="rename that folder, or unpack the archive into another folder",
         )

@@ -104,19 +104,24 @@ def draw_sample(
     path = results.folder / SAMPLE_FILE
     if path.exists():
         raise InputError(
-            f"{path} exists: a sample of these results has been drawn",
-            hint="go on with it, or delete it and the files errors.*.jsonl beside it",
+            f"no sample was drawn: {path} has an earlier sample of these results",
+            hint="go on with that sample (leave --sample out); to begin again, first move it and the "
+            "files errors.*.jsonl beside it elsewhere",
         )
     if size < 1:
-        raise InputError(f"a sample cannot have {size} questions", hint="give 1 or more")
+        raise InputError(
+            f"a sample cannot have {size} questions", hint="give a size of 1 or more: --sample 50"
+        )
     if stratified_by not in STRATA:
         raise InputError(
-            f"a sample cannot be divided by {stratified_by!r}", hint=f"give {' or '.join(STRATA)}"
+            f"a sample cannot be divided by {stratified_by!r}",
+            hint=f"give --by {' or '.join(STRATA)} (in Python: stratified_by=...)",
         )
     lost = [row for row in results.rows.values() if is_lost(row)]
     if not lost:
         raise InputError(
-            f"no question was lost in {results.folder}", hint="there are no errors to look at"
+            f"no sample was drawn: no answer in {results.folder} is wrong or missing",
+            hint="name other results: these have no errors to analyse",
         )
     scheme = list(categories or _default_categories(results))
     if WRONG_GOLD not in scheme:
@@ -136,7 +141,9 @@ def draw_sample(
             hint="give each category once, as a short text",
         ) from exc
     text = json.dumps(sample.model_dump(), indent=2, ensure_ascii=False)
-    with disk.os_errors_as_input_error(f"cannot write {path}", "make room"):
+    with disk.os_errors_as_input_error(
+        f"cannot write {path}", "check that the disk has space and that you may write there"
+    ):
         disk.write_atomically(path, [text, "\n"], disk.JSON_ENCODING_ERRORS)
     return sample
 
@@ -149,13 +156,13 @@ def read_sample(results: LoadedResults) -> ErrorSample | None:
     path = results.folder / SAMPLE_FILE
     if not path.exists():
         return None
-    with disk.os_errors_as_input_error(f"cannot read {path}", "give another folder"):
+    with disk.os_errors_as_input_error(f"cannot read {path}", "check that you may read this file"):
         try:
             return ErrorSample.model_validate_json(path.read_bytes())
         except ValidationError as exc:
             raise InputError(
                 f"{path} is not the sample of an error analysis: {describe_validation_error(exc)}",
-                hint="correct it; or, if no coding is worth keeping, delete it and draw a sample with: "
+                hint="correct the file; or move it elsewhere, and draw a new sample with: "
                 f"kgwb errors {results.folder} --sample {DEFAULT_SAMPLE_SIZE}",
             ) from exc
 
@@ -224,10 +231,14 @@ def add_coding(
             hint="give the initials of the person, as in kgwb.ErrorCoding(FOLDER, 'ann')",
         )
     if id_ not in sample.ids or id_ not in results.rows:
-        raise InputError(f"the question {id_!r} is not in the sample", hint="choose one that is")
+        raise InputError(
+            f"the question {id_!r} cannot be coded: it is not in the sample of {results.folder}",
+            hint=f"choose a question of the sample, such as {sample.ids[0]!r}",
+        )
     if category not in sample.categories:
         raise InputError(
-            f"there is no category {category!r}", hint=f"choose of {', '.join(sample.categories)}"
+            f"the question {id_!r} cannot get the category {category!r}, which the sample does not have",
+            hint=f"choose one of {', '.join(sample.categories)}",
         )
     row = results.rows[id_]
     coding = Coding(
@@ -240,7 +251,9 @@ def add_coding(
     )
     path = name_codings_file(results.folder, coder)
     line = json.dumps(coding.model_dump(), ensure_ascii=False) + "\n"
-    with disk.os_errors_as_input_error(f"cannot write {path}", "make room"):
+    with disk.os_errors_as_input_error(
+        f"cannot write {path}", "check that the disk has space and that you may write there"
+    ):
         disk.end_last_line(path)
         disk.append_text(path, line, disk.JSON_ENCODING_ERRORS)
     return coding
@@ -264,7 +277,7 @@ def read_codings(results: LoadedResults, sample: ErrorSample, coder: str) -> dic
 
     hint = f"correct the line, or add the category to {SAMPLE_FILE}"
     codings = {}
-    with disk.os_errors_as_input_error(f"cannot read {path}", "give another folder"):
+    with disk.os_errors_as_input_error(f"cannot read {path}", "check that you may read this file"):
         disk.end_last_line(path)  # a reader of JSON lines takes it for unfinished
         for coding in parse_json_lines(path, parse, "is not a coding", hint):
             codings[coding.id] = coding

@@ -198,14 +198,14 @@ def find_experiment(name: str) -> tuple[Paper, Experiment]:
     paper = load_papers().get(paper_name)
     if paper is None:
         raise InputError(
-            f"there are no experiments of {paper_name!r}",
+            f"kgwb has no experiments of a paper {paper_name!r}",
             hint=f"name one of {', '.join(load_papers())}, as in dog.table1_metaqa",
         )
     for experiment in paper.experiments:
         if experiment.id == experiment_id:
             return paper, experiment
     known = ", ".join(f"{paper_name}.{experiment.id}" for experiment in paper.experiments)
-    raise InputError(f"there is no experiment {name!r}", hint=f"name one of {known}")
+    raise InputError(f"kgwb has no experiment {name!r}", hint=f"name one of {known}")
 
 
 # --- the questions
@@ -280,8 +280,8 @@ def select_questions(
     selected = selected[:limit]
     if not selected:
         raise InputError(
-            f"the file of {question_set.title} has no question that is asked",
-            hint=f"get the set from {question_set.origin}",
+            f"the file of {question_set.title} has no question that this experiment asks",
+            hint=f"replace it by the set from {question_set.origin}",
         )
     return selected
 

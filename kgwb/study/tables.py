@@ -126,7 +126,7 @@ def check_format(format_name: str) -> None:
     if format_name not in FORMATS:
         raise InputError(
             f"a table cannot be written as {format_name!r}",
-            hint=f"give one of {', '.join(FORMATS)}",
+            hint=f"name one of these formats: {', '.join(FORMATS)}",
         )
 
 
@@ -183,7 +183,10 @@ def make_table(
     if name == "errors":
         return make_error_table(all_results[0])
     if name not in TABLES:
-        raise InputError(f"there is no table {name!r}", hint=f"give one of {', '.join(TABLES)}")
+        raise InputError(
+            f"kgwb cannot print a table {name!r} of results",
+            hint=f"name one of {', '.join(TABLES)} with --table",
+        )
     makers = {"cost": make_cost_table, "losses": make_loss_table}
     titles = {"cost": "What a question costs.", "losses": "Where answers were lost."}
     return from_report_table(
@@ -232,7 +235,8 @@ def make_quality_table(
     for measure in measures:
         if measure not in MEASURE_LABELS:
             raise InputError(
-                f"there is no measure {measure!r}", hint=f"choose of {', '.join(MEASURE_LABELS)}"
+                f"a table of results cannot show {measure!r}, which is not a measure",
+                hint=f"choose one of {', '.join(MEASURE_LABELS)}",
             )
     marked = _find_significant(all_results, measures, baseline)
     rows = []
@@ -306,7 +310,10 @@ def _find_results(all_results: AllResults, name: str) -> LoadedResults:
         if results.name == name:
             return results
     names = ", ".join(results.name for results in all_results)
-    raise InputError(f"there are no results {name!r}", hint=f"name one of {names}")
+    raise InputError(
+        f"the baseline {name!r} is none of the folders of results",
+        hint=f"name one of {names} with --baseline",
+    )
 
 
 def describe_setups(all_results: AllResults) -> str:

@@ -98,7 +98,8 @@ def load_run(
         return run
     except DAMAGED_FILE_ERRORS as exc:
         raise RunFileError(
-            f"{path} is damaged: {exc!r}", hint="restore the file from a copy"
+            f"the run file {path} is damaged: {exc!r}",
+            hint="restore the file from a copy, or ask the question again",
         ) from exc
 
 

@@ -52,7 +52,9 @@ def resolve_system(source: SystemSource) -> System:
         return source
     if not isinstance(source, str | os.PathLike):
         kind = type(source).__name__
-        raise SettingError(f"{kind} is not a system", hint=f"give {SOURCE_FORMATS}")
+        raise SettingError(
+            f"a value of the type {kind} cannot be used as a system", hint=f"give {SOURCE_FORMATS}"
+        )
     text = os.fspath(source)
     place, value_name = _split_value_name(text)
     if isinstance(source, os.PathLike) or place.endswith(".py"):
@@ -108,7 +110,7 @@ def load_system(name: str) -> System:
     if entry_point is None:
         known = ", ".join(list_systems())
         raise SettingError(
-            f"no system named {name!r}",
+            f"kgwb has no system named {name!r}",
             hint=f"choose one of {known}; or give an import path (mytog.tog:SYSTEM) or a file "
             "(./tog.py)",
         )

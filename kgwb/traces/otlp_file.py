@@ -18,7 +18,7 @@ from kgwb.errors import InputError
 from kgwb.masking import mask_data, mask_text
 from kgwb.run.run_file import DAMAGED_FILE_ERRORS
 
-HINT = "give OTLP JSON, as kgwb export and OpenTelemetry's file exporters write it"
+HINT = "name a file of OTLP JSON, as kgwb export and OpenTelemetry's file exporters write it"
 ERROR_CODES = (2, "STATUS_CODE_ERROR")
 """The status of a span that failed, as a number or by its name."""
 
@@ -66,7 +66,7 @@ def read_spans(path: Path) -> list[Span]:
     except DAMAGED_FILE_ERRORS as exc:
         raise InputError(f"{path} is not a trace that kgwb can read: {exc!r}", hint=HINT) from exc
     if not spans:
-        raise InputError(f"{path} contains no spans", hint=HINT)
+        raise InputError(f"the trace {path} contains no spans", hint=HINT)
     return sorted(spans.values(), key=lambda span: (span.start_ns, -span.end_ns))
 
 
@@ -83,7 +83,7 @@ def _read_json(path: Path) -> list[Any]:
         try:
             return [entry for _, entry in disk.read_json_lines(path)]
         except disk.NotJsonError as exc:
-            raise InputError(f"{path} is not JSON", hint=HINT) from exc
+            raise InputError(f"the trace {path} is not JSON", hint=HINT) from exc
 
 
 def _spans_data(entries: Any) -> Iterator[Mapping[str, Any]]:

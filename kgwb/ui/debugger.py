@@ -383,7 +383,10 @@ class Debugger(StepPanel):
     def _check_not_ended(self) -> None:
         """Raise SettingError if the run has ended and nothing is stale."""
         if self.session.run_state().has_ended:
-            raise SettingError("the run has ended", hint="go back, edit a step, or ask a step anew")
+            raise SettingError(
+                "there is no next step: the run has ended",
+                hint="go back, edit a step, or ask a step anew",
+            )
 
     def _follow_latest_step(self) -> None:
         """Show the step that is done last, now and after each move."""
@@ -451,7 +454,8 @@ class Debugger(StepPanel):
         graph = self.run.unrecorded_graph
         if triple is None or graph is None:
             raise SettingError(
-                "this triple does not support an answer now", hint="mute a triple that is shown"
+                "the triple was not muted: it does not support an answer now",
+                hint="mute a triple that is shown",
             )
         muted_graph = graph.without(triple)
         self.run_fork("one triple muted", kg=muted_graph)

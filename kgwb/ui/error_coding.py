@@ -173,7 +173,9 @@ class ErrorCoding(Live):
         form = form_of(event)
         category = form.get("category", "")
         if not category:
-            raise InputError("no category was chosen", hint="choose one of the list")
+            raise InputError(
+                "the coding was not saved: no category was chosen", hint="choose one of the list"
+            )
         coding = add_coding(
             self.results, self.sample, self.coder, self.selected_id, category, form.get("note", "")
         )

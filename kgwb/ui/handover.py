@@ -50,7 +50,7 @@ def hand_over(run: Run) -> Run:
         )
     if not name:
         raise SettingError(
-            "no other system is offered: the present one did not say that it cannot express this question",
+            "no other system is offered: the present one did not say that it cannot express the question",
             hint="ask another one yourself: kgwb.Workbench(kg, model, system='surveyor')",
         )
     setup = Setup(graph, run.system, run.models, run.settings, run.prompts, run.embeddings)

@@ -394,7 +394,10 @@ class Person(Part):
             if request is not None and request in human.pending_requests:
                 human.reply(text, request)
                 return
-        raise ModelError("no agent waits for this reply", hint="run the agent again, then reply")
+        raise ModelError(
+            "the reply was not sent: no agent waits for it any more",
+            hint="run the agent again, then reply",
+        )
 
     def do_more(self, event: Event) -> None:
         """Add a row to a list of the form; for the event "less", remove one.

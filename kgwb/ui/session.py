@@ -382,7 +382,7 @@ class Session(Worker):
         if self.run.status == "running":
             raise SettingError(
                 "busy: a cell of the notebook is executing this run",
-                hint="wait for it, or cancel it",
+                hint="wait until it has ended, or cancel it",
             )
 
     def notify(self) -> None:

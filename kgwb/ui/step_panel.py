@@ -141,7 +141,9 @@ class StepPanel(StepView):
         results.typed_times = read_name(event, "times")
         names = results.typed_models.replace(",", " ").split()
         if not names:
-            raise SettingError("no model is named", hint="type one, such as openai:gpt-4o")
+            raise SettingError(
+                "nothing was asked: no model is named", hint="type a model, such as openai:gpt-4o"
+            )
         times = results.typed_times
         if not times.isdecimal():
             raise SettingError(
@@ -217,7 +219,9 @@ class StepPanel(StepView):
         if not models and own_model is not None:
             models = [own_model]
         if not models:
-            raise SettingError("no model is named", hint="type one, such as openai:gpt-4o")
+            raise SettingError(
+                "nothing was asked: no model is named", hint="type a model, such as openai:gpt-4o"
+            )
         calls = int(state.typed_times) * len(models)
         state.cost = pluralize(calls, "call")
         request = self.prompt_editor.drafted_request(key)
@@ -321,7 +325,7 @@ class StepPanel(StepView):
         graph = self.run.unrecorded_graph
         if graph is None:
             raise InputError(
-                "this run is a replay without a graph",
+                "the graph cannot be searched: this run is a replay without a graph",
                 hint="open the run with its graph: kgwb.load_run(path, kg=kgwb.open_kg(...))",
             )
 
@@ -339,7 +343,7 @@ class StepPanel(StepView):
         """Raise GraphError if the person has cancelled the question to the graph."""
         if self.graph_worker.cancelled:
             raise GraphError(
-                "you cancelled the query",
+                "the search was not finished: you cancelled the query",
                 hint="the server may still work on it until its time limit; wait until then before you search again",
             )
 
@@ -353,7 +357,10 @@ class StepPanel(StepView):
         form = event["form"]
         name = str(form.get("name", "")).strip()
         if not name:
-            raise InputError("the search field is empty", hint="type a name or an IRI")
+            raise InputError(
+                "nothing was searched: the search field is empty",
+                hint="type a name or an IRI into it",
+            )
         output = self._shown_step().output
         limit = self.run.settings.v_limit
         self._ask_graph("where", explain.locate_vertices, name, output, limit)

@@ -324,10 +324,13 @@ class SubgraphPanel(Live):
         before = self.subgraph
         node = _item_at(before.nodes, self.selected_number)
         if node is None:
-            raise SettingError("no node is selected", hint="click a node")
+            raise SettingError(
+                "no neighbours were added: no node is selected",
+                hint="first click a node of the picture",
+            )
         if graph is None:
             raise SettingError(
-                "this run is a replay without a graph",
+                "no neighbours were added: this run is a replay without a graph",
                 hint="open the run with its graph: kgwb.load_run(path, kg=kgwb.open_kg(...))",
             )
         term = node.term

@@ -127,7 +127,8 @@ class Worker:
                 self.failure = exc
             except BaseException as exc:  # noqa: BLE001  # a bug must not leave the worker busy; it is shown
                 self.failure = KgwbError(
-                    f"{type(exc).__name__}: {exc}", hint="please report this as a bug"
+                    f"{type(exc).__name__}: {exc}",
+                    hint="this is an error of kgwb itself: please report this, with what you did",
                 )
             with self._lock:
                 if self.failure is not None:
@@ -168,7 +169,9 @@ class Worker:
     def require_idle(self) -> None:
         """Raise SettingError if a task is being executed."""
         if self.current_task:
-            raise SettingError(f"busy: {self.current_task}", hint="wait for it, or cancel it")
+            raise SettingError(
+                f"busy: {self.current_task}", hint="wait until this has ended, or cancel it"
+            )
 
     def notify(self) -> None:
         """Call every listener now, on this thread, those with priority first.

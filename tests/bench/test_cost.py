@@ -279,7 +279,7 @@ def test_the_terminal_shows_costs_and_stops_at_the_budget(
     assert main([*command, "--budget", "model_calls=1"]) == 3
     complaint = capsys.readouterr().err
     assert "1 of 3" in complaint
-    assert "larger budget" in complaint
+    assert "larger --budget" in complaint
     prices(here)
     assert main([*command, "--prices", "prices.toml"]) == 0
     assert "\nEUR " in capsys.readouterr().out

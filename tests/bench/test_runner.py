@@ -350,7 +350,7 @@ def test_results_of_another_setup_or_of_other_questions_are_refused(tmp_path: Pa
     bench(tmp_path)
     with pytest.raises(InputError, match="theta was 3") as complaint:
         bench(tmp_path, setup(theta=1))
-    assert "another --out folder" in complaint.value.hint
+    assert "another folder with --out" in complaint.value.hint
     with pytest.raises(InputError, match=r"'scripted' .* 'other'"):
         bench(tmp_path, setup(Scripted({}, name="other")))
     with pytest.raises(InputError, match="id '1'"):

@@ -296,7 +296,7 @@ def test_a_damaged_store_is_refused_with_what_to_do(shop: Shop, capsys: Capture)
     Path("r", STORE_FILE).write_bytes(b"no database" * 1000)
     command = [*shop.command, "--model", "scripted:script.py", "--out", "r", "--limit", "2"]
     assert main(command) == 2
-    assert "delete this file" in capsys.readouterr().err
+    assert "if it is damaged" in capsys.readouterr().err
 
 
 def answers_by_id(folder: Path) -> dict[str, Any]:

@@ -139,14 +139,14 @@ CASES = [
          only="openai", chats=2, expect={"mode": "json", "tries": 2}),
     # Refusals
     Case("404 model", server={"model_names": [f"m{number}" for number in range(10)]}, error=ModelRefusedError,
-         says="no model named tiny at http", hint="it has m0, m1, m2, m3, m4, m5, m6, m7 and 2 more"),
+         says="has no model named tiny", hint="its models: m0, m1, m2, m3, m4, m5, m6, m7 and 2 more"),
     Case("404 model, no list", server={"model_names": [], "listing": lambda: Answer("Not Found", 404)},
          error=ModelRefusedError, says="no model named tiny", hint="tiny|/v1"),
     Case("429, seconds", busy(retry_after="2"), chats=2, waits=2, expect={"tries": 2}),
     Case("429, no seconds", busy(retry_after="soon"), chats=2, waits=0.001),
     Case("500", lambda api: [api.error(500, "out of memory")] * 2, chats=3, expect={"tries": 3}),
     *(Case(f"{status} for ever", forever=lambda api, status=status: api.error(status, "sorry"),
-           chats=3, error=ModelUnreachableError, says=f"answers {status}: sorry")
+           chats=3, error=ModelUnreachableError, says=f"answers with HTTP status {status}: sorry")
       for status in (408, 409, 429, 500, 503)),
     Case("429, an hour", busy(retry_after="3600"), error=ModelUnreachableError, says="429: slow down"),
     Case("an error that is a list", forever=lambda api: Answer(["what"], 400), chats=1,

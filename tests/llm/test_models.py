@@ -146,7 +146,7 @@ def test_the_status_of_servers(
     [
         (
             Answer({"error": {"message": "bad sk-proj-0123456789abcdefTHEKEY"}}, 401),
-            "answers 401: bad ***",
+            "answers with HTTP status 401: bad ***",
         ),
         (Answer({}, delay_s=10), "no reply from"),
         (Answer("<html>Welcome</html>"), "other than a model's reply: <html>Welcome"),

@@ -202,7 +202,7 @@ def test_a_refused_key_says_what_to_do(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", sent)
     openai_server.always = error(403, "no")
-    with pytest.raises(ModelRefusedError, match="answers 403: no") as caught:
+    with pytest.raises(ModelRefusedError, match="answers with HTTP status 403: no") as caught:
         complete(openai_server.tiny())
     assert caught.value.hint.startswith(hint)
     assert "OPENAI_API_KEY" in caught.value.hint

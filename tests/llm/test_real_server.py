@@ -83,7 +83,7 @@ def test_models_are_listed(llama: str, ollama: str, monkeypatch: pytest.MonkeyPa
 
 def test_a_wrong_address_and_an_unknown_model(llama: str, ollama: str) -> None:
     wrong = OpenAIModel(MODEL, base_url=llama.removesuffix("/v1")), "ends in /v1"
-    unknown = OllamaModel("none", base_url=ollama), f"it has {MODEL}"
+    unknown = OllamaModel("none", base_url=ollama), f"its models: {MODEL}"
     for model, hint in (wrong, unknown):
         with pytest.raises(ModelRefusedError, match="model") as caught:
             say(model, "Say hello.")

@@ -75,7 +75,7 @@ def test_a_sample_has_the_shares_of_the_agents_and_the_same_seed_draws_it_again(
     blamed = [measured.losses_by_id.get(id_, {}).get("agent") for id_ in sample.ids]
     assert (blamed.count("qir"), blamed.count("entity_linking"), blamed.count(None)) == (3, 1, 1)
     assert sample.lost_count == 10
-    with pytest.raises(InputError, match="has been drawn"):
+    with pytest.raises(InputError, match="no sample was drawn"):
         draw_sample(measured, 5, seed=8)
     (RESULTS / "errors.json").unlink()
     assert draw_sample(measured, 5, seed=7) == sample

@@ -264,7 +264,7 @@ class Annotator:
                 f"use letters, digits and _, at most {MAX_IDENTIFIER_CHARS} of them",
             )
         if name.lower() in map(str.lower, taken):
-            raise _refuse(annotation, f"the name {name} is taken", "choose another name")
+            raise _refuse(annotation, f"the name {name} is taken", "choose another name for it")
 
     def _execute(self, annotation: Annotation, statement: str) -> None:
         """Execute a change of the tables. Raises SettingError if a name is a keyword of SQL."""
@@ -272,7 +272,7 @@ class Annotator:
             self._connection.execute(statement)
         except sqlite3.Error as error:
             raise _refuse(
-                annotation, f"SQLite refuses it: {error}", "choose another name"
+                annotation, f"SQLite refuses it: {error}", "choose another name for it"
             ) from error
 
 

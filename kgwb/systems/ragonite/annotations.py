@@ -61,23 +61,25 @@ def read_changes(path: Path) -> list[Change]:
         for number, entry in read_json_lines(path):
             if number == 1:
                 if not isinstance(entry, dict) or entry.get(FORMAT_KEY) != FORMAT_VERSION:
-                    raise SettingError(f"{path} is no file of annotations", hint=hint)
+                    raise SettingError(f"{path} is not a file of annotations", hint=hint)
                 continue
             try:
                 changes.append(_read_change(entry))
             except ValueError as error:
                 raise SettingError(
-                    f"line {number} of {path} is no annotation",
-                    hint="its fields are " + ", ".join(field.name for field in fields(Change)),
+                    f"line {number} of the annotations {path} is not an annotation",
+                    hint="correct or remove this line; its fields are "
+                    + ", ".join(field.name for field in fields(Change)),
                 ) from error
     except OSError as error:
         reason = error.strerror or error
         raise SettingError(f"the annotations {path} cannot be read: {reason}", hint=hint) from error
     except ValueError as error:
-        raise SettingError(f"{path} is no file of annotations: {error}", hint=hint) from error
+        raise SettingError(f"{path} is not a file of annotations: {error}", hint=hint) from error
     if len(changes) > MAX_ANNOTATIONS:
         raise SettingError(
-            f"{path} has more than {MAX_ANNOTATIONS:,} annotations", hint="remove some"
+            f"{path} has more than {MAX_ANNOTATIONS:,} annotations",
+            hint="remove some lines of this file, the last ones first",
         )
     return changes
 
@@ -121,7 +123,10 @@ def undo_change(path: Path) -> Change:
     """Remove the last change from a file, and return it. Raises SettingError if there is none."""
     changes = read_changes(path)
     if not changes:
-        raise SettingError(f"{path} has no change to undo", hint="change a table or a column first")
+        raise SettingError(
+            f"the annotations {path} have no change to undo",
+            hint="change a table or a column first",
+        )
     header = json.dumps({FORMAT_KEY: FORMAT_VERSION}) + "\n"
     lines = [_to_line(change) for change in changes[:-1]]
     try:
@@ -144,5 +149,6 @@ def _to_line(change: Change) -> str:
 def _not_written(path: Path, error: OSError) -> SettingError:
     reason = error.strerror or error
     return SettingError(
-        f"the annotations {path} cannot be written: {reason}", hint="name a file in another folder"
+        f"the annotations {path} cannot be written: {reason}",
+        hint="name a file in another folder with the setting annotations",
     )

@@ -374,7 +374,7 @@ def read_pdf(file: str, content: bytes) -> Iterator[DocumentText]:
     except ImportError as error:
         raise SettingError(
             f"{_show(file)} is a PDF, and pypdf is not installed",
-            hint="pip install 'kgwb[pdf]', or move the file out of the folder",
+            hint="install it: pip install 'kgwb[pdf]', or move the file out of the folder",
         ) from error
     paragraphs = []
     try:

@@ -16,8 +16,8 @@ SECONDS_PER_1000_TRIPLES = 1.5
 MEGABYTES_PER_1000_TRIPLES = 1.2
 """How much memory induction takes, as measured."""
 SIZE_HINT = (
-    "choose a part of the graph by classes, such as --set part=http://example.org/Film,"
-    " or raise max_triples"
+    "if the graph is too large, choose a part of it by classes, such as"
+    " --set part=http://example.org/Film, or raise the setting max_triples"
 )
 
 
@@ -59,7 +59,7 @@ def _pattern_of_part(kg: Graph, settings: RagoniteSettings) -> str:
         if not is_valid_iri(iri):
             raise SettingError(
                 f"the setting part has {str(iri)!r}, which is not an IRI",
-                hint="give the IRIs of classes, separated by blanks",
+                hint="give the IRIs of classes, separated by blanks, such as --set part=http://example.org/Film",
             )
     if not classes:
         return "?s ?p ?o"

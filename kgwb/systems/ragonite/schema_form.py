@@ -183,7 +183,10 @@ def annotate(run: Run, form: Mapping[str, str]) -> CommandResult:
     path = Path(source).expanduser()
     changes = _find_changes(run.output("ragonite"), form)
     if not changes:
-        raise SettingError("nothing was changed", hint="type another name or a comment")
+        raise SettingError(
+            "nothing was changed in the table, so nothing was saved",
+            hint="first type another name or a comment",
+        )
     known = read_changes(path) if path.exists() else []
     _try_changes(run, [*known, *changes])
     add_changes(path, changes)
@@ -244,7 +247,7 @@ def _try_changes(run: Run, changes: list[Change]) -> None:
     graph = run.unrecorded_graph
     if graph is None:
         raise InputError(
-            "this run is a replay without a graph",
+            "the change was not saved: this run is a replay without a graph, on which it could be tried",
             hint="open the run with its graph: kgwb.load_run(path, kg=kgwb.open_kg(...))",
         )
     induced = open_database(graph, RagoniteSettings.of_run(run), run.embeddings)
@@ -257,7 +260,10 @@ def undo_annotation(run: Run, form: Mapping[str, str]) -> CommandResult:
     """Remove the last change from the file of annotations. Raises SettingError if there is none."""
     source = RagoniteSettings.of_run(run).annotations
     if not source:
-        raise SettingError("this run has no annotations", hint="improve a table first")
+        raise SettingError(
+            "there is nothing to undo: this run has no annotations",
+            hint="change a table first, in the cell of its tables",
+        )
     change = undo_change(Path(source).expanduser())
     return CommandResult({"annotations": source}, f"the change of {change} was undone in {source}")
 
@@ -266,7 +272,10 @@ def configure(run: Run, form: Mapping[str, str]) -> CommandResult:
     """Let the run use other tools, or another ranking of passages. Raises SettingError."""
     changes = {setting: form[setting] for setting in CONFIGURATIONS if setting in form}
     if not changes:
-        raise SettingError("nothing was chosen", hint="use a button of this cell")
+        raise SettingError(
+            "nothing was changed: no tools and no ranking were chosen",
+            hint="press a button of this cell",
+        )
     labels = []
     for setting, value in changes.items():
         labels.append(CONFIGURATIONS[setting].get(value, value))

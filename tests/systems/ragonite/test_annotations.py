@@ -356,7 +356,7 @@ def test_the_ranking_of_passages_is_switched_in_the_cell(cell: AgentCell) -> Non
     run.go()
     after = run.output("passages[turn 2]")
     assert [source.score for source in after] != [source.score for source in before]
-    with pytest.raises(SettingError, match="nothing was chosen"):
+    with pytest.raises(SettingError, match="nothing was changed"):
         send(cell, "configure")
 
 

@@ -417,7 +417,7 @@ def test_another_reading_asks_again_from_the_draft_on_and_nothing_else() -> None
     assert second.variables["survey"] == first.variables["survey"]
     assert set(answer_of(run).labels) == {"Arrival", "Dune", "Sicario"}
     for number in (0, 3):
-        with pytest.raises(SettingError, match=f"no reading {number}"):
+        with pytest.raises(SettingError, match=f"no other reading {number}"):
             run.read_as(number)
 
 
