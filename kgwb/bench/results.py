@@ -299,7 +299,7 @@ class Results(RowFile):
         try:
             stored_config = _read_config(path)
         except (ValueError, RecursionError) as exc:
-            hint = f"{_OTHER_FOLDER_HINT}, or restore this file from a copy"
+            hint = f"{_OTHER_FOLDER_HINT}, or delete {CONFIG_FILE} if the results there are of this setup"
             raise InputError(
                 f"the setup of the results cannot be read: {path} is not JSON: {exc}", hint=hint
             ) from exc
