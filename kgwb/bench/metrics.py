@@ -571,9 +571,9 @@ def compute_retention(dialogue: BenchRows, standalone: BenchRows) -> float | Non
     unpaired = comparison.unpaired_ids
     if unpaired:
         raise InputError(
-            "the retention cannot be computed, since these questions have no counterpart in the other "
-            f"results, or no gold answers: {', '.join(unpaired[:5])}",
-            hint="ask the same questions twice: in dialogues, and as "
+            "the retention cannot be computed: these questions are in one of the two results only, or "
+            f"have no gold answers in one: {', '.join(unpaired[:5])}",
+            hint="measure the same questions, all with gold answers, twice: as they are, and as "
             "make_standalone_questions(questions)",
         )
     if not comparison.second:

@@ -454,8 +454,8 @@ class Debugger(StepPanel):
         graph = self.run.unrecorded_graph
         if triple is None or graph is None:
             raise SettingError(
-                "the triple was not muted: it does not support an answer now",
-                hint="mute a triple that is shown",
+                "the triple was not muted: the run has changed, and its answer does not stand on it any more",
+                hint="open the tab Answer, and press Mute beside a triple that is listed there",
             )
         muted_graph = graph.without(triple)
         self.run_fork("one triple muted", kg=muted_graph)

@@ -273,8 +273,8 @@ def configure(run: Run, form: Mapping[str, str]) -> CommandResult:
     changes = {setting: form[setting] for setting in CONFIGURATIONS if setting in form}
     if not changes:
         raise SettingError(
-            "nothing was changed: no tools and no ranking were chosen",
-            hint="press a button of this cell",
+            "nothing was changed: the event names neither tools nor a ranking",
+            hint="press one of the buttons of this cell that name tools, or a ranking of passages",
         )
     labels = []
     for setting, value in changes.items():
