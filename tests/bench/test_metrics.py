@@ -327,7 +327,7 @@ def test_retention_is_the_f1_that_dialogues_keep() -> None:
     # dialogue: P 3/4 (one withheld), R 2/4, F1 0.6; standalone: P = R = F1 = 3/4
     assert compute_retention(yes_and_no("11-0"), yes_and_no("1110")) == pytest.approx(80)
     assert compute_retention(yes_and_no("00"), yes_and_no("0-")) is None
-    with pytest.raises(InputError, match="counterpart"):
+    with pytest.raises(InputError, match="in one of the two results only"):
         compute_retention(yes_and_no("110"), yes_and_no("11"))
 
 
