@@ -59,7 +59,7 @@ def test_it_cannot_be_executed_or_edited(file: Path, change: Callable[[Run], Any
 
 def test_it_opens_in_the_debugger_and_is_saved_again(file: Path, tmp_path: Path) -> None:
     debugger = kgwb.debug(file)
-    assert "can only be read: no system named" in debugger.render_static()
+    assert "can only be read: kgwb has no system named" in debugger.render_static()
     again = kgwb.load_run(kgwb.load_run(file).save(tmp_path / "again.jsonl"))
     assert again.steps[0].output == {"name": "Who?"}
 

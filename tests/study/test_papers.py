@@ -339,7 +339,7 @@ def test_what_cannot_be_repeated_says_why(capsys: Capture) -> None:
 def test_a_missing_set_or_graph_is_named_with_its_origin(tmp_path: Path, capsys: Capture) -> None:
     command = ["experiment", "triad.table2", "--model", "rules", "--data", str(tmp_path)]
     assert main(command) == 2
-    assert "no question set of triad.table2" in capsys.readouterr().err
+    assert "no question set of the experiment triad.table2" in capsys.readouterr().err
     assert main([*command, "--sets", "yago"]) == 2
     assert "https://github.com/CoDS-GCS/KGQAn" in capsys.readouterr().err
     paper, _ = find_experiment("triad.table2")

@@ -103,7 +103,7 @@ def test_a_file_imports_what_is_beside_it(toy: Path) -> None:
         ("nopackage.tog:SYSTEM", "nopackage.tog cannot be imported"),
         ("mytoy.pipeline:OTHER", "has no value OTHER"),
         ("mytoy.pipeline:answer", "is function, not a System"),
-        (7, "int is not a system"),
+        (7, "the type int cannot be used as a system"),
     ],
 )
 def test_what_is_no_system_is_said(toy: Path, source: object, said: str) -> None:
