@@ -327,8 +327,8 @@ class CallStore:
         """Return the InputError to show for an error of the database."""
         return InputError(
             f"the store of calls {self.path} cannot be used: {exc}",
-            hint="check the free space and that you may write this file, and do the same again; if it is "
-            "damaged, move it elsewhere: its calls are then asked again",
+            hint="check the free space and that you may write this file, and do the same again: it "
+            "continues from there; if it is damaged, move it elsewhere: its calls are then asked again",
         )
 
 

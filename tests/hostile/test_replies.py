@@ -856,6 +856,11 @@ def as_number(value: Any) -> Any:
     return value
 
 
+def as_assumption(value: Any) -> Any:
+    """A text in place of an assumption as what was taken, as replies of earlier versions have it."""
+    return {"taken": value, "others": []} if isinstance(value, str) else value
+
+
 def fits(reply_class: type[BaseModel], data: Any, reply: BaseModel) -> bool:
     """Whether an object of the text has the form by its JSON schema, and says what was accepted.
 
@@ -863,6 +868,8 @@ def fits(reply_class: type[BaseModel], data: Any, reply: BaseModel) -> bool:
     """
     if isinstance(data, dict) and "number" in data:
         data = {**data, "number": as_number(data["number"])}
+    if isinstance(data, dict) and isinstance(data.get("assumptions"), list):
+        data = {**data, "assumptions": list(map(as_assumption, data["assumptions"]))}
     if isinstance(data, dict) and isinstance(data.get("numbers"), list):
         data = {**data, "numbers": list(map(as_number, data["numbers"]))}
     return data == reply.model_dump() and not [
