@@ -12,7 +12,7 @@ import shutil
 import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import quote
@@ -109,7 +109,14 @@ def pack_results(
             entries[entry.name] = entry
         graph_entry = _graph_entry(name, results, max_graph_mb, left_out)
         if graph_entry is not None:
-            entries.setdefault(graph_entry.name, graph_entry)
+            same_name = entries.get(graph_entry.name)
+            if same_name is not None and same_name.source != graph_entry.source:
+                # Another graph whose file has the same name.
+                graph_entry = replace(
+                    graph_entry,
+                    name=f"{GRAPHS_FOLDER}/{name}/{PurePosixPath(graph_entry.name).name}",
+                )
+            entries[graph_entry.name] = graph_entry
     if path.exists() and not zipfile.is_zipfile(path):
         raise InputError(
             f"cannot write {path}: the file there is not an archive of kgwb pack",
@@ -128,10 +135,10 @@ def pack_results(
         for entry in entries.values():
             _add_to_crate(crate, entry, Path(folder))
         _add_software(crate)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = Path(folder) / "artifact.zip"
-        crate.write_zip(unfinished)
-        shutil.copyfile(unfinished, path)
+        with disk.draft_of(
+            path
+        ) as draft:  # an archive that is there stays until the new one is whole
+            crate.write_zip(draft)
     return PackedArtifact(path, len(entries), tuple(left_out))
 
 

@@ -250,12 +250,11 @@ def add_coding(
         note=note.strip(),
     )
     path = name_codings_file(results.folder, coder)
-    line = json.dumps(coding.model_dump(), ensure_ascii=False) + "\n"
     with disk.os_errors_as_input_error(
         f"cannot write {path}", "check that the disk has space and that you may write there"
     ):
         disk.end_last_line(path)
-        disk.append_text(path, line, disk.JSON_ENCODING_ERRORS)
+        disk.append_json_line(path, coding.model_dump())
     return coding
 
 

@@ -106,6 +106,20 @@ def test_a_key_never_leaves(measured: Path) -> None:
     assert not Path("a.zip").exists()
 
 
+def test_two_graphs_whose_files_have_one_name_are_both_packed(measured: Path) -> None:
+    other = measured.parent / "other"
+    graph = other / "films.ttl"
+    graph.parent.mkdir()
+    graph.write_text('<http://e/a> <http://e/p> "b" .')
+    Path("q.jsonl").write_text('{"id": "1", "question": "Who?", "answers": []}\n')
+    command = ["bench", "--kg", str(graph), "--questions", "q.jsonl", "--out", "r2"]
+    assert main(command) == 0
+    pack_results([measured, Path("r2")], Path("a.zip"))
+    with zipfile.ZipFile("a.zip") as archive:
+        assert archive.read("graphs/films.ttl") == (ROOT / "sample_kgs/films.ttl").read_bytes()
+        assert archive.read("graphs/r2/films.ttl") == graph.read_bytes()
+
+
 def test_what_cannot_be_packed_is_refused(measured: Path) -> None:
     Path("notes.txt").write_text("mine")
     for folders, path in (
