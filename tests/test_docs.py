@@ -28,6 +28,7 @@ import shlex
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sybil import Document, Example, Region, Sybil
@@ -50,6 +51,8 @@ MARKDOWN = [
     if path.relative_to(ROOT).as_posix() not in TESTED_ELSEWHERE
 ]
 PAGES = [path for path in MARKDOWN if path.parent != ROOT or path.name == "README.md"]
+SLOW_PAGES = ("my-benchmark.md", "terminal.md")
+"""Pages whose examples run whole benchmarks: they are tested with the long tests."""
 FILE_NAME = re.compile(r"^`([\w/.-]+)`:?\s*\Z", re.MULTILINE)
 """Before a block that is the content of a file."""
 UNENDING = ("lab", "serve")
@@ -153,7 +156,16 @@ EXAMPLES = Sybil(
 )
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def runnable_pages() -> list[Any]:
+    """Return each page with examples as a parameter; the slow ones are marked as long."""
+    parameters = []
+    for page in PAGES:
+        marks = [pytest.mark.long] if page.name in SLOW_PAGES else []
+        parameters.append(pytest.param(page, id=page.relative_to(ROOT).as_posix(), marks=marks))
+    return parameters
+
+
+@pytest.mark.parametrize("page", runnable_pages())
 def test_the_examples_of_a_page_run(
     page: Path, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

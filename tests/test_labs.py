@@ -319,6 +319,7 @@ def test_feedback_names_the_films_left_without_the_muted_triples(
     assert (feedback.state, feedback.text.partition(": ")[2]) == ("wrong", ", ".join(left))
 
 
+@pytest.mark.long
 def test_one_muted_triple_for_each_film_is_right_and_two_are_too_many() -> None:
     answer = kgwb.recording("films/chatty_kg/4").answer
     assert answer is not None

@@ -133,6 +133,7 @@ def test_forty_hand_ins_with_twelve_odd_ones_are_each_told_rightly_within_a_minu
     assert set(found(collected, "Bomb").disagreements or ()) == {"1.6"}
 
 
+@pytest.mark.long
 def test_a_forged_answer_disagrees_and_does_not_count(tmp_path: Path) -> None:
     work = do_lab(right=False)
     file = edit(work.hand_in("Ada", tmp_path), set_task("1.1", state="solved"))

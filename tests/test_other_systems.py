@@ -111,6 +111,7 @@ except KgwbError as error:
     return str(result_of(here, code))
 
 
+@pytest.mark.long
 def test_a_benchmark_is_run_resumed_and_locked_against_another(here: Path) -> None:
     (here / "q.jsonl").write_text(json.dumps(QUESTION), encoding="utf-8")
     bench = ("-m", "kgwb", "bench", "--kg", "films", "--questions", "q.jsonl", "--out", "out")

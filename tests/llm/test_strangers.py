@@ -36,6 +36,7 @@ def test_a_class_is_not_asked_for_where_things_have_several_types() -> None:
     assert sorted(answer.labels) == ["Sapporo", "Verona"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("half", ["tune", "sealed", "newcomers/tune", "newcomers/sealed"])
 def test_most_answers_to_the_questions_for_tuning_are_right(half: str) -> None:
     figures = count(list(ask_half(half)))

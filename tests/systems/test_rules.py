@@ -40,7 +40,9 @@ def test_rules_refuses_systems_whose_agents_write_queries(name: str, first: str)
     assert workbench.runs[-1].steps == []
 
 
-@pytest.mark.parametrize(("name", "every"), [("dog", 2), ("triad", 6)])
+@pytest.mark.parametrize(
+    ("name", "every"), [pytest.param("dog", 2, marks=pytest.mark.long), ("triad", 6)]
+)
 @pytest.mark.parametrize("sample", SAMPLE_NAMES)
 def test_rules_answers_enough_of_a_sample_and_invents_nothing(
     sample: str, name: str, every: int, monkeypatch: pytest.MonkeyPatch

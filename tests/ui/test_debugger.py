@@ -305,8 +305,9 @@ def test_a_key_typed_in_the_place_of_a_model_is_not_kept() -> None:
 
 
 def test_a_drawing_that_is_interrupted_is_not_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    made, _, _ = debugger()
+    made, session, _ = debugger()
     page(made)  # it is displayed
+    settle(session)  # no worker draws at the same time: else that thread would be interrupted
 
     def interrupted() -> None:
         raise KeyboardInterrupt
