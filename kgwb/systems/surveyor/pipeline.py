@@ -76,7 +76,7 @@ def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     for number in range(1, reviews + 1):
         if skips_reviews and not is_open(mentions, draft, executed):
             break
-        excerpt = excerpt_for_query(writer, draft.sparql, run)
+        excerpt = excerpt_for_query(writer, draft.sparql, run, mentions)
         review = review_draft(place, mentions, excerpt, draft, executed, run)
         if review.verdict == NOT_IN_GRAPH:
             reason = f"{NOT_IN_GRAPH}: {review.reason}"
