@@ -92,6 +92,8 @@ class Finding:
     """Whether it is likely to be a mistake of the query, and not just how the graph is."""
     settled: bool = False
     """Whether it only describes the result, and is no sign of a mistake."""
+    told: bool = False
+    """Whether the person who asked should know it beside the answer."""
 
     def __str__(self) -> str:
         return self.text
@@ -573,7 +575,7 @@ def _describe_order(key: str, inside: Sequence[Row], beyond: Sequence[Row]) -> I
         tied = pluralize(equal, "more row")
         text = f"the LIMIT cuts among equals: {tied} with the same {key}"
         is_only_row = len(inside) == 1
-        yield Finding(text, wrong=is_only_row)
+        yield Finding(text, wrong=is_only_row, told=True)
 
 
 def _check_directions_and_units(sparql: str, facts: SchemaFacts, kg: Graph) -> Iterator[Finding]:

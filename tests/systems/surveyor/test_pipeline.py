@@ -38,6 +38,7 @@ from kgwb.kg.survey_records import Survey
 from kgwb.llm import Scripted
 from kgwb.records import Record
 from kgwb.run import Run
+from kgwb.show.answers import render_answer
 from kgwb.show.subgraph import build_subgraph, subgraph_of_answer
 from kgwb.show.subgraph_html import render_tables
 from kgwb.show.terms import RenderContext
@@ -532,3 +533,28 @@ def test_the_measure_of_a_superlative_is_beside_its_rows() -> None:
     assert (executed.measure, [str(value) for value in executed.measured]) == ("?m", ["116"])
     [request] = [each for each in model.requests if each.task == "surveyor/reviewer"]
     assert "?f | [measure, no column: ?m]" in request.variables["result"].splitlines()
+
+
+def test_the_measure_and_what_ties_are_told_beside_the_answer_and_one_click_away() -> None:
+    longest = (
+        "SELECT ?f { ?f org:runtime ?m { SELECT (MAX(?x) AS ?m) WHERE { ?y org:runtime ?x } } }"
+    )
+    run, _ = answered(draft(longest))
+    answer = answer_of(run)
+    assert (answer.measure, [str(value.measure) for value in answer.values]) == ("?m", ["116"])
+    assert answer.labels == ("Arrival",)
+    [reading] = run.readings
+    assert "?m" in reading.other
+    assert "(measure: 116)" in answer.summary()
+    first = "SELECT ?f { ?f org:director ?d } ORDER BY ?d LIMIT 1"
+    tied = answer_of(answered(draft(first))[0])
+    assert len(tied.remarks) == 1 and "2 more rows" in tied.remarks[0]
+    assert len(tied.readings) == 2
+    assert tied.remarks[0] in tied.summary().splitlines()
+
+
+def test_a_measure_is_rendered_behind_the_columns() -> None:
+    table = "SELECT ?f ?d { ?f org:director ?d ; org:runtime ?m } ORDER BY ?m LIMIT 1"
+    run, _ = answered(draft(table, "table", "film", "director"))
+    html = str(render_answer(answer_of(run), RenderContext()))
+    assert "measure ?m" in html and "116" in html
