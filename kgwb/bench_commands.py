@@ -118,6 +118,9 @@ class BenchCommand(CheckArguments, MeasurementArguments):
     ladder: bool = option(
         "", "name the agent that lost each answer; asks up to 5 times more", False
     )
+    readings: bool = option(
+        "", "also ask each question as the readings have it that its answer offers", False
+    )
     retention: bool = option(
         "", "also ask the questions of dialogues alone, in DIR/standalone", False
     )
@@ -312,6 +315,7 @@ class BenchCommand(CheckArguments, MeasurementArguments):
                 budget=budget,
                 store=store,
                 repeats=self.repeats,
+                asks_readings=self.readings,
             )
             if self.save_runs:
                 benchmark.save_runs = True
@@ -482,6 +486,7 @@ def _print_side_by_side(measured: Mapping[Path, Sequence[BenchRow]]) -> None:
     print("\nside by side:")
     print_tables(
         figures.make_quality_table(all_results),
+        figures.make_readings_table(all_results),
         stability.make_stability_table(all_results),
         figures.make_cost_table(all_results),
         figures.make_loss_table(all_results),
@@ -514,6 +519,7 @@ def print_metrics(folder: Path, rows: Sequence[BenchRow], prices: Prices) -> Non
         print_error(reason)
     print_tables(
         figures.make_quality_table(all_results),
+        figures.make_readings_table(all_results),
         stability.make_stability_table(all_results),
         stability.make_luck_table(all_results, MAX_LISTED_FAILURES),
         figures.make_cost_table(all_results, prices),

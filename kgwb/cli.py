@@ -407,6 +407,12 @@ def _run_to_data(run: Run) -> dict[str, Any]:
             "state": state.name,
             "doubt": state.doubt,
             "readings": [to_data(reading) for reading in answer.readings],
+            "measure": answer.measure,
+            "measures": [
+                None if value.measure is None else term_to_string(value.measure)
+                for value in answer.values
+            ],
+            "remarks": list(answer.remarks),
         },
         "steps": [step.to_data() for step in run.steps],
         "totals": totals,

@@ -308,6 +308,8 @@ class Value(Record):
     """For an answer that is a table, the cells of one row; the first of them is ``term``."""
     texts: Hidden[tuple[CitedText, ...]] = ()
     """The texts beside the graph that support it."""
+    measure: Term | None = None
+    """What decided that it is the largest or the first. It is not part of the answer."""
 
     def __str__(self) -> str:
         return self.label
@@ -361,6 +363,10 @@ class Answer(Record):
     """Of an answer in words without values, such as "none of them": the triples that it stands on."""
     readings: tuple[Reading, ...] = ()
     """How else the question may be read. Each can be chosen by its number, from 1: ``Run.read_as``."""
+    measure: str = ""
+    """What the ``measure`` of each value is, as the query names it; empty if there is none."""
+    remarks: tuple[str, ...] = ()
+    """What to know beside the values, such as how many more are level with the last one."""
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -430,7 +436,9 @@ class Answer(Record):
     def summary(
         self, names: DisplayNames = NO_NAMES, *, limit: int | None = MAX_SUMMARY_PARTS
     ) -> str:
-        """Return the answer on one line, then a line for each value with its supporting triples.
+        """Return the answer on one line, its remarks, then a line for each value with its supporting triples.
+
+        The measure of a value is in brackets behind it.
 
         ``limit`` is the number of triples of a value, with which MAX_SUMMARY_VALUES values are
         shown; None shows all. ``names`` are display names by IRI, which win over those of the
@@ -449,6 +457,7 @@ class Answer(Record):
             values = list_within(self._distinct_labels(), MAX_LINE_CHARS)
             line = single_line(self._with_note(values))
         lines = [line]
+        lines += map(single_line, self.remarks)
         lines += first_items(self.values, value_limit, format_value)
         format_evidence = partial(format_triple, names=known_names)
         lines += first_items(self.evidence, limit, format_evidence)
@@ -465,6 +474,8 @@ def _value_with_support(value: Value, names: DisplayNames, limit: int) -> str:
     parts += first_items(value.texts, limit, _format_cited_text)
     support = "; ".join(parts) or NO_SUPPORT
     label = shorten(value.label)
+    if value.measure is not None:
+        label += f" (measure: {shorten(str(value.measure))})"
     return single_line(f"{label}: {support}")
 
 

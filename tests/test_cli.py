@@ -67,6 +67,9 @@ def test_ask_as_json_for_other_programs(capsys: Capture) -> None:
         "state": "given",
         "doubt": "",
         "readings": [],
+        "measure": "",
+        "measures": [None],
+        "remarks": [],
     }
     assert [step["key"] for step in data["steps"]][:2] == ["translator", "context"]
     totals = "model_calls tokens prompt_tokens completion_tokens queries seconds"

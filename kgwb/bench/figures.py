@@ -22,7 +22,12 @@ from kgwb.bench.ladder import (
     compute_linking_recall,
     is_current,
 )
-from kgwb.bench.metrics import QuestionGroup, group_questions
+from kgwb.bench.metrics import (
+    QuestionGroup,
+    group_questions,
+    score_best_reading,
+    score_row,
+)
 from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.results import BenchRow, RowFile, read_results
 from kgwb.bench.rows import has_gold_of, question_of_row, rescore_row
@@ -407,6 +412,47 @@ def _quality_cells(group: QuestionGroup) -> list[object]:
         cells.append(f"{mean:.3f}" if has_gold else "–")
     cells.append(group.errors)
     cells.append(group.without_gold)
+    return cells
+
+
+def make_readings_table(all_results: AllResults) -> ReportTable:
+    """Return a table of F1 with the best of the readings that were offered, beside strict and lenient F1.
+
+    It has a row for all questions and for each kind of question, of each folder in which the
+    readings were asked; none if there is no such folder. "offered" is the number of questions with
+    other readings, and "readings" that of these. Only questions whose readings were asked count.
+    """
+    rows = []
+    for name in distinct_groups(all_results):
+        for results in all_results:
+            group = results.groups.get(name)
+            asked = [row for row in group.rows if "readings" in row] if group else []
+            scored = [row for row in asked if row["gold"] is not None]
+            if scored:
+                rows.append((name + results.label_suffix, *_readings_cells(scored)))
+    headers = (
+        "",
+        "questions",
+        "offered",
+        "readings",
+        "strict F1",
+        "lenient F1",
+        "strict F1, best reading",
+        "lenient F1, best reading",
+    )
+    return ReportTable(headers, rows)
+
+
+def _readings_cells(rows: Sequence[Mapping[str, Any]]) -> list[object]:
+    """Return the cells of questions whose readings were asked: numbers, then means with three digits."""
+    offered = [row for row in rows if row["readings"]]
+    cells: list[object] = [len(rows), len(offered), sum(len(row["readings"]) for row in rows)]
+    for measure in ("f1", "lenient"):
+        scores = [score for score in map(score_row, rows) if score is not None]
+        cells.append(f"{fmean(getattr(score, measure) for score in scores):.3f}")
+    for measure in ("f1", "lenient"):
+        best = [score_best_reading(row, measure) or 0.0 for row in rows]
+        cells.append(f"{fmean(best):.3f}")
     return cells
 
 

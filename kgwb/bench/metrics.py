@@ -255,6 +255,24 @@ def score_row(row: Mapping[str, Any]) -> Scores | None:
     return score_answers(row["answers"], row["gold"], table, labels)
 
 
+def score_best_reading(row: Mapping[str, Any], measure: str) -> float | None:
+    """Return a measure of the answer of a row, or of the reading offered with it that has the best.
+
+    None without gold, or if the readings were not asked.
+    """
+    if row["gold"] is None or "readings" not in row:
+        return None
+    best = 0.0
+    taken = score_row(row)
+    if taken is not None:
+        best = getattr(taken, measure)
+    for reading in row["readings"]:
+        if reading.get("error") is None:
+            scores = score_answers(reading["answers"], row["gold"], reading.get("table", ()))
+            best = max(best, getattr(scores, measure))
+    return best
+
+
 def _scores_by_id(rows: BenchRows) -> dict[str, Scores]:
     """Return the scores of all rows that have gold, by question id.
 

@@ -57,6 +57,15 @@ class _LinkingCounts(BaseModel):
     candidates: NonNegativeInt
 
 
+class _AnswerOfReading(BaseModel):
+    """What was answered with the question read in another way."""
+
+    other: str
+    answers: list[str]
+    table: list[list[str | None]] = []
+    error: str | None = None
+
+
 class RowSchema(BaseModel):
     """The fields of every row, of results and of the ladder.
 
@@ -115,6 +124,8 @@ class ResultRowSchema(RowSchema):
     """Path of the saved run inside the folder; empty if the run was not saved."""
     table: list[list[str | None]] = []
     """The rows of an answer that is a table."""
+    readings: list[_AnswerOfReading] = []
+    """The answers of the other readings that were offered; missing if these were not asked."""
     gold_table: list[list[str | None]] = []
     by_column: dict[str, Share] = {}
     """F1 of each gold column with the best matching column of the answer."""

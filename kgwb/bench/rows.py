@@ -30,7 +30,7 @@ from kgwb.bench.questions import (
 )
 from kgwb.bench.results import BenchRow, Results
 from kgwb.errors import GraphError
-from kgwb.flow import Answer
+from kgwb.flow import Answer, Reading
 from kgwb.kg.algebra import analyze_query
 from kgwb.run import Run
 
@@ -73,6 +73,17 @@ def make_row(question: BenchQuestion, run: Run | None, error: str | None) -> Ben
     row.update(_describe_usage(question, run))
     row["error"] = error
     return row
+
+
+def describe_reading(reading: Reading, run: Run | None, error: str | None) -> BenchRow:
+    """Return what was answered with a question read in another way, as a row keeps it."""
+    answer = run.answer if run and error is None else None
+    described: BenchRow = {"other": reading.other, "answers": answer_to_strings(answer)}
+    if answer is not None and answer.columns:
+        described["table"] = [list(row_to_strings(value.row)) for value in answer.values]
+    if error is not None:
+        described["error"] = error
+    return described
 
 
 def rescore_row(row: BenchRow, question: BenchQuestion, run: Run | None = None) -> BenchRow:

@@ -37,7 +37,7 @@ from kgwb.bench.results import (
     find_run_file,
     is_lost,
 )
-from kgwb.bench.rows import make_row, rescore_results, scores_of_row
+from kgwb.bench.rows import describe_reading, make_row, rescore_results, scores_of_row
 from kgwb.bench.tasks import (
     RunCanceller,
     Task,
@@ -200,6 +200,8 @@ class AskPlaces:
     store: Path
     """The store of calls. What it has is not asked again."""
     save_runs: SaveRunsMode = False
+    asks_readings: bool = False
+    """Whether each reading that an answer offers is asked, too."""
     earlier_folder: Path | None = None
     """A results folder whose saved runs supply calls, too: it may be older than its store."""
 
@@ -222,6 +224,8 @@ class Benchmark:
 
     They are saved in the results folder, which all machines must share.
     """
+    asks_readings: bool = False
+    """Whether the question is asked again as each other reading has it that its answer offers."""
     budget: Budget = field(default_factory=lambda: Budget({}))
     """With a limit, at most ``workers`` questions are asked at a time; it may be exceeded by these."""
     earlier_runs: EarlierRuns | None = None
@@ -283,7 +287,7 @@ class Benchmark:
         if self.earlier_runs:
             earlier_folder = self.earlier_runs.folder.resolve()
         store = self.store or find_store(earlier_folder or folder)
-        return AskPlaces(folder, store, self.save_runs, earlier_folder)
+        return AskPlaces(folder, store, self.save_runs, self.asks_readings, earlier_folder)
 
     def _load_finished_run(self, row: BenchRow) -> Run | None:
         """Replay the saved run of a row, and return it; None if there is none, or if that fails."""
@@ -453,13 +457,15 @@ def ask_question(  # a function with arguments, since executors take no closures
 ) -> tuple[BenchRow, InputError | None]:
     """Ask one question. Calls that the store has, or a saved run of it, are not made again.
 
-    Returns its row, and the error if its run or its calls could not be saved. The row of a dialogue's
+    Returns its row, and the error if its run or its calls could not be saved. If ``places`` asks for
+    readings, the row has the answers of those that were offered; what they cost is in ``paid``. The row of a dialogue's
     turn has what is remembered of it. If calls were not made again, the row says what the others cost
     (``paid``). With ``asks_invalid_again``, an agent whose recorded replies were all invalid is asked
     again. Raises Cancelled, and InputError if the store cannot be opened.
     """
     run = None
     turn = None
+    readings: list[BenchRow] | None = None
     with open_store(setup, question, places) as store:
         try:
             run = setup.begin(question.question, dialogue)
@@ -469,14 +475,18 @@ def ask_question(  # a function with arguments, since executors take no closures
                 error = _ask_invalid_again(run, canceller)
             if error is None:
                 turn = run.turn
+                if places.asks_readings:
+                    readings = list(_ask_readings(run, canceller))
             is_cut_off = is_unreachable(run.error)
         except KgwbError as exc:
             error = exc.message
             is_cut_off = is_unreachable(exc)
     paid = None
-    if store.reused_keys or places.earlier_folder:
+    if store.reused_keys or places.earlier_folder or readings:
         paid = sum_usage(store.made_calls)
     row = _make_valid_row(question, run, error, paid)
+    if readings is not None:
+        row["readings"] = readings
     if error is not None and is_cut_off:
         row["unreachable"] = True
     if question.dialogue is not None:
@@ -558,6 +568,19 @@ def _make_valid_row(
     except ValueError as exc:
         return make_row(question, None, f"its result cannot be kept: {exc}")
     return row
+
+
+def _ask_readings(run: Run, canceller: RunCanceller) -> Iterator[BenchRow]:
+    """Ask a question as each reading has it that its answer offers, and yield what was answered.
+
+    Only the steps that depend on the reading make calls. Raises Cancelled, and the error if the
+    model or the graph cannot be reached.
+    """
+    for number, reading in enumerate(run.readings, 1):
+        fork = run.read_as(number)
+        error = canceller.execute(fork)
+        raise_if_unreachable(fork)
+        yield describe_reading(reading, fork, error)
 
 
 def _usage_of_row(row: BenchRow) -> dict[str, Any]:

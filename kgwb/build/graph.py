@@ -17,6 +17,7 @@ from kgwb.kg.base import SCHEMA_NAMESPACES, Vocabulary
 from kgwb.kg.classes import find_class_names
 from kgwb.kg.embeddings import EmbeddingIndex, Embeddings
 from kgwb.kg.findings import Finding, inspect_result
+from kgwb.kg.measures import find_measure
 from kgwb.kg.queries import (
     MAX_TRIPLES_PER_VALUE,
     Description,
@@ -79,6 +80,7 @@ __all__ = [
     "find_class_names",
     "find_exact_values",
     "find_literal",
+    "find_measure",
     "find_predicates",
     "find_row_support",
     "find_support_by_row",

@@ -9,6 +9,7 @@ from kgwb.kg.term_text import (
     add_missing_prefixes,
     bracket_iri,
     quote_text,
+    quote_unless_number,
     short_name,
     to_curie,
 )
@@ -49,6 +50,7 @@ __all__ = [
     "one_line",
     "pluralize",
     "quote_text",
+    "quote_unless_number",
     "short_name",
     "shorten",
     "single_line",

@@ -6,6 +6,7 @@ The sentences are part of recorded prompts: changing one makes recordings unusab
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from kgwb.kg.algebra import (
 from kgwb.kg.base import Graph, ResultSet
 from kgwb.kg.queries import Row, explain_empty_result, parse_count
 from kgwb.kg.sparql import split_clauses, validate_query
-from kgwb.kg.survey_records import PropertySurvey, Survey
+from kgwb.kg.survey_records import NUMERIC_DATATYPES, PropertySurvey, Survey
 from kgwb.kg.term_text import bracket_iri, format_value, quote_text, short_name
 from kgwb.terms import Iri, Term, name_from_iri
 from kgwb.text import list_first, pluralize, tell_apart
@@ -37,17 +38,18 @@ MAX_SHOWN_ROWS = 8
 MAX_SHOWN_EXTRA_ROWS = 3
 MAX_UNITS = 12
 """A predicate with more distinct values is not taken for a unit or currency."""
+MIN_THINGS_FOR_VALUE = 3
+"""If a value of a predicate has so many things on average, the predicate leads from many to few."""
 MAX_FILTER_CHARS = 300
 NUMBER_PATTERN = re.compile(r"[-+]?\d+([.,]\d+)?")
-LIMIT_CLAUSE = re.compile(r"\bLIMIT\s+(\d+)\s*$", re.IGNORECASE)
-ORDER_BY_CLAUSE = re.compile(r"\bORDER\s+BY\s+(?:(?:ASC|DESC)\s*\(\s*)?\?(\w+)", re.IGNORECASE)
+LIMIT_CLAUSE = re.compile(r"\bLIMIT\s+(\d+)(?=\s*(?:OFFSET\s+\d+\s*)?$)", re.IGNORECASE)
+ORDER_BY_CLAUSE = re.compile(
+    r"\bORDER\s+BY\s+(.*?)\s*\b(?:LIMIT|OFFSET)\b", re.IGNORECASE | re.DOTALL
+)
 GROUP_BY_CLAUSE = re.compile(r"\bGROUP\s+BY\s+(?:\?\w+\s*)+", re.IGNORECASE)
 AGGREGATE = re.compile(r"\s*(COUNT|SUM|AVG)\s*\(\s*\?(\w+)\s*\)\s*", re.IGNORECASE)
 """An aggregate of a variable, without DISTINCT."""
 SELECT_KEYWORD = re.compile(r"\bSELECT\s+(DISTINCT\s+)?", re.IGNORECASE)
-NUMERIC_DATATYPES = frozenset(
-    XSD[name] for name in ("decimal", "double", "float", "integer", "int", "long")
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,10 @@ class Finding:
     text: str
     wrong: bool = False
     """Whether it is likely to be a mistake of the query, and not just how the graph is."""
+    settled: bool = False
+    """Whether it only describes the result, and is no sign of a mistake."""
+    told: bool = False
+    """Whether the person who asked should know it beside the answer."""
 
     def __str__(self) -> str:
         return self.text
@@ -122,16 +128,40 @@ def extract_schema_facts(survey: Survey) -> SchemaFacts:
     """Return the one-way predicates and the quantities with a unit that a survey of a graph shows.
 
     A predicate is one-way if the survey compared its triples with the reversed ones, and at least
-    one of them does not hold in both directions. Each quantity stands once, in the order of the
+    one of them does not hold in both directions. One that leads from many things to few, such as
+    that of a manager, has a direction and is none of them. Each quantity stands once, in the order of the
     survey.
     """
-    one_way = [predicate for predicate, triples, both in survey.both_ways if both < triples]
+    directed = _find_directed(survey)
+    one_way = []
+    for predicate, triples, both in survey.both_ways:
+        if both < triples and predicate not in directed:
+            one_way.append(predicate)
     amounts: list[QuantityWithUnit] = []
     for surveyed in survey.classes:
         for prop in surveyed.properties:
             amounts += _find_quantities(prop)
     distinct_amounts = dict.fromkeys(amounts)
     return SchemaFacts(tuple(one_way), tuple(distinct_amounts))
+
+
+def _find_directed(survey: Survey) -> set[URIRef]:
+    """Return the predicates that lead from many things to few, at most one value to a thing."""
+    things: Counter[URIRef] = Counter()
+    triples: Counter[URIRef] = Counter()
+    most_values: Counter[URIRef] = Counter()
+    for surveyed in survey.classes:
+        for prop in surveyed.properties:
+            things[prop.predicate] += prop.things
+            triples[prop.predicate] += prop.triples
+            distinct = sum(values.distinct for values in prop.values)
+            most_values[prop.predicate] = max(most_values[prop.predicate], distinct)
+    directed = set()
+    for predicate, number in triples.items():
+        has_one_value = number == things[predicate]
+        if has_one_value and number >= most_values[predicate] * MIN_THINGS_FOR_VALUE:
+            directed.add(predicate)
+    return directed
 
 
 def _find_quantities(prop: PropertySurvey) -> Iterator[QuantityWithUnit]:
@@ -269,7 +299,7 @@ def _inspect_column(variable: str, cells: Sequence[Term | None], sparql: str) ->
         rows = pluralize(len(cells), "row")
         text = f"?{variable} is empty in {empty} of {rows}"
         is_all_empty = empty == len(cells)
-        yield Finding(text, wrong=is_all_empty)
+        yield Finding(text, wrong=is_all_empty, settled=not is_all_empty)
     are_texts = bool(cells) and all(map(_is_number_as_text, cells))
     if are_texts and _is_compared(variable, sparql):
         text = f"?{variable} holds numbers kept as texts: as they are, 9 is greater than 10"
@@ -342,7 +372,8 @@ def _describe_unmatched(
 ) -> Iterator[Finding]:
     """Yield a ``wrong`` finding for each pattern: nothing matches it.
 
-    It adds whether the pattern holds with subject and object exchanged. That is asked of the graph,
+    It is not ``wrong`` if only a thing lacks a value of a predicate that others have. It adds
+    whether the pattern holds with subject and object exchanged. That is asked of the graph,
     and only where both are vertices or variables.
     """
     for pattern in patterns:
@@ -350,7 +381,17 @@ def _describe_unmatched(
         text = f"nothing in the graph matches {shown}"
         if _can_be_reversed(pattern) and _has_match(kg, pattern[::-1]):
             text += "; the other way round it holds"
+        elif _lacks_only_a_value(kg, pattern):
+            yield Finding(f"{text}; other things have the predicate")
+            continue
         yield Finding(text, wrong=True)
+
+
+def _lacks_only_a_value(kg: Graph, pattern: TriplePattern) -> bool:
+    """Return whether a pattern asks for the values of a thing, and other things have the predicate."""
+    subject, predicate, object_ = pattern
+    asks_for_values = subject.startswith("<") and object_.startswith("?")
+    return asks_for_values and _has_match(kg, ("?s_", predicate, "?o_"))
 
 
 def _can_be_reversed(pattern: TriplePattern) -> bool:
@@ -414,65 +455,127 @@ def _find_ties_at_limit(
     """Yield what a query's rows are ordered by, and whether its LIMIT cuts among equal rows.
 
     That is only done for a query that ends with ORDER BY and LIMIT, and has exactly as many rows as
-    the LIMIT. It is sent again with MAX_EXTRA_ROWS more rows; the variable that it orders by is
-    added if it was not selected. Yields nothing for another query, if the graph fails, or if adding
-    the variable splits rows that DISTINCT made one.
+    the LIMIT. It is sent again with MAX_EXTRA_ROWS more rows; what it orders by is added if it was
+    not selected. Yields nothing for another query, if the graph fails, or if adding the keys splits
+    rows that DISTINCT made one.
     """
     with suppress(GraphError, ValueError):
-        query = validate_query(sparql).text
-        modifiers = split_clauses(sparql).modifiers
-        limit = LIMIT_CLAUSE.search(modifiers)
-        order = ORDER_BY_CLAUSE.search(modifiers)
-        if not limit or not order or not rows:
+        limit = LIMIT_CLAUSE.search(split_clauses(sparql).modifiers)
+        if not limit or len(rows) != int(limit[1]):
             return
-        number = len(rows)
-        if number != int(limit[1]):
-            return
-
-        variable = order[1]
-        limit_start = query.rindex(limit[0])
-        query = f"{query[:limit_start]}LIMIT {number + MAX_EXTRA_ROWS}"
-        is_added = variable not in columns
-        if is_added:
-            query = SELECT_KEYWORD.sub(rf"SELECT \1?{variable} ", query, count=1)
-        wider = kg.select(query)
-        position = wider.variables.index(variable)
-        if is_added and "DISTINCT" in query.upper():
-            others = set()
-            for row in wider.rows:
-                other_cells = row[:position] + row[position + 1 :]
-                others.add(other_cells)
-            if len(others) < len(wider.rows):
-                # With the variable added, rows that DISTINCT made one are several.
-                return
-
-        values = [row[position] for row in wider.rows]
-        yield from _describe_order(variable, values[:number], values[number:])
+        ordered = order_rows(sparql, columns, kg, MAX_EXTRA_ROWS)
+        if ordered:
+            names, values = ordered
+            number = len(rows)
+            yield from _describe_order(names[0], values[:number], values[number:])
 
 
-def _describe_order(
-    variable: str, inside: Sequence[Term | None], beyond: Sequence[Term | None]
-) -> Iterator[Finding]:
-    """Yield the values of the variable that rows are ordered by, and whether the LIMIT cuts a tie.
+def order_rows(
+    sparql: str, columns: Sequence[str], kg: Graph, extra: int = 0
+) -> tuple[tuple[str, ...], list[Row]] | None:
+    """Return what a query with ORDER BY and LIMIT orders by, and the values of these keys in each row.
 
-    ``inside`` are the values of the rows that the LIMIT allows, ``beyond`` those of the next rows.
+    A key is "?x", or the expression as it is written. The rows of the query come first, then up to
+    ``extra`` of those beyond its LIMIT. None for a query without both clauses, or if adding the
+    keys to what is selected splits rows that DISTINCT made one. Raises GraphError.
+    """
+    query = validate_query(sparql).text
+    modifiers = split_clauses(sparql).modifiers
+    limit = LIMIT_CLAUSE.search(modifiers)
+    order = ORDER_BY_CLAUSE.search(modifiers)
+    if not limit or not order:
+        return None
+    keys = _split_order_keys(order[1])
+    if not keys:
+        return None
+    added = []
+    variables = []
+    for number, key in enumerate(keys):
+        is_variable = re.fullmatch(r"\?\w+", key) is not None
+        variable = key[1:] if is_variable else f"key_{number}"
+        variables.append(variable)
+        if not is_variable:
+            added.append(f"({key} AS ?{variable})")
+        elif variable not in columns:
+            added.append(key)
+    limit_start = query.rindex(limit[0])
+    after_limit = query[limit_start + len(limit[0]) :]
+    query = f"{query[:limit_start]}LIMIT {int(limit[1]) + extra}{after_limit}"
+    if added:
+        listed = " ".join(added)
+        query = SELECT_KEYWORD.sub(lambda found: f"{found[0]}{listed} ", query, count=1)
+    wider = kg.select(query)
+    positions = [wider.variables.index(variable) for variable in variables]
+    if added and "DISTINCT" in query.upper():
+        kept = [wider.variables.index(column) for column in columns]
+        others = {tuple(row[position] for position in kept) for row in wider.rows}
+        if len(others) < len(wider.rows):
+            # With the keys added, rows that DISTINCT made one are several.
+            return None
+    values = [tuple(row[position] for position in positions) for row in wider.rows]
+    return tuple(keys), values
+
+
+def _split_order_keys(text: str) -> list[str]:
+    """Return the keys of an ORDER BY: variables as "?x", expressions without ASC or DESC.
+
+    Empty if the text cannot be taken apart.
+    """
+    keys = []
+    rest = text.strip()
+    while rest:
+        variable = re.match(r"\?\w+", rest)
+        if variable:
+            keys.append(variable[0])
+            rest = rest[variable.end() :].strip()
+            continue
+        name = re.match(r"[\w:]*\s*(?=\()", rest)
+        if not name:
+            return []
+        end = _find_closing(rest, name.end())
+        if not end:
+            return []
+        inner = rest[name.end() + 1 : end].strip()
+        is_direction = name[0].strip().upper() in ("", "ASC", "DESC")
+        keys.append(inner if is_direction else rest[: end + 1])
+        rest = rest[end + 1 :].strip()
+    return [key.strip("() ") if re.fullmatch(r"[(\s]*\?\w+[)\s]*", key) else key for key in keys]
+
+
+def _find_closing(text: str, start: int) -> int:
+    """Return the position of the bracket that closes the one at ``start``; 0 if there is none."""
+    depth = 0
+    for position in range(start, len(text)):
+        if text[position] == "(":
+            depth += 1
+        elif text[position] == ")":
+            depth -= 1
+            if not depth:
+                return position
+    return 0
+
+
+def _describe_order(key: str, inside: Sequence[Row], beyond: Sequence[Row]) -> Iterator[Finding]:
+    """Yield the values of the first key that rows are ordered by, and whether the LIMIT cuts a tie.
+
+    ``inside`` are the keys of the rows that the LIMIT allows, ``beyond`` those of the next rows.
     At most MAX_SHOWN_ROWS and MAX_SHOWN_EXTRA_ROWS values are shown. A tie says "wrong" only if the
     LIMIT is 1. Empty cells are no tie.
     """
-    shown = list_first(map(format_value, inside), MAX_SHOWN_ROWS)
-    text = f"ordered by ?{variable}: {shown}"
+    shown = list_first((format_value(row[0]) for row in inside), MAX_SHOWN_ROWS)
+    text = f"ordered by {key}: {shown}"
     if beyond:
-        extra = list_first(map(format_value, beyond), MAX_SHOWN_EXTRA_ROWS)
+        extra = list_first((format_value(row[0]) for row in beyond), MAX_SHOWN_EXTRA_ROWS)
         text += f"; beyond the LIMIT {extra}"
-    yield Finding(text)
+    yield Finding(text, settled=True)
 
     last = inside[-1]
     equal = beyond.count(last)
-    if equal and last is not None:
+    if equal and last[0] is not None:
         tied = pluralize(equal, "more row")
-        text = f"the LIMIT cuts among equals: {tied} with the same ?{variable}"
+        text = f"the LIMIT cuts among equals: {tied} with the same {key}"
         is_only_row = len(inside) == 1
-        yield Finding(text, wrong=is_only_row)
+        yield Finding(text, wrong=is_only_row, told=True)
 
 
 def _check_directions_and_units(sparql: str, facts: SchemaFacts, kg: Graph) -> Iterator[Finding]:
@@ -505,7 +608,8 @@ def _check_directions_and_units(sparql: str, facts: SchemaFacts, kg: Graph) -> I
             if number:
                 name = short_names[predicate]
                 matches = pluralize(number, "match")
-                yield Finding(f"{name} the other way round has {matches}")
+                text = f"{name} is followed in one direction; in the other one it has {matches}"
+                yield Finding(f"{text}, which count as well if it is symmetric in meaning")
 
         for amount in facts.amounts:
             is_used = amount.of in used and amount.number in used

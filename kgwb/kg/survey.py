@@ -25,7 +25,7 @@ from kgwb.records import from_data, to_data
 
 CACHE_LIFETIME_S = 86_400.0
 """How long the survey of an endpoint is used. That of a file is used as long as it is unchanged."""
-SURVEY_VERSION = 4
+SURVEY_VERSION = 5
 """Part of a survey's identity: surveys of other versions are built again."""
 _survey_locks: dict[str, Lock] = {}
 """By survey: one thread builds it, while the others wait."""

@@ -23,9 +23,9 @@ from kgwb.kg.survey_queries import (
     untyped_pattern,
     values_of_pairs,
 )
-from kgwb.kg.survey_records import ClassSurvey, Survey, by_frequency
+from kgwb.kg.survey_records import NUMERIC_DATATYPES, ClassSurvey, Survey, by_frequency
 from kgwb.kg.survey_relations import RelationFinder, count_incoming, count_unions
-from kgwb.terms import name_from_iri
+from kgwb.terms import Term, name_from_iri
 
 LARGE_GRAPH_TRIPLES = 5_000_000
 """A graph with more triples is large, and so is one that does not count them.
@@ -36,6 +36,8 @@ SAMPLED_INSTANCES = 1_000
 """Instances in a sample, divided equally among its classes."""
 MAX_SAMPLED_CLASSES = 40
 """Classes in a sample: the largest."""
+MAX_UNIT_INSTANCES = 12
+"""A class with more instances is not taken for units."""
 MAX_LANGUAGES = 12
 GENERIC_CLASSES = (OWL.Thing, RDFS.Resource, OWL.NamedIndividual)
 """Classes that say nothing about their instances."""
@@ -133,7 +135,39 @@ class SurveyBuilder:
         groups = group_classes(counted)
         relations = RelationFinder(self.queries, self.types, self.labels, groups)
         inverses, twins = relations.find()
-        return replace(counted, inverses=inverses, twins=twins)
+        factors = self._find_factors(counted)
+        return replace(counted, inverses=inverses, twins=twins, factors=factors)
+
+    def _find_factors(self, survey: Survey) -> tuple[tuple[URIRef, URIRef, Term], ...]:
+        """Return the numbers of things that nodes have as their unit, such as a factor; sorted.
+
+        A class counts if nodes that only hold structure lead to it, it has at most
+        MAX_UNIT_INSTANCES instances, which have names, and a predicate has one number for each. One query is sent, or
+        none.
+        """
+        units: set[URIRef | None] = set()
+        for surveyed in survey.classes:
+            for prop in surveyed.properties:
+                for inner in prop.inner:
+                    units.update(values.of for values in inner.values if values.sort == "class")
+        labels = set(self.kg.vocabulary.labels)
+        pairs = []
+        for surveyed in survey.classes:
+            has_names = not labels.isdisjoint(surveyed.predicates)
+            is_small = 0 < surveyed.size <= MAX_UNIT_INSTANCES
+            if surveyed.iri not in units or not has_names or not is_small:
+                continue
+            for prop in surveyed.properties:
+                are_numbers = all(values.of in NUMERIC_DATATYPES for values in prop.values)
+                has_one_each = prop.triples == prop.things == surveyed.size
+                if are_numbers and has_one_each and surveyed.iri:
+                    pairs.append((surveyed.iri, prop.predicate))
+        if not pairs:
+            return ()
+        listed = values_of_pairs("?c ?p", pairs)
+        pattern = f"{listed} ?v ({self.types}) ?c . ?v ?p ?n FILTER(isIRI(?v))"
+        rows = self.queries.select(f"SELECT DISTINCT ?v ?p ?n WHERE {{ {pattern} }}", 2)
+        return tuple(sorted(rows))
 
     def _count_triples(self) -> int | None:
         """Return the number of triples; None if the graph refuses to count them.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from rdflib import URIRef
+from rdflib import XSD, URIRef
 
 from kgwb.kg.base import Vocabulary
 from kgwb.records import MAX_SUMMARY_PARTS, NO_NAMES, Record
@@ -37,6 +37,9 @@ MAX_NAME_CHARS = 50
 MAX_CLASS_NAME_CHARS = 22
 
 
+NUMERIC_DATATYPES = frozenset(
+    XSD[name] for name in ("decimal", "double", "float", "integer", "int", "long")
+)
 SORTS_WITHOUT_DATATYPE = ("class", "IRI", "node")
 """The sorts of values that are not literals."""
 
@@ -181,6 +184,11 @@ class Survey(Record):
     """
     twins: tuple[PredicateTwin, ...] = ()
     """Predicates by which instances of a class say the same."""
+    factors: tuple[tuple[Iri, Iri, Term], ...] = ()
+    """The numbers of things that nodes have as their unit: the thing, the predicate, the number.
+
+    Only of classes with few instances, each of which has one number.
+    """
     unions: tuple[tuple[Iri, Iri, int, int], ...] = ()
     """The predicates of a superclass with its subclasses, where some instances have several of them.
 

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from threading import Lock
 
-from rdflib import RDF, RDFS, XSD, URIRef
+from rdflib import RDF, RDFS, XSD, Literal, URIRef
 
 from kgwb.kg.base import Vocabulary
 from kgwb.kg.survey_groups import ClassGroup, group_classes, merge_values
 from kgwb.kg.survey_properties import MAX_LISTED_VALUES, holds_structure
-from kgwb.kg.survey_records import ClassSurvey, PropertySurvey, Survey, ValueSurvey
-from kgwb.kg.term_text import INVALID_IRI_CHARACTER, UNQUOTED_VALUE, quote_text, to_curie
+from kgwb.kg.survey_records import (
+    NUMERIC_DATATYPES,
+    ClassSurvey,
+    PropertySurvey,
+    Survey,
+    ValueSurvey,
+)
+from kgwb.kg.term_text import (
+    INVALID_IRI_CHARACTER,
+    UNQUOTED_VALUE,
+    quote_text,
+    quote_unless_number,
+    to_curie,
+)
 from kgwb.terms import KNOWN_PREFIXES, Term, choose_prefix, local_part, name_from_iri, split_iri
 from kgwb.text import and_more, first_items, list_first, tell_apart
 
@@ -30,7 +42,7 @@ MAX_REPEATED_LISTINGS = 4
 """A class with several superclasses is shown with its subclasses so often, then without them."""
 MAX_VALUE_TYPES = 5
 """Sorts of a predicate's values that are shown."""
-MAX_LISTED_INSTANCES = 8
+MAX_LISTED_INSTANCES = 6
 """If a predicate has at most so many instances of a class as values, all are named."""
 MAX_INCOMING = 6
 """Predicates of other classes that lead to a class."""
@@ -63,14 +75,31 @@ class SurveyWriter:
         self.notes = {}
         for iri, note in survey.notes:
             self.notes[str(iri)] = note
+        self.factors: dict[str, list[tuple[str, str]]] = defaultdict(list)
+        """The predicates with the number of each thing that nodes have as their unit."""
+        self._numbers_of_units: dict[str, dict[str, str]] = defaultdict(dict)
+        """The same the other way round: the number of each thing, by the predicate."""
+        for thing, predicate, number in survey.factors:
+            text = _format_number(number)
+            self.factors[str(thing)].append((str(predicate), text))
+            self._numbers_of_units[str(predicate)][str(thing)] = text
         self.groups = group_classes(survey)
         self.group_of: dict[URIRef | None, ClassGroup] = {}
-        for group in self.groups:
+        self._position_of: dict[URIRef | None, int] = {}
+        for position, group in enumerate(self.groups):
             for member in group.members:
                 self.group_of[member.iri] = group
+                self._position_of[member.iri] = position
+        self._superclasses: set[URIRef | None] = set()
+        """Top classes of groups that have no instances of their own."""
+        for group in self.groups:
+            if group.top_class.iri and not group.top_class.size:
+                self._superclasses.add(group.top_class.iri)
         self.prefixes = choose_prefixes(self.groups)
         self._texts: dict[int, str] = {}
         """The text of each group that was asked for, by the position of the group."""
+        self._classes: dict[int, tuple[ClassSurvey, ...]] = {}
+        """The classes of each group that was asked for, by its position."""
         self._inlined: dict[int, bool] = {}
         """Whether each group that was asked for is inlined, by its position."""
 
@@ -88,6 +117,51 @@ class SurveyWriter:
         if position not in self._inlined:
             self._inlined[position] = self.is_inlined(self.groups[position])
         return self._inlined[position]
+
+    def classes_of(self, position: int) -> tuple[ClassSurvey, ...]:
+        """Return the classes that the group at a position describes.
+
+        The top class comes first, then its members, then the superclasses between them, which have
+        no instances of their own. The group of things without a class has one without an IRI.
+        """
+        if position not in self._classes:
+            group = self.groups[position]
+            classes = dict.fromkeys((group.top_class, *group.members))
+            if len(group.members) > 1:
+                classes.update(dict.fromkeys(self._find_classes_between(group)))
+            self._classes[position] = tuple(classes)
+        return self._classes[position]
+
+    def positions_led_to(self, props: Iterable[PropertySurvey]) -> set[int]:
+        """Return the positions of the groups whose classes are values of the predicates."""
+        positions = set()
+        for prop in props:
+            for values in prop.values:
+                if values.of in self._position_of:
+                    positions.add(self._position_of[values.of])
+        return positions
+
+    def _find_classes_between(self, group: ClassGroup) -> list[ClassSurvey]:
+        """Return the superclasses of a group's members that are subclasses of its top class."""
+        surveyed_by_iri = {surveyed.iri: surveyed for surveyed in self.survey.classes}
+        below: set[URIRef | None] = {group.top_class.iri}
+        waiting = [group.top_class.iri]
+        while waiting:
+            superclass = waiting.pop()
+            for surveyed in self.survey.classes:
+                if superclass in surveyed.parents and surveyed.iri not in below:
+                    below.add(surveyed.iri)
+                    waiting.append(surveyed.iri)
+        found: dict[ClassSurvey, None] = {}
+        looked_at: set[URIRef] = set()
+        parents = [parent for member in group.members for parent in member.parents]
+        while parents:
+            parent = parents.pop(0)
+            if parent in below and parent in surveyed_by_iri and parent not in looked_at:
+                looked_at.add(parent)
+                found[surveyed_by_iri[parent]] = None
+                parents += surveyed_by_iri[parent].parents
+        return list(found)
 
     def to_curie(self, iri: str) -> str:
         """Return an IRI as a CURIE, or in brackets if its namespace has no prefix."""
@@ -136,19 +210,18 @@ class SurveyWriter:
         """Return the name of a sort of values, with all of them if few, else with examples.
 
         "sort: only a, b" if all values are known and are at most MAX_LISTED_INSTANCES instances of
-        a class or MAX_LISTED_VALUES others; for strings only "a, b". Otherwise IRIs without a class
-        have one example, literals those of ``_format_literals``, and instances of classes and blank
-        nodes none.
+        a class or MAX_LISTED_VALUES others. Otherwise IRIs without a class have one example,
+        literals those of ``_format_literals``, and instances of classes and blank nodes none.
+        Strings stand in quotes, numbers and dates do not.
         """
-        examples = [self._format_example(term) for term in values.examples]
+        in_order = sorted(values.examples, key=_by_number) if values.whole else values.examples
+        examples = [self._format_example(term) for term in in_order]
         limit = MAX_LISTED_VALUES
         if values.sort == "class":
             limit = MAX_LISTED_INSTANCES
 
         if values.whole and 0 < len(examples) <= limit:
             listed = ", ".join(examples)
-            if sort == "string":
-                return listed
             return f"{sort}: only {listed}"
         if values.sort == "IRI" and examples:
             return f"{sort}, such as {examples[0]}"
@@ -180,10 +253,13 @@ class SurveyWriter:
     def _format_sort(self, values: ValueSurvey) -> str:
         """Return a class as a CURIE, and another sort as it is: "integer", "text@en", "node".
 
+        Before a class that stands for subclasses, without instances of its own, is "a subclass of".
+
         A sort that is not one word, such as the IRI of a datatype, becomes "literal".
         """
         if values.sort == "class":
-            return self.to_curie(str(values.of))
+            curie = self.to_curie(str(values.of))
+            return f"a subclass of {curie}" if values.of in self._superclasses else curie
         is_word = re.fullmatch(r"[\w@.-]+", values.sort)
         if not is_word:
             return "literal"
@@ -197,10 +273,22 @@ class SurveyWriter:
         return self._format_sort(values)
 
     def _format_example(self, term: Term) -> str:
-        """Return an IRI as ``format_iri`` does, and any other term as its text in quotes."""
+        """Return an IRI as ``format_iri`` does, and any other term as its text.
+
+        A thing that is a unit has its numbers behind it, such as its factor. A text stands in
+        quotes; a number, a date or a boolean does not, so that a number kept as a text is told from
+        a number.
+        """
         if isinstance(term, URIRef):
-            return self.format_iri(term)
-        return quote_text(term)
+            return f"{self.format_iri(term)}{self._format_factors(term)}"
+        return quote_unless_number(term)
+
+    def _format_factors(self, iri: str) -> str:
+        """Return the numbers of a thing that nodes have as their unit in brackets; "" without any."""
+        numbers = []
+        for predicate, number in self.factors.get(str(iri), ()):
+            numbers.append(f"{self.to_curie(predicate)} {number}")
+        return f" ({', '.join(numbers)})" if numbers else ""
 
     def format_property(self, prop: PropertySurvey, size: int) -> str:
         """Return a line of a predicate: how many instances have it, its triples, and its values.
@@ -223,8 +311,23 @@ class SurveyWriter:
         if not all(values.is_literal for values in prop.values):
             line += " ->"
         text = self._format_all_sorts(prop)
+        each = self._format_numbers_of_units(prop)
+        if each:
+            text = each
         note = self.format_note(prop.predicate)
         return f"{line} {text}{note}"
+
+    def _format_numbers_of_units(self, prop: PropertySurvey) -> str:
+        """Return the number of each thing that is a unit; "" if the predicate is not that of units.
+
+        An example is "decimal: only 0.3048 of ex:foot "foot", 1 of ex:metre "metre"".
+        """
+        numbers = self._numbers_of_units.get(str(prop.predicate), {})
+        if len(numbers) < max(prop.things, 1) or len(prop.values) != 1:
+            return ""
+        sort = self._format_sort(prop.values[0])
+        each = [f"{number} of {self.format_iri(thing)}" for thing, number in numbers.items()]
+        return f"{sort}: only {', '.join(each)}"
 
     def _format_nodes(self, prop: PropertySurvey) -> str:
         """Return the values of a predicate, some of which only hold structure, joined by " or ".
@@ -497,7 +600,8 @@ class SurveyWriter:
     def _format_twins(self, used: Collection[str]) -> Iterator[str]:
         """Yield each pair of predicates that say the same of instances of a group.
 
-        Both have the number of instances that have them, and then comes for how many both agree.
+        The class of the group comes first. Both have the number of instances that have them, and
+        then comes for how many both agree.
         """
         things: dict[tuple[URIRef | None, URIRef], int] = {}
         for group in self.groups:
@@ -506,12 +610,27 @@ class SurveyWriter:
         for twin in self.survey.twins:
             if twin.predicate not in used or twin.twin not in used:
                 continue
-            first = f"{self.to_curie(twin.predicate)} {things[twin.of, twin.predicate]}"
+            of_class = self.to_curie(str(twin.of))
+            first = f"{of_class}: {self.to_curie(twin.predicate)} {things[twin.of, twin.predicate]}"
             second = f"{self.to_curie(twin.twin)} {things[twin.of, twin.twin]}"
             if twin.as_text:
                 yield f"{first} is a text, for {twin.things} the name of what {second} leads to"
             else:
                 yield f"{first} and {second} for {twin.things} the same value"
+
+
+def _by_number(term: Term) -> float:
+    """Return a sort key that puts numbers in order, and keeps other terms where they are."""
+    is_number = isinstance(term, Literal) and term.datatype in NUMERIC_DATATYPES
+    try:
+        return float(term) if is_number else 0.0
+    except ValueError:
+        return 0.0
+
+
+def _format_number(term: Term) -> str:
+    """Return a number as it is; in quotes if it is none, whatever its datatype says."""
+    return str(term) if UNQUOTED_VALUE.fullmatch(term) else quote_text(term)
 
 
 def _count_of(both: int, triples: int) -> str:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from urllib.parse import quote
 
-from rdflib import URIRef
+from rdflib import XSD, Literal, URIRef
 
 from kgwb.kg.sparql import validate_query
 from kgwb.terms import Term, local_part, split_iri
@@ -25,6 +25,19 @@ INVALID_IRI_CHARACTER = re.compile(r"[\s<>\"{}|\\^`\x00-\x20\x7f-\x9f\ud800-\udf
 """Characters that no IRI may have. Some engines have them all the same."""
 Prefixes = tuple[tuple[str, str], ...]
 """Prefixes, each with its namespace."""
+
+
+def quote_unless_number(term: Term, max_chars: int = MAX_VALUE_CHARS) -> str:
+    """Return the text of a literal in quotes, but a number, a date, a time or a boolean without.
+
+    So a number is told from a text that holds one. A quoted text is cut at ``max_chars``.
+    """
+    datatype = term.datatype if isinstance(term, Literal) else None
+    is_typed = datatype != XSD.string and str(datatype).startswith(str(XSD))
+    is_plain = UNQUOTED_VALUE.fullmatch(term) or str(term) in ("true", "false")
+    if is_plain and is_typed:
+        return str(term)
+    return quote_text(term, max_chars)
 
 
 def quote_text(text: str, max_chars: int = MAX_VALUE_CHARS) -> str:

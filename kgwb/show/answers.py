@@ -76,6 +76,11 @@ def render_answer_parts(answer: Answer, context: RenderContext) -> list[Html]:
         parts.append(note(_reason_text(answer.reason)))
     if answer.evidence:
         parts.append(render_triples(answer.evidence, context))
+    parts += [muted_text(remark) for remark in answer.remarks]
+    if answer.measure:
+        parts.append(
+            muted_text(f"decided by the measure {shorten(answer.measure)}, which is no column")
+        )
     values = []
     for number, value in enumerate(answer.values[:MAX_ROWS], 1):
         rendered = _render_numbered_value(number, value, context)
@@ -117,21 +122,27 @@ def _reason_text(reason: str) -> str:
 def _render_answer_table(answer: Answer, context: RenderContext) -> Html:
     """Render the first MAX_ROWS rows of an answer that is a table, and how many more there are.
 
-    Unbound cells are empty.
+    Unbound cells are empty. A measure stands behind the columns, under its own heading.
     """
+    headings = list(answer.columns)
+    if answer.measure:
+        headings.append(f"measure {answer.measure}")
     rows = []
     for value in answer.values[:MAX_ROWS]:
         cells = [render_cell(term, context) for term in value.row]
+        if answer.measure:
+            cells.append(render_cell(value.measure, context))
         rows.append(cells)
     total = len(answer.values)
-    return table(answer.columns, rows, total=total)
+    return table(headings, rows, total=total)
 
 
 def _render_numbered_value(number: int, value: Value, context: RenderContext) -> Html:
     """Render a value of an answer with its number and the triples that support it.
 
     The value itself is only written if no triple has it as subject or object, and shows it. Texts
-    beside the graph are marked as such. A value without support says "no triple".
+    beside the graph are marked as such. A value without support says "no triple". Its measure comes
+    before the triples.
     """
     support = muted_text("no triple")
     if value.support:
@@ -142,7 +153,10 @@ def _render_numbered_value(number: int, value: Value, context: RenderContext) ->
     label = Html()
     if not _is_end_of_triple(value):
         label = _render_value_label(value, context)
-    content = div("grow stack tight", label, support)
+    measure = Html()
+    if value.measure is not None:
+        measure = div("soft", "measure ", render_cell(value.measure, context))
+    content = div("grow stack tight", label, measure, support)
     return div("row top", span("num", number), content)
 
 

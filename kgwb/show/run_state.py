@@ -20,7 +20,7 @@ from kgwb.show.answer_state import (
     judge_answer,
 )
 from kgwb.terms import format_triple
-from kgwb.text import pluralize, shorten_at_word, single_line
+from kgwb.text import list_first, pluralize, shorten_at_word, single_line
 
 STEP_STATES = {
     "failed": ("bad", "failed"),
@@ -244,7 +244,7 @@ def _view_of_stale_answer(previous: Answer | None) -> AnswerView:
 
 
 def _view_of_answer(judged: AnswerState, answer: Answer, cost: str) -> AnswerView:
-    """Return how an answer is shown: its text, and as details doubts, origin and cost.
+    """Return how an answer is shown: its text, and as details doubts, measure, remarks, origin and cost.
 
     The text is cut at MAX_ANSWER_CHARS, except from a model's own knowledge. An answer without
     values is shown by its reason.
@@ -258,9 +258,19 @@ def _view_of_answer(judged: AnswerState, answer: Answer, cost: str) -> AnswerVie
         text = single_line(shorten_at_word(str(answer), MAX_ANSWER_CHARS))
     else:
         return _view_without_values(judged, answer.reason, cost)
-    parts = [judged.doubt, *_origins_of(answer), cost]
+    parts = [judged.doubt, _measures_of(answer), *answer.remarks, *_origins_of(answer), cost]
     details = " · ".join(filter(None, parts))
     return AnswerView(judged.icon, judged.label, text, details)
+
+
+def _measures_of(answer: Answer) -> str:
+    """Return the measure of a superlative with its values, each once; "" if there is none."""
+    if not answer.measure:
+        return ""
+    values = dict.fromkeys(
+        str(value.measure) for value in answer.values if value.measure is not None
+    )
+    return single_line(f"decided by {answer.measure}: {list_first(values)}")
 
 
 def _origins_of(answer: Answer) -> list[str]:

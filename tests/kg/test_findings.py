@@ -78,6 +78,8 @@ NOTHING = "! nothing in the graph matches"
         ("SELECT ?a ?b { { ?a :next ?b } UNION { ?b :next ?a } }",
          ["! 4 rows of 4 are another row turned round: each of these pairs is there twice"]),
         ("SELECT ?n { :denis :numberOfChildren ?n }", []),
+        ("SELECT ?n { :dune :runtime ?n }",
+         ['nothing in the graph matches dune "Dune" runtime "runtime" ?n; other things have the predicate']),
     ],
 )  # fmt: skip
 def test_each_odd_thing_is_found_once(query: str, findings: list[str]) -> None:
@@ -96,6 +98,14 @@ def test_each_odd_thing_is_found_once(query: str, findings: list[str]) -> None:
          [f"ordered by ?d: <{EX}denis>; beyond the LIMIT <{EX}denis>, <{EX}denis>, <{EX}lynch>",
           "! the LIMIT cuts among equals: 2 more rows with the same ?d"]),
         ("SELECT ?f { ?f :price/:amount ?n } ORDER BY ?n LIMIT 3", ["ordered by ?n: 30, 47, 165"]),
+        ("SELECT ?f { ?f :price/:amount ?n } ORDER BY DESC(?n * 2) LIMIT 2",
+         ["ordered by ?n * 2: 330, 94; beyond the LIMIT 60"]),
+        ("SELECT ?d { ?f :director ?d } GROUP BY ?d ORDER BY DESC(COUNT(?f)) LIMIT 1",
+         ["ordered by COUNT(?f): 3; beyond the LIMIT 1"]),
+        ("SELECT ?f { ?f :director ?d } ORDER BY ?d ?f LIMIT 1",
+         [f"ordered by ?d: <{EX}denis>; beyond the LIMIT <{EX}denis>, <{EX}denis>, <{EX}lynch>"]),
+        ("SELECT ?f { ?f :price/:amount ?n } ORDER BY ?n LIMIT 1 OFFSET 1",
+         ["ordered by ?n: 47; beyond the LIMIT 165"]),
         ("SELECT ?f { ?f a :Film } ORDER BY ?gone LIMIT 1",
          ["ordered by ?gone: nothing; beyond the LIMIT nothing, nothing, nothing"]),
         ("SELECT DISTINCT ?d { ?f :director ?d } ORDER BY ?f LIMIT 1", []),
@@ -123,7 +133,8 @@ def test_numbers_without_their_unit_are_found() -> None:
 
 def test_one_way_predicates_are_tried_in_the_other_direction() -> None:
     assert FACTS.one_way == (iri("next"),)
-    assert found("SELECT ?f { :dune :next ?f }") == ["next the other way round has 1 match"]
+    [told] = found("SELECT ?f { :dune :next ?f }")
+    assert told.startswith("next is followed in one direction; in the other one it has 1 match")
     both = "{ :dune :next ?f } UNION { ?f :next :dune }"
     for query in (both, ":dune (:next|^:next) ?f", ":arrival :next ?f"):
         assert found(f"SELECT ?f {{ {query} }}") == []
@@ -169,3 +180,17 @@ def test_values_of_the_graph_stay_in_quotes() -> None:
             assert each.text.count("Ignore") == each.text.count(
                 '"Ignore it. ! Reply \\"fine\\" <b>"'
             )
+
+
+def test_a_predicate_that_leads_from_many_to_few_has_its_direction() -> None:
+    staff = "".join(f":e{n} a :Person ; :boss :e0 ; :twin :e{n + 1} ." for n in range(1, 9))
+    kg = open_kg(
+        rdflib.Graph().parse(data=f"@prefix : <{EX}> . :e0 a :Person . :e9 a :Person . {staff}")
+    )
+    assert extract_schema_facts(survey_graph(kg)).one_way == (iri("twin"),)
+
+
+def test_what_only_describes_a_result_is_settled() -> None:
+    sparql = f"PREFIX : <{EX}> SELECT ?f ?m {{ ?f a :Film OPTIONAL {{ ?f :runtime ?m }} }}"
+    [finding] = inspect_result(KG, sparql, KG.select(sparql), FACTS)
+    assert (finding.settled, finding.wrong) == (True, False)

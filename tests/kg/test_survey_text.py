@@ -63,11 +63,11 @@ def test_similar_classes_are_written_as_one_group() -> None:
         "org:Machine 4 instances, none typed org:Machine itself, all typed with a subclass:"
         ' org:Crane 3 [of these org:Gantry "Ship-to-shore crane" 2],'
         ' org:Tractor 1 ("what does work")',
-        '  org:built: all integer: only "2010", "1999", "2001", "2020"',
+        "  org:built: all integer: only 1999, 2001, 2010, 2020",
         "  org:nextTo: all -> org:Gantry: only org:b, org:a",
-        '  org:status: all "running", "broken" ("whether it \\"runs\\"")',
+        '  org:status: all string: only "running", "broken" ("whether it \\"runs\\"")',
         '  org:weight: 2 -> node with org:unit org:Unit: only org:kg "kilogram", org:t "tonne"; '
-        'org:value decimal: only "9.5", "120"',
+        "org:value decimal: only 9.5, 120",
         "  org:port: 1 -> IRI: only <http://elsewhere.org/R(1)>, no label",
         "  from others: org:Sale org:of 1",
     ]
@@ -78,6 +78,37 @@ def test_similar_classes_are_written_as_one_group() -> None:
         "Declared, but without any triple: org:colour",
     ]
     assert next(iter(written.remarks([unit]))).startswith("Declared")
+
+
+def test_a_unit_has_its_factor_wherever_it_is_named() -> None:
+    written = writer(
+        f"@prefix : <{EX}> . @prefix rdfs: <{RDFS}> ."
+        ' :foot a :Unit ; rdfs:label "foot" ; :factor 0.3048 .'
+        ' :metre a :Unit ; rdfs:label "metre" ; :factor 1.0 .'
+        " :a a :Ship ; :length [ :value 9 ; :unit :foot ] ."
+        " :b a :Ship ; :length [ :value 4 ; :unit :metre ] ."
+    )
+    texts = {group.top_class.name: written.format_group(group) for group in written.groups}
+    assert "org:Unit: only org:foot (org:factor 0.3048), org:metre (org:factor 1)" in texts["Ship"]
+    assert line_of("factor", texts["Unit"]) == (
+        "  org:factor: all decimal: only 0.3048 of org:foot, 1 of org:metre"
+    )
+
+
+def test_numbers_that_are_texts_are_told_from_numbers() -> None:
+    [shown] = described(':a a :Car ; :year "1997" ; :doors 5 ; :sold true .').values()
+    assert line_of("year", shown).endswith('string: only "1997"')
+    assert line_of("doors", shown).endswith("integer: only 5")
+    assert line_of("sold", shown).endswith("boolean: only true")
+
+
+def test_superclasses_between_are_among_the_classes_of_a_group() -> None:
+    written = writer()
+    names = [surveyed.name for surveyed in written.classes_of(0)]
+    assert (names[0], set(names)) == (
+        "Machine",
+        {"Machine", "Crane", "Ship-to-shore crane", "Tractor"},
+    )
 
 
 def test_classes_with_other_predicates_are_groups_of_their_own() -> None:
@@ -186,12 +217,12 @@ def test_all_sorts_of_values_are_told_beside_nodes() -> None:
     sale = described(":s a :Sale ; :price 10, 20, 30 , [ :amount 5 ] .")["org:Sale"]
     assert (
         line_of("price", sale)
-        == '  org:price: all (4 triples) -> integer 10 … 30 or node with org:amount integer: only "5"'
+        == "  org:price: all (4 triples) -> integer 10 … 30 or node with org:amount integer: only 5"
     )
     book = described(f"{PERSON_AND_NODE} .")["org:Book"]
     assert (
         line_of("author", book)
-        == '  org:author: all -> org:Person: only org:p1 or node with org:called "Anon"'
+        == '  org:author: all -> org:Person: only org:p1 or node with org:called string: only "Anon"'
     )
 
 

@@ -117,9 +117,9 @@ def titles_to_choose_from(writer: SurveyWriter) -> tuple[str, ...]:
     """
     title_of = ClassNames.of_survey(writer).titles
     titles: dict[str, None] = {}
-    for group in writer.groups:
+    for position, group in enumerate(writer.groups):
         if group.top_class.iri:
-            for surveyed in (group.top_class, *group.members):
+            for surveyed in writer.classes_of(position):
                 if surveyed.iri:
                     titles[title_of[surveyed.iri]] = None
     return tuple(titles)[:MAX_TITLES]

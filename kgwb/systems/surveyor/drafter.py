@@ -25,8 +25,8 @@ from kgwb.build import (
     schema_config,
 )
 from kgwb.build.graph import (
-    analyze_query,
     execute_sparql,
+    find_measure,
     get_names_in_rows,
     inspect_result,
     split_clauses,
@@ -41,6 +41,7 @@ from kgwb.build.text import (
     list_first,
     pluralize,
     quote_text,
+    quote_unless_number,
     short_name,
     tell_apart,
     to_curie,
@@ -57,6 +58,11 @@ MAX_SHOWN_LITERAL_CHARS = 80
 MAX_SETTLED_ROWS = 60
 """A result with more rows is reviewed in any case."""
 COUNT_DISTINCT = re.compile(r"\s*COUNT\s*\(\s*DISTINCT\s+\?\w+\s*\)\s*", re.IGNORECASE)
+TEXT_OR_IRI = re.compile(
+    r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|<[^<>\s]*>|\?\w+|[\w-]*:[\w-]+"
+)
+"""What may hold a keyword without being one: a text, an IRI, a variable, a CURIE."""
+NOT_PLAIN = re.compile(r"\b(?:UNION|EXISTS|MINUS|SELECT|BIND|SERVICE|GRAPH)\b", re.IGNORECASE)
 MAX_OTHER_READINGS = 2
 """Other readings of one assumption that are offered."""
 MAX_NAMED_CLASSES = 30
@@ -230,9 +236,12 @@ def execute_draft(place: str, sparql: str, facts: SchemaFacts, run: Run) -> Exec
         return Executed(sparql, error=error.message)
     findings = tuple(inspect_result(run.kg, sparql, result, facts))
     truth = None
+    measure = None
     if isinstance(result, bool):
         truth = result
         result = _find_witness(sparql, run) if truth else ResultSet((), ())
+    else:
+        measure = find_measure(run.kg, sparql, result)
     names: Mapping[URIRef, str] = {}
     try:
         names = get_names_in_rows(result.rows, run)
@@ -245,6 +254,8 @@ def execute_draft(place: str, sparql: str, facts: SchemaFacts, run: Run) -> Exec
         findings,
         truth=truth,
         names=tuple(sorted(names.items())),
+        measure=measure.name if measure else "",
+        measured=measure.values if measure else (),
     )
 
 
@@ -262,7 +273,8 @@ def _find_witness(sparql: str, run: Run) -> ResultSet:
 def format_result(executed: Executed, max_rows: int, prefixes: Prefixes = ()) -> str:
     """Return a result as text for the reviewer: its size, the findings, and the first ``max_rows`` rows.
 
-    A finding that is likely to be a mistake begins with "!". Everything that the graph says is in
+    The measure of a superlative is behind the columns. A finding that is likely to be a mistake
+    begins with "!". Everything that the graph says is in
     quotes. Different terms in the rows never look the same. How many rows are left out is said. Of
     a query that could not be executed, the error is returned, cut at MAX_SHOWN_ERROR_CHARS.
     """
@@ -277,9 +289,14 @@ def format_result(executed: Executed, max_rows: int, prefixes: Prefixes = ()) ->
     for finding in executed.findings:
         bullet = "!" if finding.wrong else "-"
         lines.append(f"{bullet} {finding}")
+    columns = [f"?{column}" for column in executed.columns]
+    shown_rows: Sequence[Sequence[Term | None]] = executed.rows[:max_rows]
+    if executed.measure:
+        columns.append(f"[measure, no column: {executed.measure}]")
+        measured = executed.measured[:max_rows]
+        shown_rows = [(*row, value) for row, value in zip(shown_rows, measured, strict=True)]
     if executed.rows:
-        lines.append(" | ".join(f"?{column}" for column in executed.columns))
-    shown_rows = executed.rows[:max_rows]
+        lines.append(" | ".join(columns))
     texts = _format_terms(shown_rows, dict(executed.names), prefixes)
     for row in shown_rows:
         lines.append(" | ".join("" if term is None else texts[term] for term in row))
@@ -303,8 +320,8 @@ def _format_terms(
 ) -> dict[Term, str]:
     """Return a text for each term in the rows; texts of different terms differ.
 
-    It is the local part of an IRI with its name in quotes, and any other term in quotes, cut at
-    MAX_SHOWN_LITERAL_CHARS. Where that is not enough, it is a CURIE with the name, or a literal
+    It is the local part of an IRI with its name in quotes, a number or date as it is, and any other
+    term in quotes, cut at MAX_SHOWN_LITERAL_CHARS. Where that is not enough, it is a CURIE with the name, or a literal
     with its language or datatype; and where that is not either, the term in full.
     """
     prefix_of = {namespace: prefix for prefix, namespace in prefixes}
@@ -312,7 +329,7 @@ def _format_terms(
     def format_shortly(term: Term) -> str:
         if isinstance(term, URIRef):
             return f"{short_name(term)} {quote_text(names.get(term, ''))}"
-        return quote_text(term, MAX_SHOWN_LITERAL_CHARS)
+        return quote_unless_number(term, MAX_SHOWN_LITERAL_CHARS)
 
     def format_fully(term: Term) -> str:
         """Return a CURIE with its name, or a literal with its language or datatype."""
@@ -334,11 +351,12 @@ def _format_terms(
 def is_open(mentions: Mentions, drafted: Draft, executed: Executed) -> bool:
     """Return whether there is anything in a draft and its result that a review could find wrong.
 
-    Nothing is open if the query only has triple patterns and filters, and perhaps counts; its
-    result is neither empty, zero or "no", nor larger than MAX_SETTLED_ROWS; nothing was remarked and
-    nothing assumed; and each name of the question was found, with one exact candidate at most.
+    Nothing is open if the query is plain, see ``_is_plain``; its result is neither empty, zero or
+    "no", nor larger than MAX_SETTLED_ROWS; nothing was remarked that may be a mistake; and each
+    name of the question was found, with one exact candidate at most. An assumption alone leaves
+    nothing open: the other readings are offered to the person.
     """
-    if drafted.assumptions or executed.findings or executed.error:
+    if executed.error or not all(finding.settled for finding in executed.findings):
         return True
     is_empty = not executed.rows or all(str(cell or 0) == "0" for cell in executed.rows[0])
     if executed.truth is False or (executed.truth is None and is_empty):
@@ -353,19 +371,22 @@ def is_open(mentions: Mentions, drafted: Draft, executed: Executed) -> bool:
 
 
 def _is_plain(sparql: str) -> bool:
-    """Return whether a query has triple patterns and filters only, and perhaps counts all of them."""
+    """Return whether a query only has patterns, OPTIONAL and filters, and perhaps counts what matches.
+
+    A query with a union, a negation, a subquery, groups, an order or arithmetic in its result is
+    not plain.
+    """
     try:
         clauses = split_clauses(sparql)
-        if clauses.modifiers.strip():
-            return False
-        if clauses.aliases:
-            expressions = [expression for expression, _ in clauses.aliases]
-            sparql = f"{clauses.prologue} SELECT * WHERE {{ {clauses.where} }}"
-            if len(expressions) > 1 or not COUNT_DISTINCT.fullmatch(expressions[0]):
-                return False
-        return not analyze_query(sparql).unsupported_feature
     except GraphError:
         return False
+    expressions = [expression for expression, _ in clauses.aliases]
+    if clauses.modifiers.strip() or len(expressions) > 1:
+        return False
+    if expressions and not COUNT_DISTINCT.fullmatch(expressions[0]):
+        return False
+    where = TEXT_OR_IRI.sub(" ", clauses.where)
+    return NOT_PLAIN.search(where) is None
 
 
 class ReviewReply(Reply):

@@ -34,6 +34,7 @@ from kgwb.build.text import (
     normalize,
     pluralize,
     quote_text,
+    quote_unless_number,
     tell_apart,
     to_curie,
 )
@@ -297,7 +298,7 @@ def _format_values(values: Iterable[Term], prefix_of: Mapping[str, str]) -> dict
     def format_shortly(value: Term) -> str:
         if isinstance(value, URIRef):
             return to_curie(value, prefix_of)
-        return quote_text(value)
+        return quote_unless_number(value)
 
     def format_fully(value: Term) -> str:
         if isinstance(value, Literal):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -14,6 +14,7 @@ from kgwb.build import (
     AnswerKind,
     Dialogue,
     Question,
+    Reading,
     Run,
     System,
     Term,
@@ -25,7 +26,7 @@ from kgwb.build import (
     retrieve_candidates,
     to_data,
 )
-from kgwb.build.graph import find_row_support, with_display_names
+from kgwb.build.graph import Row, find_row_support, with_display_names
 from kgwb.build.survey import (
     Survey,
     SurveyWriter,
@@ -76,7 +77,7 @@ def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     for number in range(1, reviews + 1):
         if skips_reviews and not is_open(mentions, draft, executed):
             break
-        excerpt = excerpt_for_query(writer, draft.sparql, run)
+        excerpt = excerpt_for_query(writer, draft.sparql, run, mentions)
         review = review_draft(place, mentions, excerpt, draft, executed, run)
         if review.verdict == NOT_IN_GRAPH:
             reason = f"{NOT_IN_GRAPH}: {review.reason}"
@@ -160,6 +161,7 @@ def build_answer(drafted: Draft, executed: Executed, run: Run) -> Answer:
     no result, with the findings.
     """
     queries = (executed.sparql,)
+    remarks = tuple(str(finding) for finding in executed.findings if finding.told)
     assumptions = "; ".join(drafted.assumptions)
     if executed.error:
         return Answer("list", queries=queries, reason=f"no query could be run: {executed.error}")
@@ -183,9 +185,24 @@ def build_answer(drafted: Draft, executed: Executed, run: Run) -> Answer:
         queries,
         reason=assumptions,
         columns=columns,
-        readings=drafted.readings,
+        readings=(*drafted.readings, *_readings_of_result(executed)),
+        measure=executed.measure,
+        remarks=remarks,
     )
     return with_display_names(run.kg, answer)
+
+
+def _readings_of_result(executed: Executed) -> Iterator[Reading]:
+    """Yield the other readings that a result shows: its measure as a column, and what ties at the edge."""
+    if executed.measure:
+        yield Reading(
+            "the number that decided is no column",
+            f"with the number that decided ({executed.measure}) as a column",
+        )
+    if any(finding.told for finding in executed.findings):
+        yield Reading(
+            "exactly as many as asked for", "all that are level with the last one as well"
+        )
 
 
 def _truth_value(executed: Executed, run: Run) -> Value:
@@ -204,8 +221,11 @@ def _row_values(executed: Executed, run: Run) -> list[Value]:
 
     The term of the value is the first one in the row. Its label has the names of all cells, with "
     · " between them; an unbound cell is empty there. The row itself is kept if there are several
-    columns.
+    columns. The measure of a row is that of the value.
     """
+    measures: dict[Row, Term | None] = {}
+    if executed.measured:
+        measures = dict(zip(executed.rows, executed.measured, strict=True))
     rows = [row for row in dict.fromkeys(executed.rows) if set(row) - {None}]
     if not rows:
         return []
@@ -216,7 +236,8 @@ def _row_values(executed: Executed, run: Run) -> list[Value]:
         term = next(cell for cell in row if cell is not None)
         label = " · ".join(_cell_text(cell, names) for cell in row)
         cells = row if len(row) > 1 else ()
-        values.append(Value(term, label, supports.get(row, ()), cells))
+        support = supports.get(row, ())
+        values.append(Value(term, label, support, cells, measure=measures.get(row)))
     return values
 
 

@@ -190,6 +190,10 @@ class Executed(Record):
     """Why the query could not be executed; empty if it was executed."""
     names: Hidden[tuple[tuple[Iri, str], ...]] = ()
     """Display names of the IRIs in the rows."""
+    measure: str = ""
+    """What decided a superlative and is no column: a variable, or an expression. Empty if none."""
+    measured: Hidden[tuple[Term | None, ...]] = ()
+    """The value of the measure in each row."""
 
     def __str__(self) -> str:
         if self.error:

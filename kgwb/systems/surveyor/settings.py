@@ -14,8 +14,8 @@ class SurveyorSettings(Settings):
     survey_tokens: Count = 2_400
     """Tokens of a prompt that the survey may take, counted as 4 characters each.
 
-    Of a larger survey, the drafter sees the classes that matter most to the question. The reviewer
-    sees half as much.
+    Of a larger survey, the drafter sees the classes that the question names, and others only in half
+    of the tokens. The reviewer sees half as much.
     """
     reviews: Count = 3
     """How often the reviewer is asked at most. A second draft takes the place of one review."""

@@ -38,6 +38,7 @@ from kgwb.kg.survey_records import Survey
 from kgwb.llm import Scripted
 from kgwb.records import Record
 from kgwb.run import Run
+from kgwb.show.answers import render_answer
 from kgwb.show.subgraph import build_subgraph, subgraph_of_answer
 from kgwb.show.subgraph_html import render_tables
 from kgwb.show.terms import RenderContext
@@ -372,7 +373,7 @@ UNREVIEWED = SURVEYOR.settings()
         (draft(COUNT, "count"), False),
         (draft("ASK { org:dune org:director org:denis }", "yes or no"), False),
         (draft("SELECT ?f { ?f org:runtime ?m FILTER(?m > 100) }"), False),
-        (draft(assumptions=["cinema films only"]), True),
+        (draft(assumptions=["cinema films only"]), False),
         (draft(COUNT.replace("denis", "ted"), "count"), True),
         (draft("ASK { org:dune org:director org:amy }", "yes or no"), True),
         (draft("SELECT ?f { org:denis org:director ?f }"), True),
@@ -382,7 +383,12 @@ UNREVIEWED = SURVEYOR.settings()
             True,
         ),
         (draft("SELECT ?d (COUNT(DISTINCT ?f) AS ?n) { ?f org:director ?d } GROUP BY ?d"), True),
-        (draft("SELECT ?f { ?f org:director/org:birthPlace org:gentilly }"), True),
+        (draft("SELECT ?f { ?f org:director/org:birthPlace org:gentilly }"), False),
+        (draft("SELECT ?f { ?f a org:Film OPTIONAL { ?f org:runtime ?m } }"), False),
+        (
+            draft("SELECT ?f { { ?f org:director org:denis } UNION { ?f org:director org:amy } }"),
+            True,
+        ),
     ],
 )
 def test_a_query_is_reviewed_only_if_something_about_it_is_open(
@@ -477,3 +483,78 @@ def test_the_reviewer_sees_how_many_different_things_there_are() -> None:
     _, model = answered(draft(table, "table", "who", "film"))
     heading = reviewer_saw(model, "result")[0].splitlines()[0]
     assert heading.startswith("4 rows") and heading.endswith("2 different ?who")
+
+
+# What the reviewer is shown
+
+STAFF = f"""
+@prefix : <{EX}> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+:a a :Clerk ; rdfs:label "Ann" ; :phone "1" ; :memberOf :u .
+:b a :Manager ; rdfs:label "Bob" ; :phone "2" ; :leads :u .
+:f a :Firm ; rdfs:label "Firm" ; :phone "3" .
+:u a :Unit ; rdfs:label "Unit" ; :budget :p .
+:p a :Price ; :amount 5 ; :currency "EUR" .
+"""
+
+
+@pytest.mark.parametrize(
+    ("sparql", "shown", "others"),
+    [
+        ("SELECT ?p { ?c a org:Clerk . ?c org:phone ?p }", ["Clerk"], ["Manager", "Firm"]),
+        ("SELECT ?u { ?c a org:Clerk . ?c org:memberOf ?u }", ["Clerk", "Unit"], []),
+        (
+            "SELECT ?p { ?m org:leads org:u . ?m org:phone ?p }",
+            ["Unit", "Manager"],
+            ["Clerk", "Firm"],
+        ),
+        ("SELECT ?x { ?p a org:Price . ?p org:amount ?x }", ["Price"], []),
+    ],
+)
+def test_the_reviewer_sees_the_classes_that_a_query_uses(
+    sparql: str, shown: list[str], others: list[str]
+) -> None:
+    _, model = answered(draft(sparql), names=mention("Unit", classes=()), kg=films(STAFF))
+    [request] = [each for each in model.requests if each.task == "surveyor/reviewer"]
+    lines = request.variables["survey"].splitlines()
+    assert [line.split()[0] for line in lines if " instances" in line] == [
+        f"org:{s}" for s in shown
+    ]
+    named = [line for line in lines if line.startswith("Predicates of the query at other classes")]
+    assert [name for name in others if f"org:{name}" not in "".join(named)] == []
+    assert bool(named) == bool(others)
+
+
+def test_the_measure_of_a_superlative_is_beside_its_rows() -> None:
+    longest = (
+        "SELECT ?f { ?f org:runtime ?m { SELECT (MAX(?x) AS ?m) WHERE { ?y org:runtime ?x } } }"
+    )
+    run, model = answered(draft(longest))
+    executed = run["executor[draft]"].output
+    assert (executed.measure, [str(value) for value in executed.measured]) == ("?m", ["116"])
+    [request] = [each for each in model.requests if each.task == "surveyor/reviewer"]
+    assert "?f | [measure, no column: ?m]" in request.variables["result"].splitlines()
+
+
+def test_the_measure_and_what_ties_are_told_beside_the_answer_and_one_click_away() -> None:
+    longest = (
+        "SELECT ?f { ?f org:runtime ?m { SELECT (MAX(?x) AS ?m) WHERE { ?y org:runtime ?x } } }"
+    )
+    run, _ = answered(draft(longest))
+    answer = answer_of(run)
+    assert (answer.measure, [str(value.measure) for value in answer.values]) == ("?m", ["116"])
+    assert answer.labels == ("Arrival",)
+    [reading] = run.readings
+    assert "?m" in reading.other
+    assert "(measure: 116)" in answer.summary()
+    first = "SELECT ?f { ?f org:director ?d } ORDER BY ?d LIMIT 1"
+    tied = answer_of(answered(draft(first))[0])
+    assert len(tied.remarks) == 1 and "2 more rows" in tied.remarks[0]
+    assert len(tied.readings) == 2
+    assert tied.remarks[0] in tied.summary().splitlines()
+
+
+def test_a_measure_is_rendered_behind_the_columns() -> None:
+    table = "SELECT ?f ?d { ?f org:director ?d ; org:runtime ?m } ORDER BY ?m LIMIT 1"
+    run, _ = answered(draft(table, "table", "film", "director"))
+    html = str(render_answer(answer_of(run), RenderContext()))
+    assert "measure ?m" in html and "116" in html

@@ -1,0 +1,80 @@
+"""The number by which a query chose its rows: what is largest, and how large."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from kgwb.errors import GraphError
+from kgwb.kg.base import Graph, ResultSet
+from kgwb.kg.findings import SELECT_KEYWORD, order_rows
+from kgwb.kg.queries import Row
+from kgwb.kg.sparql import split_clauses, validate_query
+from kgwb.terms import Term
+
+EXTREME = re.compile(
+    r"\{\s*SELECT\s+\(\s*(?:MAX|MIN)\s*\(.*?\)\s*AS\s+\?(\w+)\s*\)\s*WHERE\b",
+    re.IGNORECASE | re.DOTALL,
+)
+"""A subquery for the greatest or least of something alone, and the variable that has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """What decided which rows a query has, with its value in each row."""
+
+    name: str
+    """A variable as "?n", or an expression."""
+    values: tuple[Term | None, ...] = ()
+    """In the order of the rows."""
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def find_measure(kg: Graph, sparql: str, result: ResultSet) -> Measure | None:
+    """Return what a superlative was decided by, if the query does not select it.
+
+    That is the first key of an ORDER BY with LIMIT, or the variable of the only subquery for a MAX
+    or MIN. The query is sent again with it added. None for another query, if a column has the
+    values already, if adding it changes the rows, or if the graph fails.
+    """
+    if not result.rows:
+        return None
+    with suppress(GraphError, ValueError):
+        clauses = split_clauses(sparql)
+        ordered = order_rows(sparql, result.variables, kg)
+        if ordered:
+            names, keys = ordered
+            return _measure_unless_shown(names[0], [row[0] for row in keys], result)
+        variables = set(EXTREME.findall(clauses.where))
+        if len(variables) != 1 or clauses.aliases or "GROUP" in clauses.modifiers.upper():
+            return None
+        [variable] = variables
+        if variable in result.variables:
+            return None
+        query = validate_query(sparql).text
+        query = SELECT_KEYWORD.sub(lambda found: f"{found[0]}?{variable} ", query, count=1)
+        wider = kg.select(query)
+        position = wider.variables.index(variable)
+        measured: dict[Row, Term | None] = {}
+        for row in wider.rows:
+            measured[row[:position] + row[position + 1 :]] = row[position]
+        if len(wider.rows) == len(result.rows) and set(measured) == set(result.rows):
+            values = [measured[row] for row in result.rows]
+            return _measure_unless_shown(f"?{variable}", values, result)
+    return None
+
+
+def _measure_unless_shown(
+    name: str, values: Sequence[Term | None], result: ResultSet
+) -> Measure | None:
+    """Return the measure; None if it is empty, does not fit the rows, or is a column of them."""
+    if len(values) != len(result.rows) or None in values:
+        return None
+    for position in range(len(result.variables)):
+        if [row[position] for row in result.rows] == list(values):
+            return None
+    return Measure(name, tuple(values))

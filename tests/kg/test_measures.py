@@ -1,0 +1,54 @@
+"""What decided a superlative, beside its rows."""
+
+from __future__ import annotations
+
+import pytest
+from small import EX, FILMS, films
+
+from kgwb.kg.measures import Measure, find_measure
+
+PRICED = (
+    f"{FILMS} :arrival :cost 47 . :dune :cost 165 . :sicario :cost 30 . :lynchs_dune :cost 165 ."
+)
+KG = films(PRICED)
+GREATEST = "{ SELECT (MAX(?m) AS ?n) WHERE { ?x :cost ?m } }"
+COUNTED = "{ SELECT ?d (COUNT(?f) AS ?n) { ?f :director ?d } GROUP BY ?d }"
+MOST = "{ SELECT (MAX(?k) AS ?n) WHERE { SELECT ?e (COUNT(?g) AS ?k) { ?g :director ?e } GROUP BY ?e } }"
+
+
+def measure_of(query: str) -> Measure | None:
+    sparql = f"PREFIX : <{EX}> {query}"
+    return find_measure(KG, sparql, KG.select(sparql))
+
+
+@pytest.mark.parametrize(
+    ("query", "name", "values"),
+    [
+        (f"SELECT DISTINCT ?f {{ ?f :cost ?n {GREATEST} }}", "?n", ["165", "165"]),
+        (f"SELECT ?d {{ {COUNTED} {MOST} }}", "?n", ["3"]),
+        ("SELECT ?f { ?f :cost ?c } ORDER BY DESC(?c) LIMIT 3", "?c", ["165", "165", "47"]),
+        ("SELECT ?f { ?f :cost ?c } ORDER BY ?c LIMIT 1 OFFSET 1", "?c", ["47"]),
+        ("SELECT ?f { ?f :cost ?c } ORDER BY DESC(?c * 2) LIMIT 1", "?c * 2", ["330"]),
+    ],
+)
+def test_the_measure_of_a_superlative_is_found(query: str, name: str, values: list[str]) -> None:
+    measure = measure_of(query)
+    assert measure is not None
+    assert (measure.name, list(map(str, measure.values))) == (name, values)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT ?f { ?f :cost ?c }",
+        "SELECT ?f { ?f :cost ?c } ORDER BY ?c",
+        "SELECT ?f ?c { ?f :cost ?c } ORDER BY ?c LIMIT 2",
+        f"SELECT ?f ?n {{ ?f :cost ?n {GREATEST} }}",
+        f"SELECT ?f ?cost {{ ?f :cost ?cost {GREATEST} FILTER(?cost = ?n) }}",
+        "SELECT (MAX(?c) AS ?n) { ?f :cost ?c }",
+        "SELECT ?f { ?f :none ?c } ORDER BY ?c LIMIT 1",
+        "SELECT DISTINCT ?d { ?f :director ?d ; :cost ?c } ORDER BY ?c LIMIT 2",
+    ],
+)
+def test_there_is_no_measure_beside_columns_that_have_it(query: str) -> None:
+    assert measure_of(query) is None
