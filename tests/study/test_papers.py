@@ -19,7 +19,9 @@ from kgwb.bench.questions import BenchQuestion, add_gold_answers
 from kgwb.bench.report_parts import PUBLISHED_FIGURES_FILE
 from kgwb.cli import main
 from kgwb.errors import InputError
+from kgwb.experiment_command import ExperimentCommand
 from kgwb.kg import sample_path
+from kgwb.study.measured import load_measured, save_measured
 from kgwb.study.papers import (
     Configuration,
     Experiment,
@@ -30,15 +32,18 @@ from kgwb.study.papers import (
     find_question_file,
     list_differences,
     load_papers,
+    make_caption,
     make_experiment_table,
     make_kinds_table,
     select_questions,
 )
+from kgwb.study.tables import fingerprint_setups
 
 Capture = pytest.CaptureFixture[str]
 FILMS = load_questions(sample_path("films").with_suffix(".questions.jsonl"))
 ASKED = [question for question in FILMS if question.hops == 1 and question.dialogue is None][:5]
 CONVERSATIONS = sample_path("films").with_suffix(".conversations.jsonl")
+DOCS = Path(__file__).parents[2] / "docs"
 REPLIES = Path(__file__).with_name("section4_replies.py")
 EXPERIMENTS = [
     (name, paper, experiment)
@@ -275,6 +280,104 @@ def test_a_file_whose_figures_do_not_fit_its_measures_is_refused() -> None:
                 "experiments": [experiment],
             }
         )
+
+
+# --- what kgwb has measured itself
+
+
+def asks_metaqa(experiment: Experiment) -> bool:
+    return any(name.startswith("metaqa") for name in experiment.sets)
+
+
+MEASURED = [
+    pytest.param(f"{name}.{experiment.id}", paper, experiment, id=f"{name}.{experiment.id}")
+    for name, paper, experiment in EXPERIMENTS
+    if asks_metaqa(experiment)
+]
+
+
+@pytest.mark.parametrize(("name", "paper", "experiment"), MEASURED)
+def test_each_experiment_on_metaqa_comes_with_what_rules_scores_on_the_dev_split(
+    name: str, paper: Paper, experiment: Experiment, capsys: Capture
+) -> None:
+    measurements = load_measured(name)
+    parts = {(each.set_name, each.configuration) for each in measurements}
+    assert parts == {
+        (set_name, row.name) for set_name in experiment.sets for row in experiment.configurations
+    }
+    for measurement in measurements:
+        assert measurement.model == "rules"
+        assert measurement.stand_in == paper.sets[measurement.set_name].stand_in is not None
+        assert len({row["id"] for row in measurement.rows}) == 500
+        assert measurement.config["settings"]["profile"] == paper.profile
+        assert "source" not in measurement.config
+        for row in measurement.rows:
+            assert set(row) == {"id", "error", *experiment.measures}
+    table = make_experiment_table(paper, experiment, measurements)
+    assert not [row for row in table.rows if row[4] == "–"]
+    assert main(["experiment", name]) == 0
+    out = capsys.readouterr().out
+    assert "dev split" in out and "not comparable" in out
+    for row in table.rows:
+        assert str(row[4]) in out
+    page = (DOCS / "how-to" / "my-paper.md").read_text(encoding="utf-8")
+    if experiment.where.startswith("Table"):
+        for row in table.rows:
+            cells = (experiment.where, row[0], row[2], row[3], row[4])
+            assert f"| {' | '.join(map(str, cells))} |" in page
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "paper", "experiment"), MEASURED)
+def test_what_is_kept_of_metaqa_is_what_rules_scores_today(
+    name: str,
+    paper: Paper,
+    experiment: Experiment,
+    metaqa: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("KGWB_EMBEDDINGS")
+    command = ExperimentCommand(
+        name=name, model="rules", data=metaqa.parent, out=tmp_path, limit=10
+    )
+    measured = command.measure(paper, experiment)
+    [measure] = experiment.measures
+    for kept, today in zip(load_measured(name), measured, strict=True):
+        assert (kept.set_name, kept.configuration) == (today.set_name, today.configuration)
+        first = {row["id"]: row[measure] for row in kept.rows[:10]}
+        assert first == {row["id"]: row[measure] for row in today.rows}
+        assert kept.config["embeddings"] == today.config["embeddings"]
+        assert kept.config["settings"] == today.config["settings"]
+
+
+def test_what_was_measured_is_kept_with_the_same_figures(tmp_path: Path) -> None:
+    paper, experiment = find_experiment("dog.table1_metaqa")
+    rows = []
+    for number in range(30):
+        answers = ["a"] if number % 3 else []
+        error = "it failed" if number == 7 else None
+        hit = float(bool(answers) and error is None)
+        row = {"id": f"{number}", "gold": ["a"], "answers": answers, "error": error, "hit_any": hit}
+        rows.append(row)
+    stand_in = paper.sets["metaqa-1"].stand_in
+    config = {"system": "dog", "source": "/home/ann/metaqa.nt.gz", "kgwb": "1"}
+    measurement = Measurement(
+        "metaqa-1", "DoG", "rules", rows, stand_in, config=config, day="2026-01-31"
+    )
+    save_measured("dog.table1_metaqa", [measurement], tmp_path)
+    [kept] = load_measured("dog.table1_metaqa", tmp_path)
+    assert kept.estimate("hit_any") == measurement.estimate("hit_any")
+    assert (kept.day, kept.stand_in) == (measurement.day, stand_in)
+    assert kept.config == {"system": "dog", "kgwb": "1"}
+    assert [row["id"] for row in kept.rows if row["error"]] == ["7"]
+    captions = {make_caption(paper, experiment, [each]) for each in (kept, measurement)}
+    assert len(captions) == 1
+    [caption] = captions
+    for part in ("Table 1", "system dog", "profile paper", "model rules", "2026-01-31", "kgwb 1"):
+        assert part in caption
+    assert fingerprint_setups([config]) in caption
+    assert load_measured("triad.table2", tmp_path) == []
 
 
 # --- what is asked
