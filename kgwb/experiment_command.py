@@ -70,7 +70,7 @@ class ExperimentCommand:
         "print the table for a paper: latex, markdown or csv; with --figure: svg, pdf or latex",
     )
     figure: bool = option(
-        "", "with --to: draw a figure in place of the table, in OUT/NAME/experiment.FORMAT", False
+        "", "with --to: draw a figure in place of the table, in OUT/NAME/figure.FORMAT", False
     )
     name: str | None = positional("NAME", "such as dog.table1_metaqa (default: list all)", None)
 
@@ -113,13 +113,15 @@ class ExperimentCommand:
         """Print what an experiment needs, what is at hand, what it costs, how it differs, and published figures.
 
         What kgwb has measured itself with ``rules`` is in the table, too, with its set-up. Of an
-        experiment that cannot be repeated, only the reason is printed. The last line is the command
+        experiment that cannot be repeated, only the reason is printed, with the questions if the
+        paper prints them. The last line is the command
         that runs it. Nothing is asked.
         """
         from kgwb.study.measured import load_measured
         from kgwb.study.papers import (
             describe_measurements,
-            list_differences,
+            list_measured_differences,
+            make_asked_table,
             make_experiment_table,
             make_others_table,
         )
@@ -127,6 +129,7 @@ class ExperimentCommand:
         print(f"{paper.paper}, {experiment.where}: {experiment.title}")
         if experiment.cannot:
             print(f"This cannot be repeated: {experiment.cannot}.")
+            print_tables(make_asked_table(experiment))
             return
         for line in self._describe_sets(paper, experiment):
             print(line)
@@ -136,17 +139,19 @@ class ExperimentCommand:
         for line in _describe_cost(paper, experiment, self.limit):
             print(line)
         measured = load_measured(str(self.name))
-        differences = list_differences(paper, experiment, measured)
-        for difference in differences:
+        for difference in experiment.differs:
             print(f"differs: {difference}")
         print()
         print_tables(make_experiment_table(paper, experiment, measured))
         if measured:
-            print(f"here: {describe_measurements(paper, measured)}")
+            setup = describe_measurements(paper, measured)
+            for sentence in (setup, *list_measured_differences(paper, measured)):
+                print(f"here: {sentence}")
         if experiment.others:
             print()
             print_tables(make_others_table(paper, experiment))
-        print(f"\nTo run it: kgwb experiment {self.name} --model SPEC --data DIR")
+        graphs = "".join(f" --graph {name}=URL" for name in self._missing_graphs(paper, experiment))
+        print(f"\nTo run it: kgwb experiment {self.name} --model SPEC --data DIR{graphs}")
 
     def _describe_sets(self, paper: Paper, experiment: Experiment) -> Iterator[str]:
         """Yield a line for each question set, then one for each graph, that says where it is or where to get it.
@@ -155,23 +160,39 @@ class ExperimentCommand:
         """
         from kgwb.study.papers import find_question_file
 
-        graph_names: dict[str, None] = {}
         for name in experiment.sets:
             question_set = paper.sets[name]
             file = find_question_file(question_set, self.data)
-            graph_names[file.graph if file else question_set.graph] = None
             state = f"missing; get {question_set.file} from {question_set.origin}"
             if file is not None:
                 state = str(file.path)
                 if file.stand_in:
                     state += f", {file.stand_in.reason}, in place of the paper's"
             count = pluralize(question_set.questions, "question")
-            yield f"set {name} ({question_set.title}, {count}): {state}"
-        for name in graph_names:
+            settings = " ".join(_setting_arguments(question_set.settings))
+            title = ", ".join(filter(None, (question_set.title, count, settings)))
+            yield f"set {name} ({title}): {state}"
+        for name in self._graph_names(paper, experiment):
             origin = paper.graphs[name]
             source = self._find_graph(name)
             state = source or f"missing; {origin.origin}; then give --graph {name}=URL or FILE"
             yield f"graph {name} ({origin.title}): {state}"
+
+    def _graph_names(self, paper: Paper, experiment: Experiment) -> list[str]:
+        """Return the names of the graphs that an experiment asks, each once."""
+        from kgwb.study.papers import find_question_file
+
+        names: dict[str, None] = {}
+        for set_name in experiment.sets:
+            question_set = paper.sets[set_name]
+            file = find_question_file(question_set, self.data)
+            names[file.graph if file else question_set.graph] = None
+        return list(names)
+
+    def _missing_graphs(self, paper: Paper, experiment: Experiment) -> list[str]:
+        """Return the names of the graphs of an experiment that are not at hand."""
+        names = self._graph_names(paper, experiment)
+        return [name for name in names if self._find_graph(name) is None]
 
     # Repeating
 
@@ -262,7 +283,7 @@ class ExperimentCommand:
         if self.figure:
             format_name = str(self.to)
             suffix = "tex" if format_name == "latex" else format_name
-            path = self.out / str(self.name) / f"experiment.{suffix}"
+            path = self.out / str(self.name) / f"figure.{suffix}"
             print_chart(make_experiment_chart(paper, experiment, measurements), path, format_name)
             return
         table = make_experiment_table(paper, experiment, measurements)

@@ -83,6 +83,12 @@ class QuestionSet(_Part):
     """How many questions are drawn if the file has more: the paper drew as many."""
     settings: Mapping[str, Any] = {}
     """Settings that this set is measured with, in every configuration."""
+    gold_is_names: bool = False
+    """Whether gold answers that the file only names stay names.
+
+    Otherwise each name is looked up in the graph, and a question has no gold where a name has no
+    vertex or several. A paper that compares names itself loses no question so.
+    """
     stand_in: StandIn | None = None
 
 
@@ -112,6 +118,14 @@ class Cost(_Part):
     source: str
 
 
+class AskedQuestion(_Part):
+    """A question that a paper prints, with the verdict that its authors gave the answer by hand."""
+
+    id: str
+    question: str
+    verdict: str
+
+
 class Experiment(_Part):
     """An experiment of a paper: a table or a figure."""
 
@@ -129,6 +143,8 @@ class Experiment(_Part):
     """What is not as in the paper, beside the model: a sentence each."""
     cannot: str = ""
     """Why the experiment cannot be repeated; empty if it can."""
+    asked: tuple[AskedQuestion, ...] = ()
+    """The questions of an experiment whose answers were judged by hand, as far as the paper prints them."""
 
 
 class Paper(_Part):
@@ -277,6 +293,8 @@ def select_questions(
     if question_set.sample and len(selected) > question_set.sample:
         positions = random.Random(SAMPLE_SEED).sample(range(len(selected)), question_set.sample)
         selected = [selected[position] for position in sorted(positions)]
+    if question_set.gold_is_names:
+        selected = list(map(_keep_gold_names, selected))
     if configuration.standalone:
         selected = make_standalone_questions(selected)
     selected = selected[:limit]
@@ -286,6 +304,13 @@ def select_questions(
             hint=f"replace it by the set from {question_set.origin}",
         )
     return selected
+
+
+def _keep_gold_names(question: BenchQuestion) -> BenchQuestion:
+    """Return a question whose gold answers are the names that its file has, if it has nothing else."""
+    if question.answers is not None or question.sparql or not question.answer_labels:
+        return question
+    return question.model_copy(update={"answers": question.answer_labels})
 
 
 # --- the figures
@@ -347,7 +372,7 @@ def make_experiment_table(
                     paper.sets[set_name].title,
                     LABELS[measure],
                     configuration.name,
-                    _format_published(configuration, set_name, position),
+                    _format_published(experiment, configuration, set_name, position),
                     _format_measured(ours, measure, paper.scale),
                 ]
                 rows.append(row)
@@ -469,17 +494,38 @@ def make_others_table(paper: Paper, experiment: Experiment) -> ReportTable:
         row = [other.name]
         for set_name in experiment.sets:
             for position in range(len(experiment.measures)):
-                row.append(_format_published(other, set_name, position))
+                row.append(_format_published(experiment, other, set_name, position))
         rows.append(row)
     return ReportTable(headers, rows)
 
 
-def _format_published(row: PublishedRow, set_name: str, position: int) -> str:
-    """Return the figure at a position of a row that the paper prints for a set, as text; "–" if it has none."""
+def make_asked_table(experiment: Experiment) -> ReportTable:
+    """Return a table of the questions that a paper prints, with the authors' verdicts; without any it has no rows."""
+    rows = [(asked.id, asked.question, asked.verdict) for asked in experiment.asked]
+    return ReportTable(("id", "question", "published"), rows)
+
+
+def _format_published(
+    experiment: Experiment, row: PublishedRow, set_name: str, position: int
+) -> str:
+    """Return the figure at a position of a row that the paper prints for a set, as text; "–" if it has none.
+
+    All figures of a measure have as many decimals as the paper prints for it.
+    """
     figures = row.published.get(set_name)
     if not figures:
         return "–"
-    return str(figures[position])
+    return f"{figures[position]:.{_count_decimals(experiment, position)}f}"
+
+
+def _count_decimals(experiment: Experiment, position: int) -> int:
+    """Return the largest number of decimals of the published figures of a measure."""
+    most = 0
+    for row in (*experiment.configurations, *experiment.others):
+        for figures in row.published.values():
+            text = f"{figures[position]:.6f}".rstrip("0")
+            most = max(most, len(text.partition(".")[2]))
+    return most
 
 
 def _format_measured(measurement: Measurement | None, measure: str, scale: float) -> str:
@@ -501,8 +547,17 @@ def list_differences(
 ) -> Iterator[str]:
     """Yield a sentence for everything that differs from the paper's set-up: the model, the questions, and more.
 
-    First comes each model, then each set with other questions than the paper's, then what the
-    experiment itself lists.
+    First come the sentences of ``list_measured_differences``, then what the experiment itself
+    lists.
+    """
+    yield from list_measured_differences(paper, measurements)
+    yield from experiment.differs
+
+
+def list_measured_differences(paper: Paper, measurements: Sequence[Measurement]) -> Iterator[str]:
+    """Yield a sentence for each model, and for each set with other questions than the paper's.
+
+    A set with questions that do not count, since they have no gold, has a sentence of its own.
     """
     models = dict.fromkeys(measurement.model for measurement in measurements)
     for model in models:
@@ -517,7 +572,19 @@ def list_differences(
     for (count, reason), titles_of_reason in titles.items():
         each = " each" if len(titles_of_reason) > 1 else ""
         yield f"{'; '.join(titles_of_reason)}: {count}{each}{reason}"
-    yield from experiment.differs
+    yield from dict.fromkeys(_describe_missing_gold(paper, measurements))
+
+
+def _describe_missing_gold(paper: Paper, measurements: Sequence[Measurement]) -> Iterator[str]:
+    """Yield a sentence for each measurement with questions that have no gold."""
+    for measurement in measurements:
+        count = 0
+        for row in measurement.rows:
+            count += row.get("gold", ()) is None
+        if count:
+            title = paper.sets[measurement.set_name].title
+            verb = "has" if count == 1 else "have"
+            yield f"{title}: {pluralize(count, 'question')} {verb} no gold answer here, and no score."
 
 
 def _why_incomparable(question_set: QuestionSet, measurement: Measurement) -> str:
