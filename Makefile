@@ -95,7 +95,7 @@ $(LAB_READY): pyproject.toml requirements.lock
 $(READY): $(LAB_READY) tests/bench/text2sparql.txt
 	@echo "Adding the tools and torch to .venv. The first time this takes some minutes and about 2 GB of disk."
 	$(PIP) $$(grep '^torch==' requirements.lock) -c requirements.lock
-	$(PIP) -e '.[dev,sentence-transformers,traces,artifact]' -c requirements.lock
+	$(PIP) -e '.[dev,sentence-transformers,traces,artifact,figures]' -c requirements.lock
 	$(PIP) --no-deps --upgrade --target .venv/text2sparql -r tests/bench/text2sparql.txt
 	@touch $@
 

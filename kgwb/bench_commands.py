@@ -43,10 +43,12 @@ from kgwb.text import and_more, list_within, pluralize, shorten, single_line
 
 if TYPE_CHECKING:
     from kgwb.bench.cost import Budget, Prices
+    from kgwb.bench.figures import LoadedResults
     from kgwb.bench.lab import RetryExperiment
     from kgwb.bench.questions import BenchQuestion
     from kgwb.bench.results import BenchRow
     from kgwb.bench.runner import Benchmark, BenchSetup
+    from kgwb.study.charts import Chart
     from kgwb.workbench import Workbench
 
 EACH_HELP = (
@@ -777,26 +779,35 @@ class ReportCommand:
     )
     prices: Path | None = option("FILE", PRICES_HELP)
     to: str | None = option(
-        "FORMAT", "print a table for a paper instead: latex, markdown or csv (with --out: write it)"
+        "FORMAT",
+        "print a table for a paper instead: latex, markdown or csv (with --out: write it); "
+        "with --figure: svg, pdf or latex",
     )
     table: str = option(
-        "NAME", "the table for --to: quality (default), cost, losses or errors", "quality"
+        "NAME", "the table for --to: quality (default), cost, losses, changes or errors", "quality"
+    )
+    figure: str | None = option(
+        "NAME",
+        "with --to and --out: draw a figure in place of a table: quality, losses, changes or errors",
     )
     measures: str = option(
-        "NAME,NAME,...", "the measures of --table quality", "precision,recall,f1"
+        "NAME,NAME,...", "the measures of the table or figure quality", "precision,recall,f1"
     )
     baseline: str | None = option(
         "NAME", "with --to: mark what differs from this folder more than by chance"
     )
 
     def run(self) -> None:
-        """Write the HTML report of the folders, or, with ``to``, print or write a table for a paper.
+        """Write the HTML report of the folders, or, with ``to``, a table or figure for a paper.
 
         The report is at ``out``, or report.html in the first folder. Raises InputError for folders
-        without results, an unknown format, table, measure or baseline, and for a file that cannot
-        be written.
+        without results, an unknown format, table, figure, measure or baseline, for ``figure``
+        without ``to`` and ``out``, and for a file that cannot be written.
         """
         self.folders = self._unpack_archives()
+        if self.figure is not None:
+            self._write_figure(self.figure)
+            return
         if self.to is not None:
             self._write_table(self.to)
             return
@@ -819,20 +830,40 @@ class ReportCommand:
                 folders.append(path)
         return folders
 
+    def _write_figure(self, name: str) -> None:
+        """Write the figure of this name to ``out`` in the format of ``to``, and print its caption and files.
+
+        Raises InputError without ``to`` or ``out``, for an unknown figure, format or measure, and
+        what ``write_chart`` raises.
+        """
+        from kgwb.study.charts import check_chart_format, make_chart
+
+        check_chart_format(self.to or "")
+        if self.out is None:
+            raise InputError(
+                "the figure was not drawn: it needs a file", hint="name one with --out FILE"
+            )
+        chart = make_chart(name, self._read_results(), measures=self.measures.split(","))
+        print_chart(chart, self.out, str(self.to))
+
+    def _read_results(self) -> Sequence[LoadedResults]:
+        """Read the folders, scored by the gold of ``questions`` if it is given."""
+        from kgwb.bench import Report, load_questions
+
+        questions = load_questions(self.questions) if self.questions else []
+        return Report(*self.folders, questions=questions).results
+
     def _write_table(self, format_name: str) -> None:
         """Print the table that ``table`` names in a format for papers, or write it to ``out`` and print the path.
 
         Raises InputError for an unknown format, table, measure or baseline, and if the file cannot
         be written; it is replaced if it is there.
         """
-        from kgwb.bench import Report, load_questions
         from kgwb.study.tables import format_table, make_table
 
-        questions = load_questions(self.questions) if self.questions else []
-        report = Report(*self.folders, questions=questions)
         table = make_table(
             self.table,
-            report.results,
+            self._read_results(),
             measures=self.measures.split(","),
             baseline=self.baseline,
         )
@@ -845,6 +876,14 @@ class ReportCommand:
         ):
             disk.write_atomically(self.out, [text], "replace")
         print(self.out)
+
+
+def print_chart(chart: Chart, path: Path, format_name: str) -> None:
+    """Write a figure, and print its caption and its files. Raises what ``write_chart`` raises."""
+    from kgwb.study.charts import write_chart
+
+    files = write_chart(chart, path, format_name)
+    print(single_line(chart.caption), *files, sep="\n")
 
 
 def write_report(

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from kgwb import disk
 from kgwb.arguments import PositiveInt, option, parse_assignments, positional
-from kgwb.bench_commands import BUDGET_HELP, PRICES_HELP, BenchCommand
+from kgwb.bench_commands import BUDGET_HELP, PRICES_HELP, BenchCommand, print_chart
 from kgwb.errors import InputError
 from kgwb.terminal import print_tables
 from kgwb.text import pluralize, single_line
@@ -65,7 +65,13 @@ class ExperimentCommand:
     workers: PositiveInt = option("N", "questions asked at the same time", 1)
     budget: list[str] = option("NAME=NUMBER", BUDGET_HELP, [])
     prices: Path | None = option("FILE", PRICES_HELP)
-    to: str | None = option("FORMAT", "print the table for a paper: latex, markdown or csv")
+    to: str | None = option(
+        "FORMAT",
+        "print the table for a paper: latex, markdown or csv; with --figure: svg, pdf or latex",
+    )
+    figure: bool = option(
+        "", "with --to: draw a figure in place of the table, in OUT/NAME/figure.FORMAT", False
+    )
     name: str | None = positional("NAME", "such as dog.table1_metaqa (default: list all)", None)
 
     def run(self) -> int:
@@ -94,40 +100,36 @@ class ExperimentCommand:
 
     def _print_paper(self, paper_name: str, paper: Paper) -> None:
         """Print a paper, and a line for each of its experiments with name, place, title, and what is at hand."""
+        from kgwb.study.papers import describe_availability
+
         print(paper.paper)
         for experiment in paper.experiments:
             name = f"{paper_name}.{experiment.id}"
-            print(
-                f"  {name:<28} {experiment.where}: {experiment.title}; {self._describe_availability(paper, experiment)}"
-            )
+            at_hand = describe_availability(paper, experiment, self.data)
+            print(f"  {name:<28} {experiment.where}: {experiment.title}; {at_hand}")
         print()
-
-    def _describe_availability(self, paper: Paper, experiment: Experiment) -> str:
-        """Return how many of an experiment's question sets are at hand: "2 of 3 question sets at hand".
-
-        They are looked for in the data folder. Of an experiment that cannot be repeated, return
-        just that.
-        """
-        from kgwb.study.papers import find_question_file
-
-        if experiment.cannot:
-            return "cannot be repeated"
-        there = 0
-        for name in experiment.sets:
-            there += find_question_file(paper.sets[name], self.data) is not None
-        return f"{there} of {pluralize(len(experiment.sets), 'question set')} at hand"
 
     def _print_experiment(self, paper: Paper, experiment: Experiment) -> None:
         """Print what an experiment needs, what is at hand, what it costs, how it differs, and published figures.
 
-        Of an experiment that cannot be repeated, only the reason is printed. The last line is the
-        command that runs it. Nothing is asked.
+        What kgwb has measured itself with ``rules`` is in the table, too, with its set-up. Of an
+        experiment that cannot be repeated, only the reason is printed, with the questions if the
+        paper prints them. The last line is the command
+        that runs it. Nothing is asked.
         """
-        from kgwb.study.papers import make_experiment_table, make_others_table
+        from kgwb.study.measured import load_measured
+        from kgwb.study.papers import (
+            describe_measurements,
+            list_measured_differences,
+            make_asked_table,
+            make_experiment_table,
+            make_others_table,
+        )
 
         print(f"{paper.paper}, {experiment.where}: {experiment.title}")
         if experiment.cannot:
             print(f"This cannot be repeated: {experiment.cannot}.")
+            print_tables(make_asked_table(experiment))
             return
         for line in self._describe_sets(paper, experiment):
             print(line)
@@ -136,14 +138,20 @@ class ExperimentCommand:
             print(f"configuration {configuration.name}: profile {paper.profile}, {settings}")
         for line in _describe_cost(paper, experiment, self.limit):
             print(line)
+        measured = load_measured(str(self.name))
         for difference in experiment.differs:
             print(f"differs: {difference}")
         print()
-        print_tables(make_experiment_table(paper, experiment, ()))
+        print_tables(make_experiment_table(paper, experiment, measured))
+        if measured:
+            setup = describe_measurements(paper, measured)
+            for sentence in (setup, *list_measured_differences(paper, measured)):
+                print(f"here: {sentence}")
         if experiment.others:
             print()
             print_tables(make_others_table(paper, experiment))
-        print(f"\nTo run it: kgwb experiment {self.name} --model SPEC --data DIR")
+        graphs = "".join(f" --graph {name}=URL" for name in self._missing_graphs(paper, experiment))
+        print(f"\nTo run it: kgwb experiment {self.name} --model SPEC --data DIR{graphs}")
 
     def _describe_sets(self, paper: Paper, experiment: Experiment) -> Iterator[str]:
         """Yield a line for each question set, then one for each graph, that says where it is or where to get it.
@@ -152,71 +160,51 @@ class ExperimentCommand:
         """
         from kgwb.study.papers import find_question_file
 
-        graph_names: dict[str, None] = {}
         for name in experiment.sets:
             question_set = paper.sets[name]
             file = find_question_file(question_set, self.data)
-            graph_names[file.graph if file else question_set.graph] = None
             state = f"missing; get {question_set.file} from {question_set.origin}"
             if file is not None:
                 state = str(file.path)
                 if file.stand_in:
                     state += f", {file.stand_in.reason}, in place of the paper's"
             count = pluralize(question_set.questions, "question")
-            yield f"set {name} ({question_set.title}, {count}): {state}"
-        for name in graph_names:
+            settings = " ".join(_setting_arguments(question_set.settings))
+            title = ", ".join(filter(None, (question_set.title, count, settings)))
+            yield f"set {name} ({title}): {state}"
+        for name in self._graph_names(paper, experiment):
             origin = paper.graphs[name]
             source = self._find_graph(name)
             state = source or f"missing; {origin.origin}; then give --graph {name}=URL or FILE"
             yield f"graph {name} ({origin.title}): {state}"
 
+    def _graph_names(self, paper: Paper, experiment: Experiment) -> list[str]:
+        """Return the names of the graphs that an experiment asks, each once."""
+        from kgwb.study.papers import find_question_file
+
+        names: dict[str, None] = {}
+        for set_name in experiment.sets:
+            question_set = paper.sets[set_name]
+            file = find_question_file(question_set, self.data)
+            names[file.graph if file else question_set.graph] = None
+        return list(names)
+
+    def _missing_graphs(self, paper: Paper, experiment: Experiment) -> list[str]:
+        """Return the names of the graphs of an experiment that are not at hand."""
+        names = self._graph_names(paper, experiment)
+        return [name for name in names if self._find_graph(name) is None]
+
     # Repeating
 
     def _repeat(self, paper: Paper, experiment: Experiment) -> None:
-        """Measure every configuration on every question set at hand, print the table, and write the page.
+        """Measure an experiment, print its table, or draw its figure, and write its page.
 
-        The page is OUT/NAME/experiment.html, which is replaced. Missing sets and graphs are found
-        before the first question is asked. Raises InputError if the experiment cannot be repeated,
-        for an unknown ``to``, and what ``_plan`` and measuring raise.
+        The page is OUT/NAME/experiment.html, which is replaced. Raises what ``measure`` raises, and
+        InputError if a file cannot be written.
         """
-        from kgwb.bench import load_questions
-        from kgwb.study.papers import (
-            Measurement,
-            make_kinds_table,
-            render_experiment,
-            select_questions,
-        )
-        from kgwb.study.tables import check_format
+        from kgwb.study.papers import make_kinds_table, render_experiment
 
-        if experiment.cannot:
-            raise InputError(
-                f"{self.name} cannot be repeated: {experiment.cannot}",
-                hint="see the other experiments with: kgwb experiment",
-            )
-        if self.to is not None:
-            check_format(self.to)
-        parts = self._plan(paper, experiment)
-        for line in _describe_cost(
-            paper, experiment, self.limit, [part.set_name for part in parts]
-        ):
-            print(line)
-        measurements: list[Measurement] = []
-        for part in parts:
-            question_set = paper.sets[part.set_name]
-            print(f"{question_set.title}, {part.configuration.name}")
-            language = part.configuration.language or question_set.language
-            questions = select_questions(
-                load_questions(part.file.path, language),
-                question_set,
-                part.file.stand_in,
-                part.configuration,
-                self.limit,
-            )
-            rows = part.command.run_benchmark(questions, prints_metrics=False)
-            measurement = Measurement(
-                part.set_name, part.configuration.name, str(self.model), rows, part.file.stand_in
-            )
-            measurements.append(measurement)
+        measurements = self.measure(paper, experiment)
         print()
         self._print_table(paper, experiment, measurements)
         kinds = make_kinds_table(paper, experiment, measurements)
@@ -232,23 +220,88 @@ class ExperimentCommand:
             )
         print(page)
 
+    def measure(self, paper: Paper, experiment: Experiment) -> list[Measurement]:
+        """Measure every configuration on every question set at hand, and return what was measured.
+
+        What an earlier start has asked is not asked again. Missing sets and graphs are found before
+        the first question is asked. Raises InputError if the experiment cannot be repeated, for an
+        unknown ``to``, and what ``_plan`` and measuring raise.
+        """
+        from kgwb.bench import load_questions, read_results
+        from kgwb.study.papers import Measurement, select_questions
+        from kgwb.study.tables import find_day
+
+        if experiment.cannot:
+            raise InputError(
+                f"{self.name} cannot be repeated: {experiment.cannot}",
+                hint="see the other experiments with: kgwb experiment",
+            )
+        self._check_format()
+        parts = self._plan(paper, experiment)
+        for line in _describe_cost(
+            paper, experiment, self.limit, [part.set_name for part in parts]
+        ):
+            print(line)
+        measurements = []
+        for part in parts:
+            question_set = paper.sets[part.set_name]
+            print(f"{question_set.title}, {part.configuration.name}")
+            language = part.configuration.language or question_set.language
+            questions = select_questions(
+                load_questions(part.file.path, language),
+                question_set,
+                part.file.stand_in,
+                part.configuration,
+                self.limit,
+            )
+            rows = part.command.run_benchmark(questions, prints_metrics=False)
+            config, _ = read_results(part.command.out)
+            measurement = Measurement(
+                part.set_name,
+                part.configuration.name,
+                str(self.model),
+                rows,
+                part.file.stand_in,
+                config=config,
+                day=find_day(part.command.out),
+            )
+            measurements.append(measurement)
+        return measurements
+
     def _print_table(
         self, paper: Paper, experiment: Experiment, measurements: Sequence[Measurement]
     ) -> None:
         """Print the paper's table with our figures beside its own, as text or in the form that ``to`` names.
 
-        In another form than text, the caption lists how this measurement differs from the paper's.
+        In another form than text, the caption has the set-up and how it differs from the paper's.
+        With ``figure``, a figure is drawn in place of the table, and its caption and files are
+        printed.
         """
-        from kgwb.study.papers import list_differences, make_experiment_table
+        from kgwb.study.papers import make_caption, make_experiment_chart, make_experiment_table
         from kgwb.study.tables import format_table, from_report_table
 
+        if self.figure:
+            format_name = str(self.to)
+            suffix = "tex" if format_name == "latex" else format_name
+            path = self.out / str(self.name) / f"figure.{suffix}"
+            print_chart(make_experiment_chart(paper, experiment, measurements), path, format_name)
+            return
         table = make_experiment_table(paper, experiment, measurements)
         if self.to is None:
             print_tables(table)
             return
-        differences = " ".join(list_differences(paper, experiment, measurements))
-        caption = f"{paper.paper}, {experiment.where}: {experiment.title}. {differences}"
+        caption = make_caption(paper, experiment, measurements)
         print(format_table(from_report_table(table, caption), self.to))
+
+    def _check_format(self) -> None:
+        """Raise InputError for an unknown ``to``, one that ``figure`` cannot have, or ``figure`` without ``to``."""
+        from kgwb.study.charts import check_chart_format
+        from kgwb.study.tables import check_format
+
+        if self.figure:
+            check_chart_format(self.to or "")
+        elif self.to is not None:
+            check_format(self.to)
 
     def _plan(self, paper: Paper, experiment: Experiment) -> list[_Part]:
         """Return what is measured, one part for each question set at hand and each configuration.

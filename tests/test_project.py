@@ -27,6 +27,7 @@ DECLARED = [
     *EXTRAS["dev"],
     *EXTRAS["traces"],
     *EXTRAS["artifact"],
+    *EXTRAS["figures"],
 ]
 
 ROOMS = (

@@ -387,7 +387,7 @@ class ResultsComparison:
         for remark in (self.failed_questions, self.repeated_questions, self.model_remark):
             if remark:
                 yield f"  {remark}"
-        yield f"  {self._describe_f1()}"
+        yield f"  {self.describe_f1()}"
         for agent, counts_of_agent in self.by_agent.items():
             name = display_name(agent) or "no decision differs"
             outcomes = [outcome for outcome in OUTCOME_STATES if counts_of_agent[outcome]]
@@ -398,7 +398,7 @@ class ResultsComparison:
         for name, lost_before, lost_after in self._list_losses():
             yield f"  lost at {name}: {lost_before} → {lost_after}"
 
-    def _describe_f1(self) -> str:
+    def describe_f1(self) -> str:
         """Return F1 before and after with its difference, or the reason that it is not compared."""
         try:
             compared = self._compare_measure("f1")

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import quote
@@ -275,12 +278,20 @@ def _add_to_crate(crate: Any, entry: _Entry, folder: Path) -> None:
         "contentSize": str(len(data)),
         "sha256": hashlib.sha256(data).hexdigest(),
     }
+    if entry.source is not None:
+        properties["dateModified"] = _day_and_time(entry.source)
     encoding = ENCODING_FORMATS.get(PurePosixPath(entry.name).suffix)
     if encoding:
         properties["encodingFormat"] = encoding
     if entry.description:
         properties["description"] = entry.description
     crate.add_file(copy, quote(entry.name), properties=properties)
+
+
+def _day_and_time(path: Path) -> str:
+    """Return when a file was last changed, in UTC: "2026-01-31T23:59:59+00:00"."""
+    modified = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    return modified.isoformat(timespec="seconds")
 
 
 def _add_software(crate: Any) -> None:
@@ -365,7 +376,24 @@ def _extract(
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(data)
         (target / METADATA_FILE).write_bytes(opened.read(METADATA_FILE))
+        _restore_times(target, checksums)
         shutil.move(target, folder)
+
+
+def _restore_times(folder: Path, names: Iterable[str]) -> None:
+    """Give the extracted files the times at which they were last changed before they were packed.
+
+    Captions tell the day of a measurement by them. A file without a time that can be read, as in
+    archives of earlier versions, keeps the present one.
+    """
+    metadata = json.loads((folder / METADATA_FILE).read_bytes())
+    known = set(names)
+    for entity in metadata["@graph"]:
+        if entity.get("name") not in known:
+            continue
+        with suppress(KeyError, TypeError, ValueError, OverflowError):
+            modified = datetime.fromisoformat(entity["dateModified"]).timestamp()
+            os.utime(folder / entity["name"], (modified, modified))
 
 
 def _read_member(opened: zipfile.ZipFile, name: str, archive: Path) -> bytes:

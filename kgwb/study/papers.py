@@ -23,6 +23,8 @@ from kgwb.bench.results import BenchRow
 from kgwb.errors import InputError
 from kgwb.kg import SAMPLE_NAMES, sample_path
 from kgwb.show.html import Html, load_style, render_template
+from kgwb.study.charts import Bar, Chart, Panel, Series
+from kgwb.study.tables import fingerprint_setups
 from kgwb.text import pluralize
 
 EXPERIMENTS_FOLDER = Path(__file__).with_name("experiments")
@@ -81,6 +83,12 @@ class QuestionSet(_Part):
     """How many questions are drawn if the file has more: the paper drew as many."""
     settings: Mapping[str, Any] = {}
     """Settings that this set is measured with, in every configuration."""
+    gold_is_names: bool = False
+    """Whether gold answers that the file only names stay names.
+
+    Otherwise each name is looked up in the graph, and a question has no gold where a name has no
+    vertex or several. A paper that compares names itself loses no question so.
+    """
     stand_in: StandIn | None = None
 
 
@@ -110,6 +118,14 @@ class Cost(_Part):
     source: str
 
 
+class AskedQuestion(_Part):
+    """A question that a paper prints, with the verdict that its authors gave the answer by hand."""
+
+    id: str
+    question: str
+    verdict: str
+
+
 class Experiment(_Part):
     """An experiment of a paper: a table or a figure."""
 
@@ -127,6 +143,8 @@ class Experiment(_Part):
     """What is not as in the paper, beside the model: a sentence each."""
     cannot: str = ""
     """Why the experiment cannot be repeated; empty if it can."""
+    asked: tuple[AskedQuestion, ...] = ()
+    """The questions of an experiment whose answers were judged by hand, as far as the paper prints them."""
 
 
 class Paper(_Part):
@@ -275,6 +293,8 @@ def select_questions(
     if question_set.sample and len(selected) > question_set.sample:
         positions = random.Random(SAMPLE_SEED).sample(range(len(selected)), question_set.sample)
         selected = [selected[position] for position in sorted(positions)]
+    if question_set.gold_is_names:
+        selected = list(map(_keep_gold_names, selected))
     if configuration.standalone:
         selected = make_standalone_questions(selected)
     selected = selected[:limit]
@@ -284,6 +304,13 @@ def select_questions(
             hint=f"replace it by the set from {question_set.origin}",
         )
     return selected
+
+
+def _keep_gold_names(question: BenchQuestion) -> BenchQuestion:
+    """Return a question whose gold answers are the names that its file has, if it has nothing else."""
+    if question.answers is not None or question.sparql or not question.answer_labels:
+        return question
+    return question.model_copy(update={"answers": question.answer_labels})
 
 
 # --- the figures
@@ -298,13 +325,22 @@ class Measurement:
     model: str
     rows: Sequence[BenchRow] = field(repr=False)
     stand_in: StandIn | None = None
+    config: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """The configuration of its results folder; empty if it is not known."""
+    day: str = ""
+    """The day of its last result, in UTC: "2026-01-31"; "" if it is not known."""
+
+    @property
+    def has_scores_alone(self) -> bool:
+        """Whether the rows have no answers and gold, as in what kgwb brings (``measured/``)."""
+        return not any("gold" in row for row in self.rows)
 
     def estimate(self, measure: str) -> Estimate | None:
         """Return the mean of a measure over questions, with its 95 % bootstrap interval; None if no row has it.
 
         Scores are from 0 to 1. Costs are the mean of a question, in the unit of the row's field.
         """
-        if measure in MEASURES:
+        if measure in MEASURES and not self.has_scores_alone:
             return QuestionGroup("all", self.rows).estimate(measure)
         amounts = []
         for row in self.rows:
@@ -336,11 +372,89 @@ def make_experiment_table(
                     paper.sets[set_name].title,
                     LABELS[measure],
                     configuration.name,
-                    _format_published(configuration, set_name, position),
+                    _format_published(experiment, configuration, set_name, position),
                     _format_measured(ours, measure, paper.scale),
                 ]
                 rows.append(row)
     return ReportTable(headers, rows)
+
+
+def make_experiment_chart(
+    paper: Paper, experiment: Experiment, measurements: Sequence[Measurement]
+) -> Chart:
+    """Return the figure of an experiment: the published figures, and ours with their intervals.
+
+    There is a panel for each measure, and a pair of bars for each question set and configuration.
+    Where the paper prints no number, ours stand alone. The caption is that of the table.
+    """
+    measured = {}
+    for measurement in measurements:
+        measured[measurement.set_name, measurement.configuration] = measurement
+    set_names = [name for name in experiment.sets if any(name == key[0] for key in measured)]
+    panels = []
+    for position, measure in enumerate(experiment.measures):
+        categories = []
+        published: list[Bar | None] = []
+        ours: list[Bar | None] = []
+        factor = paper.scale if measure in MEASURES else 1
+        for set_name in set_names:
+            for configuration in experiment.configurations:
+                title = paper.sets[set_name].title
+                categories.append(_name_bars(experiment, set_names, title, configuration))
+                figures = configuration.published.get(set_name)
+                published.append(Bar(*3 * [figures[position]]) if figures else None)
+                own = measured.get((set_name, configuration.name))
+                estimate = own.estimate(measure) if own else None
+                bar = Bar(*(factor * number for number in estimate)) if estimate else None
+                ours.append(bar)
+        series = [Series("here", ours)]
+        if any(row.published for row in experiment.configurations):
+            series.insert(0, Series(f"published, {paper.model}", published))
+        panels.append(Panel(LABELS[measure], categories, series))
+    title = f"{paper.paper}, {experiment.where}"
+    return Chart(title, make_caption(paper, experiment, measurements), panels)
+
+
+def _name_bars(
+    experiment: Experiment,
+    set_names: Sequence[str],
+    set_title: str,
+    configuration: Configuration,
+) -> str:
+    """Return the label of a pair of bars: the question set, the configuration, or both if there are several."""
+    if len(experiment.configurations) == 1:
+        return set_title
+    if len(set_names) == 1:
+        return configuration.name
+    return f"{set_title}: {configuration.name}"
+
+
+def make_list_table(folder: Path) -> ReportTable:
+    """Return a table of all experiments: name, place in the paper, what it is, and what is at hand.
+
+    Question sets are looked for in ``folder``. Of an experiment that cannot be repeated the table
+    says so.
+    """
+    rows = []
+    for paper_name, paper in load_papers().items():
+        for experiment in paper.experiments:
+            name = f"{paper_name}.{experiment.id}"
+            at_hand = describe_availability(paper, experiment, folder)
+            rows.append((name, experiment.where, experiment.title, at_hand))
+    return ReportTable(("experiment", "where", "what", "question sets"), rows)
+
+
+def describe_availability(paper: Paper, experiment: Experiment, folder: Path) -> str:
+    """Return how many of an experiment's question sets are in a folder: "2 of 3 question sets at hand".
+
+    Of an experiment that cannot be repeated, return just that.
+    """
+    if experiment.cannot:
+        return "cannot be repeated"
+    there = 0
+    for name in experiment.sets:
+        there += find_question_file(paper.sets[name], folder) is not None
+    return f"{there} of {pluralize(len(experiment.sets), 'question set')} at hand"
 
 
 def make_kinds_table(
@@ -380,17 +494,38 @@ def make_others_table(paper: Paper, experiment: Experiment) -> ReportTable:
         row = [other.name]
         for set_name in experiment.sets:
             for position in range(len(experiment.measures)):
-                row.append(_format_published(other, set_name, position))
+                row.append(_format_published(experiment, other, set_name, position))
         rows.append(row)
     return ReportTable(headers, rows)
 
 
-def _format_published(row: PublishedRow, set_name: str, position: int) -> str:
-    """Return the figure at a position of a row that the paper prints for a set, as text; "–" if it has none."""
+def make_asked_table(experiment: Experiment) -> ReportTable:
+    """Return a table of the questions that a paper prints, with the authors' verdicts; without any it has no rows."""
+    rows = [(asked.id, asked.question, asked.verdict) for asked in experiment.asked]
+    return ReportTable(("id", "question", "published"), rows)
+
+
+def _format_published(
+    experiment: Experiment, row: PublishedRow, set_name: str, position: int
+) -> str:
+    """Return the figure at a position of a row that the paper prints for a set, as text; "–" if it has none.
+
+    All figures of a measure have as many decimals as the paper prints for it.
+    """
     figures = row.published.get(set_name)
     if not figures:
         return "–"
-    return str(figures[position])
+    return f"{figures[position]:.{_count_decimals(experiment, position)}f}"
+
+
+def _count_decimals(experiment: Experiment, position: int) -> int:
+    """Return the largest number of decimals of the published figures of a measure."""
+    most = 0
+    for row in (*experiment.configurations, *experiment.others):
+        for figures in row.published.values():
+            text = f"{figures[position]:.6f}".rstrip("0")
+            most = max(most, len(text.partition(".")[2]))
+    return most
 
 
 def _format_measured(measurement: Measurement | None, measure: str, scale: float) -> str:
@@ -412,30 +547,87 @@ def list_differences(
 ) -> Iterator[str]:
     """Yield a sentence for everything that differs from the paper's set-up: the model, the questions, and more.
 
-    First comes each model, then each set with other questions than the paper's, then what the
-    experiment itself lists.
+    First come the sentences of ``list_measured_differences``, then what the experiment itself
+    lists.
+    """
+    yield from list_measured_differences(paper, measurements)
+    yield from experiment.differs
+
+
+def list_measured_differences(paper: Paper, measurements: Sequence[Measurement]) -> Iterator[str]:
+    """Yield a sentence for each model, and for each set with other questions than the paper's.
+
+    A set with questions that do not count, since they have no gold, has a sentence of its own.
     """
     models = dict.fromkeys(measurement.model for measurement in measurements)
     for model in models:
         yield f"The model here is {model}; the paper's is {paper.model}."
-    sentences: dict[str, None] = {}  # configurations of one set mostly have the same questions
+    titles: dict[tuple[str, str], dict[str, None]] = {}  # configurations of a set have one reason
     for measurement in measurements:
         question_set = paper.sets[measurement.set_name]
-        count = pluralize(len(measurement.rows), "question")
-        if measurement.stand_in:
-            sentence = (
-                f"{question_set.title}: {count}, {measurement.stand_in.reason}. "
-                "They are not those of the paper, so the figures are not comparable."
-            )
-            sentences[sentence] = None
-        elif len(measurement.rows) != question_set.questions:
-            sentence = (
-                f"{question_set.title}: {count} of the paper's {question_set.questions:,}, "
-                "so the figures are not comparable."
-            )
-            sentences[sentence] = None
-    yield from sentences
-    yield from experiment.differs
+        reason = _why_incomparable(question_set, measurement)
+        if reason:
+            count = pluralize(len(measurement.rows), "question")
+            titles.setdefault((count, reason), {})[question_set.title] = None
+    for (count, reason), titles_of_reason in titles.items():
+        each = " each" if len(titles_of_reason) > 1 else ""
+        yield f"{'; '.join(titles_of_reason)}: {count}{each}{reason}"
+    yield from dict.fromkeys(_describe_missing_gold(paper, measurements))
+
+
+def _describe_missing_gold(paper: Paper, measurements: Sequence[Measurement]) -> Iterator[str]:
+    """Yield a sentence for each measurement with questions that have no gold."""
+    for measurement in measurements:
+        count = 0
+        for row in measurement.rows:
+            count += row.get("gold", ()) is None
+        if count:
+            title = paper.sets[measurement.set_name].title
+            verb = "has" if count == 1 else "have"
+            yield f"{title}: {pluralize(count, 'question')} {verb} no gold answer here, and no score."
+
+
+def _why_incomparable(question_set: QuestionSet, measurement: Measurement) -> str:
+    """Return how the questions that were asked differ from the paper's; "" if they do not.
+
+    It goes on with a sentence that begins with their number.
+    """
+    if measurement.stand_in:
+        return (
+            f", {measurement.stand_in.reason}. "
+            "They are not those of the paper, so the figures are not comparable."
+        )
+    if len(measurement.rows) != question_set.questions:
+        return f" of the paper's {question_set.questions:,}, so the figures are not comparable."
+    return ""
+
+
+def describe_measurements(paper: Paper, measurements: Sequence[Measurement]) -> str:
+    """Return a sentence with what our figures were measured with, and when: a part of a caption.
+
+    It has system, profile, models, the days, and the version of kgwb with a fingerprint of all
+    set-ups. Without a known configuration it has the first three.
+    """
+    models = ", ".join(dict.fromkeys(measurement.model for measurement in measurements))
+    text = f"Measured with system {paper.system}, profile {paper.profile}, model {models}"
+    configs = [measurement.config for measurement in measurements if measurement.config]
+    days = sorted({measurement.day for measurement in measurements if measurement.day})
+    if days:
+        period = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+        text += f", {period}"
+    if configs:
+        versions = ", ".join(dict.fromkeys(str(config.get("kgwb")) for config in configs))
+        text += f", kgwb {versions}, set-up {fingerprint_setups(configs)}"
+    return f"{text}."
+
+
+def make_caption(paper: Paper, experiment: Experiment, measurements: Sequence[Measurement]) -> str:
+    """Return the caption of an experiment's table or figure: what it is, the set-up, and what differs."""
+    title = f"{paper.paper}, {experiment.where}: {experiment.title}."
+    if not measurements:
+        return title
+    differences = list_differences(paper, experiment, measurements)
+    return " ".join([title, describe_measurements(paper, measurements), *differences])
 
 
 def render_experiment(
@@ -454,6 +646,7 @@ def render_experiment(
         table=make_experiment_table(paper, experiment, measurements).render(),
         kinds=make_kinds_table(paper, experiment, measurements).render(),
         others=make_others_table(paper, experiment).render(),
+        setup=describe_measurements(paper, measurements),
         differences=list(list_differences(paper, experiment, measurements)),
         unit="in per cent" if paper.scale == 100 else "from 0 to 1",
     )

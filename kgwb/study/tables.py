@@ -12,8 +12,10 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
+from kgwb.bench.changes import ResultsComparison
 from kgwb.bench.figures import (
     MEASURE_LABELS,
     AllResults,
@@ -28,7 +30,7 @@ from kgwb.bench.runner import fingerprint
 from kgwb.bench.statistics import SIGNIFICANCE_LEVEL, holm_adjusted
 from kgwb.errors import InputError
 from kgwb.study.error_analysis import ErrorAnalysis
-from kgwb.text import pluralize, single_line, source_name
+from kgwb.text import display_name, pluralize, single_line, source_name
 
 DEFAULT_MEASURES = ("precision", "recall", "f1")
 SIGNIFICANT = "†"
@@ -43,6 +45,8 @@ LATEX_ESCAPES = {
     "}": r"\}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
+    "<": "$<$",
+    ">": "$>$",
     "\N{NO-BREAK SPACE}": "~",
     "–": "--",
     "→": r"$\rightarrow$",
@@ -172,14 +176,17 @@ def make_table(
     measures: Sequence[str] = DEFAULT_MEASURES,
     baseline: str | None = None,
 ) -> PaperTable:
-    """Return one of TABLES: "quality", "cost", "losses" or "errors".
+    """Return one of TABLES: "quality", "cost", "losses", "changes" or "errors".
 
-    ``measures`` and ``baseline`` are for "quality". "errors" is the error analysis of the first
-    results. Raises InputError for an unknown table, measure or baseline, if the results do not have
-    the same questions and gold, and for "errors" without an error analysis.
+    ``measures`` and ``baseline`` are for "quality". "changes" compares the first results with the
+    second ones. "errors" is the error analysis of the first results. Raises InputError for an
+    unknown table, measure or baseline, if the results do not have the same questions and gold, for
+    "changes" unless there are two results, and for "errors" without an error analysis.
     """
     if name == "quality":
         return make_quality_table(all_results, measures, baseline)
+    if name == "changes":
+        return make_changes_table(compare_two(all_results))
     if name == "errors":
         return make_error_table(all_results[0])
     if name not in TABLES:
@@ -194,7 +201,7 @@ def make_table(
     )
 
 
-TABLES = ("quality", "cost", "losses", "errors")
+TABLES = ("quality", "cost", "losses", "changes", "errors")
 """The names of the tables that ``make_table`` returns."""
 
 
@@ -204,6 +211,38 @@ def from_report_table(table: ReportTable, caption: str) -> PaperTable:
     for row in table.rows:
         rows.append([Cell(str(cell)) for cell in row])
     return PaperTable(caption, list(map(str, table.headers)), rows)
+
+
+def compare_two(all_results: AllResults) -> ResultsComparison:
+    """Compare the first results with the second ones. Raises InputError unless there are two."""
+    if len(all_results) != 2:
+        raise InputError(
+            f"what changed is shown of two folders of results, and {len(all_results)} were given",
+            hint="name the folder before the change, then the one after it: kgwb report BEFORE AFTER",
+        )
+    before, after = all_results
+    return ResultsComparison(before, after)
+
+
+def make_changes_table(comparison: ResultsComparison) -> PaperTable:
+    """Return how many questions a change has fixed and broken, by the agent that decided differently first.
+
+    There is a column for each outcome, and a last row for all questions. The caption has F1 before
+    and after, with its difference and whether that may be chance.
+    """
+    before, after = comparison.before, comparison.after
+    headers = ["first decision that differs", *comparison.shown_outcomes]
+    rows = []
+    for agent, counts in comparison.by_agent.items():
+        name = display_name(agent) or "none"
+        rows.append([name, *(counts[outcome] for outcome in comparison.shown_outcomes)])
+    all_counts = (comparison.counts[outcome] for outcome in comparison.shown_outcomes)
+    rows.append(["all questions", *all_counts])
+    caption = (
+        f"What became of each question, from {before.name} to {after.name}. "
+        f"{comparison.describe_f1()}. {describe_setups([before, after])}"
+    )
+    return from_report_table(ReportTable(headers, rows), caption)
 
 
 def make_error_table(results: LoadedResults) -> PaperTable:
@@ -326,20 +365,32 @@ def describe_setups(all_results: AllResults) -> str:
 
 
 def _describe_setup(results: LoadedResults) -> str:
-    """Return the sentence of ``describe_setups`` for one folder.
-
-    The day, in UTC, is that of the results file's last change.
-    """
+    """Return the sentence of ``describe_setups`` for one folder."""
     config = results.config
     settings = config.get("settings") or {}
     profile = settings.get("profile", "unknown")
     graph = source_name(str(config.get("source")))
     questions = pluralize(len(results.rows), "question")
     models = ", ".join(dict.fromkeys(results.model_specs.values()))
-    modified = (results.folder / RESULTS_FILE).stat().st_mtime
-    day = datetime.fromtimestamp(modified, UTC).date().isoformat()
-    config_text = json.dumps(dict(config), sort_keys=True, default=str)
-    mark = fingerprint(config_text)[:8]
     what = f"{questions} on {graph}, system {config.get('system')}, profile {profile}"
-    how = f"model {models}, {day}, kgwb {config.get('kgwb')}, set-up {mark}"
+    day = find_day(results.folder)
+    how = f"model {models}, {day}, kgwb {config.get('kgwb')}, set-up {fingerprint_setups([config])}"
     return f"{results.name}: {what}, {how}."
+
+
+def find_day(folder: Path) -> str:
+    """Return the day, in UTC, on which the results in a folder were last changed: "2026-01-31"."""
+    modified = (folder / RESULTS_FILE).stat().st_mtime
+    return datetime.fromtimestamp(modified, UTC).date().isoformat()
+
+
+def fingerprint_setups(configs: Iterable[Mapping[str, Any]]) -> str:
+    """Return 8 hexadecimal digits that stand for the configurations of results folders, in their order.
+
+    Where the graph's file lies does not count: ``kg`` tells which graph it is.
+    """
+    texts = []
+    for config in configs:
+        entries = {name: value for name, value in config.items() if name != "source"}
+        texts.append(json.dumps(entries, sort_keys=True, default=str))
+    return fingerprint("\n".join(texts))[:8]

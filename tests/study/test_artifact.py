@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 import subprocess
 import zipfile
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -14,10 +16,12 @@ from engines import ROOT, leave_out
 
 import kgwb
 from kgwb.bench import Report
+from kgwb.bench.figures import LoadedResults
 from kgwb.cli import main
 from kgwb.errors import InputError
 from kgwb.study import artifact
 from kgwb.study.artifact import METADATA_FILE, pack_results, unpack_results
+from kgwb.study.tables import describe_setups
 
 Capture = pytest.CaptureFixture[str]
 VALIDATOR = ROOT / ".venv-crate"
@@ -64,6 +68,16 @@ def test_an_archive_is_opened_elsewhere_and_its_runs_are_replayed(
     assert graph.identity == json.loads((results / "config.json").read_text())["kg"]
     assert (results / "prompts" / "chatty_kg" / "qir.md").is_file()
     assert main(["report", "a.zip"]) == 0  # it is unpacked already
+
+
+def test_an_unpacked_archive_has_the_caption_of_the_results(measured: Path, tmp_path: Path) -> None:
+    day = datetime(2026, 1, 31, 12, tzinfo=UTC).timestamp()
+    os.utime(measured / "results.jsonl", (day, day))
+    caption = describe_setups([LoadedResults.read(measured)])
+    assert "2026-01-31" in caption
+    pack_results([measured], Path("a.zip"))
+    [folder] = unpack_results(Path("a.zip"), tmp_path / "elsewhere")
+    assert describe_setups([LoadedResults.read(folder)]) == caption
 
 
 def test_the_metadata_has_a_checksum_for_every_file(measured: Path) -> None:

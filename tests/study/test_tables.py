@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import shutil
 import subprocess
 from pathlib import Path
@@ -33,36 +32,6 @@ TABLE = PaperTable(
     ("system", "F1"),
     ((Cell("a_b|c"), Cell("0.5", is_best=True)), (Cell("d"), Cell("–"))),
 )
-
-
-@pytest.fixture
-def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """Two folders of results: the questions are right in the first, and mostly wrong in the second."""
-    monkeypatch.chdir(tmp_path)
-    film = "https://kgwb.example/films/"
-    rows = []
-    for number in range(12):
-        rows.append(
-            {"id": f"{number}", "question": "Who directed Arrival?", "answers": [f"{film}Dune"]}
-        )
-    wrong = Path("wrong.jsonl")
-    wrong.write_text("\n".join(map(json.dumps, rows)))
-    for row in rows:
-        row["answers"] = [f"{film}Denis_Villeneuve"]
-    right = Path("right.jsonl")
-    right.write_text("\n".join(map(json.dumps, rows)))
-    for name, settings in (("good_one", []), ("bad", ["--set", "refuses_inexpressible=false"])):
-        command = ["bench", "--kg", "films", "--questions", str(right), "--out", name, *settings]
-        assert main(command) == 0
-    results = Path("bad/results.jsonl")
-    lines = []
-    for line in results.read_text().splitlines():
-        row = json.loads(line)
-        if row.get("answers"):
-            row["answers"] = [f"{film}Dune"]
-        lines.append(json.dumps(row))
-    results.write_text("\n".join(lines) + "\n")
-    return [Path("good_one"), Path("bad")]
 
 
 def test_holm_is_the_step_down_method() -> None:

@@ -1,0 +1,284 @@
+"""Figures for a paper: what they hold, that they are valid files, and that print keeps them apart."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shutil
+import subprocess
+from itertools import pairwise
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pypdf
+import pytest
+from engines import leave_out
+
+from kgwb.bench import Report
+from kgwb.bench.figures import LoadedResults
+from kgwb.cli import main
+from kgwb.errors import InputError
+from kgwb.study.charts import (
+    CHARTS,
+    FILLS,
+    WIDTH_INCHES,
+    Bar,
+    Chart,
+    Panel,
+    Series,
+    make_chart,
+    write_chart,
+)
+from kgwb.study.error_analysis import add_coding, draw_sample
+from kgwb.study.measured import load_measured
+from kgwb.study.papers import find_experiment, make_experiment_chart
+from kgwb.study.tables import make_table
+
+Capture = pytest.CaptureFixture[str]
+NAMES = ("_under $a_b$ <i>", "Привет & co")
+CHART = Chart(
+    "a title",
+    "100 % of A_B & $x$ <b>",
+    [
+        Panel(
+            "share",
+            NAMES,
+            [
+                Series("_first", [Bar(0.5, 0.3, 0.7), None]),
+                Series("second", [Bar(1, 1, 1), Bar(0.25, 0.1, 0.4)]),
+            ],
+        )
+    ],
+)
+
+
+@pytest.fixture
+def drawn() -> None:
+    """Leave out the tests that draw, where matplotlib is not installed."""
+    if importlib.util.find_spec("matplotlib") is None:
+        leave_out("no matplotlib: pip install 'kgwb[figures]'")
+
+
+def right_and_wrong(folders: list[Path]) -> list[LoadedResults]:
+    """The results of two folders; all answers of the second one are lost."""
+    right, wrong = Report(*folders).results
+    return [right, wrong.with_rows([{**row, "f1": 0.0} for row in wrong.rows.values()])]
+
+
+def svg_texts(path: Path) -> list[str]:
+    root = ElementTree.parse(path).getroot()
+    return [element.text or "" for element in root.iter("{http://www.w3.org/2000/svg}text")]
+
+
+# --- what the figures hold
+
+
+def test_quality_has_a_bar_for_each_folder_and_measure_with_its_interval(
+    measured: list[Path],
+) -> None:
+    results = Report(*measured).results
+    chart = make_chart("quality", results, measures=["f1", "recall"])
+    [panel] = chart.panels
+    assert list(panel.categories) == ["good_one", "bad"]
+    assert [series.name for series in panel.series] == ["F1", "recall"]
+    for position, one in enumerate(results):
+        estimate = one.groups["all"].estimate("f1")
+        assert estimate is not None
+        assert panel.series[0].bars[position] == tuple(estimate)
+    assert chart.caption == make_table("quality", results, measures=["f1", "recall"]).caption
+
+
+def test_a_change_has_its_fixed_and_broken_questions_as_table_and_figure(
+    measured: list[Path],
+) -> None:
+    results = right_and_wrong(measured)
+    table = make_table("changes", results)
+    outcomes = list(table.headers[1:])
+    assert outcomes[:2] == ["fixed", "broken"]
+    [counts] = [row for row in table.rows if row[0].text == "all questions"]
+    assert [cell.text for cell in counts[1:3]] == ["0", "12"]
+    chart = make_chart("changes", results)
+    [panel] = chart.panels
+    fixed, broken = panel.series
+    assert panel.is_opposed
+    assert sum(bar.value for bar in broken.bars if bar) == 12
+    assert not any(bar.value for bar in fixed.bars if bar)
+    assert "set-up" in chart.caption and "F1" in chart.caption
+    for name in (make_table, make_chart):
+        with pytest.raises(InputError):
+            name("changes", results[:1])
+
+
+def test_an_error_analysis_has_a_share_for_each_coder(measured: list[Path]) -> None:
+    results = LoadedResults.read(measured[1])
+    results = results.with_rows([{**row, "f1": 0.0} for row in results.rows.values()])
+    sample = draw_sample(results, 4, categories=["wording", "rows"])
+    for coder, category in (("ann", "wording"), ("bob", "rows")):
+        for id_ in sample.ids[:2]:
+            add_coding(results, sample, coder, id_, category)
+    [panel] = make_chart("errors", [results]).panels
+    assert list(panel.categories) == ["wording", "rows"]
+    shares = {series.name: [bar and bar.value for bar in series.bars] for series in panel.series}
+    assert shares == {"ann": [1.0, 0.0], "bob": [0.0, 1.0]}
+
+
+def test_lost_answers_are_counted_for_each_agent(measured: list[Path], capsys: Capture) -> None:
+    with pytest.raises(InputError):
+        make_chart("losses", Report(*measured).results)  # no ladder yet
+    command = ["bench", "--kg", "films", "--questions", "wrong.jsonl", "--out", "lost", "--ladder"]
+    assert main(command) == 0
+    results = LoadedResults.read(Path("lost"))
+    [panel] = make_chart("losses", [results]).panels
+    counted = sum(bar.value for bar in panel.series[0].bars if bar)
+    assert counted == len(results.losses_by_id) > 0
+
+
+def test_an_experiment_has_the_published_figures_and_ours() -> None:
+    paper, experiment = find_experiment("dog.table1_metaqa")
+    measurements = load_measured("dog.table1_metaqa")
+    [panel] = make_experiment_chart(paper, experiment, measurements).panels
+    published, ours = panel.series
+    assert [bar and bar.value for bar in published.bars] == [98.6, 96.6, 90.9]
+    for bar, measurement in zip(ours.bars, measurements, strict=True):
+        estimate = measurement.estimate("hit_any")
+        assert estimate is not None and bar is not None
+        assert bar.value == pytest.approx(100 * estimate.value)
+    paper, experiment = find_experiment("dog.figure3")  # drawn without numbers in the paper
+    chart = make_experiment_chart(paper, experiment, load_measured("dog.figure3"))
+    assert [series.name for series in chart.panels[0].series] == ["here"]
+
+
+def test_measures_of_different_units_have_panels_of_their_own() -> None:
+    paper, experiment = find_experiment("chatty_kg.cost")
+    chart = make_experiment_chart(paper, experiment, ())
+    assert [panel.axis for panel in chart.panels] == [
+        "model calls",
+        "prompt tokens",
+        "completion tokens",
+    ]
+
+
+# --- the files
+
+
+@pytest.mark.usefixtures("drawn")
+def test_an_svg_is_valid_and_has_its_texts_and_its_caption(tmp_path: Path) -> None:
+    path = tmp_path / "figure.svg"
+    assert write_chart(CHART, path, "svg") == [path]
+    texts = svg_texts(path)
+    for name in (*NAMES, "second", "share"):
+        assert name in texts
+    assert any(text.endswith("_first") for text in texts)
+    root = ElementTree.parse(path).getroot()
+    assert CHART.caption in list(root.itertext())
+    assert CHART.title in list(root.itertext())
+    first = path.read_bytes()
+    write_chart(CHART, path, "svg")
+    assert path.read_bytes() == first
+
+
+@pytest.mark.usefixtures("drawn")
+def test_text_is_at_least_seven_points_in_the_narrowest_column(tmp_path: Path) -> None:
+    path = tmp_path / "figure.svg"
+    write_chart(CHART, path, "svg")
+    source = path.read_text(encoding="utf-8")
+    root = ElementTree.fromstring(source)
+    width_points = float(root.attrib["width"].removesuffix("pt"))
+    assert width_points == pytest.approx(72 * WIDTH_INCHES, abs=1)
+    sizes = [float(size) for size in re.findall(r"font(?:-size)?: (?:\w+ )*([\d.]+)px", source)]
+    assert len(sizes) >= len(svg_texts(path))
+    assert min(sizes) * 3.03 * 72 / width_points >= 7
+
+
+@pytest.mark.usefixtures("drawn")
+def test_a_pdf_opens_with_its_caption_and_embedded_fonts(tmp_path: Path) -> None:
+    path = tmp_path / "figure.pdf"
+    write_chart(CHART, path, "pdf")
+    reader = pypdf.PdfReader(path)
+    [page] = reader.pages
+    assert reader.metadata is not None
+    assert reader.metadata.title == CHART.title
+    assert reader.metadata.subject == CHART.caption
+    assert float(page.mediabox.width) == pytest.approx(72 * WIDTH_INCHES, abs=1)
+    text = page.extract_text()
+    for name in (*NAMES, "second"):
+        assert name in text
+    for font in page["/Resources"]["/Font"].values():  # type: ignore[index]
+        descriptor = font.get_object()
+        if "/DescendantFonts" in descriptor:
+            descriptor = descriptor["/DescendantFonts"][0].get_object()
+        assert "/FontFile2" in descriptor["/FontDescriptor"]
+    first = path.read_bytes()
+    write_chart(CHART, path, "pdf")
+    assert path.read_bytes() == first
+
+
+def test_bars_are_greys_that_are_told_apart_in_print() -> None:
+    assert len(set(FILLS)) == len(FILLS)
+    for (grey, hatch), (next_grey, next_hatch) in pairwise(FILLS):
+        assert bool(hatch) != bool(next_hatch) or abs(float(grey) - float(next_grey)) >= 0.25
+
+
+@pytest.mark.usefixtures("drawn")
+def test_what_cannot_be_drawn_or_included_is_refused(tmp_path: Path) -> None:
+    many = [Series(f"{number}", [Bar(1, 1, 1)]) for number in range(len(FILLS) + 1)]
+    unknown_letters = Panel("share", ["中文"], [Series("a", [Bar(1, 1, 1)])])
+    for panel in (Panel("share", ["x"], many), unknown_letters):
+        with pytest.raises(InputError):
+            write_chart(Chart("t", "c", [panel]), tmp_path / "f.svg", "svg")
+    for name in ("my figure.tex", "50%.tex", "figure.pdf"):
+        with pytest.raises(InputError):
+            write_chart(CHART, tmp_path / name, "latex")
+    with pytest.raises(InputError):
+        write_chart(CHART, tmp_path / "f.png", "png")
+    assert not list(tmp_path.iterdir())
+
+
+# --- the commands
+
+
+@pytest.mark.usefixtures("drawn")
+def test_the_report_writes_a_figure_and_prints_its_caption(
+    measured: list[Path], capsys: Capture
+) -> None:
+    command = ["report", *map(str, measured), "--figure", "quality", "--measures", "f1"]
+    for wrong in ([], ["--to", "svg"], ["--to", "markdown", "--out", "f.md"]):
+        assert main([*command, *wrong]) == 2
+    assert main(["report", "bad", "--figure", "prizes", "--to", "svg", "--out", "f.svg"]) == 2
+    capsys.readouterr()
+    assert main([*command, "--to", "svg", "--out", "f.svg"]) == 0
+    caption, path = capsys.readouterr().out.splitlines()
+    assert path == "f.svg"
+    assert "12 questions on films" in caption and "set-up" in caption
+    assert "good_one" in svg_texts(Path("f.svg"))
+    assert main([*command, "--to", "latex", "--out", "f.tex"]) == 0
+    assert r"\includegraphics[width=\columnwidth]{f.pdf}" in Path("f.tex").read_text()
+    assert Path("f.pdf").read_bytes().startswith(b"%PDF")
+    assert set(CHARTS) == {"quality", "losses", "changes", "errors"}
+
+
+@pytest.mark.usefixtures("drawn")
+@pytest.mark.long
+def test_latex_includes_every_figure(measured: list[Path]) -> None:
+    if not shutil.which("pdflatex"):
+        leave_out("no pdflatex: install the Debian package texlive-latex-recommended")
+    results = right_and_wrong(measured)
+    charts = [CHART, make_chart("quality", results), make_chart("changes", results)]
+    paper, experiment = find_experiment("dog.table2_metaqa")
+    charts.append(make_experiment_chart(paper, experiment, load_measured("dog.table2_metaqa")))
+    lines = [
+        r"\documentclass[twocolumn]{article}",
+        r"\usepackage{graphicx}\usepackage[utf8]{inputenc}",
+        r"\begin{document}",
+    ]
+    for number, chart in enumerate(charts):
+        write_chart(chart, Path(f"figure_{number}.tex"), "latex")
+        lines.append(rf"\input{{figure_{number}}}")
+    lines.append(r"\end{document}")
+    Path("paper.tex").write_text("\n".join(lines), encoding="utf-8")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stdout
+    text = "".join(page.extract_text() for page in pypdf.PdfReader("paper.pdf").pages)
+    for number in range(1, len(charts) + 1):
+        assert f"Figure {number}" in text
