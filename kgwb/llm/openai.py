@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from kgwb.errors import UnknownModelError
 from kgwb.llm.base import ChatReply, ChatRequest, parse_token_count
 from kgwb.llm.failures import RequestFailure, failure_from_status
-from kgwb.llm.remote import CONNECT_TIMEOUT_S, RemoteModel, RequestFormat, messages_to_data
+from kgwb.llm.remote import CONNECT_TIMEOUT_S, TOOL, RemoteModel, RequestFormat, messages_to_data
 from kgwb.llm.transport import make_client, validate_url
 
 if TYPE_CHECKING:
@@ -107,6 +107,12 @@ class OpenAIModel(RemoteModel):
             raise ValueError(f"no choice with a message in {answer}")
         self.behaviour.add_reasoning([_reasoning_tokens(answer)])
         yield reply
+
+    def _send_tool(self, form: RequestFormat, request: ChatRequest) -> None:
+        """Send a request with TOOL, and read the whole reply."""
+        create: Any = self._client.chat.completions.create
+        body = self._request_body(form, request)
+        create(**body, tools=[TOOL], timeout=_timeout(request.timeout_s))
 
     def _request_body(self, form: RequestFormat, request: ChatRequest) -> dict[str, Any]:
         """Return the fields of a chat request, by name.

@@ -21,7 +21,14 @@ from kgwb.errors import (
     ModelUnreachableError,
 )
 from kgwb.kg.base import Graph
-from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, ReplyMode
+from kgwb.llm.base import (
+    DEFAULT_TIMEOUT_S,
+    ChatModel,
+    ChatReply,
+    ChatRequest,
+    Message,
+    ReplyMode,
+)
 from kgwb.llm.behaviour import ServerBehaviour, Wait
 from kgwb.llm.failures import (
     EMPTY_RESPONSE,
@@ -59,6 +66,22 @@ OPTIONAL_FIELDS = (
     "seed",
 )
 """Fields of a request that some servers refuse."""
+REFUSING_STATUSES = (400, 422, 500, 501)
+"""HTTP statuses with which servers refuse a field of a request."""
+TOOL = {
+    "type": "function",
+    "function": {
+        "name": "greet",
+        "description": "Greet a person.",
+        "parameters": {
+            "type": "object",
+            "properties": {"name": {"type": "string"}},
+            "required": ["name"],
+            "additionalProperties": False,
+        },
+    },
+}
+"""A tool in the form that both protocols have."""
 REPLY_MODES: dict[str, ReplyMode] = {
     "schema": "schema",
     "json with schema": "json",
@@ -234,6 +257,28 @@ class RemoteModel(ChatModel):
         if isinstance(names, RequestFailure):
             raise self._error_of(names, timeout_s, is_listing=True)
         return names
+
+    def refuses_tools(self, timeout_s: float = DEFAULT_TIMEOUT_S) -> str:
+        """Send a small request with a tool, and return the server's words if it refuses it; else "".
+
+        The format of requests is the one that the server has accepted. The request has nothing of a
+        graph or a person. Raises the ModelErrors of a server that fails otherwise.
+        """
+        request = ChatRequest("tools", (Message("user", "Say hello."),), timeout_s=timeout_s)
+        with self._lock:
+            form = self._request_format
+        form = replace(form, omitted_fields=form.omitted_fields | {"stream", "stream_options"})
+        send = partial(self._send_tool, form, request)
+        failure = self._call_sdk(send, timeout_s + CONNECT_TIMEOUT_S)
+        if failure is None:
+            return ""
+        if failure.status in REFUSING_STATUSES:
+            return masked_excerpt(failure.message, self._secrets())
+        raise self._error_of(failure, timeout_s)
+
+    @abstractmethod
+    def _send_tool(self, form: RequestFormat, request: ChatRequest) -> None:
+        """Send a request with TOOL; what the server replies does not matter."""
 
     @abstractmethod
     def _stream_reply(self, form: RequestFormat, request: ChatRequest) -> Iterator[ChatReply]:
