@@ -265,7 +265,9 @@ class Trouble:
     spoil: Callable[[ProviderServer, Answer], Answer]
     """Returns what is sent in place of a good answer."""
     every: int = 2
-    """Of so many requests the first is spoiled."""
+    """Of so many requests the first is spoiled; 0 for all requests after ``first``."""
+    first: int = 0
+    """How many requests are answered well before."""
     wait: str = ""
     """What kgwb must report: the beginning of the wait."""
     is_repeated: bool = True
@@ -304,6 +306,17 @@ TROUBLES = (
 )  # fmt: skip
 
 
+OUTAGES = (
+    Trouble("503", _failing(503), every=0, first=4),
+    Trouble("529", _failing(529), every=0, first=4),
+    Trouble("429 for an hour", _limited(retry_after="3600"), every=0, first=4),
+    Trouble("cut in the middle", _cut, every=0, first=4),
+    Trouble("no connection", lambda server, good: Answer(hang_up=True, end="reset"), every=0, first=4),
+    Trouble("no credit", lambda server, good: server.error(402, "Your credit is used up"), every=0, first=4),
+)  # fmt: skip
+"""Troubles that do not end: a benchmark stops, and continues when they are over."""
+
+
 class ProviderServer(ModelServer):
     """A server of a provider; it is also of the class of its protocol. See ``make_server``."""
 
@@ -315,6 +328,8 @@ class ProviderServer(ModelServer):
     """Whether the latest request wants a stream."""
     answered = 0
     """How many requests were not refused."""
+    well_answered: Counter[str]
+    """How often each list of messages got its whole reply."""
 
 
 def make_server(provider: Provider, trouble: Trouble | None = None) -> ProviderServer:
@@ -333,9 +348,19 @@ def make_server(provider: Provider, trouble: Trouble | None = None) -> ProviderS
                 self.text = provider.first
             self.answered += 1
             good = self._good_answer()
-            if trouble is not None and self.answered % trouble.every == 1:
-                return trouble.spoil(self, good)
+            if self._is_in_trouble():
+                assert self.trouble is not None
+                return self.trouble.spoil(self, good)
+            self.well_answered[json.dumps(body["messages"])] += 1
             return good
+
+        def _is_in_trouble(self) -> bool:
+            """Return whether the present request is to be spoiled."""
+            if self.trouble is None or self.answered <= self.trouble.first:
+                return False
+            if not self.trouble.every:
+                return True
+            return self.answered % self.trouble.every == 1
 
         def _good_answer(self) -> Answer:
             """Return the reply with the headers and the usage of the provider."""
@@ -352,4 +377,5 @@ def make_server(provider: Provider, trouble: Trouble | None = None) -> ProviderS
     server = Server()
     server.provider = provider
     server.trouble = trouble
+    server.well_answered = Counter()
     return server
