@@ -14,7 +14,11 @@ from typing import NamedTuple
 
 from kgwb.disk import cache_dir
 from kgwb.errors import KgwbError
+from kgwb.run.calls import Call
 from kgwb.run.models import open_model
+from kgwb.run.run_file import RunFile
+from kgwb.study.trial import TRIAL_GRAPH, TRIAL_QUESTION, Usage, usage_of_calls
+from kgwb.workbench import list_recordings
 
 INSTALL_HINT = "run `make lab` in the checkout, or `pip install kgwb`"
 REQUIRED_PACKAGES = "kgwb rdflib oxrdflib pyoxigraph SPARQLWrapper pydantic openai ollama".split()
@@ -133,20 +137,22 @@ def survey_lines(source: str) -> Iterator[str]:
 def _check_models(spec: str) -> Iterator[HealthCheck]:
     """Yield a result for every kind of model server, and then one for the model itself.
 
-    A server is required only if it is of the kind that ``spec`` names ("ollama:phi4"). The last
+    A server is required only if it is the one that ``spec`` names ("ollama:phi4", without an address
+    of its own). The last
     result has the model's name; the model is opened, not asked. Raises ModelError if it cannot be
     opened.
     """
     from kgwb import llm
 
-    kind, _, _ = spec.partition(":")
+    kind, _, rest = spec.partition(":")
+    has_address = "@http" in rest
     for status in llm.check_models():
         yield HealthCheck(
             status.kind,
             status.is_usable,
             status.detail,
             remedy=f"needed for {status.kind}:MODEL only",
-            required=status.kind == kind,
+            required=status.kind == kind and not has_address,
         )
     yield HealthCheck("model", True, open_model(spec).name)
 
@@ -219,3 +225,24 @@ def _check_cache_folder() -> HealthCheck:
             "kgwb works without it, but slower; set KGWB_CACHE to another folder",
             required=False,
         )
+
+
+# --- a question to each system
+
+
+def read_expected_costs() -> dict[str, Usage]:
+    """Return what the trial's question took when a model answered it for a recording, by system.
+
+    The recordings are those of the sample graph that come with kgwb. A system without one is left
+    out.
+    """
+    costs = {}
+    for name, file in list_recordings().items():
+        graph, system, _ = name.split("/")
+        if graph != TRIAL_GRAPH or system in costs:
+            continue
+        header, *entries = RunFile(file).entries()
+        if header["question"] == TRIAL_QUESTION:
+            calls = [Call.from_data(entry["call"]) for entry in entries if "call" in entry]
+            costs[system] = usage_of_calls(calls)
+    return costs

@@ -433,12 +433,9 @@ def _describe_cost(
     """
     if paper.cost is None:
         return
-    if set_names is None:
-        set_names = experiment.sets * len(experiment.configurations)
-    count = 0
-    for name in set_names:
-        size = paper.sets[name].questions
-        count += min(size, limit or size)
+    from kgwb.study.papers import count_questions
+
+    count = count_questions(paper, experiment, limit, set_names)
     calls = paper.cost.calls * count
     tokens = paper.cost.tokens * count
     yield single_line(

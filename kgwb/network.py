@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import zlib
 from collections.abc import Iterable, Iterator
+from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 MAX_ERROR_BYTES = 10_000
@@ -90,3 +91,13 @@ def _decompress(chunks: Iterable[bytes], coding: str) -> Iterator[bytes]:
             rest = decompressor.unused_data or decompressor.unconsumed_tail
     if not decompressor.eof:
         raise ValueError(f"its {coding} breaks off")
+
+
+def is_loopback_host(host: str) -> bool:
+    """Return whether a host is this machine: "localhost", a name below it, or a loopback address."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:  # a name
+        return False

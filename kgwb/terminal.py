@@ -6,7 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from kgwb.errors import KgwbError
+from kgwb.errors import InputError, KgwbError
 
 if TYPE_CHECKING:
     from kgwb.bench.figures import ReportTable
@@ -51,6 +51,18 @@ def progress_bar(**options: Any) -> Any:
     from tqdm import tqdm
 
     return tqdm(mininterval=0.5, delay=1.0, **options)
+
+
+def confirm(question: str, hint: str) -> bool:
+    """Ask a person a question in the terminal, and return whether the reply is "y" or "yes".
+
+    Raises InputError with the hint if the input is no terminal.
+    """
+    if not sys.stdin.isatty():
+        raise InputError("nothing was asked: nobody is there to confirm it", hint=hint)
+    print(f"{question} [y/N] ", end="", flush=True)
+    reply = sys.stdin.readline()
+    return reply.strip().lower() in ("y", "yes")
 
 
 def print_tables(*tables: ReportTable) -> None:

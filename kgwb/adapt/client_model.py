@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kgwb.kg.base import Graph
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, Message
+from kgwb.llm.notice import announce
+from kgwb.llm.openai import OPENAI_URL
 from kgwb.records import JsonObject
 from kgwb.run import Run
 from kgwb.run.calls import Call
@@ -23,8 +26,10 @@ class ClientModel(ChatModel):
 
     remote = True
 
-    def __init__(self, name: str, send: SendMessages) -> None:
+    def __init__(self, name: str, url: str, send: SendMessages) -> None:
+        """``url`` is the address of the client's server; empty if it is not known."""
         self.name = name
+        self.url = url
         self._send = send
 
     def complete(
@@ -32,22 +37,37 @@ class ClientModel(ChatModel):
     ) -> ChatReply:
         """Return the client's reply to the messages of the request, which a person may have edited.
 
+        If the client's server is on another machine, a notice first says what leaves this one.
         Raises what the client raises.
         """
+        announce(self.name, self.url, kg)
         return self._send(request.messages)
 
 
 def ask_client(
-    run: Run, name: str, messages: Sequence[Message], options: JsonObject, send: SendMessages
+    run: Run,
+    name: str,
+    messages: Sequence[Message],
+    options: JsonObject,
+    send: SendMessages,
+    *,
+    url: str,
 ) -> Call:
     """Return the recorded call of a client, or make and record it.
 
-    ``options`` are all the parameters that decide the reply besides the messages. Raises what
-    ``send`` raises, and NotRecordedError in a replay that lacks the call.
+    ``url`` is the address of its server; empty if it is not known. ``options`` are all the
+    parameters that decide the reply besides the messages. Raises what ``send`` raises, and
+    NotRecordedError in a replay that lacks the call.
     """
     request = ChatRequest(TASK, tuple(messages), options=options)
-    call, _ = run.chat(request, ClientModel(name, send))
+    call, _ = run.chat(request, ClientModel(name, url, send))
     return call
+
+
+def url_of_openai_client(name: str) -> str:
+    """Return the address in the name of a client of openai, "openai:MODEL@URL"; without one, OpenAI's own."""
+    _, *address = re.split("@(?=https?://)", name, maxsplit=1)
+    return address[0] if address else OPENAI_URL
 
 
 def json_options(options: Mapping[str, Any]) -> JsonObject:

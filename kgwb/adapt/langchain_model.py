@@ -25,10 +25,13 @@ from kgwb.adapt.client_model import ask_client, json_options
 from kgwb.adapt.waiting import await_on_client_loop, wait_for
 from kgwb.errors import SettingError
 from kgwb.llm.base import ChatReply, Message, parse_token_count
+from kgwb.llm.openai import OPENAI_URL
 from kgwb.records import JsonObject
 from kgwb.run import Run
 from kgwb.run.execution import current_run
 
+ADDRESS_FIELDS = ("openai_api_base", "base_url", "anthropic_api_url")
+"""Fields in which models of LangChain have the address of their server."""
 REPLY_FIELDS = ("content", "tool_calls", "invalid_tool_calls", "additional_kwargs")
 """The fields of a reply that are recorded besides its tokens, if they are not empty."""
 Generate = Callable[[list[BaseMessage]], ChatResult]
@@ -141,8 +144,21 @@ class RecordedChatModel(BaseChatModel):
         model_name = described.get("ls_model_name", type(self.inner).__name__)
         name = f"{provider}:{model_name}"
         recorded = json_options({**identity, **options})
-        call = ask_client(run, name, shown, recorded, send)
+        url = _address_of(self.inner, provider)
+        call = ask_client(run, name, shown, recorded, send, url=url)
         return _result_of(call.result)
+
+
+def _address_of(inner: Any, provider: str) -> str:
+    """Return the address that a model of LangChain asks, as far as its fields say it; else "".
+
+    A model of OpenAI without an address asks OpenAI.
+    """
+    for field in ADDRESS_FIELDS:
+        value = getattr(inner, field, None)
+        if isinstance(value, str) and value:
+            return value
+    return OPENAI_URL if provider == "openai" else ""
 
 
 def _reply_of(result: ChatResult) -> ChatReply:

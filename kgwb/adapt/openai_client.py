@@ -13,7 +13,7 @@ from kgwb.adapt.chat_messages import (
     message_from_data,
     text_of_fields,
 )
-from kgwb.adapt.client_model import ask_client
+from kgwb.adapt.client_model import ask_client, url_of_openai_client
 from kgwb.adapt.openai_options import given_options, recorded_options
 from kgwb.adapt.openai_responses import recorded_parsed_response, recorded_response
 from kgwb.adapt.streams import RecordedAsyncStream, RecordedStream, chunks_of
@@ -203,7 +203,8 @@ def _recorded_completion(
         return _reply_of(create(messages=data, **given))
 
     model_name = name(str(given.get("model", "")))
-    call = ask_client(run, model_name, messages, recorded, send)
+    url = url_of_openai_client(model_name)
+    call = ask_client(run, model_name, messages, recorded, send, url=url)
     return _completion_of(call)
 
 

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any
 
 from kgwb.adapt.chat_messages import fields_of_text, text_of_fields
-from kgwb.adapt.client_model import ask_client
+from kgwb.adapt.client_model import ask_client, url_of_openai_client
 from kgwb.adapt.openai_options import given_options, recorded_options
 from kgwb.adapt.streams import events_of
 from kgwb.llm.base import ChatReply, Message, parse_token_count
@@ -114,7 +114,9 @@ def _recorded_whole(
         return _reply_of(create(**sent))
 
     model_name = name(str(given.get("model", "")))
-    return _response_of(ask_client(run, model_name, messages, recorded, send))
+    url = url_of_openai_client(model_name)
+    call = ask_client(run, model_name, messages, recorded, send, url=url)
+    return _response_of(call)
 
 
 def _response_id(call: Call) -> str:

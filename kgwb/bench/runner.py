@@ -48,6 +48,7 @@ from kgwb.bench.tasks import (
 from kgwb.deprecated import RenamedAttribute
 from kgwb.errors import BenchmarkStoppedError, InputError, InvalidReplyError, KgwbError
 from kgwb.flow import Dialogue, Turn
+from kgwb.llm.remote import announce_models
 from kgwb.records import to_data
 from kgwb.run import Run
 from kgwb.run import Setup as RunSetup
@@ -254,8 +255,9 @@ class Benchmark:
         """Ask the questions that have no row yet, within the budget, and return the rows of all that have one.
 
         Answers to questions whose gold has changed are scored again first; nothing is asked for
-        that. Each row is written as it is finished. If the budget stops it, ``stop_reason`` has the
-        limits. Raises KeyboardInterrupt and the first error that is not of a single question, such
+        that. What leaves the machine with hosted models is said before the first question. Each row
+        is written as it is finished. If the budget stops it, ``stop_reason`` has the limits. Raises
+        KeyboardInterrupt and the first error that is not of a single question, such
         as InputError on a full disk; all finished rows are written. Raises BenchmarkStoppedError if
         the model or the graph could not be reached for MAX_UNREACHABLE_IN_A_ROW questions in a row.
         """
@@ -264,6 +266,8 @@ class Benchmark:
         self.rescored += rescore_results(self.results, questions, self._load_finished_run)
         for row in self.results.rows_for(questions):
             self.budget.add(row)
+        if len(self.results.rows_for(questions)) < len(questions):
+            announce_models(self.setup.models.values(), self.setup.kg)
         canceller = RunCanceller()
         run_tasks(
             (self._ask_dialogue(turns, canceller) for turns in group_by_dialogue(questions)),

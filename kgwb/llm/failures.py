@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from math import isfinite
 from typing import Any, Literal
 
 from kgwb.masking import KEY_PATTERN, MASK, mask_secrets
@@ -56,16 +59,13 @@ def failure_from_status(status: int, text: str, headers: Any, param: str = "") -
 
     ``text`` is the message of the server, and ``param`` the field of the request that it names. The
     failure is transient for TRANSIENT_STATUSES and from 500 on; but a 500 whose text has one of
-    FORMAT_WORDS is a problem of the request's format. ``retry_after_s`` is the header "retry-after"
-    if that is a number of seconds, at least 0; None for a date or without the header.
+    FORMAT_WORDS is a problem of the request's format. ``retry_after_s`` is that of the header
+    "retry-after".
     """
     # Ollama and llama.cpp answer 500, and not 400, if they cannot make a grammar of a schema
     names_format = any(word in text.lower() for word in FORMAT_WORDS)
     is_format_problem = status == 500 and names_format
     is_transient = status in TRANSIENT_STATUSES or status >= 500
-    retry_after_s = None
-    with suppress(KeyError, ValueError):
-        retry_after_s = max(0.0, float(headers["retry-after"]))
     return RequestFailure(
         "status",
         text,
@@ -73,8 +73,34 @@ def failure_from_status(status: int, text: str, headers: Any, param: str = "") -
         refused_field=param,
         is_format_problem=is_format_problem,
         is_transient=is_transient and not is_format_problem,
-        retry_after_s=retry_after_s,
+        retry_after_s=_read_retry_after(headers),
     )
+
+
+def _read_retry_after(headers: Any) -> float | None:
+    """Return how many seconds the header "retry-after" asks to wait, at least 0; None if it does not say.
+
+    It is a number of seconds or a date (RFC 9110, section 10.2.3). A date is compared with the
+    server's own clock, the header "date", and without that with the clock of this machine.
+    """
+    text = headers.get("retry-after", "")
+    with suppress(ValueError):
+        seconds = float(text)
+        return max(0.0, seconds) if isfinite(seconds) else None
+    until = _parse_date(text)
+    if until is None:
+        return None
+    now = _parse_date(headers.get("date", "")) or datetime.now(UTC)
+    return max(0.0, (until - now).total_seconds())
+
+
+def _parse_date(text: str) -> datetime | None:
+    """Return the date of an HTTP header; None for any other text. It is in UTC if it names no zone."""
+    try:
+        date = parsedate_to_datetime(text)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return date if date.tzinfo else date.replace(tzinfo=UTC)
 
 
 def masked_excerpt(text: str, secrets: Iterable[str] = ()) -> str:

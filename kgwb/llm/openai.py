@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from kgwb.errors import UnknownModelError
 from kgwb.llm.base import ChatReply, ChatRequest, parse_token_count
 from kgwb.llm.failures import RequestFailure, failure_from_status
-from kgwb.llm.remote import CONNECT_TIMEOUT_S, RemoteModel, RequestFormat, messages_to_data
+from kgwb.llm.remote import CONNECT_TIMEOUT_S, TOOL, RemoteModel, RequestFormat, messages_to_data
 from kgwb.llm.transport import make_client, validate_url
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class OpenAIModel(RemoteModel):
             api_key=key or "no-key-needed",
             base_url=url,
             max_retries=0,
-            http_client=make_client(openai.DefaultHttpxClient, url),
+            http_client=make_client(openai.DefaultHttpxClient, url, self.behaviour.add_headers),
         )
         # Otherwise its sockets stay open until the garbage collector runs
         weakref.finalize(self, self._client.close)
@@ -93,16 +93,26 @@ class OpenAIModel(RemoteModel):
         body = self._request_body(form, request)
         answer = create(**body, timeout=_timeout(request.timeout_s))
         if "stream" in body:
+            reasoning_counts = []
             with answer:
                 for chunk in answer:
+                    reasoning_counts.append(_reasoning_tokens(chunk))
                     yield _parse_chunk(chunk)
+            self.behaviour.add_reasoning(reasoning_counts)
             return
         reply = ChatReply("", finish_reason="")
         if not isinstance(answer, str):
             reply = _parse_chunk(answer)
         if not reply.finish_reason:
             raise ValueError(f"no choice with a message in {answer}")
+        self.behaviour.add_reasoning([_reasoning_tokens(answer)])
         yield reply
+
+    def _send_tool(self, form: RequestFormat, request: ChatRequest) -> None:
+        """Send a request with TOOL, and read the whole reply."""
+        create: Any = self._client.chat.completions.create
+        body = self._request_body(form, request)
+        create(**body, tools=[TOOL], timeout=_timeout(request.timeout_s))
 
     def _request_body(self, form: RequestFormat, request: ChatRequest) -> dict[str, Any]:
         """Return the fields of a chat request, by name.
@@ -241,8 +251,20 @@ def _parse_chunk(answer: Any) -> ChatReply:
     )
 
 
+def _reasoning_tokens(answer: Any) -> int:
+    """Return the tokens of reasoning that an answer, or a chunk of one, reports; 0 if it reports none."""
+    usage = getattr(answer, "usage", None)
+    details = getattr(usage, "completion_tokens_details", None)
+    return parse_token_count(getattr(details, "reasoning_tokens", 0))
+
+
 def _error_message(body: Any) -> str:
-    """Return the message in the body of an error: its field "message", else the body as text."""
+    """Return the message in the body of an error: its field "message", else the body as text.
+
+    A list of one error stands for that error, as Gemini sends it: ``[{"error": {...}}]``.
+    """
+    if isinstance(body, list) and len(body) == 1 and isinstance(body[0], dict):
+        body = body[0].get("error") or body[0]
     message = body
     if isinstance(body, dict):
         message = body.get("message") or body

@@ -21,7 +21,15 @@ from kgwb.errors import (
     ModelUnreachableError,
 )
 from kgwb.kg.base import Graph
-from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, ReplyMode
+from kgwb.llm.base import (
+    DEFAULT_TIMEOUT_S,
+    ChatModel,
+    ChatReply,
+    ChatRequest,
+    Message,
+    ReplyMode,
+)
+from kgwb.llm.behaviour import ServerBehaviour, Wait
 from kgwb.llm.failures import (
     EMPTY_RESPONSE,
     INTERRUPTED_STREAM,
@@ -29,6 +37,7 @@ from kgwb.llm.failures import (
     RequestFailure,
     masked_excerpt,
 )
+from kgwb.llm.notice import announce
 from kgwb.llm.transport import abandoned_event, transport_errors
 from kgwb.masking import is_distinctive_secret, mask_secrets
 from kgwb.network import RedirectError
@@ -57,6 +66,22 @@ OPTIONAL_FIELDS = (
     "seed",
 )
 """Fields of a request that some servers refuse."""
+REFUSING_STATUSES = (400, 422, 500, 501)
+"""HTTP statuses with which servers refuse a field of a request."""
+TOOL = {
+    "type": "function",
+    "function": {
+        "name": "greet",
+        "description": "Greet a person.",
+        "parameters": {
+            "type": "object",
+            "properties": {"name": {"type": "string"}},
+            "required": ["name"],
+            "additionalProperties": False,
+        },
+    },
+}
+"""A tool in the form that both protocols have."""
 REPLY_MODES: dict[str, ReplyMode] = {
     "schema": "schema",
     "json with schema": "json",
@@ -134,6 +159,8 @@ class RemoteModel(ChatModel):
         self._request_format = form
         self._schema_works = False
         """Whether the server has ever replied to a request with a JSON schema."""
+        self.behaviour = ServerBehaviour()
+        """What this model has seen of its server: refusals, waits, and rate limits."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
@@ -148,11 +175,13 @@ class RemoteModel(ChatModel):
         once, and kept for later requests. After a transient failure the request is repeated up to
         MAX_RETRIES times. The wait before a retry is what the server asks for, else
         INITIAL_BACKOFF_S, doubled each time; a longer wait than MAX_RETRY_AFTER_S is an error at
-        once. The reply has the mode, the duration in seconds and the number of requests.
+        once. The reply has the mode, the duration in seconds and the number of requests. Before
+        the first request, a notice says what leaves the machine (``kgwb.llm.notice``).
 
         Raises Cancelled if ``cancel`` is set, ModelUnreachableError, ModelTimeoutError and
         ModelRefusedError.
         """
+        self.announce(kg)
         started = time.perf_counter()
         with_schema = request.schema is not None
         stop_if_cancelled = partial(_stop_if_set, cancel)
@@ -171,9 +200,13 @@ class RemoteModel(ChatModel):
             if wait_s is None:
                 wait_s = INITIAL_BACKOFF_S * 2**retries
             if fallback is not None:
+                self._note_refusal(form, fallback, outcome)
                 form = fallback
                 retries = 0
             elif outcome.is_transient and retries < MAX_RETRIES and wait_s <= MAX_RETRY_AFTER_S:
+                reason = str(outcome.status or outcome.kind)
+                is_asked_for = outcome.retry_after_s is not None
+                self.behaviour.add_wait(Wait(reason, wait_s, is_asked_for))
                 cancel.wait(wait_s)
                 retries += 1
             else:
@@ -185,6 +218,20 @@ class RemoteModel(ChatModel):
             mode = REPLY_MODES[form.modes[0]]
         seconds = time.perf_counter() - started
         return replace(outcome, mode=mode, seconds=seconds, tries=tries)
+
+    def announce(self, kg: Graph | None) -> None:
+        """Show what leaves the machine with requests about a graph, unless it was shown before."""
+        announce(self.name, self.url, kg)
+
+    def _note_refusal(
+        self, form: RequestFormat, fallback: RequestFormat, failure: RequestFailure
+    ) -> None:
+        """Note in ``behaviour`` what the server has refused: a field, or the first mode of the format."""
+        said = masked_excerpt(failure.message, self._secrets())
+        for field in fallback.omitted_fields - form.omitted_fields:
+            self.behaviour.add_refused_field(field, said)
+        if fallback.modes != form.modes:
+            self.behaviour.add_refused_mode(form.modes[0], fallback.modes[0], said)
 
     def _keep_format(self, form: RequestFormat, *, with_schema: bool) -> None:
         """Remember the format that the server has just accepted, for later requests.
@@ -210,6 +257,28 @@ class RemoteModel(ChatModel):
         if isinstance(names, RequestFailure):
             raise self._error_of(names, timeout_s, is_listing=True)
         return names
+
+    def refuses_tools(self, timeout_s: float = DEFAULT_TIMEOUT_S) -> str:
+        """Send a small request with a tool, and return the server's words if it refuses it; else "".
+
+        The format of requests is the one that the server has accepted. The request has nothing of a
+        graph or a person. Raises the ModelErrors of a server that fails otherwise.
+        """
+        request = ChatRequest("tools", (Message("user", "Say hello."),), timeout_s=timeout_s)
+        with self._lock:
+            form = self._request_format
+        form = replace(form, omitted_fields=form.omitted_fields | {"stream", "stream_options"})
+        send = partial(self._send_tool, form, request)
+        failure = self._call_sdk(send, timeout_s + CONNECT_TIMEOUT_S)
+        if failure is None:
+            return ""
+        if failure.status in REFUSING_STATUSES:
+            return masked_excerpt(failure.message, self._secrets())
+        raise self._error_of(failure, timeout_s)
+
+    @abstractmethod
+    def _send_tool(self, form: RequestFormat, request: ChatRequest) -> None:
+        """Send a request with TOOL; what the server replies does not matter."""
 
     @abstractmethod
     def _stream_reply(self, form: RequestFormat, request: ChatRequest) -> Iterator[ChatReply]:
@@ -429,6 +498,13 @@ class RemoteModel(ChatModel):
         return f"name one of its models: {shown}"
 
     models = RenamedAttribute("models", "list_models")
+
+
+def announce_models(models: Iterable[ChatModel], kg: Graph | None) -> None:
+    """Show what leaves the machine with each hosted model, unless it was shown before."""
+    for model in models:
+        if isinstance(model, RemoteModel):
+            model.announce(kg)
 
 
 def _stop_if_set(cancel: threading.Event) -> None:

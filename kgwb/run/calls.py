@@ -18,6 +18,7 @@ from typing import Any, Protocol
 from kgwb import old_names
 from kgwb.kg.base import ResultSet, SearchResult
 from kgwb.llm.base import ChatReply
+from kgwb.llm.notice import DataNotice
 from kgwb.records import JsonObject, from_data, to_data
 from kgwb.terms import Iri, Triple
 
@@ -143,6 +144,8 @@ class CallRecord:
     def __init__(self) -> None:
         self.calls: dict[str, Call] = {}
         """By key, in the order in which they ended."""
+        self.notices: list[DataNotice] = []
+        """What left the machine with these calls."""
         self.outdated: set[str] = set()
         """Keys of calls that are made again when they are next needed."""
         self.live_seconds: dict[tuple[str, frozenset[str]], float] = {}
@@ -154,6 +157,14 @@ class CallRecord:
         self._pending: dict[str, Future[Call]] = {}
         """By key: calls that a thread is making."""
         self._lock = threading.Lock()
+
+    def add_notice(self, notice: DataNotice) -> bool:
+        """Add a notice of what left the machine, and return whether it is new here."""
+        with self._lock:
+            is_new = notice not in self.notices
+            if is_new:
+                self.notices.append(notice)
+        return is_new
 
     def find(self, key: str) -> Call | None:
         """Return the call with this key from the record, else from the store.

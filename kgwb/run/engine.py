@@ -34,7 +34,8 @@ from kgwb.kg.base import Graph, ResultSet
 from kgwb.kg.embeddings import EmbeddingIndex, Embeddings
 from kgwb.kg.findings import describe_unbound_concat
 from kgwb.llm.base import DEFAULT_TIMEOUT_S, ChatModel, ChatReply, ChatRequest, Message
-from kgwb.records import JsonObject, from_data
+from kgwb.llm.notice import DataNotice, notices_collected_by
+from kgwb.records import JsonObject, from_data, to_data
 from kgwb.run.agent_spec import AgentSpec
 from kgwb.run.agents import System, agent_of_key, subject_of
 from kgwb.run.calls import RESULT_TYPES, Call, CallRecord, CallSource, call_key, utc_now
@@ -219,11 +220,26 @@ class Engine:
         make = None
         if model is not None:
             is_remote = is_remote or model.remote
-            make = partial(model.complete, request, self.unrecorded_graph, self._cancel)
+            make = partial(self._ask_model, model, request)
         model_name = content["model"] or "the model"
         missing = f"the reply of {model_name} to {request.task}"
         call = self._call("model", content, repeat, make, is_remote, missing, ChatReply)
         return call, call.result
+
+    @property
+    def notices(self) -> tuple[DataNotice, ...]:
+        """What left the machine, and where it went: one for each hosted model that was asked."""
+        return tuple(self._record.notices)
+
+    def _ask_model(self, model: ChatModel, request: ChatRequest) -> ChatReply:
+        """Ask a model, and keep the notice of what leaves the machine with the request, if any."""
+        with notices_collected_by(self._keep_notice):
+            return model.complete(request, self.unrecorded_graph, self._cancel)
+
+    def _keep_notice(self, notice: DataNotice) -> None:
+        """Add a notice to the run and to its file, unless the run has it already."""
+        if self._record.add_notice(notice):
+            self._append_to_file(notice=to_data(notice))
 
     def _edited_request(self, step: Step, request: ChatRequest) -> ChatRequest:
         """Return a request with the messages that a person put in for it; as it is without any.

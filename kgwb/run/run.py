@@ -333,6 +333,7 @@ class Run(EditableRun):
         forked.recorded_models = self.recorded_models
         forked.prefer_recorded = self.prefer_recorded and "models" not in changes
         forked.calls.update(self.calls)
+        forked._record.notices.extend(self.notices)
         forked._record.live_seconds.update(self._record.live_seconds)
         forked.use_store(self._record.store)
         forked.overrides.update(self.overrides)
@@ -567,7 +568,7 @@ class Run(EditableRun):
             self._file.write(make_state_entries(self))
 
     def resume(self, path: str | Path, *, include_finished: bool = False) -> None:
-        """Add the calls of a run file to the record of this run, if it has the same question.
+        """Add the calls and notices of a run file to the record of this run, if it has the same question.
 
         A file whose run was finished is used only with ``include_finished``. Nothing is raised: a
         file that is missing or cannot be read is ignored, and the calls are made again.
@@ -578,7 +579,7 @@ class Run(EditableRun):
                 return
             if last_status(entries) == "done" and not include_finished:
                 return
-            calls = [entry for entry in entries if "call" in entry]
+            calls = [entry for entry in entries if "call" in entry or "notice" in entry]
             read_entries(self, calls)
 
     @classmethod

@@ -10,6 +10,7 @@ from kgwb.flow import Dialogue
 from kgwb.kg.base import Graph, Vocabulary
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import Message
+from kgwb.llm.notice import DataNotice
 from kgwb.records import JsonObject, from_data, to_data
 from kgwb.run.agents import System
 from kgwb.run.calls import Call
@@ -59,9 +60,12 @@ def make_header(run: Engine) -> JsonObject:
 def make_state_entries(run: Engine) -> list[JsonObject]:
     """Return the entries of a run that are known before it ends, as JSON data, in this order.
 
-    The header, the recorded calls, the values put in, and the messages put in.
+    The header, the notices of what left the machine, the recorded calls, the values put in, and the
+    messages put in.
     """
     entries = [make_header(run)]
+    for notice in run.notices:
+        entries.append({"notice": to_data(notice)})
     for call in list(run.calls.values()):
         entries.append({"call": call.to_data()})
     for key, value in run.overrides.items():
@@ -194,7 +198,7 @@ def read_header(run: Engine, header: JsonObject) -> None:
 
 
 def read_entries(run: Engine, entries: Iterable[JsonObject]) -> None:
-    """Add what a file's entries hold to a run: calls, prompts, settings, values and messages put in.
+    """Add what a file's entries hold to a run: calls, notices, prompts, settings, values and messages put in.
 
     Of several entries for the same prompt or step the last one counts. ``recorded_status`` and
     ``recorded_position`` are set to those of the last "end" entry. If calls come after it, the
@@ -206,6 +210,8 @@ def read_entries(run: Engine, entries: Iterable[JsonObject]) -> None:
             call = Call.from_data(entry["call"])
             run.calls[call.key] = call
             run.recorded_status = ""
+        elif "notice" in entry:
+            run._record.add_notice(from_data(entry["notice"], DataNotice))
         elif "prompt" in entry:
             prompt = entry["prompt"]
             name = old_names.current_prompt(prompt["name"])

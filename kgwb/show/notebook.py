@@ -10,12 +10,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kgwb.kg.survey_records import Survey
+from kgwb.llm.notice import DataNotice
 from kgwb.records import Record
 from kgwb.run import Run
 from kgwb.run.differences import Differences
 from kgwb.run.steps import Step
 from kgwb.show import html as h
 from kgwb.show.comparison import render_differences_page
+from kgwb.show.data_notice import render_notice_page
 from kgwb.show.records import render
 from kgwb.show.run import render_run_page
 from kgwb.show.step import render_step_page
@@ -33,6 +35,7 @@ RENDERERS: Mapping[type, Callable[[Any], str]] = {
     Step: render_step_page,
     Differences: render_differences_page,
     Survey: render_survey_page,
+    DataNotice: render_notice_page,
     Record: render_record_page,
 }
 """How objects are shown in a notebook. A class comes before those it derives from."""

@@ -207,6 +207,26 @@ def load_papers() -> dict[str, Paper]:
     return papers
 
 
+def count_questions(
+    paper: Paper,
+    experiment: Experiment,
+    limit: int | None = None,
+    set_names: Sequence[str] | None = None,
+) -> int:
+    """Return how many questions an experiment asks.
+
+    ``set_names`` has a question set once for each configuration that it is measured with; None
+    stands for all sets and configurations. ``limit`` bounds the questions of each set.
+    """
+    if set_names is None:
+        set_names = experiment.sets * len(experiment.configurations)
+    count = 0
+    for name in set_names:
+        size = paper.sets[name].questions
+        count += min(size, limit or size)
+    return count
+
+
 def find_experiment(name: str) -> tuple[Paper, Experiment]:
     """Return the paper and the experiment that a name such as "dog.table1_metaqa" stands for.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kgwb.show import html as h
+from kgwb.show.data_notice import render_notices
 from kgwb.show.html import Html
 from kgwb.show.step import render_step_header
 from kgwb.ui.live import render_failure
@@ -25,17 +26,18 @@ class AgentCell(StepPanel):
         super().__init__(session, agent)
 
     def view(self) -> Html:
-        """Render the panel of the step, the current task, and a failure of another step.
+        """Render what leaves the machine, the panel of the step, the current task, and a failure of another step.
 
         If the person is asked for a reply, only the form of the reply is rendered.
         """
         person = self.render_child("person")
         if self.human_reply.shown_request is not None:
             return person
+        notices = render_notices(self.session.notices)
         panel = self.render_panel()
         task = self._render_task()
         failure = self._render_failure_elsewhere()
-        return h.join(person, panel, task, failure)
+        return h.join(person, notices, panel, task, failure)
 
     def _render_task(self) -> Html:
         """Render the session's current task, or while it is idle the loading of the embeddings.

@@ -13,6 +13,7 @@ from kgwb.flow import Turn
 from kgwb.run import Run
 from kgwb.run.conversations import KeptConversation
 from kgwb.show import html as h
+from kgwb.show.data_notice import render_notices
 from kgwb.show.explain import render_reasons
 from kgwb.show.html import Html
 from kgwb.show.run_state import answer_view
@@ -180,6 +181,7 @@ class Chat(Live):
             debugger = self.render_child("debugger", focus=f"debugger-{run.id}")
         return self._render(
             is_interactive=True,
+            notices=render_notices(conversation.notices_of_runs),
             progress=render_progress(conversation),
             can_rerun=has_stale_turns and not self.is_busy,
             newest_turn=turn_count + queued_count,

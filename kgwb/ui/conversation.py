@@ -9,6 +9,7 @@ from typing import Protocol
 from kgwb.errors import SettingError
 from kgwb.flow import Dialogue
 from kgwb.kg import Graph
+from kgwb.llm.notice import DataNotice
 from kgwb.run import Run, Setup
 from kgwb.run.conversations import KeptConversation
 from kgwb.run.run import check_question
@@ -68,6 +69,14 @@ class Conversation(Worker):
     def runs(self) -> tuple[Run, ...]:
         """The run of every turn, oldest first."""
         return tuple(self.workbench.runs)
+
+    @property
+    def notices_of_runs(self) -> tuple[DataNotice, ...]:
+        """What left the machine in the turns of this dialogue, as far as it was not shown before."""
+        notices: list[DataNotice] = []
+        for run in self.runs:
+            notices.extend(session_of(run).notices)
+        return tuple(notices)
 
     def dialogue_before(self, number: int) -> Dialogue:
         """Return the present dialogue before a turn.

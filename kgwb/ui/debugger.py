@@ -18,6 +18,7 @@ from kgwb.run.steps import Step
 from kgwb.show import html as h
 from kgwb.show.answers import render_answer_parts
 from kgwb.show.comparison import ComparedRun, render_comparison
+from kgwb.show.data_notice import render_notices
 from kgwb.show.explain import render_reasons
 from kgwb.show.html import Html
 from kgwb.show.records import render
@@ -104,7 +105,7 @@ class Debugger(StepPanel):
     # The page
 
     def view(self) -> Html:
-        """Render the whole debugger: answer, buttons, pipeline, timeline, and the selected view.
+        """Render the whole debugger: answer, notices, buttons, pipeline, timeline, and the selected view.
 
         If a person plays an agent, their form is shown, too. Buttons that cannot be pressed now are
         disabled: going back without a step, going on when the run has ended, and both while a
@@ -118,6 +119,7 @@ class Debugger(StepPanel):
             answer_banner=render_answer_banner(state),
             able_system=find_able_system(self.run),
             readings=offered_readings(self.run),
+            notices=render_notices(self.session.notices),
             person=self.render_child("person"),
             is_read_only=bool(self.run.read_only),
             cannot_go_back=self.is_busy or not self.run.steps,

@@ -18,6 +18,7 @@ from traitlets import Unicode
 from kgwb.errors import KgwbError, SettingError
 from kgwb.masking import mask_url, mask_urls_in_text
 from kgwb.show import html as h
+from kgwb.show.data_notice import render_notices
 from kgwb.show.html import Html
 from kgwb.text import single_line
 from kgwb.ui.worker import Worker
@@ -357,15 +358,17 @@ def render_failure(error: BaseException) -> Html:
 
 
 def render_progress(worker: Worker) -> Html:
-    """Render a worker's current task, its queue, and the failure of its latest task.
+    """Render a worker's notices, its current task, its queue, and the failure of its latest task.
 
-    Nothing is rendered for an idle worker whose latest task succeeded.
+    For an idle worker whose latest task succeeded only the notices are rendered.
     """
+    notices = render_notices(worker.notices)
     task = worker.current_task
     queued = worker.queued_tasks
     failure = Html()
     if worker.failure is not None and not task:
         failure = render_failure(worker.failure)
     if not (task or queued or failure):
-        return Html()
-    return render_page("progress.html", task=task, queued_tasks=queued, failure=failure)
+        return notices
+    progress = render_page("progress.html", task=task, queued_tasks=queued, failure=failure)
+    return h.join(notices, progress)

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from kgwb.errors import KgwbError, SettingError
+from kgwb.llm.notice import DataNotice, presenter
 from kgwb.threads import shielded
 
 NOTIFY_DELAY_S = 0.05
@@ -53,6 +54,8 @@ class Worker:
         """The error of the latest task; None if it succeeded."""
         self.cancelled = False
         """Whether the current task was cancelled. A task that takes long checks it."""
+        self.notices: tuple[DataNotice, ...] = ()
+        """What left the machine in the tasks of this worker, as far as it was not shown before."""
         self.listeners: list[Listener] = []
         """Called after every change, on any thread.
 
@@ -118,6 +121,7 @@ class Worker:
         listeners were called. An exception that is no KgwbError becomes one that asks to report it
         as a bug.
         """
+        presenter.set(self._show_notice)  # this thread has a context of its own
         next_task: Task | None = first_task
         while next_task is not None:
             task = next_task
@@ -139,6 +143,11 @@ class Worker:
                 self.notify()
             finally:
                 task.future.set_result(None)
+
+    def _show_notice(self, notice: DataNotice) -> None:
+        """Add a notice to ``notices``, and call the listeners before the request is sent."""
+        self.notices = (*self.notices, notice)
+        self.notify()
 
     def _take_next_task(self) -> Task | None:
         """Take the first task out of the queue and make it the current one.

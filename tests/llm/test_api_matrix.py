@@ -33,6 +33,7 @@ from kgwb.errors import (
     ModelUnreachableError,
 )
 from kgwb.llm import Message
+from kgwb.llm.failures import failure_from_status
 
 Api = type[ModelServer]
 """One of the two protocols: the class of its server."""
@@ -143,11 +144,17 @@ CASES = [
     Case("404 model, no list", server={"model_names": [], "listing": lambda: Answer("Not Found", 404)},
          error=ModelRefusedError, says="no model named tiny", hint="tiny|/v1"),
     Case("429, seconds", busy(retry_after="2"), chats=2, waits=2, expect={"tries": 2}),
+    Case("429, a date", busy(retry_after="Wed, 21 Oct 2015 07:28:00 GMT"), chats=2, waits=0.0),
+    Case("429, a date without a zone", busy(retry_after="Wed, 21 Oct 2015 07:28:00 -0000"), chats=2, waits=0.0),
+    Case("429, a date in years", busy(retry_after="Wed, 21 Oct 2093 07:28:00 GMT"),
+         error=ModelUnreachableError, says="429: slow down"),
+    Case("529", lambda api: [api.error(529, "Overloaded")], chats=2, expect={"tries": 2}),
     Case("429, no seconds", busy(retry_after="soon"), chats=2, waits=0.001),
     Case("500", lambda api: [api.error(500, "out of memory")] * 2, chats=3, expect={"tries": 3}),
     *(Case(f"{status} for ever", forever=lambda api, status=status: api.error(status, "sorry"),
            chats=3, error=ModelUnreachableError, says=f"answers with HTTP status {status}: sorry")
       for status in (408, 409, 429, 500, 503)),
+    Case("429, not a number", busy(retry_after="nan"), chats=2, waits=0.001),
     Case("429, an hour", busy(retry_after="3600"), error=ModelUnreachableError, says="429: slow down"),
     Case("an error that is a list", forever=lambda api: Answer(["what"], 400), chats=1,
          request={"schema": None}, error=ModelError, says="what|no attribute"),
@@ -207,6 +214,14 @@ def test_matrix(server: ModelServer, case: Case) -> None:
         assert reply.first_token_s is None or 0 < reply.first_token_s <= reply.seconds
     assert len(server.chats) == case.chats
     assert case.waits in (None, *waits.seconds[:1])
+
+
+def test_a_date_to_wait_for_is_read_by_the_clock_of_the_server() -> None:
+    headers = {
+        "retry-after": "Wed, 21 Oct 2015 07:28:30 GMT",
+        "date": "Wed, 21 Oct 2015 07:28:00 GMT",
+    }
+    assert failure_from_status(429, "slow down", headers).retry_after_s == 30.0
 
 
 EVERY = [
