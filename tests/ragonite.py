@@ -48,6 +48,8 @@ SELECTORS = (
     "ragonite/tool_selector_passages",
 )
 """The prompts of the agent that chooses tools, but for SPARQL."""
+ANSWERERS = ("ragonite/answerer", "ragonite/answerer_queries", "ragonite/answerer_passages")
+"""The prompts of the agent that writes the answer."""
 FINISH = use("finish")
 
 
@@ -74,7 +76,7 @@ def script(*uses: dict[str, Any], answer: Any = ARRIVAL) -> dict[str, Any]:
     selected = list(uses or (sql(), passages(), FINISH))
     return {
         **dict.fromkeys(SELECTORS, selected),
-        "ragonite/answerer": answer,
+        **dict.fromkeys(ANSWERERS, answer),
     }
 
 

@@ -22,7 +22,7 @@ QUESTIONS = {
 def reply(request: ChatRequest) -> dict[str, Any]:
     """Return the use of a tool, or the answer."""
     question = QUESTIONS[request.variables["question"]]
-    if request.task == "ragonite/answerer":
+    if request.task.startswith("ragonite/answerer"):
         return answer(request)
     uses = {
         "sparql": {"tool": "sparql", "query": question.sparql},

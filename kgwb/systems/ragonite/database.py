@@ -16,6 +16,7 @@ from rdflib import URIRef
 from kgwb.build import from_data
 from kgwb.build.graph import EmbeddingIndex, Embeddings
 from kgwb.build.text import normalized_words
+from kgwb.systems.ragonite.aggregates import use_decimal_sums
 from kgwb.systems.ragonite.cells import CellReader, format_cell, term_from_json
 from kgwb.systems.ragonite.documents import read_places
 from kgwb.systems.ragonite.identifiers import FORBIDDEN_TABLE_PREFIXES
@@ -98,6 +99,7 @@ class Database:
         """File and place of the passages of documents, by the number of the passage."""
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE_CHARS)
         connection.setlimit(sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, MAX_CELL_CHARS)
+        use_decimal_sums(connection)
         connection.text_factory = lambda text: text.decode("utf-8", "replace")
 
     def copy_to(self, connection: sqlite3.Connection) -> None:

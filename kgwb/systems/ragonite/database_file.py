@@ -26,7 +26,7 @@ from kgwb.systems.ragonite.records import Schema
 from kgwb.systems.ragonite.settings import RagoniteSettings
 from kgwb.systems.ragonite.verbalization import PassageWriter
 
-DATABASE_VERSION = 4
+DATABASE_VERSION = 5
 """Changes with the content of the file, so that older files are not used."""
 _build_locks: dict[Path, threading.Lock] = {}
 """By file. One thread makes a database while others that need it wait."""

@@ -256,8 +256,9 @@ def _split_paragraphs(lines: Iterable[str], heading: str = "") -> Iterator[Parag
 def read_markdown(file: str, content: bytes) -> Iterator[DocumentText]:
     """Yield the paragraphs of a Markdown text, each with the heading above it.
 
-    A heading is a line that begins with "#", outside of a block of code. A heading without a
-    paragraph below it is a text itself.
+    A heading is a line that begins with "#", outside of a block of code. Headings directly below
+    each other are one: "Reviews: Music". One at the end, without a paragraph below it, is a text
+    itself.
     """
     lines = _decode(file, content).splitlines()
     yield from _make_texts(file, _split_markdown(lines), "line")
@@ -266,7 +267,7 @@ def read_markdown(file: str, content: bytes) -> Iterator[DocumentText]:
 def _split_markdown(lines: Iterable[str]) -> Iterator[Paragraph]:
     """Yield the paragraphs between empty lines and headings."""
     heading = ""
-    heading_line: tuple[int, str] | None = None
+    heading_line = 0  # 0 once there is a paragraph below the heading
     run: list[tuple[int, str]] = []
     is_code = False
     for number, line in enumerate(lines, 1):
@@ -275,20 +276,28 @@ def _split_markdown(lines: Iterable[str]) -> Iterator[Paragraph]:
         found = None if is_code else MARKDOWN_HEADING.fullmatch(line.strip())
         if line.strip() and found is None:
             run.append((number, line))
-            heading_line = None
+            heading_line = 0
             continue
         if run:
             yield Paragraph(heading, run)
             run = []
         if found is not None:
-            if heading_line is not None:
-                yield Paragraph("", [heading_line])
-            heading = found[1]
-            heading_line = (number, heading)
+            joined = _join_headings(heading, found[1]) if heading_line else found[1]
+            if heading_line and len(joined) > MAX_TEXT_CHARS:
+                yield Paragraph("", [(heading_line, heading)])
+                joined = found[1]
+                heading_line = number
+            heading = joined
+            heading_line = heading_line or number
     if run:
         yield Paragraph(heading, run)
-    elif heading_line is not None:
-        yield Paragraph("", [heading_line])
+    elif heading_line:
+        yield Paragraph("", [(heading_line, heading)])
+
+
+def _join_headings(above: str, below: str) -> str:
+    """Return two headings, of which one stands directly below the other, as one; equal ones once."""
+    return below if above.strip() == below.strip() else f"{above}: {below}"
 
 
 class PageParser(HTMLParser):
@@ -298,6 +307,8 @@ class PageParser(HTMLParser):
         super().__init__(convert_charrefs=True)
         self.paragraphs: list[Paragraph] = []
         self._heading = ""
+        self._has_paragraph = True
+        """Whether there is a paragraph below the heading."""
         self._lines: dict[int, str] = {}
         """The text of the present paragraph by line."""
         self._hidden_tag = ""
@@ -313,10 +324,18 @@ class PageParser(HTMLParser):
         if tag == self._hidden_tag:
             self._hidden_tag = ""
         if tag in HEADING_TAGS:
-            self._heading = " ".join(self._lines.values())
+            self._add_heading(" ".join(self._lines.values()))
             self._lines = {}
         elif tag not in INLINE_TAGS:
             self.end_paragraph()
+
+    def _add_heading(self, heading: str) -> None:
+        """Make a heading the present one, behind the one directly above it unless both are too long."""
+        joined = heading
+        if self._heading and not self._has_paragraph:
+            joined = _join_headings(self._heading, heading)
+        self._heading = joined if len(joined) <= MAX_TEXT_CHARS else heading
+        self._has_paragraph = False
 
     def handle_data(self, data: str) -> None:
         if self._hidden_tag:
@@ -330,6 +349,7 @@ class PageParser(HTMLParser):
         lines = [(number, line) for number, line in self._lines.items() if line.strip()]
         if lines:
             self.paragraphs.append(Paragraph(self._heading, lines))
+            self._has_paragraph = True
         self._lines = {}
 
 

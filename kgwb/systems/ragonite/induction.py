@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from sqlite3 import Connection
@@ -173,23 +173,34 @@ class DatabaseBuilder:
             rows = "SELECT id, name FROM _terms WHERE home = ? ORDER BY id"
             self.connection.execute(f"INSERT INTO {name} {rows}", (name,))
 
-        tables = []
+        value_tables: dict[Table, ClassTable] = {}
         for row in self.connection.execute(PREDICATE_GROUPS_SQL).fetchall():
             group = PredicateGroup(*row)
             table = self._class_tables[group.table]
             label = f"{self.names[URIRef(group.predicate)]} {group.language}"
             column_name = make_identifier(label, table.used_names)
             if group.triples > group.subjects:
-                tables.append(self._create_value_table(group, column_name))
+                value_tables[self._create_value_table(group, column_name)] = table
             elif len(table.columns) < MAX_TABLE_COLUMNS:
                 self._add_columns(table, group, column_name)
             else:
                 self._set_place(group, TOO_WIDE_REASON)
+
+        columns_by_class: dict[str, list[Column]] = {}
+        for table in self._class_tables.values():
+            columns_by_class[table.name] = list(table.columns)
+        for value_table, table in value_tables.items():
+            columns_by_class[table.name] += value_table.columns
+        tables = []
+        for value_table, table in value_tables.items():
+            columns = explain_numbered_columns(value_table.columns, columns_by_class[table.name])
+            tables.append(replace(value_table, columns=columns))
         for table in self._class_tables.values():
             class_iri = self._choose_class(table.group)
-            columns = explain_numbered_columns(table.columns)
+            columns = explain_numbered_columns(table.columns, columns_by_class[table.name])
             tables.append(Table(table.name, table.rows, columns, class_iri))
-        return tuple(sorted(tables, key=lambda table: -table.rows))
+        tables.sort(key=lambda table: -table.rows)
+        return explain_numbered_tables(tables)
 
     def _choose_class(self, group: TableGroup) -> URIRef | None:
         """Return the class by which a query finds the things of a table, or None if none does.
@@ -375,25 +386,55 @@ class DatabaseBuilder:
         return f"such as {', '.join(values[:2])}"
 
 
-def explain_numbered_columns(columns: Sequence[Column]) -> tuple[Column, ...]:
-    """Return columns with comments that tell those apart whose names differ by a number only.
+def explain_numbered_columns(
+    columns: Sequence[Column], all_columns: Sequence[Column]
+) -> tuple[Column, ...]:
+    """Return the columns of a table with comments that tell those apart whose names differ by a number only.
 
     Of ``name`` and ``name_2``, the one says that it is the label, and the other the predicate.
+    ``all_columns`` has the columns of the class table and of the tables of its values: twins may
+    stand in different tables.
     """
-    by_word: dict[str, list[Column]] = defaultdict(list)
-    for column in columns:
-        by_word[NUMBER_AT_END.sub("", column.name)].append(column)
+    words = Counter(_without_number(column.name) for column in all_columns if not _is_key(column))
     explained = []
     for column in columns:
-        twins = by_word[NUMBER_AT_END.sub("", column.name)]
         explanation = ""
-        if len(twins) > 1 and column.predicate is not None:
-            explanation = f"values of {quote_text(column.predicate)}"
-        elif len(twins) > 1:
+        if words[_without_number(column.name)] > 1 and not _is_key(column):
             explanation = "the key" if column.name == "id" else "the label"
+            if column.predicate is not None:
+                explanation = f"values of {quote_text(column.predicate)}"
         comment = "; ".join(filter(None, [explanation, column.comment]))
         explained.append(replace(column, comment=comment))
     return tuple(explained)
+
+
+def explain_numbered_tables(tables: Sequence[Table]) -> tuple[Table, ...]:
+    """Return tables with comments that tell those apart whose names differ by a number only.
+
+    Of ``agent`` and ``agent_2``, each says its class; a table of values says its predicate.
+    """
+    words = Counter(_without_number(table.name) for table in tables)
+    explained = []
+    for table in tables:
+        comment = ""
+        predicate = table.columns[-1].predicate
+        if words[_without_number(table.name)] > 1:
+            if table.of is not None:
+                comment = f"instances of {quote_text(table.of)}"
+            elif table.columns[0].references and predicate is not None:
+                comment = f"values of {quote_text(predicate)}"
+        explained.append(replace(table, comment=comment))
+    return tuple(explained)
+
+
+def _without_number(name: str) -> str:
+    """Return the name of a table or column without the number that was added because it was taken."""
+    return NUMBER_AT_END.sub("", name)
+
+
+def _is_key(column: Column) -> bool:
+    """Return whether a column is the key of a table of values: the id of the thing that has them."""
+    return column.predicate is None and bool(column.references)
 
 
 def _term_to_json(term: Term) -> str:

@@ -59,6 +59,13 @@ NOTHING_FITS = "none"
 """The value by which a model says that its sources show that nothing fits."""
 ALL_ROWS = re.compile(r"all rows:(.+)", re.IGNORECASE | re.DOTALL)
 """A value that stands for the cells of some columns of a source: "all rows: name, email"."""
+ANSWER_PROMPTS_BY_ABLATION = {
+    "none": "ragonite/answerer",
+    "sql_only": "ragonite/answerer_queries",
+    "passages_only": "ragonite/answerer_passages",
+    "sparql_only": "ragonite/answerer_queries",
+}
+"""The prompt by the setting ``ablation``. It describes the sources that there can be, and no other."""
 TABLES_HEADING = (
     "The tables that the queries read. Behind -- are comments: the number of rows, and what a column"
     " holds, with the unit of its numbers. They are no source."
@@ -154,7 +161,8 @@ def write_answer(
         Check("a truth value", _truth_value_problem),
         Check("names columns that are there", partial(_rows_problem, sources)),
     )
-    reply = ask_model("ragonite/answerer", variables, AnswerReply, run, checks=checks)
+    prompt = ANSWER_PROMPTS_BY_ABLATION[settings.ablation]
+    reply = ask_model(prompt, variables, AnswerReply, run, checks=checks)
     values: list[CitedValue] = []
     for value in reply.values:
         values += _cited_values(value, sources)

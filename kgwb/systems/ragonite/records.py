@@ -74,12 +74,15 @@ class Table(Record):
     columns: tuple[Column, ...]
     of: Iri | None = None
     """The class, if the table has one."""
+    comment: Hidden[str] = ""
+    """What tells the table apart, if the name of another one differs by a number only."""
     induced_name: Hidden[str] = ""
     """The name that induction gave it, if a person gave it another one."""
 
     def __str__(self) -> str:
-        """Return the CREATE TABLE statement, with the row count and the columns' comments."""
-        lines = [f"CREATE TABLE {self.name} (  -- {pluralize(self.rows, 'row')}"]
+        """Return the CREATE TABLE statement, with the row count, and the comments of table and columns."""
+        head = "; ".join(filter(None, [pluralize(self.rows, "row"), self.comment]))
+        lines = [f"CREATE TABLE {self.name} (  -- {head}"]
         for position, column in enumerate(self.columns, 1):
             line = f"  {column}"
             if position < len(self.columns):

@@ -301,13 +301,12 @@ def test_each_format_gives_places_headings_and_texts(tmp_path: Path) -> None:
     assert texts_of(tmp_path, "b.md", markdown) == [
         ("line 1", "", "Intro."),
         ("line 3", "A", "One. ``` # no heading ```"),
-        ("line 7", "", "B"),
-        ("line 10", "C", "Two."),
+        ("line 10", "B: C", "Two."),
         ("line 11", "", "D"),
     ]
-    page = "<title>T</title><p>a &amp; <i>b</i></p>\n<h2>H</h2><ul><li>c<li>d</ul><noscript>e</noscript>f"
+    page = "<title>S</title><h1>T</h1><p>a &amp; <i>b</i></p>\n<h2>H</h2><ul><li>c<li>d</ul><noscript>e</noscript>f"
     assert texts_of(tmp_path, "c.html", page) == [
-        ("line 1", "T", "a & b"),
+        ("line 1", "S: T", "a & b"),
         ("line 2", "H", "c"),
         ("line 2", "H", "d"),
         ("line 2", "H", "f"),

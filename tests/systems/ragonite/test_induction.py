@@ -19,6 +19,7 @@ import kgwb
 from kgwb.disk import cache_dir
 from kgwb.errors import GraphError, SettingError
 from kgwb.kg import SAMPLE_NAMES, Graph
+from kgwb.systems.ragonite.aggregates import use_decimal_sums
 from kgwb.systems.ragonite.database import Database
 from kgwb.systems.ragonite.records import Column
 from kgwb.systems.ragonite.settings import RagoniteSettings
@@ -215,6 +216,67 @@ def test_comments_tell_numbered_columns_apart_and_say_where_a_link_leads() -> No
     assert "http://e/director_2" in comments["film.director_2"]
     assert comments["film_star.star"] == "from film to person"
     assert comments["person.name"] == ""
+
+
+def test_twins_in_several_tables_are_told_apart() -> None:
+    database = induce_turtle(
+        '<http://f/Agent> rdfs:label "Agent" . :Agent rdfs:label "Agent" .'
+        ' :a a :Agent ; rdfs:label "A" ; :name "x", "y" . :c a :Agent .'
+        ' :b a <http://f/Agent> ; rdfs:label "B" .'
+    )
+    comments = {name: column.comment for name, column in columns_by_name(database).items()}
+    assert comments["agent.name"] == "the label"
+    assert comments["agent_name_2.name_2"].startswith('values of "http://e/name"; ')
+    assert (comments["agent_name_2.agent"], comments["agent_2.name"]) == ("", "")
+    assert {table.name: table.comment for table in database.schema.tables} == {
+        "agent": 'instances of "http://e/Agent"',
+        "agent_2": 'instances of "http://f/Agent"',
+        "agent_name_2": "",
+    }
+    assert 'instances of "http://f/Agent"' in database.schema.format_tables(6_000)
+
+
+# What queries compute
+
+
+def test_averages_and_sums_that_are_level_in_the_graph_are_equal() -> None:
+    """In binary, 0.1 + 0.2 is more than 0.3, and the average of 0.1, 0.2 and 0.3 is not 0.2."""
+    database = induce_turtle(
+        ":a a :Shop ; :share 0.1, 0.2, 0.3 . :b a :Shop ; :share 0.2, 0.4, 0.0 . :c a :Shop ; :share 0.6 ."
+    )
+    grouped = "SELECT shop, sum(share) AS x FROM shop_share GROUP BY shop"
+    query = f"WITH g AS ({grouped}) SELECT shop FROM g WHERE x = (SELECT max(x) FROM g)"
+    assert rows_of(database, query) == (("a",), ("b",), ("c",))
+    averages = "SELECT avg(share) FROM shop_share GROUP BY shop"
+    assert rows_of(database, averages) == (("0.2",), ("0.2",), ("0.6",))
+    query = "SELECT count(*) FROM shop_share GROUP BY shop HAVING avg(share) = 0.2"
+    assert rows_of(database, query) == (("3",), ("3",))
+
+
+@pytest.mark.parametrize("function", ["sum", "avg"])
+@pytest.mark.parametrize(
+    "values",
+    [
+        "(NULL)",
+        "(1), (2), (NULL)",
+        "(1), (2.5)",
+        "('12 kW'), ('x'), ('7')",
+        "(1e308), (-1e308)",
+        "(9e999), (1)",
+        "(x'3132')",
+    ],
+)
+def test_sums_are_otherwise_those_of_sqlite(function: str, values: str) -> None:
+    connection = sqlite3.connect(":memory:")
+    queries = (
+        f"WITH t(x) AS (VALUES {values}) SELECT {function}(x), typeof({function}(x)) FROM t",
+        f"WITH t(x) AS (VALUES {values}) SELECT {function}(DISTINCT x) FROM t",
+        f"WITH t(x) AS (VALUES {values}) SELECT {function}(x) OVER (ROWS 1 PRECEDING) FROM t",
+        f"WITH t(x) AS (VALUES {values}) SELECT {function}(x) FROM t WHERE x > 9e999",
+    )
+    before = [connection.execute(query).fetchall() for query in queries]
+    use_decimal_sums(connection)
+    assert [connection.execute(query).fetchall() for query in queries] == before
 
 
 # Size, parts, and the file
