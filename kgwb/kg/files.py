@@ -32,8 +32,8 @@ MIN_CACHED_BYTES = 1_000_000
 """Graphs whose files are larger than this are kept in the cache folder."""
 CACHE_VERSION = 2
 """Must be raised when a cache or a label index of before would give other results."""
-_FOLDER_PREFIX = "labels2-"
-"""Of folders in the cache. Its number must be raised when labels are found in another way.
+_FOLDER_PREFIX = "labels3-"
+"""Of folders in the cache. Its number must be raised when labels are kept or found in another way.
 
 CACHE_VERSION would change the identity of each graph, and no recorded run would be found again.
 """

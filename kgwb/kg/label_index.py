@@ -6,6 +6,7 @@ Labels are compared in normal form (``kgwb.kg.text``).
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 import threading
 import time
@@ -14,7 +15,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import partial
-from math import log
+from heapq import nsmallest
+from math import inf, log
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,27 +35,39 @@ _MAX_SIMILAR_WORDS = 5
 _MAX_CACHED_SPELLINGS = 10_000
 _MAX_CACHED_NAMES = 10_000
 _MAX_MATCHES_PER_WORD = 20_000
+_MAX_SPELLED_OUT_WORDS = 16
+"""A beginning of more words is not written out as all of them in a query."""
+_LAST_CHARACTER = "\U0010ffff"
 _TABLES_SQL = """
 CREATE TEMP TABLE unsorted (length, key, text, iri, shown);
 CREATE TABLE labels (id INTEGER PRIMARY KEY, length INTEGER, key TEXT, text TEXT, iri TEXT, shown INTEGER);
 CREATE VIRTUAL TABLE words USING fts5(key, content='', detail=none, columnsize=0, tokenize=ascii);
 CREATE VIRTUAL TABLE terms USING fts5vocab(words, row);
 """
-# A query on ``terms`` counts the labels of every word, so its words are also kept in ``vocabulary``.
+# A query on ``terms`` counts the labels of every word, so its words and these numbers of labels are
+# also kept in ``vocabulary``.
 # The keys are already in normal form. So splitting them at ASCII blanks (tokenize=ascii) gives the
 # same words as text.py.
 _INDEXES_SQL = """
 CREATE INDEX by_iri ON labels (iri) WHERE shown;
 CREATE INDEX by_key ON labels (key) WHERE length;
-CREATE TABLE vocabulary (word TEXT PRIMARY KEY) WITHOUT ROWID;
-INSERT INTO vocabulary SELECT term FROM terms;
+CREATE TABLE vocabulary (word TEXT PRIMARY KEY, labels INTEGER) WITHOUT ROWID;
+INSERT INTO vocabulary SELECT term, doc FROM terms;
+CREATE INDEX without_numbers ON vocabulary (word) WHERE word GLOB '*[^0-9]*';
 """
 _COLUMNS = "length, key, text, iri, shown"
 _CACHE_SIZE_SQL = "PRAGMA cache_size=-65536;"
 """In KiB. Building an index takes so much memory, however many labels there are."""
 _LENGTH_CONDITION = "AND length(word) BETWEEN ? AND ?"
+_WITHOUT_NUMBERS = "vocabulary INDEXED BY without_numbers"
+_NO_NUMBER_CONDITION = "AND word GLOB '*[^0-9]*'"
+"""Labels may have very many numbers. A word without digits is never like one of them."""
 _MATCH_SQL = "SELECT rowid FROM words WHERE words MATCH ? LIMIT ?"
 _SELECT_LABELS_SQL = "SELECT iri, text, key FROM labels WHERE "
+_SELECT_MATCHING_SQL = """
+SELECT iri, text, labels.key FROM words CROSS JOIN labels ON id = words.rowid WHERE words MATCH ?
+"""
+"""A CROSS JOIN reads the matches one by one, in the order of their ids, until there are enough."""
 _GIVEN_VALUES_SQL = "(SELECT value FROM json_each(?))"
 
 
@@ -148,18 +162,67 @@ class LabelIndex:
             f"{_SELECT_LABELS_SQL}length AND key = ? LIMIT ?", key, _MAX_MATCHES_PER_WORD
         )
         queries = {
-            "all words": _join_quoted(words, " "),
-            "prefix": _join_quoted(words, " ", suffix="*"),
+            "all words": (_join_quoted(words, " "), self._match_words),
+            "prefix": (_join_quoted(words, " ", suffix="*"), self._match_beginnings),
         }
-        for how, query in queries.items():
-            matching = []
-            if query:
-                select = f"{_SELECT_LABELS_SQL} id IN ({_MATCH_SQL})"
-                matching = self._fetch(select, query, 4 * limit)
+        for how, (query, find_matching) in queries.items():
+            matching = find_matching(words, 4 * limit)
             if matching or equal:
                 hits = rank_labels(searched, equal + matching, limit)
                 return SearchResult(tuple(hits), how, query or key)
         return self._search_any_word(searched, words, limit)
+
+    def _match_words(self, words: Sequence[str], limit: int) -> list[Any]:
+        """Return the rows of the first ``limit`` labels, by id, that have all of the words.
+
+        There are none if there are no words.
+        """
+        if not words:
+            return []
+        select = f"{_SELECT_LABELS_SQL} id IN ({_MATCH_SQL})"
+        return self._fetch(select, _join_quoted(words, " "), limit)
+
+    def _match_beginnings(self, words: Sequence[str], limit: int) -> list[Any]:
+        """Return the rows of the first ``limit`` labels, by id, with words that begin with each word.
+
+        FTS5 reads all labels of a beginning before it returns the first. So a beginning of few words
+        is written out as these words, whose labels are read only as far as needed. Of the others,
+        only the one with the fewest labels is given to FTS5, if it is the rarest of all, and the rest
+        is looked for in the texts.
+        """
+        spelled_out = []
+        long_beginnings = []
+        fewest_labels = inf
+        for word in words:
+            last = word + _LAST_CHARACTER
+            extended = self._fetch(
+                "SELECT word FROM vocabulary WHERE word BETWEEN ? AND ? LIMIT ?",
+                word,
+                last,
+                _MAX_SPELLED_OUT_WORDS + 1,
+            )
+            if not extended:
+                return []
+            ((label_count,),) = self._fetch(
+                "SELECT sum(labels) FROM vocabulary WHERE word BETWEEN ? AND ?", word, last
+            )
+            if len(extended) > _MAX_SPELLED_OUT_WORDS:
+                long_beginnings.append((label_count, word))
+                continue
+            fewest_labels = min(fewest_labels, label_count)
+            alternatives = _join_quoted((text for (text,) in extended), " OR ")
+            spelled_out.append(f"({alternatives})")
+
+        long_beginnings.sort()
+        if long_beginnings and long_beginnings[0][0] < fewest_labels:
+            _, rarest = long_beginnings.pop(0)
+            spelled_out.insert(0, f'"{rarest}"*')
+        if not spelled_out:
+            return []
+        query = " AND ".join(spelled_out)
+        conditions = " AND instr(' ' || labels.key, ' ' || ?)" * len(long_beginnings)
+        in_texts = [word for _, word in long_beginnings]
+        return self._fetch(f"{_SELECT_MATCHING_SQL}{conditions} LIMIT ?", query, *in_texts, limit)
 
     def _search_any_word(self, text: str, words: Sequence[str], limit: int) -> SearchResult:
         """Return at most ``limit`` vertices whose labels have any of the words, the best first.
@@ -178,7 +241,7 @@ class LabelIndex:
             if alternatives:
                 queries.append(_join_quoted(alternatives, " OR "))
 
-        best = self._rank_matches(queries)[: 4 * limit]
+        best = self._rank_matches(queries, 4 * limit)
         select = f"{_SELECT_LABELS_SQL} id IN {_GIVEN_VALUES_SQL}"
         labels = self._fetch(select, json.dumps(best))
         if not labels:
@@ -190,27 +253,40 @@ class LabelIndex:
         hits = rank_labels(text, labels, limit, spellings)
         return SearchResult(tuple(hits), how, " OR ".join(queries))
 
-    def _rank_matches(self, queries: Sequence[str]) -> list[int]:
-        """Return the ids of labels that match at least one query.
+    def _rank_matches(self, queries: Sequence[str], limit: int) -> list[int]:
+        """Return the ids of at most ``limit`` labels that match at least one query.
 
         Those that match the most queries come first, then those that match the rarest. A query's
         weight is 1 / ln(2 + its number of matches). Of each query at most _MAX_MATCHES_PER_WORD
         matches count. Equals come by id.
         """
-        counts: dict[int, int] = defaultdict(int)
-        weights: dict[int, float] = defaultdict(float)
-        for query in queries:
+        matched: dict[int, int] = {}
+        weights = []
+        for number, query in enumerate(queries):
             matches = self._fetch(_MATCH_SQL, query, _MAX_MATCHES_PER_WORD)
-            weight = 1 / log(2 + len(matches))
+            weights.append(1 / log(2 + len(matches)))
+            bit = 1 << number
             for (label_id,) in matches:
-                counts[label_id] += 1
-                weights[label_id] += weight
+                matched[label_id] = matched.get(label_id, 0) | bit
 
-        def rank(label_id: int) -> tuple[int, float, int]:
-            """Return the sort key of a label: more matched queries, then higher weight, then id."""
-            return -counts[label_id], -weights[label_id], label_id
+        # Labels that match the same queries are ranked together: they are many, and the ranks few.
+        ids_by_queries: dict[int, list[int]] = defaultdict(list)
+        for label_id, bits in matched.items():
+            ids_by_queries[bits].append(label_id)
+        ids_by_rank: dict[tuple[int, float], list[int]] = defaultdict(list)
+        for bits, label_ids in ids_by_queries.items():
+            weight = 0.0
+            for number, query_weight in enumerate(weights):
+                if bits & 1 << number:
+                    weight += query_weight
+            ids_by_rank[-bits.bit_count(), -weight] += label_ids
 
-        return sorted(counts, key=rank)
+        best: list[int] = []
+        for rank in sorted(ids_by_rank):
+            if len(best) >= limit:
+                break
+            best += nsmallest(limit - len(best), ids_by_rank[rank])
+        return best
 
     def exact(self, labels: Sequence[str]) -> dict[str, tuple[URIRef, ...]]:
         """Return the vertices that have a label equal to a text, sorted, by text.
@@ -278,13 +354,18 @@ class LabelIndex:
         shortest = len(word) - difference
         longest = len(word) + difference
         first_letter = word[0]
+        table = "vocabulary"
+        condition = _LENGTH_CONDITION
+        if not re.search("[0-9]", word):
+            table = _WITHOUT_NUMBERS
+            condition += f" {_NO_NUMBER_CONDITION}"
         similar: list[tuple[str, float]] = []
         # By far most misspelled words have the right first letter, so these are compared first.
         for negation in ("", "NOT "):
             similar += self._fetch(
-                f"SELECT word FROM vocabulary WHERE {negation}word BETWEEN ? AND ? {_LENGTH_CONDITION}",
+                f"SELECT word FROM {table} WHERE {negation}word BETWEEN ? AND ? {condition}",
                 first_letter,
-                first_letter + "\U0010ffff",
+                first_letter + _LAST_CHARACTER,
                 shortest,
                 longest,
                 read=partial(_filter_similar, word, end_time),

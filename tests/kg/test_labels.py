@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import sqlite3
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -19,6 +22,7 @@ from kgwb.kg.text import SAME_WORDS_SCORE, normalize, score_label
 from kgwb.terms import name_from_iri
 
 EX = "http://example.org/"
+GREEK = ("alpha", "beta", "gamma", "delta", "epsilon")
 FILMS = {
     "potter": ("Harry Potter", "The Boy Who Lived"),
     "goblet": ("Harry Potter and the Goblet of Fire",),
@@ -244,3 +248,61 @@ def test_names_are_read_once() -> None:
     assert labels.names([director, director]) == {director: "was directed by"}
     with pytest.raises(GraphFileError):
         labels.names([director, other])
+
+
+SHARED_WORDS = [
+    Label(f"{EX}{n}", f"Thing number {n} {GREEK[n % 5]}", True, True) for n in range(3_000)
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Thing number 78 alpha", r"\bthing.*\bnumber.*\b78.*\balpha"),
+        ("thi number 2 bet", r"\bthi.*\bnumber.*\b2.*\bbet"),
+        ("7 num", r"\bnum.*\b7"),
+        ("thi 1", r"\bthi.*\b1"),
+    ],
+)
+def test_beginnings_of_words_are_found_where_labels_share_their_words(
+    text: str, words: str
+) -> None:
+    found = LabelIndex.build(SHARED_WORDS).search(text, 5)
+    matching = [label.text for label in SHARED_WORDS if re.search(words, label.text.lower())]
+    shortest = sorted(matching, key=lambda label: (len(label), normalize(label)))[:20]
+    best = sorted(shortest, key=lambda label: -score_label(text, label))
+    assert found.how == "prefix"
+    assert [hit.score for hit in found.hits] == [score_label(text, label) for label in best[:5]]
+
+
+def test_a_common_word_is_not_read_as_a_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """FTS5 reads every label of a beginning before it returns the first."""
+    connect, sent = sqlite3.connect, list[str]()
+
+    def traced(*args: Any, **options: Any) -> sqlite3.Connection:
+        connection: sqlite3.Connection = connect(*args, **options)
+        connection.set_trace_callback(sent.append)
+        return connection
+
+    monkeypatch.setattr("kgwb.kg.label_index.sqlite3.connect", traced)
+    shared_words = LabelIndex.build(SHARED_WORDS)
+    sent.clear()
+    assert shared_words.search("Thing number 7 alpha", 5).how == "prefix"
+    matched = [query for query in sent if "MATCH" in query]
+    assert any('"7"*' in query for query in matched)
+    assert not any('"thing"*' in query or '"number"*' in query for query in matched)
+
+
+def test_any_word_prefers_more_words_and_then_rare_ones() -> None:
+    labels = [Label(f"{EX}{n:04}", f"common {n % 3} {n}", True, True) for n in range(900)]
+    found = LabelIndex.build([*labels, Label(EX + "rare", "rare", True, True)]).search(
+        "rare common 899 2", 2
+    )
+    assert found.how == "any word"
+    assert found.hits[0].iri == URIRef(f"{EX}0899")
+
+
+def test_a_slip_is_found_beside_many_numbers() -> None:
+    numbered = LabelIndex.build(SHARED_WORDS)
+    assert numbered.search("Thing nunber 78 delta", 1).hits[0].label == "Thing number 78 delta"
+    assert numbered.search("2998x", 1).hits[0].label == "Thing number 2998 delta"
