@@ -5,16 +5,19 @@ from __future__ import annotations
 from kgwb.show import html as h
 from kgwb.show.data_notice import render_notices
 from kgwb.show.html import Html
+from kgwb.show.run import render_answer_banner
 from kgwb.show.step import render_step_header
-from kgwb.ui.live import render_failure
-from kgwb.ui.session import Session
+from kgwb.ui.handover import offered_readings
+from kgwb.ui.live import Event, argument_of, render_failure
+from kgwb.ui.session import Session, session_of
 from kgwb.ui.step_panel import StepPanel
 
 
 class AgentCell(StepPanel):
     """The cell of one agent. If the agent has several steps, the person chooses one of them.
 
-    While a person who plays the agent is asked, only the form of the reply is shown.
+    While a person who plays the agent is asked, only the form of the reply is shown. The cell of the
+    agent that gives the answer offers the other readings of the question.
     """
 
     def __init__(self, session: Session, agent: str) -> None:
@@ -23,6 +26,8 @@ class AgentCell(StepPanel):
         Raises SettingError if the system has no such agent.
         """
         session.run.system.agent_spec(agent)
+        self.readings: dict[str, Session] = {}
+        """The runs that read the question in another way, by the reading, the latest last."""
         super().__init__(session, agent)
 
     def view(self) -> Html:
@@ -35,9 +40,46 @@ class AgentCell(StepPanel):
             return person
         notices = render_notices(self.session.notices)
         panel = self.render_panel()
+        readings = self._render_readings()
         task = self._render_task()
         failure = self._render_failure_elsewhere()
-        return h.join(person, notices, panel, task, failure)
+        return h.join(person, notices, panel, readings, task, failure)
+
+    def do_reading(self, event: Event) -> None:
+        """Answer the question as another reading has it, and show that answer below this one.
+
+        The run of the cell stays as it is. The event has the number of the reading. Raises
+        SettingError if there is no such reading.
+        """
+        number = int(argument_of(event))
+        fork = self.session.run.read_as(number)
+        session = session_of(fork)
+        self.subscribe_to(session)
+        self.readings[self.session.run.readings[number - 1].other] = session
+        session.go()
+
+    def _render_readings(self) -> Html:
+        """Render a button for each other reading that is offered, and the answers of those chosen.
+
+        Nothing is rendered if the step of the cell does not give the answer of the run.
+        """
+        run = self.session.run
+        if self.step is None or run.answer is None or self.step.output is not run.answer:
+            return Html()
+        buttons = []
+        for number, other, taken in offered_readings(run):
+            title = f"the answer is for: {taken}"
+            buttons.append(h.button(other, "reading", "run", arg=number, title=title))
+        parts = []
+        if buttons:
+            label = h.muted_text("also read as")
+            parts.append(h.div("band row controls", label, *buttons))
+        offered = {reading.other for reading in run.readings}
+        for other, session in self.readings.items():
+            if other in offered:
+                parts.append(h.div("band", h.muted_text(f"read as: {other}")))
+                parts.append(render_answer_banner(session.run_state()))
+        return h.join(*parts)
 
     def _render_task(self) -> Html:
         """Render the session's current task, or while it is idle the loading of the embeddings.

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+import surveying
 from page import do, page, press, text, wait_for
 from small import DIRECTED, HOMONYMS, asked, chatty, predicates, qir, workbench
 
@@ -319,3 +320,24 @@ def test_a_recording_without_its_graph_asks_nothing(tmp_path: Path) -> None:
     made = AgentCell(session_of(load_run(run.save(tmp_path / "run.jsonl"))), "entity_retriever")
     assert "kg=..." in text(made)
     assert not any(one.attributes.get("data-do") == "where" for one in page(made).elements)
+
+
+def test_the_cell_of_the_answer_reads_the_question_in_another_way() -> None:
+    assumed = {"taken": "films that he directed", "others": ["films that Lynch directed"]}
+    other = surveying.draft("SELECT DISTINCT ?film WHERE { ?film org:director org:lynch }")
+    drafts = [surveying.draft(assumptions=[assumed]), other]
+    model = Scripted(surveying.script(drafts))
+    run = surveying.surveyor(model, settings=surveying.SURVEYOR.settings())
+    session = Session(run)
+    session.go().result()
+    made = AgentCell(session, "answer")
+    before = run.answer
+    assert "also read as" in text(made)
+    assert "also read as" not in text(AgentCell(session, "drafter"))
+    made.update({"do": "reading", "arg": "1"})
+    wait_for(lambda: "Dune" in text(made) and "read as: films that Lynch directed" in text(made))
+    [fork] = made.readings.values()
+    wait_for(lambda: fork.run.status == "done")
+    assert fork.run.answer is not None and fork.run.answer.labels == ("Dune",)
+    assert session.run.answer == before
+    assert asked(model) == {"mention_finder": 1, "drafter": 2}
