@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     )
 
 GRAPH_SYNTAX = "NAME=GRAPH"
+SUFFIXES = {"latex": "tex", "markdown": "md", "csv": "csv", "svg": "svg", "pdf": "pdf"}
+"""The suffix of the file of a table or figure, by the format that ``to`` names."""
 
 
 @dataclass(frozen=True)
@@ -273,25 +275,31 @@ class ExperimentCommand:
     ) -> None:
         """Print the paper's table with our figures beside its own, as text or in the form that ``to`` names.
 
-        In another form than text, the caption has the set-up and how it differs from the paper's.
-        With ``figure``, a figure is drawn in place of the table, and its caption and files are
-        printed.
+        In another form than text, the caption has the set-up and how it differs from the paper's,
+        and the table is also written to OUT/NAME/table.tex, .md or .csv. With ``figure``, a figure
+        is drawn in place of the table, and its caption and files are printed.
         """
         from kgwb.study.papers import make_caption, make_experiment_chart, make_experiment_table
         from kgwb.study.tables import format_table, from_report_table
 
-        if self.figure:
-            format_name = str(self.to)
-            suffix = "tex" if format_name == "latex" else format_name
-            path = self.out / str(self.name) / f"figure.{suffix}"
-            print_chart(make_experiment_chart(paper, experiment, measurements), path, format_name)
+        folder = self.out / str(self.name)
+        if self.to is not None and self.figure:
+            path = folder / f"figure.{SUFFIXES[self.to]}"
+            print_chart(make_experiment_chart(paper, experiment, measurements), path, self.to)
             return
         table = make_experiment_table(paper, experiment, measurements)
         if self.to is None:
             print_tables(table)
             return
         caption = make_caption(paper, experiment, measurements)
-        print(format_table(from_report_table(table, caption), self.to))
+        text = format_table(from_report_table(table, caption), self.to)
+        print(text)
+        path = folder / f"table.{SUFFIXES[self.to]}"
+        with disk.os_errors_as_input_error(
+            f"cannot write {path}", "name another folder with --out"
+        ):
+            disk.write_atomically(path, [text], "replace")
+        print(path)
 
     def _check_format(self) -> None:
         """Raise InputError for an unknown ``to``, one that ``figure`` cannot have, or ``figure`` without ``to``."""

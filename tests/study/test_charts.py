@@ -258,6 +258,35 @@ def test_the_report_writes_a_figure_and_prints_its_caption(
 
 
 @pytest.mark.usefixtures("drawn")
+def test_an_experiment_writes_its_table_and_its_figure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    questions = tmp_path / "1-hop" / "vanilla" / "qa_test.txt"
+    questions.parent.mkdir(parents=True)
+    questions.write_text("who directed [Arrival]\tDenis Villeneuve\n")
+    shutil.move(questions.parents[1], tmp_path / "data" / "1-hop")
+    command = ["experiment", "dog.table1_metaqa", "--model", "rules", "--data", "data"]
+    command += ["--sets", "metaqa-1", "--graph", "metaqa=films"]
+    assert main([*command, "--figure"]) == 2
+    assert main([*command, "--figure", "--to", "csv"]) == 2
+    assert main([*command, "--to", "svg"]) == 2
+    assert not Path("experiments").exists()
+    folder = Path("experiments/dog.table1_metaqa")
+    capsys.readouterr()
+    assert main([*command, "--to", "latex"]) == 0
+    table = (folder / "table.tex").read_text(encoding="utf-8")
+    assert table in capsys.readouterr().out
+    for part in ("98.6", "model rules", "set-up", "1 question of the paper's 500"):
+        assert part in table
+    assert main([*command, "--figure", "--to", "svg"]) == 0
+    assert "MetaQA, 1 hop" in svg_texts(folder / "figure.svg")
+    assert main([*command, "--figure", "--to", "latex"]) == 0
+    assert "{figure.pdf}" in (folder / "figure.tex").read_text(encoding="utf-8")
+    assert (folder / "figure.pdf").is_file()
+
+
+@pytest.mark.usefixtures("drawn")
 @pytest.mark.long
 def test_latex_includes_every_figure(measured: list[Path]) -> None:
     if not shutil.which("pdflatex"):
