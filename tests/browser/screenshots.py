@@ -72,6 +72,23 @@ played = kgwb.Workbench(kgwb.open_kg("films"), "rules", models={"qir": kgwb.mode
 played.begin("Who directed Arrival?")
 played.cell("qir")
 """
+HOSTED = """
+import os, tempfile
+from kgwb.llm.notice import announce
+from kgwb.llm.rules import RulesModel
+
+class Hosted(RulesModel):
+    \"\"\"Answers as ``rules``, and says what a hosted model says before it is asked.\"\"\"
+
+    name = "openai:gpt-4o"
+
+    def complete(self, request, kg, cancel):
+        announce(self.name, "https://api.openai.com/v1", kg)
+        return super().complete(request, kg, cancel)
+
+os.environ["KGWB_CACHE"] = tempfile.mkdtemp()  # where it was never said
+hosted = kgwb.Workbench(kgwb.open_kg("films"), Hosted())
+"""
 AGENTS = (
     *(
         "translator",
@@ -177,6 +194,15 @@ def show_graph(cell: Cell) -> None:
 def open_turn(cell: Cell) -> None:
     cell.click(cell.button("Open").last).wait("Supporting triples")
     cell.click("Open in the debugger").wait("vertex selection")
+
+
+def go_on(cell: Cell) -> None:
+    cell.click("Continue").wait("api.openai.com").wait("Denis Villeneuve")
+
+
+def ask_in_chat(cell: Cell) -> None:
+    cell.output.locator("textarea").first.fill("Who directed Arrival?")
+    cell.click("Ask").wait("api.openai.com").wait("Denis Villeneuve")
 
 
 def look_around(cell: Cell) -> None:
@@ -297,6 +323,12 @@ SUBJECTS = {
         nothing,
     ),
     "chat": Subject("finished().chat()", open_turn),
+    "notice": Subject(HOSTED + 'hosted.ask("Who directed Arrival?").answer', nothing),
+    "notice_debugger": Subject(HOSTED + 'hosted.debug("Who directed Arrival?")', go_on),
+    "notice_cell": Subject(
+        HOSTED + 'hosted.begin("Who directed Arrival?"); hosted.cell("qir")', run_agent
+    ),
+    "notice_chat": Subject(HOSTED + "hosted.chat()", ask_in_chat),
     "lab": Subject(LAB, nothing, 1500),
     "lab_lost": Subject(LOST_LAB, nothing, 1500),
     "lab_kept": Subject(LOST_LAB, keep_winner, 2200),
