@@ -61,6 +61,9 @@ class ExperimentCommand:
         [],
     )
     sets: str | None = option("SET,SET,...", "only these question sets (default: those at hand)")
+    configuration: list[str] = option(
+        "NAME", "only this configuration, such as 'SQL only'; may be repeated", []
+    )
     limit: PositiveInt | None = option("N", "only the first N questions of each set")
     set: list[str] = option("NAME=VALUE", "change a setting of every configuration", [])
     out: Path = option("DIR", "folder of the results; continues what is there", Path("experiments"))
@@ -315,11 +318,12 @@ class ExperimentCommand:
         """Return what is measured, one part for each question set at hand and each configuration.
 
         Sets that are not at hand are skipped, unless ``sets`` names them. Raises InputError if a
-        named set, all sets, or the graph of a set are missing.
+        named set, all sets, or the graph of a set are missing, and for an unknown configuration.
         """
         from kgwb.study.papers import find_question_file
 
         names = self._chosen_sets(experiment)
+        configurations = self._chosen_configurations(experiment)
         parts = []
         for set_name in names:
             question_set = paper.sets[set_name]
@@ -331,7 +335,7 @@ class ExperimentCommand:
                         hint=f"get it from {question_set.origin}",
                     )
                 continue
-            for configuration in experiment.configurations:
+            for configuration in configurations:
                 command = self._make_command(paper, question_set, set_name, file, configuration)
                 parts.append(_Part(set_name, file, configuration, command))
         if not parts:
@@ -356,6 +360,24 @@ class ExperimentCommand:
                     hint=f"choose one of its sets: {', '.join(experiment.sets)}",
                 )
         return names
+
+    def _chosen_configurations(self, experiment: Experiment) -> Sequence[Configuration]:
+        """Return the configurations that ``configuration`` names, or all of the experiment without it.
+
+        Raises InputError for a name that the experiment does not have.
+        """
+        if not self.configuration:
+            return experiment.configurations
+        by_name = {configuration.name: configuration for configuration in experiment.configurations}
+        chosen = []
+        for name in self.configuration:
+            if name not in by_name:
+                raise InputError(
+                    f"the experiment {self.name} has no configuration {name!r}",
+                    hint=f"choose one of these: {', '.join(by_name)}",
+                )
+            chosen.append(by_name[name])
+        return chosen
 
     def _make_command(
         self,

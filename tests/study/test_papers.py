@@ -667,6 +667,32 @@ def test_figures_by_kind_are_of_the_questions_of_this_kind() -> None:
     assert make_kinds_table(paper, experiment, [measurement]).rows == []
 
 
+def test_one_configuration_of_section_4_is_measured_and_continued(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    model = f"scripted:{REPLIES}"
+    command = ["experiment", "ragonite.section4", "--model", model, "--workers", "50"]
+    command += ["--set", "model_timeout_s=3600", "--configuration", "SPARQL only"]
+    assert main(command) == 0
+    [folder] = [
+        path for path in (tmp_path / "experiments" / "ragonite.section4").iterdir() if path.is_dir()
+    ]
+    results = folder / "results.jsonl"
+    whole = results.read_text(encoding="utf-8").splitlines()
+    half = whole[:16]
+    results.write_text("\n".join(half) + "\n", encoding="utf-8")
+    assert main(command) == 0
+    again = results.read_text(encoding="utf-8").splitlines()
+    assert again[:16] == half
+    answers = [
+        [json.loads(line).get("answers") for line in sorted(lines)] for lines in (whole, again)
+    ]
+    assert sorted(map(str, answers[0])) == sorted(map(str, answers[1]))
+    assert main([*command, "--configuration", "none"]) == 2
+    assert "passages only" in capsys.readouterr().err
+
+
 def test_section_4_runs_whole_on_the_conversations_that_kgwb_brings(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
