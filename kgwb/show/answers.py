@@ -76,11 +76,10 @@ def render_answer_parts(answer: Answer, context: RenderContext) -> list[Html]:
         parts.append(note(_reason_text(answer.reason)))
     if answer.evidence:
         parts.append(render_triples(answer.evidence, context))
-    parts += [muted_text(remark) for remark in answer.remarks]
+    parts += [div("soft", remark) for remark in answer.remarks]
     if answer.measure:
-        parts.append(
-            muted_text(f"decided by the measure {shorten(answer.measure)}, which is no column")
-        )
+        title = f"decided by the measure {shorten(answer.measure)}, which is no column"
+        parts.append(div("soft", title))
     values = []
     for number, value in enumerate(answer.values[:MAX_ROWS], 1):
         rendered = _render_numbered_value(number, value, context)

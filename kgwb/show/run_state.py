@@ -19,7 +19,7 @@ from kgwb.show.answer_state import (
     is_text_alone,
     judge_answer,
 )
-from kgwb.terms import format_triple
+from kgwb.terms import format_term, format_triple
 from kgwb.text import list_first, pluralize, shorten_at_word, single_line
 
 STEP_STATES = {
@@ -258,7 +258,8 @@ def _view_of_answer(judged: AnswerState, answer: Answer, cost: str) -> AnswerVie
         text = single_line(shorten_at_word(str(answer), MAX_ANSWER_CHARS))
     else:
         return _view_without_values(judged, answer.reason, cost)
-    parts = [judged.doubt, _measures_of(answer), *answer.remarks, *_origins_of(answer), cost]
+    remarks = map(single_line, answer.remarks)
+    parts = [judged.doubt, _measures_of(answer), *remarks, *_origins_of(answer), cost]
     details = " · ".join(filter(None, parts))
     return AnswerView(judged.icon, judged.label, text, details)
 
@@ -267,9 +268,9 @@ def _measures_of(answer: Answer) -> str:
     """Return the measure of a superlative with its values, each once; "" if there is none."""
     if not answer.measure:
         return ""
-    values = dict.fromkeys(
-        str(value.measure) for value in answer.values if value.measure is not None
-    )
+    names = {str(iri): name for iri, name in answer.names}
+    measures = [value.measure for value in answer.values if value.measure is not None]
+    values = dict.fromkeys(format_term(measure, names) for measure in measures)
     return single_line(f"decided by {answer.measure}: {list_first(values)}")
 
 
