@@ -29,6 +29,7 @@ from kgwb.arguments import (
 )
 from kgwb.check_arguments import EXIT_CODES, CheckArguments
 from kgwb.errors import InputError
+from kgwb.progress import progress_bar
 from kgwb.terminal import (
     EXIT_BUDGET_SPENT,
     EXIT_FAILED,
@@ -36,7 +37,6 @@ from kgwb.terminal import (
     color,
     print_error,
     print_tables,
-    progress_bar,
     warn_about_rules,
 )
 from kgwb.text import and_more, list_within, pluralize, shorten, single_line

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from kgwb.arguments import option, positional
 from kgwb.errors import InputError
-from kgwb.terminal import print_tables, progress_bar
+from kgwb.progress import progress_bar
+from kgwb.terminal import print_tables
 
 
 @dataclass(kw_only=True)

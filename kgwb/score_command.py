@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from kgwb.arguments import option, positional
 from kgwb.errors import InputError
-from kgwb.terminal import print_tables, progress_bar
+from kgwb.progress import progress_bar
+from kgwb.terminal import print_tables
 
 if TYPE_CHECKING:
     from kgwb.bench.results import BenchRow

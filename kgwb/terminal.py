@@ -1,10 +1,10 @@
-"""What the commands print: errors, colours, progress bars, and tables."""
+"""What the commands print: errors, colours, and tables."""
 
 from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kgwb.errors import InputError, KgwbError
 
@@ -40,17 +40,6 @@ def color(text: str, style: str) -> str:
     from kgwb.run.steps import add_color
 
     return add_color(text, style, use_color())
-
-
-def progress_bar(**options: Any) -> Any:
-    """Return a progress bar of tqdm with these of its options.
-
-    It is shown on the error output only if the work takes more than a second, and redrawn every 0.5
-    s.
-    """
-    from tqdm import tqdm
-
-    return tqdm(mininterval=0.5, delay=1.0, **options)
 
 
 def confirm(question: str, hint: str) -> bool:

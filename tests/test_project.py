@@ -31,7 +31,7 @@ DECLARED = [
 ]
 
 ROOMS = (
-    "deprecated disk errors flow masking network old_names records settings terms text threads version",
+    "deprecated disk errors flow masking network old_names progress records settings terms text threads version",
     "kg",
     "llm",
     "run",

@@ -24,8 +24,16 @@ from pyoxigraph import RdfFormat, Store
 from kgwb.disk import cache_dir
 from kgwb.errors import GraphFileError
 from kgwb.kg.base import Vocabulary
-from kgwb.kg.label_index import LabelIndex
+from kgwb.kg.label_index import Label, LabelIndex
 from kgwb.kg.labels import collect_labels
+from kgwb.kg.loading import (
+    LABELS_SHARE,
+    READING_SHARE,
+    STORING_SHARE,
+    Load,
+    WatchedNQuads,
+    load_with_bar,
+)
 from kgwb.kg.parsing import open_as_nquads
 
 MIN_CACHED_BYTES = 1_000_000
@@ -89,6 +97,18 @@ def open_files(
     Raises GraphFileError if there is no RDF file, a file cannot be read or parsed, or no file has
     a triple.
     """
+
+    def open_them(load: Load) -> tuple[Store, LabelIndex, str, dict[str, str]]:
+        """Open the files, and tell how far they are."""
+        return _open_while_watched(path, vocabulary, load, cache=cache)
+
+    return load_with_bar(open_them, path.name, vocabulary)
+
+
+def _open_while_watched(
+    path: Path, vocabulary: Vocabulary, load: Load, *, cache: bool
+) -> tuple[Store, LabelIndex, str, dict[str, str]]:
+    """Open files as ``open_files`` does. Raises LoadStoppedError too, after ``load.stop``."""
     files = _find_rdf_files(path)
     digest = _fingerprint(path, files, vocabulary)
     identity = f"sha256:{digest}"
@@ -97,15 +117,15 @@ def open_files(
     if cache and size > MIN_CACHED_BYTES:
         try:
             folder = cache_dir() / "graphs" / (_FOLDER_PREFIX + digest)
-            cached = _open_or_build_cache(folder, path, files, vocabulary)
+            cached = _open_or_build_cache(folder, path, files, load)
             return (*cached, identity, prefixes)
         except _DAMAGED_CACHE_ERRORS as error:
+            load.check()
             _log.warning(
                 "%s is loaded into memory: the cache folder cannot be used (%s)", path, error
             )
     store = Store()
-    _load_into_store(store, path, files)
-    labels = collect_labels(store, vocabulary)
+    labels = _load_with_labels(store, path, files, load)
     return store, LabelIndex.build(labels), identity, prefixes
 
 
@@ -186,14 +206,31 @@ def _fingerprint(path: Path, files: Sequence[Path], vocabulary: Vocabulary) -> s
     return total.hexdigest()
 
 
-def _load_into_store(store: Store, path: Path, files: Sequence[Path]) -> None:
+def _load_with_labels(
+    store: Store, path: Path, files: Sequence[Path], load: Load, draft: Path | None = None
+) -> list[Label]:
+    """Load files into a store, and return their labels. See ``_load_into_store``."""
+    _load_into_store(store, path, files, load, draft)
+    load.begin("finding the labels", STORING_SHARE)
+    labels = collect_labels(store, load.vocabulary, load.labels.ranked)
+    load.begin("indexing the labels", LABELS_SHARE)
+    return labels
+
+
+def _load_into_store(
+    store: Store, path: Path, files: Sequence[Path], load: Load, draft: Path | None
+) -> None:
     """Load files into a store, one after the other.
+
+    With ``draft``, the path of a file that is not there, the triples are written to this file
+    before: Oxigraph loads a file several times as fast as a stream. The file is removed at the end.
 
     Relative IRIs are resolved against the path within the folder of ``path``, so that they do not
     depend on where the files are. Raises GraphFileError, with line and column where they are known,
-    for the first file that does not parse, and if there is no triple. The store may have a part of
-    the triples then.
+    for the first file that does not parse, and if there is no triple, and LoadStoppedError after
+    ``load.stop``. The store may have a part of the triples then.
     """
+    load.restart()
     sources = []
     for file in files:
         file_format = FORMAT_BY_EXTENSION[_suffix(file)]
@@ -201,9 +238,18 @@ def _load_into_store(store: Store, path: Path, files: Sequence[Path]) -> None:
         base_iri = f"file:///{quote(os.fsencode(inner_path))}"
         sources.append((file, file_format, base_iri, True))
     try:
-        with open_as_nquads(sources) as quads:
+        on_position = load.watch_positions([file.stat().st_size for file in files])
+        with open_as_nquads(sources, on_position=on_position) as quads:
+            watched: Any = WatchedNQuads(quads, load)
             # Lenient, because the parser has checked the IRIs already.
-            store.bulk_load(quads, RdfFormat.N_QUADS, lenient=True)
+            if draft is None:
+                store.bulk_load(watched, RdfFormat.N_QUADS, lenient=True)
+            else:
+                watched.write_to(draft)
+        if draft is not None:
+            load.begin("storing the triples", READING_SHARE)
+            _load_nquads(store, draft, may_be_nested=load.may_be_nested)
+            draft.unlink()
     except SyntaxError as error:
         hint = _FIX_FILE_HINT
         if "remote contexts" in error.msg:
@@ -217,11 +263,25 @@ def _load_into_store(store: Store, path: Path, files: Sequence[Path]) -> None:
         )
 
 
+def _load_nquads(store: Store, file: Path, *, may_be_nested: bool) -> None:
+    """Load a file of N-Quads that was written by the parser into a store.
+
+    Oxigraph reads a file with threads of its own. Their stack is as large as that of the parser, so
+    triples in triples, which need a part of the stack for each, are read from a stream on this
+    thread. Raises OSError.
+    """
+    if not may_be_nested:
+        store.bulk_load(path=str(file), format=RdfFormat.N_QUADS, lenient=True)
+        return
+    with file.open("rb") as stream:
+        store.bulk_load(stream, RdfFormat.N_QUADS, lenient=True)
+
+
 # The cache folder: in a folder named by the fingerprint, the store, the label index, and checksums
 
 
 def _open_or_build_cache(
-    folder: Path, path: Path, files: Sequence[Path], vocabulary: Vocabulary
+    folder: Path, path: Path, files: Sequence[Path], load: Load
 ) -> tuple[Store, LabelIndex]:
     """Open a graph's store and label index in the cache; build them first if missing or damaged.
 
@@ -241,8 +301,8 @@ def _open_or_build_cache(
     folder.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=".making-", dir=folder.parent))
     try:
-        _build_cache(draft / "graph", path, files, vocabulary)
-        if _FOLDER_PREFIX + _fingerprint(path, files, vocabulary) != folder.name:
+        _build_cache(draft / "graph", path, files, load)
+        if _FOLDER_PREFIX + _fingerprint(path, files, load.vocabulary) != folder.name:
             # Otherwise the cache would have the wrong triples under this fingerprint for ever.
             raise GraphFileError(
                 f"the graph {path} changed while it was read",
@@ -264,7 +324,7 @@ def _remove_stale_folders(cache: Path) -> None:
             shutil.rmtree(draft, ignore_errors=True)
 
 
-def _build_cache(folder: Path, path: Path, files: Sequence[Path], vocabulary: Vocabulary) -> None:
+def _build_cache(folder: Path, path: Path, files: Sequence[Path], load: Load) -> None:
     """Write the store of the files, its label index, and the checksums of both to a new folder.
 
     Raises GraphFileError for a file that does not parse, and if there is no triple. Both are closed
@@ -272,8 +332,7 @@ def _build_cache(folder: Path, path: Path, files: Sequence[Path], vocabulary: Vo
     """
     folder.mkdir()
     store = Store(folder / "store")
-    _load_into_store(store, path, files)
-    labels = collect_labels(store, vocabulary)
+    labels = _load_with_labels(store, path, files, load, folder.parent / "triples.nq")
     index = LabelIndex.build(labels, folder / "labels.sqlite")
     index.close()
     del store  # this closes it

@@ -3,7 +3,8 @@
 Standard input is a JSON list of sources: path, media type, base IRI, whether blank nodes are
 renamed, bytes of memory, bytes of output, seconds of processor time. All triples go to standard
 output as N-Quads. Standard error gets lines of JSON: one with the number of each source before it
-is parsed, one with the error of a source that does not parse, or one at the end of all.
+is parsed, some with how many of its bytes were read, one with the error of a source that does not
+parse, or one at the end of all.
 
 With an argument, a number of bytes, it only tries whether its memory can be limited to so many. The
 exit code is then 0 if it can, else 1.
@@ -20,6 +21,7 @@ import sys
 import threading
 import time
 import zlib
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -38,6 +40,8 @@ MAX_STACK_BYTES = 2 << 20
 """Less than a thread has: what is parsed here cannot overflow the stack that reads the N-Quads."""
 TOO_SLOW_EXIT_CODE = 124
 """The exit code where this process itself keeps to its processor time. ``timeout`` has it too."""
+REPORT_INTERVAL_S = 0.25
+"""How often it is reported how many bytes of a source were read."""
 POLL_INTERVAL_S = 0.1
 """How often this process looks at its processor time then."""
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
@@ -46,10 +50,15 @@ UTF8_MARK = b"\xef\xbb\xbf"
 
 
 class _LimitedOutput:
-    """Standard output for a number of bytes. Writing more raises MemoryError."""
+    """Standard output for a number of bytes. Writing more raises MemoryError.
 
-    def __init__(self, max_bytes: int) -> None:
+    ``report`` is called every REPORT_INTERVAL_S while it is written to.
+    """
+
+    def __init__(self, max_bytes: int, report: Callable[[], None]) -> None:
         self.remaining_bytes = max_bytes
+        self._report = report
+        self._next_report_at = time.monotonic() + REPORT_INTERVAL_S
 
     def write(self, data: bytes) -> int:
         """Write bytes to standard output, and return how many.
@@ -59,6 +68,10 @@ class _LimitedOutput:
         self.remaining_bytes -= len(data)
         if self.remaining_bytes < 0:
             raise MemoryError
+        now = time.monotonic()
+        if now >= self._next_report_at:
+            self._next_report_at = now + REPORT_INTERVAL_S
+            self._report()
         return sys.stdout.buffer.write(data)
 
     def flush(self) -> None:
@@ -133,7 +146,8 @@ def _convert_to_nquads(
     """
     set_resource_limit("RLIMIT_AS", memory_bytes)
     _processor_time.limit(time.process_time() + processor_s)
-    source: Any = open(path, "rb")  # noqa: SIM115 (the process ends soon)
+    file = open(path, "rb")  # noqa: SIM115 (the process ends soon)
+    source: Any = file
     if path.lower().endswith(".gz"):
         source = gzip.GzipFile(fileobj=source)
     start = source.peek(3)
@@ -145,7 +159,12 @@ def _convert_to_nquads(
     quads = pyoxigraph.parse(
         source, rdf_format, base_iri=base_iri, rename_blank_nodes=rename_blank_nodes
     )
-    output: Any = _LimitedOutput(output_bytes)
+
+    def report() -> None:
+        """Report how many bytes of the file were read."""
+        _report(position=file.tell())
+
+    output: Any = _LimitedOutput(output_bytes, report)
     pyoxigraph.serialize(quads, output, pyoxigraph.RdfFormat.N_QUADS)
 
 

@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from math import inf
 from pathlib import Path
@@ -57,12 +57,16 @@ RdfSource = tuple[Path, RdfFormat, str, bool]
 
 @contextmanager
 def open_as_nquads(
-    sources: Sequence[RdfSource], timeout_s: float = inf, max_counted_bytes: int = sys.maxsize
+    sources: Sequence[RdfSource],
+    timeout_s: float = inf,
+    max_counted_bytes: int = sys.maxsize,
+    on_position: Callable[[int, int], None] = lambda number, position: None,
 ) -> Iterator[IO[bytes]]:
     """Parse files, and give the block their N-Quads as one stream, which it must read to the end.
 
     The parser may take memory and processor time, and write N-Quads, in proportion to the size of a
-    file, of which ``max_counted_bytes`` count.
+    file, of which ``max_counted_bytes`` count. ``on_position`` is called on another thread with the
+    number of a file and how many of its bytes were read, from time to time.
 
     Raises SyntaxError with file, line and column for the first file that does not parse, also if
     the parser dies. The block may have read a part of the N-Quads by then. Raises TimeoutError
@@ -80,7 +84,8 @@ def open_as_nquads(
     with process:
         assert process.stdin and process.stdout and process.stderr
         report_lines: deque[bytes] = deque(maxlen=MAX_REPORT_LINES)
-        reader = Thread(target=report_lines.extend, args=(process.stderr,), name="kgwb-parser")
+        reports = _watch_reports(process.stderr, on_position)
+        reader = Thread(target=report_lines.extend, args=(reports,), name="kgwb-parser")
         reader.start()
         timer = Timer(min(timeout_s, MAX_TIMEOUT_S), process.kill)
         timer.daemon = True
@@ -113,6 +118,20 @@ def open_as_nquads(
         raise SyntaxError(report["message"], place)
     if nquads_error:
         raise nquads_error
+
+
+def _watch_reports(
+    lines: Iterable[bytes], on_position: Callable[[int, int], None]
+) -> Iterator[bytes]:
+    """Yield the lines that the parser process reports, without positions, which are told."""
+    number = 0
+    for line in lines:
+        if line.startswith(b'{"position"'):
+            on_position(number, json.loads(line)["position"])
+            continue
+        if line.startswith(b'{"source"'):
+            number = json.loads(line)["source"]
+        yield line
 
 
 def _parser_job(source: RdfSource, max_counted_bytes: int) -> tuple[Any, ...]:

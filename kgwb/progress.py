@@ -1,0 +1,35 @@
+"""Progress bars, in a terminal and in a notebook."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+DELAY_S = 1.0
+"""Work that takes less is not shown."""
+INTERVAL_S = 0.5
+"""How often a bar is redrawn."""
+
+
+def progress_bar(**options: Any) -> Any:
+    """Return a progress bar of tqdm with these of its options.
+
+    It is shown on the error output only if the work takes more than DELAY_S, and redrawn every
+    INTERVAL_S.
+    """
+    from tqdm import tqdm
+
+    return tqdm(mininterval=INTERVAL_S, delay=DELAY_S, **options)
+
+
+def transient_bar(**options: Any) -> Any:
+    """Return a progress bar that is removed at its end, with these of tqdm's options.
+
+    In a notebook it is a widget, and in a terminal like ``progress_bar``. It is shown nowhere else,
+    such as where the error output is a file.
+    """
+    if "ipykernel" in sys.modules:
+        from tqdm.notebook import tqdm
+
+        return tqdm(mininterval=INTERVAL_S, delay=DELAY_S, leave=False, **options)
+    return progress_bar(leave=False, disable=None, **options)
