@@ -17,7 +17,7 @@ from kgwb.bench.figures import (
 )
 from kgwb.bench.ladder import agent_or_reason
 from kgwb.bench.metrics import QuestionGroup, ScoreComparison, compare_results
-from kgwb.bench.report_parts import name_values, render_answers, render_values, render_verdict
+from kgwb.bench.report_parts import name_values, render_answers, render_gold, render_verdict
 from kgwb.bench.results import (
     BenchRow,
     QuestionSample,
@@ -749,7 +749,7 @@ class ResultsComparison:
         new_answers = render_answers(change.after, names)
         new_answers = _add_rate(new_answers, change.after, "asks")
         new_answers = _add_loss(new_answers, self.after, change)
-        gold = render_values(change.before, "gold", names)
+        gold = render_gold(change.before, names)
         decision, new_decision = _render_decisions(change.first_difference)
         return [
             question,

@@ -89,6 +89,8 @@ class BenchQuestion(BaseModel, frozen=True):
     turn: int = 0
     standalone: str | None = None
     """The meaning of the question outside its dialogue."""
+    right: str | None = None
+    """What counts as right, for a person who judges the answer."""
 
     @model_validator(mode="before")
     @classmethod

@@ -48,6 +48,8 @@ class Rating(BaseModel, frozen=True, extra="forbid"):
     dialogue: str = ""
     """The dialogue that the question is in; empty outside of dialogues."""
     question: str
+    right: str = ""
+    """What counts as right, if the question set says it."""
     answer: str
     """The answer as it is read."""
     answers: tuple[str, ...]
@@ -203,6 +205,7 @@ def _make_unrated(row: BenchRow) -> Rating:
         id=row["id"],
         dialogue=_dialogue_of(row),
         question=row["question"],
+        right=row.get("right", ""),
         answer=_read_answer(row),
         answers=row["answers"],
     )

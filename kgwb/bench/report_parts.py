@@ -389,6 +389,14 @@ def render_values(row: BenchRow, name: str, names: Mapping[str, str]) -> Html:
     return h.join(rendered, omitted)
 
 
+def render_gold(row: BenchRow, names: Mapping[str, str]) -> Html:
+    """Render the gold of a row, and below it what counts as right, if the question set says it."""
+    parts = [render_values(row, "gold", names)]
+    if row.get("right"):
+        parts.append(h.div("soft", f"right: {row['right']}"))
+    return h.join(*parts)
+
+
 def _render_value(value: str, names: Mapping[str, str]) -> Html | str:
     """Render an IRI as a link with its name. Return any other value as text, shortened."""
     if is_iri(value):
@@ -434,7 +442,7 @@ def _render_question(number: int, id_: str, all_results: AllResults, link: LinkT
         first_row.get("hops", ""),
         first_row.get("type", ""),
         shorten(first_row["question"]),
-        render_values(first_row, "gold", names),
+        render_gold(first_row, names),
     ]
     classes = []
     scores: set[float | None] = set()

@@ -36,12 +36,14 @@ from kgwb.run import Run
 
 _FIELDS_OF_GOLD = frozenset(
     (
-        "hops type language dialogue turn standalone sparql predicates columns gold_table by_column labels linking "
-        "asks asks_before"
+        "hops type language dialogue turn standalone right sparql predicates columns gold_table by_column labels "
+        "linking asks asks_before"
     ).split()
 ) | {score.name for score in fields(Scores)}
 """Fields of a row that are left out if the present question does not give them."""
-QUESTION_FIELDS = "id question hops type language dialogue turn standalone sparql columns".split()
+QUESTION_FIELDS = (
+    "id question hops type language dialogue turn standalone right sparql columns".split()
+)
 """Fields of a row that a question has by the same name."""
 
 
@@ -198,11 +200,11 @@ def _score_answer(
 def _describe_question(question: BenchQuestion) -> BenchRow:
     """Return the fields of a row that identify and classify a question, as far as they are known.
 
-    These are id, number of words, hops, type, language, dialogue, turn, standalone wording, and the
-    gold query with its number of predicates.
+    These are id, number of words, hops, type, language, dialogue, turn, standalone wording, what
+    counts as right, and the gold query with its number of predicates.
     """
     row: BenchRow = {"id": question.id, "words": len(question.question.split())}
-    for name in ("hops", "type", "language", "dialogue", "standalone", "sparql"):
+    for name in ("hops", "type", "language", "dialogue", "standalone", "right", "sparql"):
         value = getattr(question, name)
         if value is not None:
             row[name] = value

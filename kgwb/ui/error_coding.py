@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from kgwb.bench.report import Report
-from kgwb.bench.report_parts import name_values, render_answers, render_values
+from kgwb.bench.report_parts import name_values, render_answers, render_gold
 from kgwb.errors import InputError
 from kgwb.kg import Graph
 from kgwb.llm.base import ChatModel
@@ -125,7 +125,7 @@ class ErrorCoding(Live):
             marks=self._render_marks(is_interactive=is_interactive),
             question=self.results.question_titles[id_],
             answers=render_answers(row, names),
-            gold=render_values(row, "gold", names),
+            gold=render_gold(row, names),
             blamed_agent=self.results.losses_by_id.get(id_, {}).get("agent") or "",
             category=coding.category if coding else "",
             categories=self.sample.categories,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kgwb.bench.figures import LoadedResults, show_folder_name
 from kgwb.bench.kept_prompts import PromptHistory
-from kgwb.bench.report_parts import name_values, render_answers, render_values
+from kgwb.bench.report_parts import name_values, render_answers, render_gold
 from kgwb.bench.results import BenchRow, is_lost
 from kgwb.bench.retries import PastRetry
 from kgwb.bench.stability import find_pass_rates
@@ -61,7 +61,7 @@ def _render_rows(rows: Sequence[BenchRow], titles: Mapping[str, str], *, has_lin
         question = _render_question(row["id"], titles, has_links=has_links)
         names = name_values([row])
         answers = render_answers(row, names)
-        gold = render_values(row, "gold", names)
+        gold = render_gold(row, names)
         table_rows.append((_kind_of(row), question, answers, gold))
     table = h.table(("kind", "question", "answer", "gold"), table_rows)
     return h.div("across cells", table)

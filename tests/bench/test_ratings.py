@@ -125,3 +125,18 @@ def test_a_rating_of_another_answer_does_not_count() -> None:
         lines.append(json.dumps(row) + "\n")
     path.write_text("".join(lines), encoding="utf-8")
     assert list(read_ratings(LoadedResults.read(RESULTS))["ann"]) == ["2"]
+
+
+def test_what_counts_as_right_is_shown_where_a_person_judges(capsys: Capture) -> None:
+    right = "Its director <alone>; not the writer."
+    question = BenchQuestion(id="1", question="Who directed Arrival?", answers=("x",), right=right)
+    save_questions([question], "right.jsonl")
+    command = ["bench", "--kg", "films", "--questions", "right.jsonl", "--out", "judged"]
+    assert main(command) == 0
+    results = LoadedResults.read(Path("judged"))
+    [line] = write_rating_form(results, "ann").read_text(encoding="utf-8").splitlines()
+    assert json.loads(line)["right"] == right
+    page = Report(Path("judged")).save("judged.html").read_text(encoding="utf-8")
+    assert "Its director &lt;alone&gt;; not the writer." in page
+    save_questions([question.model_copy(update={"right": None})], "right.jsonl")
+    assert main(command) == 0  # the same questions: nothing is asked again

@@ -1,0 +1,161 @@
+"""Keeps the replies to the 30 questions of RAGonite's section 4, and makes the table of docs/how-to/my-paper.md.
+
+    python benchmarks/section4.py keep RESULTS...    from the results folders of kgwb experiment ragonite.section4
+    python benchmarks/section4.py page               replay them, without network, and write the table
+
+``keep`` writes RECORDING, then the table. Replies are found by the content of a request: a prompt that was
+edited since has none, and its question is an error.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import sqlite3
+import sys
+import tempfile
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, redirect_stderr, redirect_stdout
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+from urllib.parse import quote
+
+from kgwb.bench.figures import LoadedResults
+from kgwb.cli import main as run_kgwb
+from kgwb.kg.embeddings import DEFAULT_MODEL
+from kgwb.run.calls import Call, call_key
+from kgwb.run.store import STORE_FILE
+from kgwb.study.papers import (
+    Measurement,
+    find_experiment,
+    make_experiment_table,
+    make_kinds_table,
+)
+from kgwb.study.tables import format_table, from_report_table
+
+ROOT = Path(__file__).parents[1]
+RECORDING = ROOT / "benchmarks" / "recordings" / "films.section4.jsonl.gz"
+PAGE = ROOT / "docs" / "how-to" / "my-paper.md"
+BEGIN = "<!-- made by benchmarks/section4.py -->"
+END = "<!-- end -->"
+"""The table stands between these lines of the page."""
+EXPERIMENT = "ragonite.section4"
+SET_NAME = "conversations"
+MODEL = "recorded"
+"""The name of the model in the recording, in place of the address of a server."""
+HEADER = {
+    "kgwb_run": 1,
+    "kgwb": "0.1.0",
+    "system": "ragonite",
+    "question": "replies of a strong reader to the conversations of section 4, recorded",
+    "models": {"": MODEL},
+}
+
+
+def read_model_calls(results: Path) -> Iterator[Call]:
+    """Yield the model calls that the experiment in a folder made, in the order in which they ended."""
+    store = results / EXPERIMENT / STORE_FILE
+    if not store.is_file():
+        sys.exit(f"there are no replies in {results}: it has no {EXPERIMENT}/{STORE_FILE}")
+    with closing(sqlite3.connect(f"{store.absolute().as_uri()}?mode=ro", uri=True)) as database:
+        for (data,) in database.execute("SELECT data FROM calls ORDER BY place"):
+            call = Call.from_data(json.loads(zlib.decompress(data)))
+            if call.kind == "model":
+                yield call
+
+
+def keep_replies(folders: Iterable[Path], recording: Path) -> int:
+    """Write the replies in results folders to one file, each request once; return how many."""
+    lines = [json.dumps(HEADER)]
+    known: set[str] = set()
+    for folder in folders:
+        for call in read_model_calls(folder):
+            request = {**call.request, "model": MODEL}
+            key = call_key(call.kind, request, call.repeat)
+            if key not in known:
+                known.add(key)
+                kept = replace(call, key=key, request=request)
+                lines.append(json.dumps({"call": kept.to_data()}, ensure_ascii=False))
+    text = "\n".join(lines) + "\n"
+    recording.parent.mkdir(parents=True, exist_ok=True)
+    # Without a time the same replies are the same file.
+    recording.write_bytes(gzip.compress(text.encode("utf-8", "surrogatepass"), mtime=0))
+    return len(known)
+
+
+def replay(recording: Path, folder: Path, embeddings: str = DEFAULT_MODEL) -> list[Measurement]:
+    """Measure all configurations with the recorded replies, and return what came of them.
+
+    The results are written to a folder. The embeddings must be those with which the replies were
+    recorded, since they find the passages in the prompts. Nothing is asked of a server.
+    """
+    before = os.environ.get("KGWB_EMBEDDINGS")
+    os.environ["KGWB_EMBEDDINGS"] = embeddings
+    command = ["experiment", EXPERIMENT, "--model", f"replay:{recording}", "--out", str(folder)]
+    printed = StringIO()
+    try:
+        with redirect_stdout(printed), redirect_stderr(printed):
+            status = run_kgwb(command)
+    finally:
+        os.environ.pop("KGWB_EMBEDDINGS")
+        if before is not None:
+            os.environ["KGWB_EMBEDDINGS"] = before
+    if status:
+        sys.exit(printed.getvalue())
+    paper, experiment = find_experiment(EXPERIMENT)
+    stand_in = paper.sets[SET_NAME].stand_in
+    measurements = []
+    for configuration in experiment.configurations:
+        part = f"{SET_NAME} {quote(configuration.name, safe=' ')}"
+        rows = list(LoadedResults.read(folder / EXPERIMENT / part).rows.values())
+        measurements.append(Measurement(SET_NAME, configuration.name, MODEL, rows, stand_in))
+    return measurements
+
+
+def make_tables(measurements: Sequence[Measurement]) -> str:
+    """Return the paper's table with our figures, and ours by kind of question, as Markdown."""
+    paper, experiment = find_experiment(EXPERIMENT)
+    figures = make_experiment_table(paper, experiment, measurements)
+    kinds = make_kinds_table(paper, experiment, measurements)
+    questions = sum(len(measurement.rows) for measurement in measurements)
+    errors = sum(bool(row["error"]) for each in measurements for row in each.rows)
+    caption = (
+        f"{questions} recorded answers of a strong reader, {errors} errors, per cent of exactly right answers"
+        " with 95 % intervals. The published figures are of other questions over another graph, judged by"
+        " reading."
+    )
+    tables = [
+        format_table(from_report_table(figures, caption), "markdown"),
+        format_table(from_report_table(kinds, "The same by kind of question."), "markdown"),
+    ]
+    return "\n\n".join(table.strip() for table in tables)
+
+
+def write_page(text: str, page: Path) -> None:
+    """Put a text between the lines BEGIN and END of a page."""
+    head, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
+    _, _, tail = rest.partition(END)
+    page.write_text(f"{head}{BEGIN}\n\n{text}\n\n{END}{tail}", encoding="utf-8")
+
+
+def main(action: str, *folders: str) -> None:
+    """Keep the replies in results folders, if ``action`` is "keep", and write the table."""
+    if action == "keep":
+        count = keep_replies(map(Path, folders), RECORDING)
+        print(f"{RECORDING}: {count} replies")
+    with tempfile.TemporaryDirectory() as folder:
+        measurements = replay(RECORDING, Path(folder))
+    tables = make_tables(measurements)
+    write_page(tables, PAGE)
+    print(tables)
+    for measurement in measurements:
+        for row in measurement.rows:
+            if row["error"]:
+                print(f"error: {measurement.configuration}: {row['id']}: {row['error']}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
