@@ -95,7 +95,7 @@ class Offers:
         """Return what a model is shown, for each fact: its "triple", and its "predicates" by name.
 
         A predicate has a triple of the graph as its "example", if there is one. One query is sent
-        for each fact.
+        for each fact, and one for names.
         """
         shown = []
         for relation, offer in zip(self.relations, self.by_fact, strict=True):
@@ -162,12 +162,34 @@ def _find_examples(
     for number, patterns in enumerate(patterns_by_name.values()):
         branches.append(_make_branch(number, patterns, restrict(patterns, restrictions)))
     query = f"SELECT ?_i {' '.join(CELLS)} WHERE {{ {' UNION '.join(branches)} }}"
-    names = list(patterns_by_name)
-    examples = {}
+    shown_names = list(patterns_by_name)
+    cells_by_name = {}
     for position, *cells in run.kg.select(query).rows:
-        name = names[int(str(position))]
-        examples[name] = _write_example(patterns_by_name[name], cells, run)
+        name = shown_names[int(str(position))]
+        cells_by_name[name] = [cell for cell in cells if cell is not None]
+    display_names = _find_display_names(patterns_by_name, cells_by_name, run)
+    examples = {}
+    for name, ends in cells_by_name.items():
+        examples[name] = _write_example(patterns_by_name[name], ends, display_names)
     return examples
+
+
+def _find_display_names(
+    patterns_by_name: Mapping[str, Sequence[TriplePattern]],
+    cells_by_name: Mapping[str, Sequence[Term]],
+    run: Run,
+) -> Mapping[URIRef, str]:
+    """Return the display names of the predicates and of all IRIs in examples, with one look-up."""
+    iris: set[URIRef] = set()
+    for name, cells in cells_by_name.items():
+        iris.update(_list_predicates(patterns_by_name[name]))
+        iris.update(cell for cell in cells if isinstance(cell, URIRef))
+    return run.kg.names(sorted(iris))
+
+
+def _list_predicates(patterns: Sequence[TriplePattern]) -> list[URIRef]:
+    """Return the IRIs of the predicates of triple patterns, in order."""
+    return [URIRef(predicate[1:-1]) for _, predicate, _ in patterns]
 
 
 def _make_branch(number: int, patterns: Sequence[TriplePattern], filters: str) -> str:
@@ -183,24 +205,14 @@ def _make_branch(number: int, patterns: Sequence[TriplePattern], filters: str) -
 
 
 def _write_example(
-    patterns: Sequence[TriplePattern], cells: Sequence[Term | None], run: Run
+    patterns: Sequence[TriplePattern], cells: Sequence[Term], names: Mapping[URIRef, str]
 ) -> str:
     """Return triples as text: "subject | predicate | object", two of them joined by ";".
 
-    ``cells`` are the ends of the triples, in order.
+    ``cells`` are the ends of the triples, in order, and ``names`` the display names.
     """
-    iris = set()
-    predicates = []
-    for _, predicate, _ in patterns:
-        iri = URIRef(predicate[1:-1])
-        iris.add(iri)
-        predicates.append(iri)
-    bound_cells = [cell for cell in cells if cell is not None]
-    for cell in bound_cells:
-        if isinstance(cell, URIRef):
-            iris.add(cell)
-    names = run.kg.names(sorted(iris))
-    ends = [_write_end(cell, names) for cell in bound_cells]
+    predicates = _list_predicates(patterns)
+    ends = [_write_end(cell, names) for cell in cells]
     triples = []
     for subject, iri, object_ in zip(ends[::2], predicates, ends[1::2], strict=True):
         triples.append(f"{subject} | {names[iri]} | {object_}")

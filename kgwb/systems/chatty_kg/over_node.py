@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from rdflib import URIRef
 from rdflib.namespace import RDFS
 
-from kgwb.build import Direction, Run
+from kgwb.build import Direction, Run, Term
 from kgwb.build.graph import values_clause
 from kgwb.build.linking import compute_similarities
 from kgwb.systems.chatty_kg.predicates import (
@@ -18,7 +18,8 @@ from kgwb.systems.chatty_kg.predicates import (
     make_ranking_key,
     make_sample_clause,
     name_predicates,
-    select_predicates,
+    select_predicates_between,
+    unite_patterns,
 )
 from kgwb.systems.chatty_kg.records import Fact, RankedPredicate, is_unknown
 from kgwb.systems.chatty_kg.settings import ChattySettings
@@ -33,6 +34,12 @@ OVER_NODE_DIRECTIONS: tuple[tuple[Direction, Direction], ...] = (
     ("in", "out"),
 )
 """Directions of the two predicates over a node: onward, back, or both away from the node."""
+FIRST: Mapping[Direction, str] = {"out": "?_out", "in": "?_in"}
+"""The variable of the first predicate of a pair, by its direction."""
+SECOND: Mapping[Direction, str] = {"out": "?_out2", "in": "?_in2"}
+"""The variable of the second predicate of a pair, by its direction."""
+PAIR_COLUMNS = " ".join((*FIRST.values(), *SECOND.values()))
+"""The columns of a query for pairs in all directions: two cells of each row are bound."""
 OVER_NODE = " → "
 """Between the names of two predicates that lead over a node."""
 MIN_LIKE_OPEN_END = 0.5
@@ -52,7 +59,7 @@ def find_predicates_over_node(fact: Fact, paths: PathsByEnd, run: Run) -> list[R
     Both ends must be linked vertices, or be led to by a path, of which the first one counts. Pairs
     that meet in a node to which both ends point are left out: a country is no fact about two things
     that are in it. Empty if an end is a literal or not reached, or if a predicate connects the ends
-    directly. Pairs are ordered by the better of the two similarities, then by IRI. Sends up to five
+    directly. Pairs are ordered by the better of the two similarities, then by IRI. Sends up to two
     queries.
     """
     ends = []
@@ -64,45 +71,57 @@ def find_predicates_over_node(fact: Fact, paths: PathsByEnd, run: Run) -> list[R
     (where, subject), (object_where, object_) = ends
     samples = make_sample_clause(where, subject, limit)
     samples += make_sample_clause(object_where, object_, limit)
-    for direct in (f"{subject} ?_p {object_}", f"{object_} ?_p {subject}"):
-        if select_predicates(f"{samples}{direct}", "out", run):
-            return []
-    found: dict[NodePair, None] = {}
-    for directions in OVER_NODE_DIRECTIONS:
-        found |= _select_pairs(samples, subject, object_, directions, run)
-    return _rank_pairs(found, fact.relation, run)
+    if select_predicates_between(subject, object_, samples, run):
+        return []
+    pairs = _select_pairs(samples, subject, object_, run)
+    return _rank_pairs(pairs, fact.relation, run)
 
 
-def _select_pairs(
-    samples: str, subject: str, object_: str, directions: tuple[Direction, Direction], run: Run
-) -> dict[NodePair, None]:
+def _select_pairs(samples: str, subject: str, object_: str, run: Run) -> list[NodePair]:
     """Return the distinct pairs of predicates that lead from one term to another over a node, with one query.
 
-    ``samples`` has the subqueries that bind the terms. ``directions`` are those of the two
-    predicates. Predicates that the vocabulary excludes are left out.
+    ``samples`` has the subqueries that bind the terms. The pairs have OVER_NODE_DIRECTIONS and are
+    in the order of these. Predicates that the vocabulary excludes are left out.
     """
-    direction, onward_direction = directions
-    to_node = _write_triple(subject, "?_p", "?_n", direction)
-    onward = _write_triple("?_n", "?_q", object_, onward_direction)
-    differs = f"FILTER(?_n != {subject} && ?_n != {object_})"
-    where = f"{samples}{to_node} . {onward} {differs}"
+    patterns = []
+    for direction, onward_direction in OVER_NODE_DIRECTIONS:
+        to_node = _write_pattern(subject, FIRST[direction], "?_n", direction)
+        onward = _write_pattern("?_n", SECOND[onward_direction], object_, onward_direction)
+        differs = f"FILTER(?_n != {subject} && ?_n != {object_})"
+        patterns.append(f"{samples}{to_node} {onward} {differs}")
+    where = unite_patterns(patterns)
+    rows = run.kg.select(f"SELECT DISTINCT {PAIR_COLUMNS} WHERE {{ {where} }}").rows
+    pairs = [_read_pair(row) for row in rows]
+    return _sort_by_directions([pair for pair in pairs if pair and _is_allowed(pair, run)])
+
+
+def _read_pair(cells: Sequence[Term | None]) -> NodePair | None:
+    """Return the pair of predicates in the cells of PAIR_COLUMNS; None if one of them is no IRI."""
+    first_out, first_in, second_out, second_in = cells
+    first: Direction = "in" if first_out is None else "out"
+    second: Direction = "in" if second_out is None else "out"
+    first_iri = first_in if first_out is None else first_out
+    second_iri = second_in if second_out is None else second_out
+    if not isinstance(first_iri, URIRef) or not isinstance(second_iri, URIRef):
+        return None
+    return (first_iri, first), (second_iri, second)
+
+
+def _is_allowed(pair: NodePair, run: Run) -> bool:
+    """Return whether the vocabulary of the graph excludes neither predicate of a pair."""
     excluded = run.kg.vocabulary.excluded_predicates
-    result = run.kg.select(f"SELECT DISTINCT ?_p ?_q WHERE {{ {where} }}")
-    found: dict[NodePair, None] = {}
-    for first, second in result.rows:
-        if not isinstance(first, URIRef) or not isinstance(second, URIRef):
-            continue
-        if first not in excluded and second not in excluded:
-            pair = ((first, direction), (second, onward_direction))
-            found[pair] = None
-    return found
+    return all(iri not in excluded for iri, _ in pair)
 
 
-def _write_triple(start: str, predicate: str, end: str, direction: Direction) -> str:
-    """Return a triple pattern that leads from a start to an end in a direction."""
-    if direction == "out":
-        return f"{start} {predicate} {end}"
-    return f"{end} {predicate} {start}"
+def _sort_by_directions(pairs: Iterable[NodePair]) -> list[NodePair]:
+    """Return pairs in the order of OVER_NODE_DIRECTIONS, those of the same directions as they are."""
+
+    def place(pair: NodePair) -> int:
+        """Return the position of the directions of a pair."""
+        (_, direction), (_, onward_direction) = pair
+        return OVER_NODE_DIRECTIONS.index((direction, onward_direction))
+
+    return sorted(pairs, key=place)
 
 
 def _rank_pairs(pairs: Iterable[NodePair], relation: str, run: Run) -> list[RankedPredicate]:
@@ -176,9 +195,8 @@ def find_predicates_to_open_end(fact: Fact, paths: PathsByEnd, run: Run) -> list
     if open_fact is None:
         return []
     pairs: dict[NodePair, set[URIRef]] = {}
-    for near_direction, far_direction in OVER_NODE_DIRECTIONS:
-        for pair, class_iri in _walk_over_node(open_fact, near_direction, far_direction, run):
-            pairs.setdefault(pair, set()).add(class_iri)
+    for pair, class_iri in _walk_over_node(open_fact, run):
+        pairs.setdefault(pair, set()).add(class_iri)
     return _rank_pairs_to_open_end(pairs, open_fact, run)
 
 
@@ -206,35 +224,39 @@ def _make_open_fact(fact: Fact, paths: PathsByEnd, run: Run) -> OpenFact | None:
     )
 
 
-def _walk_over_node(
-    fact: OpenFact, near_direction: Direction, far_direction: Direction, run: Run
-) -> Iterator[tuple[NodePair, URIRef]]:
+def _walk_over_node(fact: OpenFact, run: Run) -> Iterator[tuple[NodePair, URIRef]]:
     """Yield the pairs of predicates over a node, each with a class of what is at the open end; one query.
 
-    The directions are those of the walk from the reached end; those of a pair are seen from the
-    subject of the fact. Things without a class have RDFS.Resource. Predicates that the vocabulary
-    excludes are left out, and so is the way back by the predicate that led to the node.
+    The walk from the reached end has OVER_NODE_DIRECTIONS; the directions of a pair are seen from
+    the subject of the fact. Things without a class have RDFS.Resource. Predicates that the
+    vocabulary excludes are left out, and so is the way back by the predicate that led to the node.
     """
-    near = _write_pattern(fact.start, "?_p", "?_n", near_direction)
-    far = _write_pattern("?_n", "?_q", fact.open_end, far_direction)
     types = values_clause("?_t", run.kg.vocabulary.types)
-    rows = run.kg.select(
-        f"SELECT DISTINCT ?_p ?_q ?_c WHERE {{"
-        f" {{ SELECT DISTINCT ?_p ?_n WHERE {{ {fact.sample}{near}"
-        f" FILTER(!isLiteral(?_n)) }} LIMIT {MAX_NODES} }} {far}"
-        f" OPTIONAL {{ {types} {fact.open_end} ?_t ?_c }} }}"
-    ).rows
-    excluded = run.kg.vocabulary.excluded_predicates
-    for near_iri, far_iri, class_iri in rows:
-        if not isinstance(near_iri, URIRef) or not isinstance(far_iri, URIRef):
+    patterns = []
+    for near_direction, far_direction in OVER_NODE_DIRECTIONS:
+        variable = FIRST[near_direction]
+        near = _write_pattern(fact.start, variable, "?_n", near_direction)
+        far = _write_pattern("?_n", SECOND[far_direction], fact.open_end, far_direction)
+        patterns.append(
+            f"{{ SELECT DISTINCT {variable} ?_n WHERE {{ {fact.sample}{near}"
+            f" FILTER(!isLiteral(?_n)) }} LIMIT {MAX_NODES} }} {far}"
+            f" OPTIONAL {{ {types} {fact.open_end} ?_t ?_c }}"
+        )
+    where = unite_patterns(patterns)
+    rows = run.kg.select(f"SELECT DISTINCT {PAIR_COLUMNS} ?_c WHERE {{ {where} }}").rows
+    for *cells, class_iri in rows:
+        pair = _read_pair(cells)
+        if pair is None or not _is_allowed(pair, run) or _is_way_back(pair):
             continue
-        is_way_back = near_iri == far_iri and near_direction != far_direction
-        if near_iri in excluded or far_iri in excluded or is_way_back:
-            continue
-        pair = ((near_iri, near_direction), (far_iri, far_direction))
         if not fact.starts_at_subject:
             pair = _reverse_pair(pair)
         yield pair, class_iri if isinstance(class_iri, URIRef) else RDFS.Resource
+
+
+def _is_way_back(pair: NodePair) -> bool:
+    """Return whether the second predicate of a pair leads back by the first one."""
+    (first, direction), (second, onward_direction) = pair
+    return first == second and direction != onward_direction
 
 
 def _write_pattern(start: str, predicate: str, end: str, direction: Direction) -> str:

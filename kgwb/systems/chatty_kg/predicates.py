@@ -23,6 +23,11 @@ Pair = tuple[URIRef, Direction]
 Pairs = Mapping[Pair, int]
 """Predicates with the directions in which they were found, seen from the subject of the fact, and
 the number of the fact's ends at which they were found."""
+PREDICATE_VARIABLES: Mapping[Direction, str] = {"out": "?_out", "in": "?_in"}
+"""The variable that a pattern of ``select_predicates`` has for its predicate, by direction.
+
+No unknown of a QIR begins with "_".
+"""
 READABLE = re.compile(r"[^\W\d_]{2}")
 """Two letters: what a person can read, unlike "P57"."""
 
@@ -55,24 +60,45 @@ def make_sample_clause(where: str, term: str, limit: int) -> str:
     return f"{{ SELECT DISTINCT {term} WHERE {{ {where} }} LIMIT {limit} }} "
 
 
-def select_predicates(where: str, direction: Direction, run: Run) -> set[Pair]:
-    """Return the predicates that ?_p is bound to in a graph pattern, each paired with ``direction``.
+def unite_patterns(patterns: Sequence[str]) -> str:
+    """Return the graph pattern, as SPARQL, that matches whatever one of some patterns matches."""
+    if len(patterns) == 1:
+        return patterns[0]
+    return " UNION ".join(f"{{ {pattern} }}" for pattern in patterns)
+
+
+def select_predicates(patterns: Sequence[str], run: Run) -> set[Pair]:
+    """Return the predicates that graph patterns bind to ?_out or ?_in, each with its direction.
 
     Predicates that the vocabulary of the graph excludes are left out; type predicates are kept with
-    the setting ``keeps_type_predicates``. One query is sent.
+    the setting ``keeps_type_predicates``. One query is sent for all patterns, none without any.
     """
+    if not patterns:
+        return set()
+    where = unite_patterns(patterns)
+    # Some engines refuse a variable that no pattern has.
+    directions = [each for each, variable in PREDICATE_VARIABLES.items() if variable in where]
+    columns = " ".join(PREDICATE_VARIABLES[direction] for direction in directions)
     vocabulary = run.kg.vocabulary
     excluded = vocabulary.excluded_predicates
     kept: Collection[URIRef] = ()
     if ChattySettings.of_run(run).keeps_type_predicates:
         kept = vocabulary.types
     found: set[Pair] = set()
-    for (iri,) in run.kg.select(f"SELECT DISTINCT ?_p WHERE {{ {where} }}").rows:
-        if not isinstance(iri, URIRef):
-            continue
-        if iri in kept or iri not in excluded:
-            found.add((iri, direction))
+    for row in run.kg.select(f"SELECT DISTINCT {columns} WHERE {{ {where} }}").rows:
+        for iri, direction in zip(row, directions, strict=True):
+            if isinstance(iri, URIRef) and (iri in kept or iri not in excluded):
+                found.add((iri, direction))
     return found
+
+
+def select_predicates_between(subject: str, object_: str, samples: str, run: Run) -> set[Pair]:
+    """Return the predicates that connect two SPARQL terms, with their directions; one query is sent.
+
+    ``samples`` has the subqueries that bind the terms; it is empty for linked vertices.
+    """
+    patterns = [f"{samples}{subject} ?_out {object_}", f"{samples}{object_} ?_in {subject}"]
+    return select_predicates(patterns, run)
 
 
 def make_ranking_key(predicate: RankedPredicate) -> tuple[float, str, str, bool]:

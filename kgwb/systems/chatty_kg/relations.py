@@ -25,6 +25,7 @@ from kgwb.systems.chatty_kg.over_node import (
     find_predicates_to_open_end,
 )
 from kgwb.systems.chatty_kg.predicates import (
+    PREDICATE_VARIABLES,
     Pair,
     Pairs,
     PathsByEnd,
@@ -34,6 +35,8 @@ from kgwb.systems.chatty_kg.predicates import (
     make_sample_clause,
     name_predicates,
     select_predicates,
+    select_predicates_between,
+    unite_patterns,
 )
 from kgwb.systems.chatty_kg.records import (
     OCCUPATION_RELATIONS,
@@ -61,6 +64,8 @@ BEAM_WIDTH_WITH_NODES = 5
 """Paths to an unknown that are followed where some may lead over a node (``joins_over_node``)."""
 MAX_CHECKED_PATHS = 40
 """Paths to an unknown of which the graph is asked whether they lead to anything."""
+PATHS_IN_A_QUERY = 10
+"""Paths that one query asks about: most of the time the first of them are enough."""
 MIN_STEP_SIMILARITY = 0.01
 """The least similarity by which a predicate multiplies the score of a path."""
 
@@ -230,16 +235,26 @@ def _has_one_start(fact: Fact, paths: PathsByEnd) -> bool:
 def _keep_leading_paths(paths: Sequence[Path], run: Run) -> list[Path]:
     """Return the first BEAM_WIDTH_WITH_NODES paths that lead to anything in the graph.
 
-    The graph is asked about each in turn, about MAX_CHECKED_PATHS at most. If none of them leads to
-    anything, the first path alone is returned.
+    The graph is asked about PATHS_IN_A_QUERY in turn, about MAX_CHECKED_PATHS at most. If none of
+    them leads to anything, the first path alone is returned.
     """
     leading: list[Path] = []
-    for path in paths[:MAX_CHECKED_PATHS]:
-        if len(leading) == BEAM_WIDTH_WITH_NODES:
+    checked = paths[:MAX_CHECKED_PATHS]
+    for start in range(0, len(checked), PATHS_IN_A_QUERY):
+        leading += _select_leading_paths(checked[start : start + PATHS_IN_A_QUERY], run)
+        if len(leading) >= BEAM_WIDTH_WITH_NODES:
             break
-        if run.kg.ask(f"ASK {{ {path.where} }}"):
-            leading.append(path)
-    return leading or list(paths[:1])
+    return leading[:BEAM_WIDTH_WITH_NODES] or list(paths[:1])
+
+
+def _select_leading_paths(paths: Sequence[Path], run: Run) -> list[Path]:
+    """Return those of some paths that lead to anything in the graph, in their order; one query is sent."""
+    branches = []
+    for number, path in enumerate(paths):
+        branches.append(f'{{ SELECT ("{number}" AS ?_i) WHERE {{ {path.where} }} LIMIT 1 }}')
+    rows = run.kg.select(f"SELECT ?_i WHERE {{ {unite_patterns(branches)} }}").rows
+    numbers = sorted(int(str(number)) for (number,) in rows)
+    return [paths[number] for number in numbers]
 
 
 def make_patterns(
@@ -415,7 +430,7 @@ def _find_connecting_predicates(fact: Fact, paths: PathsByEnd, run: Run) -> Pair
     """Return the predicates that connect the two linked ends of a fact, with their directions.
 
     The mapping may be empty. None is returned instead if not both ends are linked vertices, or if
-    the setting ``linked_ends`` is "any_end". Two queries are made. Source: Chatty-KG, section
+    the setting ``linked_ends`` is "any_end". One query is made. Source: Chatty-KG, section
     5.1.3.
     """
     if ChattySettings.of_run(run).linked_ends == "any_end":
@@ -428,34 +443,29 @@ def _find_connecting_predicates(fact: Fact, paths: PathsByEnd, run: Run) -> Pair
     subject, object_ = linked
     if is_literal(subject) or is_literal(object_):
         return None
-    found = select_predicates(f"{subject} ?_p {object_}", "out", run)
-    found |= select_predicates(f"{object_} ?_p {subject}", "in", run)
-    return Counter(found)
+    return Counter(select_predicates_between(subject, object_, "", run))
 
 
 def _find_predicates_at_ends(fact: Fact, paths: PathsByEnd, run: Run) -> Pairs:
     """Return the predicates found at the ends of a fact, with direction, and at how many ends each was found.
 
     The direction is seen from the subject of the fact. At an end that a path leads to, a sample of
-    ``join_sample`` vertices is looked at. Two queries are made for each path, but one where the end
-    is a literal, which has no outgoing triples.
+    ``join_sample`` vertices is looked at. One query is made for each end. A literal has no outgoing
+    triples, so none are looked for.
     """
     found: Counter[Pair] = Counter()
     limit = ChattySettings.of_run(run).join_sample
     for end, paths_to_end in paths.items():
-        found_at_end: set[Pair] = set()
-        directions: tuple[Direction, Direction] = ("out", "in")
+        outgoing, incoming = PREDICATE_VARIABLES["out"], PREDICATE_VARIABLES["in"]
         if end != fact.subject:
-            directions = ("in", "out")
+            outgoing, incoming = incoming, outgoing
+        patterns = []
         for where, term in paths_to_end:
             sample = make_sample_clause(where, term, limit)
-            # no unknown of a QIR begins with "_"
-            triples = (f"{term} ?_p ?_o", f"?_o ?_p {term}")
-            for triple, direction in zip(triples, directions, strict=True):
-                if is_literal(triple):
-                    continue
-                found_at_end |= select_predicates(f"{sample}{triple}", direction, run)
-        found.update(found_at_end)
+            if not is_literal(term):
+                patterns.append(f"{sample}{term} {outgoing} ?_o")
+            patterns.append(f"{sample}?_o {incoming} {term}")
+        found.update(select_predicates(patterns, run))
     return found
 
 

@@ -127,5 +127,20 @@ def test_the_graph_is_asked_whether_a_path_leads_to_anything_only_where_that_is_
     qir = QIR(tuple(Fact(*fact.split(" | ")) for fact in facts), "?x")
     links = (Link("Denis", Candidate(iri("denis"), "Denis")),)
     relations, run, _ = alone(lambda run: link_relations(qir, links, run), kg=films(FILMS))
-    assert any(call.kind == "ask" for call in run.calls.values()) is is_asked
+    queries = [str(call.request.get("query")) for call in run.calls.values()]
+    # Only the query about several paths numbers what it found.
+    assert any("AS ?_i)" in query for query in queries) is is_asked
     assert all(relation.predicates for relation in relations)
+
+
+def test_one_query_looks_in_both_directions_at_all_that_an_end_may_be() -> None:
+    qir = QIR((Fact("Denis", "directed", "?film"), Fact("?film", "starring", "?x")), "?x")
+    links = (Link("Denis", Candidate(iri("denis"), "Denis")),)
+    settings = ALL.with_changes(joins_over_node=False)
+    relations, run, _ = alone(
+        lambda run: link_relations(qir, links, run), kg=films(FILMS), settings=settings
+    )
+    directions = {each.direction for relation in relations for each in relation.predicates}
+    assert directions == {"in", "out"}
+    selects = [call for call in run.calls.values() if call.kind == "select"]
+    assert len(selects) == len(qir.facts)

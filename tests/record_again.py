@@ -1,0 +1,65 @@
+"""Record shipped runs of a system anew where it asks its graph otherwise than before; no model is asked.
+
+    python tests/record_again.py chatty_kg
+
+The model's replies and their times stay those of the recording. The sample graph is asked for what the
+recording does not have, and calls that the run no longer uses are left out. Fails, and changes nothing of
+that recording, if an answer or a model call would be another one.
+"""
+
+import gzip
+import sys
+import tempfile
+from pathlib import Path
+
+from kgwb import open_kg
+from kgwb.kg import Graph
+from kgwb.run import Run
+from kgwb.run.recorded import read_only_run
+from kgwb.systems import load_system
+from kgwb.workbench import list_recordings
+
+
+def _model_calls(run: Run) -> list[str]:
+    """The keys of the model calls that the latest execution used."""
+    used = [run.calls[key] for step in run.steps for key in step.calls]
+    return [call.key for call in used if call.kind == "model"]
+
+
+def _leave_out_unused_calls(run: Run) -> None:
+    used = {*run.own_calls}
+    for step in run.steps:
+        used.update(step.calls)
+    for key in list(run.calls):
+        if key not in used:
+            del run.calls[key]
+
+
+def record_again(path: Path, system: str, kg: Graph) -> int:
+    """Replace a recording by the same run with today's calls, and return how many calls it has."""
+    old = read_only_run(path, "it is read only to compare with it")
+    run = Run.load(path, load_system(system), kg=kg).go()
+    assert run.answer == old.answer, f"{path}: another answer"
+    assert _model_calls(run) == _model_calls(old), f"{path}: other model calls"
+    _leave_out_unused_calls(run)
+    with tempfile.TemporaryDirectory() as folder:
+        saved = run.save(Path(folder) / "run.jsonl")
+        path.write_bytes(gzip.compress(saved.read_bytes(), mtime=0))
+    return len(run.calls)
+
+
+def main() -> None:
+    system = sys.argv[1]
+    for name, path in list_recordings().items():
+        if name.split("/")[1] != system:
+            continue
+        with gzip.open(path, "rt", encoding="utf-8") as file:
+            header = file.readline()
+        kg = open_kg("films" if '"source":"films"' in header else "scholars")
+        before = path.read_bytes()
+        number = record_again(path, system, kg)
+        sys.stdout.write(f"{name}: {number} calls, {len(before)} to {path.stat().st_size} bytes\n")
+
+
+if __name__ == "__main__":
+    main()
