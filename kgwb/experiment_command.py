@@ -111,7 +111,7 @@ class ExperimentCommand:
         for experiment in paper.experiments:
             name = f"{paper_name}.{experiment.id}"
             at_hand = describe_availability(paper, experiment, self.data)
-            print(f"  {name:<28} {experiment.where}: {experiment.title}; {at_hand}")
+            print(f"  {name:<32} {experiment.where}: {experiment.title}; {at_hand}")
         print()
 
     def _print_experiment(self, paper: Paper, experiment: Experiment) -> None:
