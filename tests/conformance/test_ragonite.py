@@ -453,6 +453,14 @@ def test_a_configuration_is_shown_its_own_tools(
     first = "".join(message.content for message in model.requests[0].messages)
     assert all(text in first for text in shown)
     assert not [text for text in hidden if text in first]
+    no_sources = {
+        "none": [],
+        "sql_only": ["passage"],
+        "passages_only": ["query", "table", "column", "rows"],
+        "sparql_only": ["passage", "table"],
+    }[ablation]
+    instructions = model.requests[-1].messages[0].content
+    assert not [text for text in no_sources if text in instructions]
 
 
 @conforms(
