@@ -3,7 +3,7 @@
     python benchmarks/run.py [part ...]
 
 The parts are those of PARTS; without any, all. The table goes to build/bench.json too, and the curves of what
-grows to build/bench_growth.html.
+grows to build/bench_growth.html and build/bench_lookups.svg.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pathlib import Path
 import graphs
 import growth
 import load
+import lookups
 import memory
 import overhead
 import pipeline
@@ -73,6 +74,7 @@ PARTS: dict[str, Callable[[], list[Row]]] = {
     "overhead": _overhead,
     "throughput": lambda: throughput.throughput(pipeline.recorded(20)),
     "load": load.many_at_once,
+    "lookups": lambda: lookups.lookup_growth(2_000_000),
     "memory": memory.select_memory,
     "retry": retrying.retrying,
     "growth": _growth,
