@@ -461,7 +461,7 @@ def _find_ties_at_limit(
     """
     with suppress(GraphError, ValueError):
         limit = LIMIT_CLAUSE.search(split_clauses(sparql).modifiers)
-        if not limit or len(rows) != int(limit[1]):
+        if not rows or not limit or len(rows) != int(limit[1]):
             return
         ordered = order_rows(sparql, columns, kg, MAX_EXTRA_ROWS)
         if ordered:
