@@ -21,6 +21,7 @@ NAMES = (
     "dog.table2_metaqa",
     "dog.figure3",
     "dog.figure4_filtering",
+    "dog.figure4_simplifying",
 )
 
 

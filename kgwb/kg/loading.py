@@ -14,7 +14,7 @@ from kgwb.threads import run_in_thread
 
 T = TypeVar("T")
 READING_SHARE = 0.25
-"""The share of reading in the time of loading a graph into the cache, as measured."""
+"""The share of reading in the time of loading a graph into the cache, estimated from profiles."""
 STORING_SHARE = 0.6
 """The share of all up to the triples in the store."""
 LABELS_SHARE = 0.85
