@@ -81,8 +81,10 @@ class SurveyWriter:
         """The same the other way round: the number of each thing, by the predicate."""
         for thing, predicate, number in survey.factors:
             text = _format_number(number)
-            self.factors[str(thing)].append((str(predicate), text))
-            self._numbers_of_units[str(predicate)][str(thing)] = text
+            factor = (str(predicate), text)
+            self.factors[str(thing)].append(factor)
+            numbers = self._numbers_of_units[str(predicate)]
+            numbers[str(thing)] = text
         self.groups = group_classes(survey)
         self.group_of: dict[URIRef | None, ClassGroup] = {}
         self._position_of: dict[URIRef | None, int] = {}
@@ -93,8 +95,9 @@ class SurveyWriter:
         self._superclasses: set[URIRef | None] = set()
         """Top classes of groups that have no instances of their own."""
         for group in self.groups:
-            if group.top_class.iri and not group.top_class.size:
-                self._superclasses.add(group.top_class.iri)
+            top_class = group.top_class
+            if top_class.iri and not top_class.size:
+                self._superclasses.add(top_class.iri)
         self.prefixes = choose_prefixes(self.groups)
         self._texts: dict[int, str] = {}
         """The text of each group that was asked for, by the position of the group."""
@@ -239,11 +242,14 @@ class SurveyWriter:
         """
         texts = map(str, values.examples)
         need_no_quotes = all(map(UNQUOTED_VALUE.fullmatch, texts))
-        if need_no_quotes and "string" not in sort and len(examples) > 1:
+        are_ordered = need_no_quotes and "string" not in sort
+        if are_ordered and len(examples) > 1:
             least, greatest = values.examples[:2]
             return f"{sort} {least} … {greatest}"
-        examples = [*examples[2:3], *examples[:2]][:2]
-        listed = ", ".join(examples)
+        extremes = examples[:2]
+        others = examples[2:3]
+        shown = [*others, *extremes][:2]
+        listed = ", ".join(shown)
         text = f"{sort} {listed}"
         is_small = len(examples) < values.distinct <= MAX_LISTED_VALUES
         if is_small and not values.at_least:
@@ -259,7 +265,9 @@ class SurveyWriter:
         """
         if values.sort == "class":
             curie = self.to_curie(str(values.of))
-            return f"a subclass of {curie}" if values.of in self._superclasses else curie
+            if values.of in self._superclasses:
+                return f"a subclass of {curie}"
+            return curie
         is_word = re.fullmatch(r"[\w@.-]+", values.sort)
         if not is_word:
             return "literal"
@@ -287,8 +295,12 @@ class SurveyWriter:
         """Return the numbers of a thing that nodes have as their unit in brackets; "" without any."""
         numbers = []
         for predicate, number in self.factors.get(str(iri), ()):
-            numbers.append(f"{self.to_curie(predicate)} {number}")
-        return f" ({', '.join(numbers)})" if numbers else ""
+            curie = self.to_curie(predicate)
+            numbers.append(f"{curie} {number}")
+        if not numbers:
+            return ""
+        listed = ", ".join(numbers)
+        return f" ({listed})"
 
     def format_property(self, prop: PropertySurvey, size: int) -> str:
         """Return a line of a predicate: how many instances have it, its triples, and its values.
@@ -323,11 +335,17 @@ class SurveyWriter:
         An example is "decimal: only 0.3048 of ex:foot "foot", 1 of ex:metre "metre"".
         """
         numbers = self._numbers_of_units.get(str(prop.predicate), {})
-        if len(numbers) < max(prop.things, 1) or len(prop.values) != 1:
+        are_all = numbers and len(numbers) >= prop.things
+        have_one_sort = len(prop.values) == 1
+        if not are_all or not have_one_sort:
             return ""
         sort = self._format_sort(prop.values[0])
-        each = [f"{number} of {self.format_iri(thing)}" for thing, number in numbers.items()]
-        return f"{sort}: only {', '.join(each)}"
+        parts = []
+        for thing, number in numbers.items():
+            name = self.format_iri(thing)
+            parts.append(f"{number} of {name}")
+        listed = ", ".join(parts)
+        return f"{sort}: only {listed}"
 
     def _format_nodes(self, prop: PropertySurvey) -> str:
         """Return the values of a predicate, some of which only hold structure, joined by " or ".
@@ -589,13 +607,14 @@ class SurveyWriter:
             for prop in group.properties:
                 triples[prop.predicate] += prop.triples
         for first, second, number in self.survey.inverses:
+            if first not in used and second not in used:
+                continue
             rarer, other = sorted((first, second), key=lambda iri: (triples[iri], iri))
-            is_shown = first in used or second in used
-            if is_shown and 0 < triples[rarer] * MIN_REVERSED_SHARE <= number:
-                yield (
-                    f"{self.to_curie(rarer)} {triples[rarer]} and"
-                    f" {self.to_curie(other)} {triples[other]} ({number} triples)"
-                )
+            least = triples[rarer] * MIN_REVERSED_SHARE
+            if 0 < least <= number:
+                fewer = f"{self.to_curie(rarer)} {triples[rarer]}"
+                more = f"{self.to_curie(other)} {triples[other]}"
+                yield f"{fewer} and {more} ({number} triples)"
 
     def _format_twins(self, used: Collection[str]) -> Iterator[str]:
         """Yield each pair of predicates that say the same of instances of a group.
@@ -605,14 +624,17 @@ class SurveyWriter:
         """
         things: dict[tuple[URIRef | None, URIRef], int] = {}
         for group in self.groups:
+            class_iri = group.top_class.iri
             for prop in group.properties:
-                things[group.top_class.iri, prop.predicate] = prop.things
+                things[class_iri, prop.predicate] = prop.things
         for twin in self.survey.twins:
             if twin.predicate not in used or twin.twin not in used:
                 continue
             of_class = self.to_curie(str(twin.of))
-            first = f"{of_class}: {self.to_curie(twin.predicate)} {things[twin.of, twin.predicate]}"
-            second = f"{self.to_curie(twin.twin)} {things[twin.of, twin.twin]}"
+            things_of_first = things[twin.of, twin.predicate]
+            things_of_second = things[twin.of, twin.twin]
+            first = f"{of_class}: {self.to_curie(twin.predicate)} {things_of_first}"
+            second = f"{self.to_curie(twin.twin)} {things_of_second}"
             if twin.as_text:
                 yield f"{first} is a text, for {twin.things} the name of what {second} leads to"
             else:
@@ -622,22 +644,28 @@ class SurveyWriter:
 def _by_number(term: Term) -> float:
     """Return a sort key that puts numbers in order, and keeps other terms where they are."""
     is_number = isinstance(term, Literal) and term.datatype in NUMERIC_DATATYPES
+    if not is_number:
+        return 0.0
     try:
-        return float(term) if is_number else 0.0
+        return float(term)
     except ValueError:
         return 0.0
 
 
 def _format_number(term: Term) -> str:
     """Return a number as it is; in quotes if it is none, whatever its datatype says."""
-    return str(term) if UNQUOTED_VALUE.fullmatch(term) else quote_text(term)
+    if UNQUOTED_VALUE.fullmatch(term):
+        return str(term)
+    return quote_text(term)
 
 
 def _count_of(both: int, triples: int) -> str:
     """Return how many of some triples hold in both directions, "all" or "none" where it is so."""
     if not both:
         return "none"
-    return "all" if both == triples else str(both)
+    if both == triples:
+        return "all"
+    return str(both)
 
 
 def _iris_with_curies(
