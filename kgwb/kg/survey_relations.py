@@ -92,7 +92,7 @@ class RelationFinder:
         for group in self.groups:
             for member in group.members:
                 group_of[member.iri] = group.top_class.iri
-        routes: dict[tuple[str | None, str | None], dict[URIRef, int]] = defaultdict(dict)
+        routes: dict[tuple[URIRef | None, URIRef | None], dict[URIRef, int]] = defaultdict(dict)
         for group in self.groups:
             source = group.top_class.iri
             for prop in group.properties:
@@ -193,8 +193,10 @@ class RelationFinder:
         """Return a pattern for instances with the same value, the rarer predicate first."""
         class_iri, *predicates = key
         rare, other = sorted(predicates, key=lambda predicate: self.triples[predicate])
+        with_rare = f"?v {n3(rare)} ?o"
+        with_other = f"?v {n3(other)} ?o"
         of_class = self._of_class(class_iri)
-        return f"?v {n3(rare)} ?o . ?v {n3(other)} ?o {of_class}"
+        return f"{with_rare} . {with_other} {of_class}"
 
     def _count(
         self, counts: Sequence[tuple[URIRef, URIRef, URIRef, str]]
@@ -290,7 +292,9 @@ def count_unions(
     rows = queries.select_grouped("?c ?p", numbers, pattern)
     counted = []
     for class_iri, predicate, things, triples in rows:
-        counted.append((class_iri, predicate, parse_count(things), parse_count(triples)))
+        number = parse_count(things)
+        all_triples = parse_count(triples)
+        counted.append((class_iri, predicate, number, all_triples))
     return tuple(sorted(counted))
 
 

@@ -112,13 +112,15 @@ class SurveyWriter:
         They are kept, because they are the same for every question, and take 1 ms.
         """
         if position not in self._texts:
-            self._texts[position] = self.format_group(self.groups[position])
+            group = self.groups[position]
+            self._texts[position] = self.format_group(group)
         return self._texts[position]
 
     def is_position_inlined(self, position: int) -> bool:
         """Return whether the group at a position is inlined, see ``is_inlined``. It is kept, too."""
         if position not in self._inlined:
-            self._inlined[position] = self.is_inlined(self.groups[position])
+            group = self.groups[position]
+            self._inlined[position] = self.is_inlined(group)
         return self._inlined[position]
 
     def classes_of(self, position: int) -> tuple[ClassSurvey, ...]:
@@ -129,10 +131,11 @@ class SurveyWriter:
         """
         if position not in self._classes:
             group = self.groups[position]
-            classes = dict.fromkeys((group.top_class, *group.members))
+            classes = [group.top_class, *group.members]
             if len(group.members) > 1:
-                classes.update(dict.fromkeys(self._find_classes_between(group)))
-            self._classes[position] = tuple(classes)
+                classes += self._find_classes_between(group)
+            distinct_classes = dict.fromkeys(classes)
+            self._classes[position] = tuple(distinct_classes)
         return self._classes[position]
 
     def positions_led_to(self, props: Iterable[PropertySurvey]) -> set[int]:
@@ -140,8 +143,9 @@ class SurveyWriter:
         positions = set()
         for prop in props:
             for values in prop.values:
-                if values.of in self._position_of:
-                    positions.add(self._position_of[values.of])
+                position = self._position_of.get(values.of)
+                if position is not None:
+                    positions.add(position)
         return positions
 
     def _find_classes_between(self, group: ClassGroup) -> list[ClassSurvey]:
@@ -157,13 +161,17 @@ class SurveyWriter:
                     waiting.append(surveyed.iri)
         found: dict[ClassSurvey, None] = {}
         looked_at: set[URIRef] = set()
-        parents = [parent for member in group.members for parent in member.parents]
+        parents: list[URIRef] = []
+        for member in group.members:
+            parents += member.parents
         while parents:
             parent = parents.pop(0)
-            if parent in below and parent in surveyed_by_iri and parent not in looked_at:
+            is_between = parent in below and parent in surveyed_by_iri
+            if is_between and parent not in looked_at:
                 looked_at.add(parent)
-                found[surveyed_by_iri[parent]] = None
-                parents += surveyed_by_iri[parent].parents
+                surveyed = surveyed_by_iri[parent]
+                found[surveyed] = None
+                parents += surveyed.parents
         return list(found)
 
     def to_curie(self, iri: str) -> str:
@@ -217,7 +225,9 @@ class SurveyWriter:
         literals those of ``_format_literals``, and instances of classes and blank nodes none.
         Strings stand in quotes, numbers and dates do not.
         """
-        in_order = sorted(values.examples, key=_by_number) if values.whole else values.examples
+        in_order = list(values.examples)
+        if values.whole:
+            in_order.sort(key=_by_number)
         examples = [self._format_example(term) for term in in_order]
         limit = MAX_LISTED_VALUES
         if values.sort == "class":
@@ -463,9 +473,12 @@ class SurveyWriter:
         for group in self.groups:
             for prop in group.properties:
                 leading = [values for values in prop.values if _is_class(values, surveyed.iri)]
-                if leading and not _has_inner(prop, surveyed):
+                if not leading:
+                    continue
+                if not _has_inner(prop, surveyed):
                     return False
-                number += sum(values.distinct for values in leading)
+                for values in leading:
+                    number += values.distinct
         if self.survey.sampled:
             return number > 0
         return number >= surveyed.size
@@ -510,25 +523,31 @@ class SurveyWriter:
         things without a class are left out.
         """
         members = {member.iri for member in group.members}
-        sort = "class" if group.top_class.iri else "IRI"
+        top_class = group.top_class.iri
+        sort = "IRI"
+        if top_class:
+            sort = "class"
         counted_once: dict[tuple[URIRef, URIRef, URIRef | None], int] = {}
-        for source, predicate_iri, target, number in self.survey.incoming:
-            counted_once[source, predicate_iri, target] = number
+        for origin, predicate_iri, target, number in self.survey.incoming:
+            counted_once[origin, predicate_iri, target] = number
         triples: Counter[str] = Counter()
         for other in self.groups:
-            if other is group or not other.top_class.iri:
+            source = other.top_class.iri
+            if other is group or not source:
                 continue
-            class_name = self.to_curie(other.top_class.iri)
+            class_name = self.to_curie(source)
             for prop in other.properties:
                 number = 0
                 for values in prop.values:
                     if values.sort == sort and values.of in members:
                         number += values.triples
-                if number:
-                    route = (other.top_class.iri, prop.predicate, group.top_class.iri)
-                    number = counted_once.get(route, number)
-                    predicate = self.to_curie(prop.predicate)
-                    triples[f"{class_name} {predicate} {number}"] += number
+                if not number:
+                    continue
+                route = (source, prop.predicate, top_class)
+                number = counted_once.get(route, number)
+                predicate = self.to_curie(prop.predicate)
+                text = f"{class_name} {predicate} {number}"
+                triples[text] += number
         return [text for text, _ in triples.most_common()]
 
     def _format_subclasses(
@@ -574,18 +593,18 @@ class SurveyWriter:
         directions = []
         for predicate, triples, both in self.survey.both_ways:
             if predicate in used:
-                directions.append(
-                    f"{self.to_curie(predicate)} {triples} ({_count_of(both, triples)})"
-                )
+                curie = self.to_curie(predicate)
+                reversed_too = _count_of(both, triples)
+                directions.append(f"{curie} {triples} ({reversed_too})")
         if directions:
             listed = ", ".join(directions)
             yield f"Between things of one class, triples (of these the other way round as well): {listed}"
-        reversed_pairs = list(self._format_inverses(used))
+        reversed_pairs = "; ".join(self._format_inverses(used))
         if reversed_pairs:
-            yield f"The same the other way round: {'; '.join(reversed_pairs)}"
-        twins = list(self._format_twins(used))
+            yield f"The same the other way round: {reversed_pairs}"
+        twins = "; ".join(self._format_twins(used))
         if twins:
-            yield f"Said by two predicates of one thing: {'; '.join(twins)}"
+            yield f"Said by two predicates of one thing: {twins}"
         if self.survey.sampled:
             yield "The numbers of instances with a predicate are estimated from a sample"
         if self.survey.unused:
@@ -633,8 +652,10 @@ class SurveyWriter:
             of_class = self.to_curie(str(twin.of))
             things_of_first = things[twin.of, twin.predicate]
             things_of_second = things[twin.of, twin.twin]
-            first = f"{of_class}: {self.to_curie(twin.predicate)} {things_of_first}"
-            second = f"{self.to_curie(twin.twin)} {things_of_second}"
+            first_curie = self.to_curie(twin.predicate)
+            second_curie = self.to_curie(twin.twin)
+            first = f"{of_class}: {first_curie} {things_of_first}"
+            second = f"{second_curie} {things_of_second}"
             if twin.as_text:
                 yield f"{first} is a text, for {twin.things} the name of what {second} leads to"
             else:
@@ -675,7 +696,11 @@ def _iris_with_curies(
     words: set[str] = set()
     for text in shown:
         words.update(WORD_OF_CURIE.findall(text))
-    return {iri for iri in iris if to_curie(iri) in words}
+    named = set()
+    for iri in iris:
+        if to_curie(iri) in words:
+            named.add(iri)
+    return named
 
 
 def writer_of_survey(survey: Survey, labels: Collection[URIRef] = LABEL_PREDICATES) -> SurveyWriter:
