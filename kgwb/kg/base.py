@@ -184,7 +184,8 @@ def load_vocabulary(name: str) -> Vocabulary:
         first, *_ = error.errors()
         place = ".".join(map(str, first["loc"])) or "it"
         message = first["msg"]
-        problem = f"{message} in {place}: {first['input']!r}"
+        value = first["input"]
+        problem = f"{message} in {place}: {value!r}"
     except (OSError, ValueError, RecursionError) as error:
         problem = str(error)
     raise SettingError(f"the vocabulary {name} cannot be used: {problem}", hint=hint)

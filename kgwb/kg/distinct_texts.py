@@ -36,10 +36,12 @@ def format_exactly(term: Term) -> str:
     a datatype has that of xsd:string.
     """
     if isinstance(term, URIRef):
-        return json.dumps(bracket_iri(term))[1:-1]
+        quoted_iri = json.dumps(bracket_iri(term))
+        return quoted_iri[1:-1]
     if not isinstance(term, Literal):
         return f"_:{term}"
     text = json.dumps(str(term))
     if term.language:
         return f"{text}@{term.language}"
-    return f"{text}^^<{term.datatype or XSD.string}>"
+    datatype = term.datatype or XSD.string
+    return f"{text}^^<{datatype}>"

@@ -73,7 +73,8 @@ class Embeddings:
         """
         chosen = os.environ.get("KGWB_EMBEDDINGS") or DEFAULT_MODEL
         self.name = name or chosen
-        self._trusted = trusted or self.name in (chosen, DEFAULT_MODEL, LEXICAL_MODEL)
+        is_known = self.name in (chosen, DEFAULT_MODEL, LEXICAL_MODEL)
+        self._trusted = trusted or is_known
         self._folder: Path | None = None
         if self.name != LEXICAL_MODEL:
             self._folder = cache_folder
@@ -275,7 +276,8 @@ class EmbeddingIndex:
             position, cosine = item
             return -cosine, position
 
-        best = heapq.nsmallest(k, enumerate(cosines), key=rank)
+        numbered = enumerate(cosines)
+        best = heapq.nsmallest(k, numbered, key=rank)
         return tuple(best)
 
 

@@ -169,7 +169,8 @@ class Endpoint(SparqlClient):
         """
         labels: dict[str, str] = {}
         for chunk in _chunks(iris, IRIS_PER_NAME_QUERY):
-            valid_iris = list(dict.fromkeys(filter(is_valid_iri, chunk)))
+            distinct_iris = dict.fromkeys(filter(is_valid_iri, chunk))
+            valid_iris = list(distinct_iris)
             labels |= self._best_labels(valid_iris, in_preferred_language=True)
             unlabelled = [iri for iri in valid_iris if str(iri) not in labels]
             labels |= self._best_labels(unlabelled, in_preferred_language=False)
@@ -214,7 +215,8 @@ class Endpoint(SparqlClient):
         """
         kept: list[Hit] = []
         for chunk in _chunks(hits, MAX_VALUES_PER_QUERY):
-            schema_terms = find_schema_terms(self, [hit.iri for hit in chunk])
+            iris = [hit.iri for hit in chunk]
+            schema_terms = find_schema_terms(self, iris)
             kept += [hit for hit in chunk if hit.iri not in schema_terms]
             if len(kept) >= limit:
                 break

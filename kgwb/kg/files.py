@@ -175,8 +175,10 @@ def _read_prefixes(files: Sequence[Path]) -> dict[str, str]:
         with suppress(OSError, EOFError, zlib.error), open_file(file, "rb") as stream:
             beginning = stream.read(_MAX_PREFIX_BYTES)
             text = beginning.decode(errors="replace")
-            for turtle_prefix, xml_prefix, namespace in _PREFIX_DECLARATION.findall(text):
-                prefixes.setdefault(namespace, turtle_prefix or xml_prefix)
+            declarations = _PREFIX_DECLARATION.findall(text)
+            for turtle_prefix, xml_prefix, namespace in declarations:
+                prefix = turtle_prefix or xml_prefix
+                prefixes.setdefault(namespace, prefix)
     return prefixes
 
 
@@ -238,7 +240,8 @@ def _load_into_store(
         base_iri = f"file:///{quote(os.fsencode(inner_path))}"
         sources.append((file, file_format, base_iri, True))
     try:
-        on_position = load.watch_positions([file.stat().st_size for file in files])
+        sizes = [file.stat().st_size for file in files]
+        on_position = load.watch_positions(sizes)
         with open_as_nquads(sources, on_position=on_position) as quads:
             watched: Any = WatchedNQuads(quads, load)
             # Lenient, because the parser has checked the IRIs already.

@@ -238,9 +238,13 @@ def _find_mutual_pairs(rows: Sequence[Row]) -> Iterator[Finding]:
     pairs = set()
     for row in rows:
         first, second = row
-        if isinstance(first, URIRef) and isinstance(second, URIRef) and first != second:
+        are_iris = isinstance(first, URIRef) and isinstance(second, URIRef)
+        if are_iris and first != second:
             pairs.add(row)
-    mutual = [row for row in pairs if row[::-1] in pairs]
+    mutual = []
+    for first, second in pairs:
+        if (second, first) in pairs:
+            mutual.append((first, second))
     if mutual:
         count = pluralize(len(mutual), "row")
         text = f"{count} of {len(rows)} are another row turned round"
@@ -264,27 +268,33 @@ def _find_repeated_values(sparql: str, kg: Graph) -> Iterator[Finding]:
             return
         name, variable = aggregates[0].groups()
         grouped = GROUP_BY_CLAUSE.search(clauses.modifiers)
-        keys = re.findall(r"\?\w+", grouped[0]) if grouped else []
-        keys.append(f"?{variable}")
-        if name.upper() != "COUNT":
+        keys = []
+        if grouped:
+            keys = re.findall(r"\?\w+", grouped[0])
+        value = f"?{variable}"
+        keys.append(value)
+        aggregate = name.upper()
+        if aggregate != "COUNT":
             # The same number of two things is no repetition.
-            subjects = []
-            for subject, _, object_ in analyze_query(sparql).patterns:
-                if object_ == f"?{variable}":
-                    subjects.append(subject)
+            parts = analyze_query(sparql)
+            subjects = [subject for subject, _, object_ in parts.patterns if object_ == value]
             if not subjects:
                 return
-            keys += [subject for subject in subjects if subject.startswith("?")]
-        prologue = clauses.prologue
-        counted = f"{prologue} SELECT (COUNT(*) AS ?n_) {clauses.dataset} WHERE"
+            for subject in subjects:
+                if subject.startswith("?"):
+                    keys.append(subject)
+        where = clauses.where
+        counted = f"{clauses.prologue} SELECT (COUNT(*) AS ?n_) {clauses.dataset} WHERE"
         distinct_keys = " ".join(dict.fromkeys(keys))
-        each = f"{{ SELECT DISTINCT {distinct_keys} WHERE {{ {clauses.where} }} }}"
-        [[number]] = kg.select(f"{counted} {{ {clauses.where} }}").rows or [[None]]
-        [[distinct]] = kg.select(f"{counted} {{ {each} }}").rows or [[None]]
-        if number and distinct and parse_count(distinct) < parse_count(number):
-            text = (
-                f"{name.upper()} takes {number} values of ?{variable}, of which {distinct} differ"
-            )
+        each = f"{{ SELECT DISTINCT {distinct_keys} WHERE {{ {where} }} }}"
+        all_rows = kg.select(f"{counted} {{ {where} }}").rows
+        distinct_rows = kg.select(f"{counted} {{ {each} }}").rows
+        [[number]] = all_rows or [[None]]
+        [[distinct]] = distinct_rows or [[None]]
+        if not number or not distinct:
+            return
+        if parse_count(distinct) < parse_count(number):
+            text = f"{aggregate} takes {number} values of {value}, of which {distinct} differ"
             yield Finding(f"{text}: a join repeats them", wrong=True)
 
 
@@ -315,12 +325,15 @@ def _is_compared(variable: str, sparql: str) -> bool:
     if re.search(aggregate, sparql, re.IGNORECASE):
         return True
     uncast = re.sub(rf"[\w:>]+\s*\(\s*\?{variable}\s*\)", " ", sparql)
+    without_direction = re.sub(r"\b(ASC|DESC)\s*\(", "(", uncast)
     ordered = rf"\bORDER\s+BY\b[^{{}}]*\?{variable}\b"
-    if re.search(ordered, re.sub(r"\b(ASC|DESC)\s*\(", "(", uncast), re.IGNORECASE | re.DOTALL):
+    if re.search(ordered, without_direction, re.IGNORECASE | re.DOTALL):
         return True
-    if re.search(rf"\bORDER\s+BY\s+(?:ASC|DESC)\s*\(\s*\?{variable}\b", sparql, re.IGNORECASE):
+    first_key = rf"\bORDER\s+BY\s+(?:ASC|DESC)\s*\(\s*\?{variable}\b"
+    if re.search(first_key, sparql, re.IGNORECASE):
         return True
-    return bool(re.search(rf"\?{variable}\s*[<>]|[<>]=?\s*\?{variable}\b", uncast))
+    compared = rf"\?{variable}\s*[<>]|[<>]=?\s*\?{variable}\b"
+    return re.search(compared, uncast) is not None
 
 
 def _is_number_as_text(term: Term | None) -> bool:
@@ -344,11 +357,17 @@ def _explain_empty_result(sparql: str, kg: Graph) -> Iterator[Finding]:
         parts = analyze_query(sparql)
         terms = chain.from_iterable(parts.patterns)
         short_names = _choose_short_names(_iris_among(terms))
-        patterns = [pattern for pattern in parts.patterns if PATH_PLACEHOLDER not in pattern]
-        patterns = patterns[:MAX_PATTERNS]
+        without_path = []
+        for pattern in parts.patterns:
+            if PATH_PLACEHOLDER not in pattern:
+                without_path.append(pattern)
+        patterns = without_path[:MAX_PATTERNS]
         is_incomplete = len(patterns) < len(parts.patterns)
         if is_incomplete or parts.unsupported_feature:
-            unmatched = [pattern for pattern in patterns if not _has_match(kg, pattern)]
+            unmatched = []
+            for pattern in patterns:
+                if not _has_match(kg, pattern):
+                    unmatched.append(pattern)
             yield from _describe_unmatched(kg, unmatched, short_names)
             return
 
@@ -426,7 +445,8 @@ def _iris_among(terms: Iterable[str]) -> list[URIRef]:
     iris = []
     for term in terms:
         if term.startswith("<"):
-            iris.append(URIRef(term[1:-1]))
+            iri = term[1:-1]
+            iris.append(URIRef(iri))
     return iris
 
 
@@ -456,7 +476,7 @@ def _find_ties_at_limit(
 
     That is only done for a query that ends with ORDER BY and LIMIT, and has exactly as many rows as
     the LIMIT. It is sent again with MAX_EXTRA_ROWS more rows; what it orders by is added if it was
-    not selected. Yields nothing for another query, if the graph fails, or if adding the keys splits
+    not selected. Yields nothing without rows, for another query, if the graph fails, or if adding the keys splits
     rows that DISTINCT made one.
     """
     with suppress(GraphError, ValueError):
@@ -467,7 +487,9 @@ def _find_ties_at_limit(
         if ordered:
             names, values = ordered
             number = len(rows)
-            yield from _describe_order(names[0], values[:number], values[number:])
+            inside = values[:number]
+            beyond = values[number:]
+            yield from _describe_order(names[0], inside, beyond)
 
 
 def order_rows(
@@ -491,29 +513,47 @@ def order_rows(
     added = []
     variables = []
     for number, key in enumerate(keys):
-        is_variable = re.fullmatch(r"\?\w+", key) is not None
-        variable = key[1:] if is_variable else f"key_{number}"
-        variables.append(variable)
-        if not is_variable:
+        if re.fullmatch(r"\?\w+", key):
+            variable = key[1:]
+            if variable not in columns:
+                added.append(key)
+        else:
+            variable = f"key_{number}"
             added.append(f"({key} AS ?{variable})")
-        elif variable not in columns:
-            added.append(key)
+        variables.append(variable)
     limit_start = query.rindex(limit[0])
-    after_limit = query[limit_start + len(limit[0]) :]
-    query = f"{query[:limit_start]}LIMIT {int(limit[1]) + extra}{after_limit}"
+    limit_end = limit_start + len(limit[0])
+    larger_limit = int(limit[1]) + extra
+    query = f"{query[:limit_start]}LIMIT {larger_limit}{query[limit_end:]}"
     if added:
         listed = " ".join(added)
-        query = SELECT_KEYWORD.sub(lambda found: f"{found[0]}{listed} ", query, count=1)
+        query = select_also(query, listed)
     wider = kg.select(query)
     positions = [wider.variables.index(variable) for variable in variables]
     if added and "DISTINCT" in query.upper():
         kept = [wider.variables.index(column) for column in columns]
-        others = {tuple(row[position] for position in kept) for row in wider.rows}
-        if len(others) < len(wider.rows):
+        distinct_rows = set(_cells_at(kept, wider.rows))
+        if len(distinct_rows) < len(wider.rows):
             # With the keys added, rows that DISTINCT made one are several.
             return None
-    values = [tuple(row[position] for position in positions) for row in wider.rows]
+    values = list(_cells_at(positions, wider.rows))
     return tuple(keys), values
+
+
+def select_also(query: str, columns: str) -> str:
+    """Return a query with more columns before those that it selects, as they are written there."""
+    keyword = SELECT_KEYWORD.search(query)
+    if keyword is None:
+        return query
+    before = query[: keyword.end()]
+    after = query[keyword.end() :]
+    return f"{before}{columns} {after}"
+
+
+def _cells_at(positions: Sequence[int], rows: Iterable[Row]) -> Iterator[Row]:
+    """Yield each row with only the cells at some positions, in the order of the positions."""
+    for row in rows:
+        yield tuple(row[position] for position in positions)
 
 
 def _split_order_keys(text: str) -> list[str]:
@@ -535,11 +575,15 @@ def _split_order_keys(text: str) -> list[str]:
         end = _find_closing(rest, name.end())
         if not end:
             return []
-        inner = rest[name.end() + 1 : end].strip()
-        is_direction = name[0].strip().upper() in ("", "ASC", "DESC")
-        keys.append(inner if is_direction else rest[: end + 1])
+        key = rest[: end + 1]
+        direction = name[0].strip()
+        if direction.upper() in ("", "ASC", "DESC"):
+            key = rest[name.end() + 1 : end].strip()
+            if re.fullmatch(r"[(\s]*\?\w+[)\s]*", key):
+                key = key.strip("() ")
+        keys.append(key)
         rest = rest[end + 1 :].strip()
-    return [key.strip("() ") if re.fullmatch(r"[(\s]*\?\w+[)\s]*", key) else key for key in keys]
+    return keys
 
 
 def _find_closing(text: str, start: int) -> int:
@@ -562,10 +606,12 @@ def _describe_order(key: str, inside: Sequence[Row], beyond: Sequence[Row]) -> I
     At most MAX_SHOWN_ROWS and MAX_SHOWN_EXTRA_ROWS values are shown. A tie says "wrong" only if the
     LIMIT is 1. Empty cells are no tie.
     """
-    shown = list_first((format_value(row[0]) for row in inside), MAX_SHOWN_ROWS)
+    values = [format_value(row[0]) for row in inside]
+    shown = list_first(values, MAX_SHOWN_ROWS)
     text = f"ordered by {key}: {shown}"
     if beyond:
-        extra = list_first((format_value(row[0]) for row in beyond), MAX_SHOWN_EXTRA_ROWS)
+        values_beyond = [format_value(row[0]) for row in beyond]
+        extra = list_first(values_beyond, MAX_SHOWN_EXTRA_ROWS)
         text += f"; beyond the LIMIT {extra}"
     yield Finding(text, settled=True)
 

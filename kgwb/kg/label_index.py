@@ -222,7 +222,8 @@ class LabelIndex:
         query = " AND ".join(spelled_out)
         conditions = " AND instr(' ' || labels.key, ' ' || ?)" * len(long_beginnings)
         in_texts = [word for _, word in long_beginnings]
-        return self._fetch(f"{_SELECT_MATCHING_SQL}{conditions} LIMIT ?", query, *in_texts, limit)
+        select = f"{_SELECT_MATCHING_SQL}{conditions} LIMIT ?"
+        return self._fetch(select, query, *in_texts, limit)
 
     def _search_any_word(self, text: str, words: Sequence[str], limit: int) -> SearchResult:
         """Return at most ``limit`` vertices whose labels have any of the words, the best first.
@@ -316,17 +317,29 @@ class LabelIndex:
 
         Raises GraphFileError if the index cannot be read.
         """
-        texts = [str(iri) for iri in iris]
-        known = self._names
-        labels = {text: known[text] for text in texts if text in known}
-        unknown = [text for text in texts if text not in labels]
+        known = self._names  # another thread may replace the dictionary meanwhile
+        labels = {}
+        unknown = []
+        for iri in map(str, iris):
+            if iri in known:
+                labels[iri] = known[iri]
+            else:
+                unknown.append(iri)
         if unknown:
-            select = f"SELECT iri, text FROM labels WHERE shown AND iri IN {_GIVEN_VALUES_SQL}"
-            found = dict(self._fetch(select, json.dumps(unknown)))
-            for text in unknown:
-                labels[text] = found.get(text) or name_from_iri(text)
-            self._keep_names({text: labels[text] for text in unknown})
+            new_names = self._read_names(unknown)
+            self._keep_names(new_names)
+            labels |= new_names
         return {iri: labels[str(iri)] for iri in iris}
+
+    def _read_names(self, iris: Sequence[str]) -> dict[str, str]:
+        """Return the display name of each IRI, as the file of the index has it."""
+        select = f"SELECT iri, text FROM labels WHERE shown AND iri IN {_GIVEN_VALUES_SQL}"
+        rows = self._fetch(select, json.dumps(iris))
+        found = dict(rows)
+        names = {}
+        for iri in iris:
+            names[iri] = found.get(iri) or name_from_iri(iri)
+        return names
 
     def _keep_names(self, names: Mapping[str, str]) -> None:
         """Keep display names, by IRI, and drop the earlier ones if there are too many."""

@@ -58,9 +58,15 @@ class LabelReader:
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
-        self._orders = {predicate: order for order, predicate in enumerate(vocabulary.labels)}
-        predicates = b"|".join(re.escape(str(predicate).encode()) for predicate in self._orders)
-        self._labels = re.compile(_LABEL_LINE % predicates)
+        self._orders: dict[URIRef, int] = {}
+        """The position of each label predicate in the vocabulary."""
+        patterns = []
+        for order, predicate in enumerate(vocabulary.labels):
+            self._orders[predicate] = order
+            written = str(predicate).encode()
+            patterns.append(re.escape(written))
+        any_predicate = b"|".join(patterns)
+        self._labels = re.compile(_LABEL_LINE % any_predicate)
         self._rank_starts: dict[tuple[bytes, bytes], tuple[bool, int, int]] = {}
         """What the ranks of a predicate and a language begin with."""
         self.ranked: dict[str, list[LabelRank]] = defaultdict(list)
@@ -78,9 +84,11 @@ class LabelReader:
             start = self._rank_starts.get((predicate, language))
             if start is None:
                 order = self._orders[URIRef(predicate.decode())]
-                start = rank_label("", language.decode(), order, self._vocabulary)[:-1]
+                rank = rank_label("", language.decode(), order, self._vocabulary)
+                start = rank[:-1]
                 self._rank_starts[predicate, language] = start
-            self.ranked[iri.decode()].append((*start, label))
+            ranks = self.ranked[iri.decode()]
+            ranks.append((*start, label))
 
     def _read_escaped(self, line: bytes) -> None:
         """Add the label of a line that has escaped characters."""
@@ -112,7 +120,8 @@ def collect_labels(
 
     hidden = schema & ranked.keys()
     if hidden:
-        values = values_clause("?v", map(URIRef, sorted(hidden)))
+        iris = map(URIRef, sorted(hidden))
+        values = values_clause("?v", iris)
         patterns = [f"{values} {pattern}" for pattern in fact_patterns]
         hidden -= _select_iris(store, *patterns)
 
@@ -120,7 +129,8 @@ def collect_labels(
     for iri, ranks in ranked.items():
         is_searchable = iri not in hidden
         if len(ranks) == 1:  # most IRIs
-            labels.append(Label(iri, ranks[0][-1], True, is_searchable))
+            text = ranks[0][-1]
+            labels.append(Label(iri, text, True, is_searchable))
             continue
         ranks.sort()
         distinct_texts = dict.fromkeys(rank[-1] for rank in ranks)
@@ -130,9 +140,13 @@ def collect_labels(
     own_names = _find_own_names(store, unlabelled, vocabulary)
     for iri in unlabelled:
         ranks = sorted(own_names.get(iri, []))
-        texts = [rank[-1] for rank in ranks] or [name_from_iri(iri)]
-        for position, text in enumerate(dict.fromkeys(texts)):
-            labels.append(Label(iri, text, position == 0, True))
+        distinct_texts = dict.fromkeys(rank[-1] for rank in ranks)
+        texts = list(distinct_texts)
+        if not texts:
+            texts = [name_from_iri(iri)]
+        for position, text in enumerate(texts):
+            is_preferred = position == 0
+            labels.append(Label(iri, text, is_preferred, True))
     for predicate, entity in _find_claim_predicates(store):
         has_name = predicate in ranked or predicate in unlabelled
         if entity in ranked and not has_name:
@@ -163,7 +177,11 @@ def _find_own_names(
     for name in _NAMES_OF_NAME_PREDICATES:
         predicates += by_name.get(name, [])
     ranked = _rank_values(store, predicates, vocabulary)
-    return {iri: ranks for iri, ranks in ranked.items() if iri in unlabelled}
+    own_names = {}
+    for iri, ranks in ranked.items():
+        if iri in unlabelled:
+            own_names[iri] = ranks
+    return own_names
 
 
 def _rank_values(
@@ -176,7 +194,9 @@ def _rank_values(
     """
     ranked: dict[str, list[LabelRank]] = defaultdict(list)
     for order, predicate in enumerate(predicates):
-        for quad in store.quads_for_pattern(None, NamedNode(predicate), None, None):
+        node = NamedNode(predicate)
+        quads = store.quads_for_pattern(None, node, None, None)
+        for quad in quads:
             _add_rank(ranked, quad, order, vocabulary)
     return ranked
 
@@ -239,14 +259,17 @@ def _scan_schema(store: Store, vocabulary: Vocabulary) -> _SchemaScan:
     # numbers of terms and reads no text.
     labels = values_clause("?l", vocabulary.labels)
     labelled = f"MINUS {{ {labels} ?v ?l ?text }}"
-    unlabelled = _select_iris(store, f"{{ SELECT DISTINCT ?v {{ {as_either} }} }} {labelled}")
+    in_facts = f"{{ SELECT DISTINCT ?v {{ {as_either} }} }}"
+    unlabelled = _select_iris(store, f"{in_facts} {labelled}")
 
     types = values_clause("?t", vocabulary.types)
     schema_classes = values_clause("?c", SCHEMA_CLASSES)
     used = f"{types} ?s ?t ?v"
     declared = f"{schema_classes} ?v {n3(RDF.type)} ?c"
     classes = _select_iris(store, used, declared)
-    return _SchemaScan((as_subject, as_object), unlabelled, predicates | classes)
+    fact_patterns = (as_subject, as_object)
+    schema = predicates | classes
+    return _SchemaScan(fact_patterns, unlabelled, schema)
 
 
 def fact_condition(vocabulary: Vocabulary) -> str:

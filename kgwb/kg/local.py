@@ -158,10 +158,13 @@ class LocalGraph:
         is_fact = fact_condition(self.vocabulary)
         conditions = [f"FILTER EXISTS {{ ?s {n3(predicate)} ?o }}"]
         for end in (subject, object_):
-            if isinstance(end, URIRef):
-                iri = n3(end)
-                facts = f"{{ {iri} ?p ?o }} UNION {{ ?s ?p {iri} }} FILTER({is_fact})"
-                conditions.append(f"FILTER EXISTS {{ {facts} }}")
+            if not isinstance(end, URIRef):
+                continue
+            iri = n3(end)
+            as_subject = f"{{ {iri} ?p ?o }}"
+            as_object = f"{{ ?s ?p {iri} }}"
+            facts = f"{as_subject} UNION {as_object} FILTER({is_fact})"
+            conditions.append(f"FILTER EXISTS {{ {facts} }}")
         where = " ".join(conditions)
         is_used_otherwise = self.ask(f"ASK {{ {where} }}")
         return not is_used_otherwise

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from kgwb.errors import GraphError
 from kgwb.kg.base import Graph, ResultSet
-from kgwb.kg.findings import SELECT_KEYWORD, order_rows
+from kgwb.kg.findings import order_rows, select_also
 from kgwb.kg.queries import Row
 from kgwb.kg.sparql import split_clauses, validate_query
 from kgwb.terms import Term
@@ -48,21 +48,26 @@ def find_measure(kg: Graph, sparql: str, result: ResultSet) -> Measure | None:
         ordered = order_rows(sparql, result.variables, kg)
         if ordered:
             names, keys = ordered
-            return _measure_unless_shown(names[0], [row[0] for row in keys], result)
+            first_keys = [row[0] for row in keys]
+            return _measure_unless_shown(names[0], first_keys, result)
         variables = set(EXTREME.findall(clauses.where))
-        if len(variables) != 1 or clauses.aliases or "GROUP" in clauses.modifiers.upper():
+        is_computed = bool(clauses.aliases) or "GROUP" in clauses.modifiers.upper()
+        if len(variables) != 1 or is_computed:
             return None
         [variable] = variables
         if variable in result.variables:
             return None
         query = validate_query(sparql).text
-        query = SELECT_KEYWORD.sub(lambda found: f"{found[0]}?{variable} ", query, count=1)
+        query = select_also(query, f"?{variable}")
         wider = kg.select(query)
         position = wider.variables.index(variable)
         measured: dict[Row, Term | None] = {}
         for row in wider.rows:
-            measured[row[:position] + row[position + 1 :]] = row[position]
-        if len(wider.rows) == len(result.rows) and set(measured) == set(result.rows):
+            before = row[:position]
+            after = row[position + 1 :]
+            measured[before + after] = row[position]
+        is_same_number = len(wider.rows) == len(result.rows)
+        if is_same_number and set(measured) == set(result.rows):
             values = [measured[row] for row in result.rows]
             return _measure_unless_shown(f"?{variable}", values, result)
     return None
@@ -74,7 +79,9 @@ def _measure_unless_shown(
     """Return the measure; None if it is empty, does not fit the rows, or is a column of them."""
     if len(values) != len(result.rows) or None in values:
         return None
+    listed = list(values)
     for position in range(len(result.variables)):
-        if [row[position] for row in result.rows] == list(values):
+        column = [row[position] for row in result.rows]
+        if column == listed:
             return None
     return Measure(name, tuple(values))

@@ -223,7 +223,8 @@ def map_weights(file: Path) -> dict[str, Any]:
             continue
         start, _ = tensor["data_offsets"]
         shape = tuple(tensor["shape"])
-        mapped = np.memmap(file, np.float32, "r", data_start + start, shape)
+        position = data_start + start
+        mapped = np.memmap(file, np.float32, "r", position, shape)
         weights[name] = mapped.view(np.ndarray)
     return weights
 

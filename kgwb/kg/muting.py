@@ -107,7 +107,8 @@ def rewrite_without(
             has_distinct_paths=has_distinct_paths,
             lost_nodes=lost_nodes,
         )
-        replacements.append((start, end, block.rewrite(block_text)))
+        replacement = block.rewrite(block_text)
+        replacements.append((start, end, replacement))
         has_constant_column |= block.has_constant_column
     if pattern_count != _count_patterns(validated):  # a check on _find_triples_blocks
         raise _cannot_mute_error("its groups are not clear", 'write spaces around "<" and ">"')
@@ -252,7 +253,9 @@ def _find_triples_blocks(tokens: Sequence[Token]) -> list[tuple[int, int]]:
             block.append(token)
             continue
         if block:
-            blocks.append((block[0].start(), block[-1].end()))
+            start = block[0].start()
+            end = block[-1].end()
+            blocks.append((start, end))
             block = []
 
         if sign == "{":
@@ -473,7 +476,8 @@ class _TriplesBlock:
         if isinstance(predicate, AlternativePath):
             ways = []
             for way in predicate.args:
-                ways.append(self._rewrite_pattern(subject, way, object_))
+                rewritten = self._rewrite_pattern(subject, way, object_)
+                ways.append(rewritten)
             union = union_clause(ways)
             if not self.has_distinct_paths:
                 return union
@@ -495,12 +499,14 @@ class _TriplesBlock:
         start = subject
         for step, end in zip(steps, ends, strict=True):
             # Only of the new variables: the path may be one of several ways between the others.
-            self.subjects |= _subjects_of(start, step, end) & {*between}
+            certain = _subjects_of(start, step, end)
+            self.subjects |= certain.intersection(between)
             start = end
 
         patterns = []
         for step, end in zip(steps, ends, strict=True):
-            patterns.append(self._rewrite_pattern(subject, step, end))
+            pattern = self._rewrite_pattern(subject, step, end)
+            patterns.append(pattern)
             subject = end
         return " ".join(patterns)
 

@@ -98,12 +98,13 @@ def _find_probe_label(client: SparqlClient) -> str:
     """
     predicates = values_clause("?p", client.vocabulary.labels)
     languages = ", ".join(map(string_literal, client.vocabulary.languages))
-    for language_condition in (f" && LANG(?label) IN ({languages})", ""):
-        rows = client.select_complete(
-            f"SELECT ?label WHERE {{ {predicates} ?v ?p ?label"
-            f" FILTER(isIRI(?v) && STRLEN(STR(?label)) >= {MIN_PROBE_WORD_LETTERS}"
-            f"{language_condition}) }} LIMIT {MAX_PROBE_LABELS}"
-        ).rows
+    is_preferred = f" && LANG(?label) IN ({languages})"
+    is_long = f"STRLEN(STR(?label)) >= {MIN_PROBE_WORD_LETTERS}"
+    for language_condition in (is_preferred, ""):
+        conditions = f"isIRI(?v) && {is_long}{language_condition}"
+        where = f"{predicates} ?v ?p ?label FILTER({conditions})"
+        query = f"SELECT ?label WHERE {{ {where} }} LIMIT {MAX_PROBE_LABELS}"
+        rows = client.select_complete(query).rows
         texts = [str(label) for (label,) in rows if label is not None]
         labels = list(filter(_probe_words, texts))
         if labels:

@@ -92,8 +92,10 @@ def describe_vertices(kg: Graph, iris: Sequence[URIRef]) -> dict[URIRef, Descrip
         return {}
     vocabulary = kg.vocabulary
     vertices = values_clause("?v", iris)
-    predicates = values_clause("?p", (*vocabulary.types, *vocabulary.descriptions))
-    result = kg.select(f"SELECT ?v ?p ?o WHERE {{ {vertices} {predicates} ?v ?p ?o }}")
+    asked = (*vocabulary.types, *vocabulary.descriptions)
+    predicates = values_clause("?p", asked)
+    query = f"SELECT ?v ?p ?o WHERE {{ {vertices} {predicates} ?v ?p ?o }}"
+    result = kg.select(query)
     types: dict[Term | None, list[URIRef]] = defaultdict(list)
     texts: dict[Term | None, list[tuple[int, int, str]]] = defaultdict(list)
     for vertex, predicate, value in result.rows:
@@ -109,7 +111,8 @@ def describe_vertices(kg: Graph, iris: Sequence[URIRef]) -> dict[URIRef, Descrip
     names = kg.names(sorted(all_types))
     descriptions = {}
     for iri in iris:
-        type_names = [names[type_iri] for type_iri in sorted(types[iri])]
+        in_order = sorted(types[iri])
+        type_names = [names[type_iri] for type_iri in in_order]
         distinct_names = dict.fromkeys(type_names)
         text = ""
         if texts[iri]:
@@ -150,10 +153,10 @@ def find_predicates(kg: Graph, *vertices: URIRef | Literal) -> tuple[tuple[URIRe
     sent, without a limit of its own.
     """
     values = values_clause("?v", vertices)
-    result = kg.select(
-        f'SELECT DISTINCT ?p ?d WHERE {{ {{ {values} ?v ?p ?o BIND("out" AS ?d) }}'
-        f' UNION {{ {values} ?s ?p ?v BIND("in" AS ?d) }} }}'
-    )
+    outgoing = f'{{ {values} ?v ?p ?o BIND("out" AS ?d) }}'
+    incoming = f'{{ {values} ?s ?p ?v BIND("in" AS ?d) }}'
+    query = f"SELECT DISTINCT ?p ?d WHERE {{ {outgoing} UNION {incoming} }}"
+    result = kg.select(query)
     excluded = kg.vocabulary.excluded_predicates
     predicates: list[tuple[URIRef, Direction]] = []
     for predicate, bound in result.rows:
@@ -178,20 +181,19 @@ def find_label_usage(kg: Graph) -> tuple[tuple[URIRef, ...], tuple[str, ...]]:
     """
     vocabulary = kg.vocabulary
     values = values_clause("?p", vocabulary.labels)
-    used = kg.select(f"SELECT ?p WHERE {{ {values} FILTER EXISTS {{ ?v ?p ?label }} }}").rows
+    is_used = "FILTER EXISTS { ?v ?p ?label }"
+    used = kg.select(f"SELECT ?p WHERE {{ {values} {is_used} }}").rows
     predicates = tuple(predicate for predicate in vocabulary.labels if (predicate,) in used)
     if not predicates:
         return (), ()
     samples = []
     for predicate in map(n3, predicates):
-        samples.append(
-            f"SELECT ?label WHERE {{ ?v {predicate} ?label }} LIMIT {MAX_SAMPLED_LABELS}"
-        )
+        triples = f"?v {predicate} ?label"
+        samples.append(f"SELECT ?label WHERE {{ {triples} }} LIMIT {MAX_SAMPLED_LABELS}")
     labels = union_clause(samples)
-    rows = kg.select(
-        f"SELECT ?tag (COUNT(*) AS ?n) WHERE {{ {labels}"
-        f" BIND(LANG(?label) AS ?tag) }} GROUP BY ?tag ORDER BY DESC(?n) ?tag LIMIT {MAX_LANGUAGES}"
-    ).rows
+    where = f"{labels} BIND(LANG(?label) AS ?tag)"
+    most_frequent = f"GROUP BY ?tag ORDER BY DESC(?n) ?tag LIMIT {MAX_LANGUAGES}"
+    rows = kg.select(f"SELECT ?tag (COUNT(*) AS ?n) WHERE {{ {where} }} {most_frequent}").rows
     languages = []
     label_count = 0
     for tag, count in rows:
@@ -267,12 +269,14 @@ def find_triples(
     it returned as many. Triples with blank nodes are left out. If no predicates are given, labels,
     descriptions and noise are left out, but not types.
     """
+    allowed = {"?s": subjects, "?p": predicates, "?o": objects}
     values = ""
-    for name, terms in (("s", subjects), ("p", predicates), ("o", objects)):
+    for variable, terms in allowed.items():
         if terms:
             written = " ".join(map(n3, terms))
-            values += f"VALUES ?{name} {{ {written} }} "
-    query = f"SELECT DISTINCT ?s ?p ?o WHERE {{ {values}?s ?p ?o }} LIMIT {max_triples}"
+            values += f"VALUES {variable} {{ {written} }} "
+    where = f"{values}?s ?p ?o"
+    query = f"SELECT DISTINCT ?s ?p ?o WHERE {{ {where} }} LIMIT {max_triples}"
     rows = kg.select(query).rows
     excluded: set[URIRef] = set()
     if not predicates:
@@ -313,7 +317,9 @@ def find_exact_values(kg: Graph, texts: Sequence[str]) -> tuple[ValueMatch, ...]
     literals = []
     for text in dict.fromkeys(filter(None, texts)):
         literals.append(Literal(text))
-        literals += [Literal(text, lang=tag) for tag in kg.vocabulary.languages if tag]
+        for tag in kg.vocabulary.languages:
+            if tag:
+                literals.append(Literal(text, lang=tag))
         if text.isascii() and text.isdigit():
             literals.append(Literal(text, datatype=XSD.integer))
     if not literals:
@@ -328,9 +334,12 @@ def find_exact_values(kg: Graph, texts: Sequence[str]) -> tuple[ValueMatch, ...]
     for predicate, value, count, *subjects in result.rows:
         if not isinstance(predicate, URIRef) or value is None:
             continue
-        if predicate not in kg.vocabulary.labels:
-            found = tuple(dict.fromkeys(s for s in subjects if isinstance(s, URIRef)))
-            matches.append(ValueMatch(predicate, value, parse_count(count), True, found))
+        if predicate in kg.vocabulary.labels:
+            continue
+        iris = [subject for subject in subjects if isinstance(subject, URIRef)]
+        distinct_iris = tuple(dict.fromkeys(iris))
+        number = parse_count(count)
+        matches.append(ValueMatch(predicate, value, number, True, distinct_iris))
     return tuple(matches)
 
 

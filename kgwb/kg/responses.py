@@ -246,9 +246,11 @@ def _read_member(stream: JsonStream, name: str, rows: _Rows[Any]) -> Any:
 
 def _decode_in_parts(body: bytes, errors: str) -> Iterator[str]:
     """Yield the text of a body in UTF-8, in parts. ``errors`` is as for ``bytes.decode``."""
-    decoder = getincrementaldecoder("utf-8")(errors)
+    new_decoder = getincrementaldecoder("utf-8")
+    decoder = new_decoder(errors)
     for start in range(0, len(body), _PART_BYTES):
-        yield decoder.decode(body[start : start + _PART_BYTES])
+        end = start + _PART_BYTES
+        yield decoder.decode(body[start:end])
     yield decoder.decode(b"", final=True)
 
 

@@ -138,7 +138,9 @@ def validate_query(
     if forms and parsed.form not in forms:
         wanted = " or ".join(map(str.upper, forms))
         found = parsed.form.upper()
-        raise QueryError(f"this is no {wanted} query but {found}", hint=f"write it as {wanted}")
+        message = f"this is no {wanted} query but {found}"
+        hint = f"write it as {wanted}"
+        raise QueryError(message, hint=hint)
     return parsed
 
 

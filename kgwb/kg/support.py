@@ -83,7 +83,10 @@ def find_support_by_value(
     # The limit may have cut off all bindings of some values, so further queries name these values.
     # The limit may do the same there. So a batch is tried again as long as a query finds any value
     # of it, and dropped after a query that finds none.
-    missing = [value for value in values if not support[value] and is_serializable(value)]
+    missing = []
+    for value in values:
+        if not support[value] and is_serializable(value):
+            missing.append(value)
     while missing:
         batch = missing[:VALUES_PER_QUERY]
         restriction = values_clause(target, batch)
@@ -243,9 +246,11 @@ def _solutions_query(
     values_start = _find_keyword(clauses.modifiers, "VALUES")
     if values_start is not None:
         # The character before it is kept if it is a blank: recorded runs know the query as it is.
-        character_before = clauses.modifiers[:values_start][-1:]
-        blank = character_before if character_before.isspace() else " "
-        query += f"{blank}{clauses.modifiers[values_start:]}"
+        blank = clauses.modifiers[:values_start][-1:]
+        if not blank.isspace():
+            blank = " "
+        own_values = clauses.modifiers[values_start:]
+        query += f"{blank}{own_values}"
     return query
 
 

@@ -48,7 +48,8 @@ def survey_graph(kg: Graph, only_classes: Sequence[URIRef] = ()) -> Survey:
     if only_classes:
         return SurveyBuilder(kg, only_classes).build()
     identity = f"{SURVEY_VERSION} {kg.identity} {kg.vocabulary!r}"
-    digest = hashlib.sha256(identity.encode()).hexdigest()
+    hashed = hashlib.sha256(identity.encode())
+    digest = hashed.hexdigest()
     file_name = f"survey-{digest[:32]}.json"
     path = disk.cache_dir() / file_name
     lock = _survey_locks.setdefault(digest, Lock())

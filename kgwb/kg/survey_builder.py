@@ -149,7 +149,9 @@ class SurveyBuilder:
         for surveyed in survey.classes:
             for prop in surveyed.properties:
                 for inner in prop.inner:
-                    units.update(values.of for values in inner.values if values.sort == "class")
+                    for values in inner.values:
+                        if values.sort == "class":
+                            units.add(values.of)
         labels = set(self.kg.vocabulary.labels)
         pairs = []
         for surveyed in survey.classes:
@@ -166,7 +168,8 @@ class SurveyBuilder:
             return ()
         listed = values_of_pairs("?c ?p", pairs)
         pattern = f"{listed} ?v ({self.types}) ?c . ?v ?p ?n FILTER(isIRI(?v))"
-        rows = self.queries.select(f"SELECT DISTINCT ?v ?p ?n WHERE {{ {pattern} }}", 2)
+        query = f"SELECT DISTINCT ?v ?p ?n WHERE {{ {pattern} }}"
+        rows = self.queries.select(query, 2)
         return tuple(sorted(rows))
 
     def _count_triples(self) -> int | None:
@@ -259,7 +262,8 @@ class SurveyBuilder:
         pattern = f"{{ ?v ({self.types}) ?c FILTER(isIRI(?c) && ?c NOT IN ({hidden})) }}"
         typed_things = self._count_typed_things(schema_terms)
         if things is not None and things > typed_things:
-            untyped = f"{{ SELECT DISTINCT ?v WHERE {{ {untyped_pattern(self.types)} }} }}"
+            without_type = untyped_pattern(self.types)
+            untyped = f"{{ SELECT DISTINCT ?v WHERE {{ {without_type} }} }}"
             number = self.queries.count(DISTINCT_VERTICES, untyped)
             if number:
                 sizes[UNTYPED_CLASS] = number
@@ -275,7 +279,8 @@ class SurveyBuilder:
         typed = f"?v ({self.types}) ?type FILTER(isIRI(?v))"
         all_typed = self.queries.count(DISTINCT_VERTICES, typed) or 0
         terms = values_clause("?v", schema_terms)
-        typed_terms = self.queries.count(DISTINCT_VERTICES, f"{terms} {typed}") or 0
+        terms_with_type = f"{terms} {typed}"
+        typed_terms = self.queries.count(DISTINCT_VERTICES, terms_with_type) or 0
         return all_typed - typed_terms
 
     def _sample_instances(self, sizes: dict[URIRef, int]) -> Instances:
@@ -367,12 +372,16 @@ class SurveyBuilder:
 
         Properties of Wikibase are left out, and so are ``classes``. Empty if the graph refuses.
         """
-        schema = [iri for iri in self.schema_classes if not iri.startswith(WIKIBASE_NAMESPACE)]
+        schema = []
+        for iri in self.schema_classes:
+            if not iri.startswith(WIKIBASE_NAMESPACE):
+                schema.append(iri)
         values = values_clause("?k", schema)
         declared = f"{values} ?p ({self.types}) ?k"
         is_no_predicate = "FILTER NOT EXISTS { ?s ?p ?o }"
         is_no_class = f"FILTER NOT EXISTS {{ ?v ({self.types}) ?p }}"
-        query = f"SELECT DISTINCT ?p WHERE {{ {declared} {is_no_predicate} {is_no_class} }}"
+        where = f"{declared} {is_no_predicate} {is_no_class}"
+        query = f"SELECT DISTINCT ?p WHERE {{ {where} }}"
         rows = self.queries.select(query, 1)
         unused = {iri for (iri,) in rows}
         unused.difference_update(classes)
@@ -457,7 +466,9 @@ class SurveyBuilder:
             signs[subtracted] = -1
         for pattern, sign in signs.items():
             number = self.queries.count(DISTINCT_VERTICES, f"{pattern} {label}")
-            numbers.append(None if number is None else sign * number)
+            if number is not None:
+                number *= sign
+            numbers.append(number)
             rows = self.queries.select(
                 "SELECT ?tag (COUNT(DISTINCT ?v) AS ?n)"
                 f" WHERE {{ {pattern} {label} BIND(LANG(?label) AS ?tag) }} GROUP BY ?tag"

@@ -51,12 +51,17 @@ class ClassGroup:
         """
         if self.is_single:
             return self.top_class.size
-        return self.top_class.total or sum(member.size for member in self.members)
+        return self.top_class.total or self._added_sizes
 
     @property
     def is_disjoint(self) -> bool:
         """Whether no instance is counted twice when the numbers of the members are added up."""
-        return self.is_single or self.size == sum(member.size for member in self.members)
+        return self.is_single or self.size == self._added_sizes
+
+    @property
+    def _added_sizes(self) -> int:
+        """The sum of the members' instances, in which an instance of several counts for each."""
+        return sum(member.size for member in self.members)
 
     @property
     def names(self) -> list[str]:
@@ -176,9 +181,12 @@ def _recount(
     """Return predicates of a group with the numbers in which no instance counts twice, if known."""
     recounted = []
     for prop in properties:
-        things, triples = counted_once.get((top_class, prop.predicate), (prop.things, prop.triples))
-        recounted.append(replace(prop, things=things, triples=triples))
-    return tuple(sorted(recounted, key=by_frequency))
+        added_up = (prop.things, prop.triples)
+        things, triples = counted_once.get((top_class, prop.predicate), added_up)
+        counted = replace(prop, things=things, triples=triples)
+        recounted.append(counted)
+    recounted.sort(key=by_frequency)
+    return tuple(recounted)
 
 
 def _merge_property(same: Sequence[PropertySurvey]) -> PropertySurvey:

@@ -170,10 +170,9 @@ class PropertyCollector:
             )
         structure_classes = self._find_structure_classes(values_by_key)
         if structure_classes:
-            patterns.append(
-                f"?v ?p ?b . {values_clause('?t', structure_classes)} ?b ({types}) ?t"
-                f" . ?b ?q ?o FILTER(?q NOT IN ({self.instances.not_a_type}))"
-            )
+            listed = values_clause("?t", structure_classes)
+            is_no_type = f"FILTER(?q NOT IN ({self.instances.not_a_type}))"
+            patterns.append(f"?v ?p ?b . {listed} ?b ({types}) ?t . ?b ?q ?o {is_no_type}")
 
         inner: dict[PropertyKey, list[PropertySurvey]] = defaultdict(list)
         for pattern in patterns:

@@ -151,8 +151,9 @@ class PredicateTwin(Record):
     """
 
     def __str__(self) -> str:
-        names = f"{name_from_iri(self.predicate)} and {name_from_iri(self.twin)}"
-        return f"{names}: {self.things}"
+        first = name_from_iri(self.predicate)
+        second = name_from_iri(self.twin)
+        return f"{first} and {second}: {self.things}"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -229,7 +230,8 @@ class Survey(Record):
             replacement = replacements.get(surveyed.iri, surveyed)
             classes.append(replacement)
         names = {*self.names, *more.names}
-        return replace(self, classes=tuple(classes), names=tuple(sorted(names)))
+        sorted_names = tuple(sorted(names))
+        return replace(self, classes=tuple(classes), names=sorted_names)
 
     def predicates_with_name_values(self, excluded: Sequence[URIRef]) -> tuple[URIRef, ...]:
         """Return the predicates whose values a name in a question may mean, sorted.

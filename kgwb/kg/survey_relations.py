@@ -58,14 +58,11 @@ class RelationFinder:
         rarer = {**text_twins, **value_twins}
         counts = []
         for key in self._choose(self._find_possible_inverses()):
-            _, first, second = key
-            counts.append((NO_CLASS, first, second, f"?a {n3(first)} ?b . ?b {n3(second)} ?a"))
+            counts.append((*key, self._pattern_of_inverses(key)))
         for key in self._choose(text_twins):
             counts.append((*key, self._pattern_of_texts(key)))
         for key in self._choose(value_twins):
-            rare, other = sorted(key[1:], key=lambda predicate: self.triples[predicate])
-            pattern = f"?v {n3(rare)} ?o . ?v {n3(other)} ?o {self._of_class(key[0])}"
-            counts.append((*key, pattern))
+            counts.append((*key, self._pattern_of_values(key)))
 
         inverses = []
         twins = []
@@ -76,9 +73,13 @@ class RelationFinder:
                 continue
             key = (class_iri, first, second)
             as_text = key in text_twins
-            share = MIN_TWIN_SHARE if as_text else MIN_SAME_VALUE_SHARE
-            if number > 1 and number >= rarer[key] * share:
-                twins.append(PredicateTwin(class_iri, first, second, number, as_text))
+            share = MIN_SAME_VALUE_SHARE
+            if as_text:
+                share = MIN_TWIN_SHARE
+            least = rarer[key] * share
+            if number > 1 and number >= least:
+                twin = PredicateTwin(class_iri, first, second, number, as_text)
+                twins.append(twin)
         twins.sort(key=lambda twin: (twin.of, twin.predicate, twin.twin))
         return tuple(sorted(inverses)), tuple(twins)
 
@@ -91,19 +92,23 @@ class RelationFinder:
         for group in self.groups:
             for member in group.members:
                 group_of[member.iri] = group.top_class.iri
-        routes: dict[tuple[str | None, str | None], dict[URIRef, int]] = defaultdict(dict)
+        routes: dict[tuple[URIRef | None, URIRef | None], dict[URIRef, int]] = defaultdict(dict)
         for group in self.groups:
+            source = group.top_class.iri
             for prop in group.properties:
                 for values in prop.values:
-                    if values.sort == "class" and values.of in group_of:
-                        route = (group.top_class.iri, group_of[values.of])
-                        routes[route][prop.predicate] = prop.triples
+                    if values.sort != "class" or values.of not in group_of:
+                        continue
+                    target = group_of[values.of]
+                    routes[source, target][prop.predicate] = prop.triples
         possible = {}
-        for (source, target), there in list(routes.items()):
+        for source, target in list(routes):
+            there = routes[source, target]
             back = routes.get((target, source), {})
             for first, second in product(there, back):
                 if first < second:
-                    possible[NO_CLASS, first, second] = min(there[first], back[second])
+                    rarer = min(there[first], back[second])
+                    possible[NO_CLASS, first, second] = rarer
         return possible
 
     def _find_possible_twins(self) -> tuple[dict[TwinKey, int], dict[TwinKey, int]]:
@@ -112,18 +117,26 @@ class RelationFinder:
         With each comes how many instances the rarer has. A text must have an example that is the
         name of a thing.
         """
-        not_compared = {predicate.strip("<>") for predicate in self.labels.split("|")}
+        label_predicates = self.labels.split("|")
+        not_compared = {predicate.strip("<>") for predicate in label_predicates}
         names = _find_names_among_examples(self.queries, self.labels, self.groups)
         by_text: dict[TwinKey, int] = {}
         by_value: dict[TwinKey, int] = {}
         for group in self.groups:
-            compared = [p for p in group.properties if str(p.predicate) not in not_compared]
+            class_iri = URIRef(str(group.top_class.iri))
+            compared = []
+            for prop in group.properties:
+                if str(prop.predicate) not in not_compared:
+                    compared.append(prop)
             for first, second in permutations(compared, 2):
-                key = (URIRef(str(group.top_class.iri)), first.predicate, second.predicate)
+                key = (class_iri, first.predicate, second.predicate)
                 rarer = min(first.things, second.things)
-                if _leads_to_things(second) and not names.isdisjoint(_text_examples(first)):
+                holds_a_name = not names.isdisjoint(_text_examples(first))
+                if holds_a_name and _leads_to_things(second):
                     by_text[key] = rarer
-                elif first.predicate < second.predicate and _share_a_sort(first, second):
+                    continue
+                is_first_of_both = first.predicate < second.predicate
+                if is_first_of_both and _share_a_sort(first, second):
                     by_value[key] = rarer
         return by_text, by_value
 
@@ -133,11 +146,16 @@ class RelationFinder:
         They are at most MAX_COMPARED. Both have two triples or more; the triples of the rarer
         predicates are MAX_COMPARED_TRIPLES in all at most.
         """
-        costs = {key: min(self.triples[key[1]], self.triples[key[2]]) for key in possible}
+        ranked = []
+        for key in possible:
+            _, first, second = key
+            cost = min(self.triples[first], self.triples[second])
+            ranked.append((cost, key))
+        ranked.sort()
         chosen: list[TwinKey] = []
         total = 0
-        for key in sorted(possible, key=lambda key: (costs[key], key)):
-            total += costs[key]
+        for cost, key in ranked:
+            total += cost
             if len(chosen) == MAX_COMPARED or total > MAX_COMPARED_TRIPLES:
                 break
             if possible[key] > 1:
@@ -148,17 +166,37 @@ class RelationFinder:
         """Return a filter for the instances of a group, by its top class."""
         classes: list[URIRef] = []
         for group in self.groups:
-            if group.top_class.iri == class_iri:
-                classes += [URIRef(member.iri) for member in group.members if member.iri]
-        return f"FILTER EXISTS {{ {values_clause('?m', classes)} ?v ({self.types}) ?m }}"
+            if group.top_class.iri != class_iri:
+                continue
+            for member in group.members:
+                if member.iri:
+                    classes.append(URIRef(member.iri))
+        listed = values_clause("?m", classes)
+        return f"FILTER EXISTS {{ {listed} ?v ({self.types}) ?m }}"
+
+    def _pattern_of_inverses(self, key: TwinKey) -> str:
+        """Return a pattern for triples of the first predicate that the second has in reverse."""
+        _, first, second = key
+        there = f"?a {n3(first)} ?b"
+        back = f"?b {n3(second)} ?a"
+        return f"{there} . {back}"
 
     def _pattern_of_texts(self, key: TwinKey) -> str:
         """Return a pattern for instances whose text is the name of the thing."""
         class_iri, text, twin = key
-        return (
-            f"?v {n3(text)} ?text . ?v {n3(twin)} ?thing . ?thing ({self.labels}) ?name"
-            f" FILTER(isLiteral(?text) && STR(?name) = STR(?text)) {self._of_class(class_iri)}"
-        )
+        triples = f"?v {n3(text)} ?text . ?v {n3(twin)} ?thing . ?thing ({self.labels}) ?name"
+        is_same = "FILTER(isLiteral(?text) && STR(?name) = STR(?text))"
+        of_class = self._of_class(class_iri)
+        return f"{triples} {is_same} {of_class}"
+
+    def _pattern_of_values(self, key: TwinKey) -> str:
+        """Return a pattern for instances with the same value, the rarer predicate first."""
+        class_iri, *predicates = key
+        rare, other = sorted(predicates, key=lambda predicate: self.triples[predicate])
+        with_rare = f"?v {n3(rare)} ?o"
+        with_other = f"?v {n3(other)} ?o"
+        of_class = self._of_class(class_iri)
+        return f"{with_rare} . {with_other} {of_class}"
 
     def _count(
         self, counts: Sequence[tuple[URIRef, URIRef, URIRef, str]]
@@ -170,13 +208,18 @@ class RelationFinder:
         """
         parts = []
         for class_iri, first, second, where in counts:
-            counted = "*" if class_iri == NO_CLASS else DISTINCT_VERTICES
+            counted = DISTINCT_VERTICES
+            if class_iri == NO_CLASS:
+                counted = "*"
             keys = f"({n3(class_iri)} AS ?c) ({n3(first)} AS ?p) ({n3(second)} AS ?q)"
-            parts.append(f"SELECT {keys} (COUNT({counted}) AS ?n) WHERE {{ {where} }}")
+            part = f"SELECT {keys} (COUNT({counted}) AS ?n) WHERE {{ {where} }}"
+            parts.append(part)
         if not parts:
             return
-        query = f"SELECT ?c ?p ?q ?n WHERE {{ {union_clause(parts)} }}"
-        for class_iri, first, second, number in self.queries.select(query, 3):
+        union = union_clause(parts)
+        query = f"SELECT ?c ?p ?q ?n WHERE {{ {union} }}"
+        rows = self.queries.select(query, 3)
+        for class_iri, first, second, number in rows:
             yield class_iri, first, second, parse_count(number)
 
 
@@ -190,12 +233,16 @@ def _find_names_among_examples(
             texts.update(_text_examples(prop))
     if not texts:
         return set()
+    languages = queries.kg.vocabulary.languages
     literals = []
     for text in sorted(texts):
         literals.append(Literal(text))
-        literals += [Literal(text, lang=tag) for tag in queries.kg.vocabulary.languages if tag]
+        for tag in languages:
+            if tag:
+                literals.append(Literal(text, lang=tag))
     listed = values_clause("?name", literals)
-    rows = queries.select(f"SELECT DISTINCT ?name WHERE {{ {listed} ?thing ({labels}) ?name }}")
+    query = f"SELECT DISTINCT ?name WHERE {{ {listed} ?thing ({labels}) ?name }}"
+    rows = queries.select(query)
     return {str(name) for (name,) in rows}
 
 
@@ -208,12 +255,18 @@ def _text_examples(prop: PropertySurvey) -> Iterator[str]:
 
 def _leads_to_things(prop: PropertySurvey) -> bool:
     """Return whether values of a predicate are IRIs, and do not only hold structure."""
-    return not prop.inner and any(values.sort in ("class", "IRI") for values in prop.values)
+    if prop.inner:
+        return False
+    sorts = {values.sort for values in prop.values}
+    return "class" in sorts or "IRI" in sorts
 
 
 def _share_a_sort(first: PropertySurvey, second: PropertySurvey) -> bool:
     """Return whether two predicates lead to things of one class, or to things without a class."""
-    sorts = {(values.sort, values.of) for values in first.values if not values.is_literal}
+    sorts = set()
+    for values in first.values:
+        if not values.is_literal:
+            sorts.add((values.sort, values.of))
     return any((values.sort, values.of) in sorts for values in second.values)
 
 
@@ -228,18 +281,20 @@ def count_unions(
     An entry has the top class of the group, the predicate, the instances that have it, and their
     triples. Only groups that need it are counted, see ``ClassGroup.is_disjoint``, in one query.
     """
-    pairs = list(_pairs_of(group for group in groups if not group.is_disjoint))
+    overlapping = [group for group in groups if not group.is_disjoint]
+    pairs = list(_pairs_of(overlapping))
     if not pairs:
         return ()
-    pattern = (
-        f"{{ SELECT DISTINCT ?v ?c WHERE {{ {values_of_pairs('?m ?c', pairs)} ?v ({types}) ?m }} }}"
-        " ?v ?p ?o"
-    )
+    members = values_of_pairs("?m ?c", pairs)
+    instances = f"SELECT DISTINCT ?v ?c WHERE {{ {members} ?v ({types}) ?m }}"
+    pattern = f"{{ {instances} }} ?v ?p ?o"
     numbers = "(COUNT(DISTINCT ?v) AS ?things) (COUNT(*) AS ?n)"
     rows = queries.select_grouped("?c ?p", numbers, pattern)
     counted = []
     for class_iri, predicate, things, triples in rows:
-        counted.append((class_iri, predicate, parse_count(things), parse_count(triples)))
+        number = parse_count(things)
+        all_triples = parse_count(triples)
+        counted.append((class_iri, predicate, number, all_triples))
     return tuple(sorted(counted))
 
 
@@ -254,12 +309,11 @@ def count_incoming(
     counted_twice = {group.top_class.iri for group in groups if not group.is_disjoint}
     if not counted_twice:
         return ()
-    sources = list(_pairs_of(groups))
-    targets = sources
-    pattern = (
-        f"{{ SELECT DISTINCT ?c ?p ?d ?v ?o WHERE {{ {values_of_pairs('?n ?d', targets)} ?o ({types}) ?n ."
-        f" ?v ?p ?o . ?v ({types}) ?m . {values_of_pairs('?m ?c', sources)} }} }}"
-    )
+    pairs = list(_pairs_of(groups))
+    targets = values_of_pairs("?n ?d", pairs)
+    sources = values_of_pairs("?m ?c", pairs)
+    triples = f"{targets} ?o ({types}) ?n . ?v ?p ?o . ?v ({types}) ?m . {sources}"
+    pattern = f"{{ SELECT DISTINCT ?c ?p ?d ?v ?o WHERE {{ {triples} }} }}"
     rows = queries.select_grouped("?c ?p ?d", "(COUNT(*) AS ?k)", pattern)
     counted = []
     for source, predicate, target, number in rows:

@@ -81,8 +81,10 @@ class SurveyWriter:
         """The same the other way round: the number of each thing, by the predicate."""
         for thing, predicate, number in survey.factors:
             text = _format_number(number)
-            self.factors[str(thing)].append((str(predicate), text))
-            self._numbers_of_units[str(predicate)][str(thing)] = text
+            factor = (str(predicate), text)
+            self.factors[str(thing)].append(factor)
+            numbers = self._numbers_of_units[str(predicate)]
+            numbers[str(thing)] = text
         self.groups = group_classes(survey)
         self.group_of: dict[URIRef | None, ClassGroup] = {}
         self._position_of: dict[URIRef | None, int] = {}
@@ -93,8 +95,9 @@ class SurveyWriter:
         self._superclasses: set[URIRef | None] = set()
         """Top classes of groups that have no instances of their own."""
         for group in self.groups:
-            if group.top_class.iri and not group.top_class.size:
-                self._superclasses.add(group.top_class.iri)
+            top_class = group.top_class
+            if top_class.iri and not top_class.size:
+                self._superclasses.add(top_class.iri)
         self.prefixes = choose_prefixes(self.groups)
         self._texts: dict[int, str] = {}
         """The text of each group that was asked for, by the position of the group."""
@@ -109,13 +112,15 @@ class SurveyWriter:
         They are kept, because they are the same for every question, and take 1 ms.
         """
         if position not in self._texts:
-            self._texts[position] = self.format_group(self.groups[position])
+            group = self.groups[position]
+            self._texts[position] = self.format_group(group)
         return self._texts[position]
 
     def is_position_inlined(self, position: int) -> bool:
         """Return whether the group at a position is inlined, see ``is_inlined``. It is kept, too."""
         if position not in self._inlined:
-            self._inlined[position] = self.is_inlined(self.groups[position])
+            group = self.groups[position]
+            self._inlined[position] = self.is_inlined(group)
         return self._inlined[position]
 
     def classes_of(self, position: int) -> tuple[ClassSurvey, ...]:
@@ -126,10 +131,11 @@ class SurveyWriter:
         """
         if position not in self._classes:
             group = self.groups[position]
-            classes = dict.fromkeys((group.top_class, *group.members))
+            classes = [group.top_class, *group.members]
             if len(group.members) > 1:
-                classes.update(dict.fromkeys(self._find_classes_between(group)))
-            self._classes[position] = tuple(classes)
+                classes += self._find_classes_between(group)
+            distinct_classes = dict.fromkeys(classes)
+            self._classes[position] = tuple(distinct_classes)
         return self._classes[position]
 
     def positions_led_to(self, props: Iterable[PropertySurvey]) -> set[int]:
@@ -137,8 +143,9 @@ class SurveyWriter:
         positions = set()
         for prop in props:
             for values in prop.values:
-                if values.of in self._position_of:
-                    positions.add(self._position_of[values.of])
+                position = self._position_of.get(values.of)
+                if position is not None:
+                    positions.add(position)
         return positions
 
     def _find_classes_between(self, group: ClassGroup) -> list[ClassSurvey]:
@@ -154,13 +161,17 @@ class SurveyWriter:
                     waiting.append(surveyed.iri)
         found: dict[ClassSurvey, None] = {}
         looked_at: set[URIRef] = set()
-        parents = [parent for member in group.members for parent in member.parents]
+        parents: list[URIRef] = []
+        for member in group.members:
+            parents += member.parents
         while parents:
             parent = parents.pop(0)
-            if parent in below and parent in surveyed_by_iri and parent not in looked_at:
+            is_between = parent in below and parent in surveyed_by_iri
+            if is_between and parent not in looked_at:
                 looked_at.add(parent)
-                found[surveyed_by_iri[parent]] = None
-                parents += surveyed_by_iri[parent].parents
+                surveyed = surveyed_by_iri[parent]
+                found[surveyed] = None
+                parents += surveyed.parents
         return list(found)
 
     def to_curie(self, iri: str) -> str:
@@ -214,7 +225,9 @@ class SurveyWriter:
         literals those of ``_format_literals``, and instances of classes and blank nodes none.
         Strings stand in quotes, numbers and dates do not.
         """
-        in_order = sorted(values.examples, key=_by_number) if values.whole else values.examples
+        in_order = list(values.examples)
+        if values.whole:
+            in_order.sort(key=_by_number)
         examples = [self._format_example(term) for term in in_order]
         limit = MAX_LISTED_VALUES
         if values.sort == "class":
@@ -239,11 +252,14 @@ class SurveyWriter:
         """
         texts = map(str, values.examples)
         need_no_quotes = all(map(UNQUOTED_VALUE.fullmatch, texts))
-        if need_no_quotes and "string" not in sort and len(examples) > 1:
+        are_ordered = need_no_quotes and "string" not in sort
+        if are_ordered and len(examples) > 1:
             least, greatest = values.examples[:2]
             return f"{sort} {least} … {greatest}"
-        examples = [*examples[2:3], *examples[:2]][:2]
-        listed = ", ".join(examples)
+        extremes = examples[:2]
+        others = examples[2:3]
+        shown = [*others, *extremes][:2]
+        listed = ", ".join(shown)
         text = f"{sort} {listed}"
         is_small = len(examples) < values.distinct <= MAX_LISTED_VALUES
         if is_small and not values.at_least:
@@ -259,7 +275,9 @@ class SurveyWriter:
         """
         if values.sort == "class":
             curie = self.to_curie(str(values.of))
-            return f"a subclass of {curie}" if values.of in self._superclasses else curie
+            if values.of in self._superclasses:
+                return f"a subclass of {curie}"
+            return curie
         is_word = re.fullmatch(r"[\w@.-]+", values.sort)
         if not is_word:
             return "literal"
@@ -287,8 +305,12 @@ class SurveyWriter:
         """Return the numbers of a thing that nodes have as their unit in brackets; "" without any."""
         numbers = []
         for predicate, number in self.factors.get(str(iri), ()):
-            numbers.append(f"{self.to_curie(predicate)} {number}")
-        return f" ({', '.join(numbers)})" if numbers else ""
+            curie = self.to_curie(predicate)
+            numbers.append(f"{curie} {number}")
+        if not numbers:
+            return ""
+        listed = ", ".join(numbers)
+        return f" ({listed})"
 
     def format_property(self, prop: PropertySurvey, size: int) -> str:
         """Return a line of a predicate: how many instances have it, its triples, and its values.
@@ -323,11 +345,17 @@ class SurveyWriter:
         An example is "decimal: only 0.3048 of ex:foot "foot", 1 of ex:metre "metre"".
         """
         numbers = self._numbers_of_units.get(str(prop.predicate), {})
-        if len(numbers) < max(prop.things, 1) or len(prop.values) != 1:
+        are_all = numbers and len(numbers) >= prop.things
+        have_one_sort = len(prop.values) == 1
+        if not are_all or not have_one_sort:
             return ""
         sort = self._format_sort(prop.values[0])
-        each = [f"{number} of {self.format_iri(thing)}" for thing, number in numbers.items()]
-        return f"{sort}: only {', '.join(each)}"
+        parts = []
+        for thing, number in numbers.items():
+            name = self.format_iri(thing)
+            parts.append(f"{number} of {name}")
+        listed = ", ".join(parts)
+        return f"{sort}: only {listed}"
 
     def _format_nodes(self, prop: PropertySurvey) -> str:
         """Return the values of a predicate, some of which only hold structure, joined by " or ".
@@ -445,9 +473,12 @@ class SurveyWriter:
         for group in self.groups:
             for prop in group.properties:
                 leading = [values for values in prop.values if _is_class(values, surveyed.iri)]
-                if leading and not _has_inner(prop, surveyed):
+                if not leading:
+                    continue
+                if not _has_inner(prop, surveyed):
                     return False
-                number += sum(values.distinct for values in leading)
+                for values in leading:
+                    number += values.distinct
         if self.survey.sampled:
             return number > 0
         return number >= surveyed.size
@@ -492,25 +523,31 @@ class SurveyWriter:
         things without a class are left out.
         """
         members = {member.iri for member in group.members}
-        sort = "class" if group.top_class.iri else "IRI"
+        top_class = group.top_class.iri
+        sort = "IRI"
+        if top_class:
+            sort = "class"
         counted_once: dict[tuple[URIRef, URIRef, URIRef | None], int] = {}
-        for source, predicate_iri, target, number in self.survey.incoming:
-            counted_once[source, predicate_iri, target] = number
+        for origin, predicate_iri, target, number in self.survey.incoming:
+            counted_once[origin, predicate_iri, target] = number
         triples: Counter[str] = Counter()
         for other in self.groups:
-            if other is group or not other.top_class.iri:
+            source = other.top_class.iri
+            if other is group or not source:
                 continue
-            class_name = self.to_curie(other.top_class.iri)
+            class_name = self.to_curie(source)
             for prop in other.properties:
                 number = 0
                 for values in prop.values:
                     if values.sort == sort and values.of in members:
                         number += values.triples
-                if number:
-                    route = (other.top_class.iri, prop.predicate, group.top_class.iri)
-                    number = counted_once.get(route, number)
-                    predicate = self.to_curie(prop.predicate)
-                    triples[f"{class_name} {predicate} {number}"] += number
+                if not number:
+                    continue
+                route = (source, prop.predicate, top_class)
+                number = counted_once.get(route, number)
+                predicate = self.to_curie(prop.predicate)
+                text = f"{class_name} {predicate} {number}"
+                triples[text] += number
         return [text for text, _ in triples.most_common()]
 
     def _format_subclasses(
@@ -556,18 +593,18 @@ class SurveyWriter:
         directions = []
         for predicate, triples, both in self.survey.both_ways:
             if predicate in used:
-                directions.append(
-                    f"{self.to_curie(predicate)} {triples} ({_count_of(both, triples)})"
-                )
+                curie = self.to_curie(predicate)
+                reversed_too = _count_of(both, triples)
+                directions.append(f"{curie} {triples} ({reversed_too})")
         if directions:
             listed = ", ".join(directions)
             yield f"Between things of one class, triples (of these the other way round as well): {listed}"
-        reversed_pairs = list(self._format_inverses(used))
+        reversed_pairs = "; ".join(self._format_inverses(used))
         if reversed_pairs:
-            yield f"The same the other way round: {'; '.join(reversed_pairs)}"
-        twins = list(self._format_twins(used))
+            yield f"The same the other way round: {reversed_pairs}"
+        twins = "; ".join(self._format_twins(used))
         if twins:
-            yield f"Said by two predicates of one thing: {'; '.join(twins)}"
+            yield f"Said by two predicates of one thing: {twins}"
         if self.survey.sampled:
             yield "The numbers of instances with a predicate are estimated from a sample"
         if self.survey.unused:
@@ -589,13 +626,14 @@ class SurveyWriter:
             for prop in group.properties:
                 triples[prop.predicate] += prop.triples
         for first, second, number in self.survey.inverses:
+            if first not in used and second not in used:
+                continue
             rarer, other = sorted((first, second), key=lambda iri: (triples[iri], iri))
-            is_shown = first in used or second in used
-            if is_shown and 0 < triples[rarer] * MIN_REVERSED_SHARE <= number:
-                yield (
-                    f"{self.to_curie(rarer)} {triples[rarer]} and"
-                    f" {self.to_curie(other)} {triples[other]} ({number} triples)"
-                )
+            least = triples[rarer] * MIN_REVERSED_SHARE
+            if 0 < least <= number:
+                fewer = f"{self.to_curie(rarer)} {triples[rarer]}"
+                more = f"{self.to_curie(other)} {triples[other]}"
+                yield f"{fewer} and {more} ({number} triples)"
 
     def _format_twins(self, used: Collection[str]) -> Iterator[str]:
         """Yield each pair of predicates that say the same of instances of a group.
@@ -605,14 +643,19 @@ class SurveyWriter:
         """
         things: dict[tuple[URIRef | None, URIRef], int] = {}
         for group in self.groups:
+            class_iri = group.top_class.iri
             for prop in group.properties:
-                things[group.top_class.iri, prop.predicate] = prop.things
+                things[class_iri, prop.predicate] = prop.things
         for twin in self.survey.twins:
             if twin.predicate not in used or twin.twin not in used:
                 continue
             of_class = self.to_curie(str(twin.of))
-            first = f"{of_class}: {self.to_curie(twin.predicate)} {things[twin.of, twin.predicate]}"
-            second = f"{self.to_curie(twin.twin)} {things[twin.of, twin.twin]}"
+            things_of_first = things[twin.of, twin.predicate]
+            things_of_second = things[twin.of, twin.twin]
+            first_curie = self.to_curie(twin.predicate)
+            second_curie = self.to_curie(twin.twin)
+            first = f"{of_class}: {first_curie} {things_of_first}"
+            second = f"{second_curie} {things_of_second}"
             if twin.as_text:
                 yield f"{first} is a text, for {twin.things} the name of what {second} leads to"
             else:
@@ -622,22 +665,28 @@ class SurveyWriter:
 def _by_number(term: Term) -> float:
     """Return a sort key that puts numbers in order, and keeps other terms where they are."""
     is_number = isinstance(term, Literal) and term.datatype in NUMERIC_DATATYPES
+    if not is_number:
+        return 0.0
     try:
-        return float(term) if is_number else 0.0
+        return float(term)
     except ValueError:
         return 0.0
 
 
 def _format_number(term: Term) -> str:
     """Return a number as it is; in quotes if it is none, whatever its datatype says."""
-    return str(term) if UNQUOTED_VALUE.fullmatch(term) else quote_text(term)
+    if UNQUOTED_VALUE.fullmatch(term):
+        return str(term)
+    return quote_text(term)
 
 
 def _count_of(both: int, triples: int) -> str:
     """Return how many of some triples hold in both directions, "all" or "none" where it is so."""
     if not both:
         return "none"
-    return "all" if both == triples else str(both)
+    if both == triples:
+        return "all"
+    return str(both)
 
 
 def _iris_with_curies(
@@ -647,7 +696,11 @@ def _iris_with_curies(
     words: set[str] = set()
     for text in shown:
         words.update(WORD_OF_CURIE.findall(text))
-    return {iri for iri in iris if to_curie(iri) in words}
+    named = set()
+    for iri in iris:
+        if to_curie(iri) in words:
+            named.add(iri)
+    return named
 
 
 def writer_of_survey(survey: Survey, labels: Collection[URIRef] = LABEL_PREDICATES) -> SurveyWriter:

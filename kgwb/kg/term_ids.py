@@ -51,7 +51,8 @@ class TermIds:
         namespaces = {split_iri(iri)[0] for iri in known_names}
         known_prefixes = dict(self.namespaces)
         prefixes = dict(self.prefixes)
-        for namespace in sorted(namespaces.difference(known_prefixes.values())):
+        new_namespaces = namespaces.difference(known_prefixes.values())
+        for namespace in sorted(new_namespaces):
             prefix = choose_prefix(namespace, known_prefixes)
             known_prefixes[prefix] = namespace
             prefixes[prefix] = namespace

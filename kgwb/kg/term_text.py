@@ -32,12 +32,23 @@ def quote_unless_number(term: Term, max_chars: int = MAX_VALUE_CHARS) -> str:
 
     So a number is told from a text that holds one. A quoted text is cut at ``max_chars``.
     """
-    datatype = term.datatype if isinstance(term, Literal) else None
-    is_typed = datatype != XSD.string and str(datatype).startswith(str(XSD))
-    is_plain = UNQUOTED_VALUE.fullmatch(term) or str(term) in ("true", "false")
-    if is_plain and is_typed:
+    if _is_number_or_boolean(term):
         return str(term)
     return quote_text(term, max_chars)
+
+
+def _is_number_or_boolean(term: Term) -> bool:
+    """Return whether a term has a datatype of XML Schema and is written as its values without text.
+
+    These are numbers, dates, times and booleans. A string is none, whatever it holds.
+    """
+    if not isinstance(term, Literal) or term.datatype is None:
+        return False
+    has_schema_type = term.datatype.startswith(str(XSD))
+    if not has_schema_type or term.datatype == XSD.string:
+        return False
+    is_boolean = str(term) in ("true", "false")
+    return is_boolean or UNQUOTED_VALUE.fullmatch(term) is not None
 
 
 def quote_text(text: str, max_chars: int = MAX_VALUE_CHARS) -> str:

@@ -89,7 +89,8 @@ class EndpointUrl:
         parts = _split_url(url)
         login, _, host = parts.netloc.rpartition("@")
         without_login = parts._replace(netloc=host, fragment="")
-        self.url = without_login._replace(query="").geturl()
+        without_query = without_login._replace(query="")
+        self.url = without_query.geturl()
         """The address without login, parameters and fragment."""
         self.source = mask_url(without_login.geturl())
         """The address for people. The values of parameters that may be secret are masked."""
@@ -397,7 +398,8 @@ def _graph_error(url: str, error: HTTPError, message: str) -> GraphError:
     if code < 400:
         default_hint = _CHECK_URL_HINT
     hint = _HINT_BY_STATUS.get(code, default_hint)
-    return GraphUnreachableError(f"{url} fails (HTTP {code}): {message}", hint=hint)
+    problem = f"{url} fails (HTTP {code}): {message}"
+    return GraphUnreachableError(problem, hint=hint)
 
 
 def _read_body(response: Any, deadline: float, max_bytes: int) -> bytes:
@@ -407,6 +409,7 @@ def _read_body(response: Any, deadline: float, max_bytes: int) -> bytes:
     """
     chunks = iter(partial(response.read1, READ_CHUNK_BYTES), b"")
     content_encoding = response.headers.get("Content-Encoding", "")
+    unpacked = read_body(chunks, content_encoding, max_bytes, deadline)
     body = BytesIO()  # a list of chunks would be in memory beside the whole body
-    body.writelines(read_body(chunks, content_encoding, max_bytes, deadline))
+    body.writelines(unpacked)
     return body.getvalue()

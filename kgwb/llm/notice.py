@@ -117,7 +117,8 @@ def announce(model: str, url: str, graph: Graph | None) -> None:
         return
     identity = graph.identity if graph is not None else ""
     notice = DataNotice(model, host, identity)
-    if os.environ.get(SWITCH, "").strip().lower() != "off":
+    switch = os.environ.get(SWITCH, "").strip()
+    if switch.lower() != "off":
         with _lock:
             notice = _show_once(notice)
     collect = collector.get()
@@ -135,8 +136,10 @@ def _show_once(notice: DataNotice) -> DataNotice:
         if key in known:
             _shown_here[place] = known[key]
         else:
-            new = replace(notice, shown=datetime.now(UTC).isoformat(timespec="milliseconds"))
-            presenter.get()(new)
+            now = datetime.now(UTC)
+            new = replace(notice, shown=now.isoformat(timespec="milliseconds"))
+            show = presenter.get()
+            show(new)
             _shown_here[place] = new.shown
             _keep_shown(folder / NOTICES_FILE, known, new)
     return replace(notice, shown=_shown_here[place])
@@ -151,8 +154,9 @@ def _read_shown(file: Path) -> dict[tuple[str, str], str]:
     with suppress(OSError, disk.NotJsonError):
         for _, entry in disk.read_json_lines(file):
             with suppress(KeyError, TypeError, ValueError):
-                key = (from_data(entry["graph"], str), from_data(entry["model"], str))
-                known[key] = from_data(entry["shown"], str)
+                graph = from_data(entry["graph"], str)
+                model = from_data(entry["model"], str)
+                known[graph, model] = from_data(entry["shown"], str)
     return known
 
 
@@ -165,9 +169,10 @@ def _keep_shown(file: Path, known: dict[tuple[str, str], str], notice: DataNotic
     with suppress(OSError):
         if len(known) >= MAX_KEPT:
             newer = list(known.items())[MAX_KEPT // 2 :]
-            entries = [
-                {"graph": graph, "model": model, "shown": shown} for (graph, model), shown in newer
-            ]
-            disk.write_json_lines(file, [*entries, entry])
+            entries = []
+            for (graph, model), shown in newer:
+                entries.append({"graph": graph, "model": model, "shown": shown})
+            entries.append(entry)
+            disk.write_json_lines(file, entries)
         else:
             disk.append_json_line(file, entry)

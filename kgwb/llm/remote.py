@@ -231,7 +231,9 @@ class RemoteModel(ChatModel):
         for field in fallback.omitted_fields - form.omitted_fields:
             self.behaviour.add_refused_field(field, said)
         if fallback.modes != form.modes:
-            self.behaviour.add_refused_mode(form.modes[0], fallback.modes[0], said)
+            refused_mode = form.modes[0]
+            next_mode = fallback.modes[0]
+            self.behaviour.add_refused_mode(refused_mode, next_mode, said)
 
     def _keep_format(self, form: RequestFormat, *, with_schema: bool) -> None:
         """Remember the format that the server has just accepted, for later requests.

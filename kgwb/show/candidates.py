@@ -72,7 +72,12 @@ def render_link(link: Link, context: RenderContext) -> Html:
     candidates = list(dict.fromkeys(link.candidates))
     candidates += [vertex for vertex in link.vertices if vertex not in candidates]
     shown = candidates[:MAX_ROWS]
-    selected = [shown.index(vertex) for vertex in link.vertices if vertex in shown] or [-1]
+    selected = []
+    for vertex in link.vertices:
+        if vertex in shown:
+            selected.append(shown.index(vertex))
+    if not selected:
+        selected = [-1]
     options = [_render_candidate_with_degree(candidate, context) for candidate in shown]
     omitted = len(link.candidates) - len(shown)
     parts = [

@@ -446,7 +446,8 @@ def find_examples_at(
     if direction == "in":
         pattern = f"?s {n3(predicate)} {n3(vertex)}"
     triples = _example_triples(kg, pattern)
-    return PredicateExamples(triples, False, names_of_terms(kg, triples))
+    names = names_of_terms(kg, triples)
+    return PredicateExamples(triples, False, names)
 
 
 def _example_triples(kg: Graph, pattern: str) -> tuple[Triple, ...]:

@@ -176,7 +176,9 @@ def _render_long_text(text: str) -> Html:
     start = shorten_at_word(text)
     if start == text:
         return tag("bdi", text)
-    return collapsible(tag("bdi", start), tag("bdi", shorten(text, MAX_LINE_CHARS)))
+    first_words = tag("bdi", start)
+    all_words = tag("bdi", shorten(text, MAX_LINE_CHARS))
+    return collapsible(first_words, all_words)
 
 
 def _is_triple(item: Any) -> bool:

@@ -244,7 +244,8 @@ def load_style() -> str:
     file = Path(__file__).with_name("look.css")
     text = file.read_text(encoding="utf-8")
     without_comments = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
-    return re.sub(r"\s*\n\s*", " ", without_comments).strip()
+    in_one_line = re.sub(r"\s*\n\s*", " ", without_comments)
+    return in_one_line.strip()
 
 
 @cache
@@ -679,9 +680,11 @@ def render_word_diff(before: str, after: str) -> Html:
     The text after the change is bold.
     """
     old, new = mark_changed_words(before, after)
+    old_caption = muted_text("before")
     old_text = span("", old)
+    new_caption = muted_text("after")
     new_text = span("b", new)
-    return div("kv", muted_text("before"), old_text, muted_text("after"), new_text)
+    return div("kv", old_caption, old_text, new_caption, new_text)
 
 
 def render_line_diff(before: list[str], after: list[str]) -> tuple[int, Html]:

@@ -174,11 +174,13 @@ def _render_prompt_header(
 
 def _render_variables(values: dict[str, str]) -> Html:
     """Render "filled in by the agent:" and the variables of a prompt's header, in double braces."""
+    variables = values.get("variables", "")
     marks = []
-    for name in re.findall(r"\w+", values.get("variables", "")):
+    for name in re.findall(r"\w+", variables):
         mark = tag("mark", "{{" + name + "}}", class_="var mono")
         marks.append(mark)
-    return div("row small", muted_text("filled in by the agent:"), *marks)
+    caption = muted_text("filled in by the agent:")
+    return div("row small", caption, *marks)
 
 
 def _render_actions(needs_folder: bool) -> Html:
@@ -250,8 +252,12 @@ def find_left_out(step: Step | None) -> list[str]:
     """
     if step is None:
         return []
-    texts = [getattr(value, "left_out", "") for value in step.inputs.values()]
-    return [text for text in texts if text and isinstance(text, str)]
+    texts = []
+    for value in step.inputs.values():
+        text = getattr(value, "left_out", "")
+        if text and isinstance(text, str):
+            texts.append(text)
+    return texts
 
 
 def render_request(

@@ -258,8 +258,10 @@ def _view_of_answer(judged: AnswerState, answer: Answer, cost: str) -> AnswerVie
         text = single_line(shorten_at_word(str(answer), MAX_ANSWER_CHARS))
     else:
         return _view_without_values(judged, answer.reason, cost)
+    measures = _measures_of(answer)
     remarks = map(single_line, answer.remarks)
-    parts = [judged.doubt, _measures_of(answer), *remarks, *_origins_of(answer), cost]
+    origins = _origins_of(answer)
+    parts = [judged.doubt, measures, *remarks, *origins, cost]
     details = " · ".join(filter(None, parts))
     return AnswerView(judged.icon, judged.label, text, details)
 
@@ -269,9 +271,13 @@ def _measures_of(answer: Answer) -> str:
     if not answer.measure:
         return ""
     names = {str(iri): name for iri, name in answer.names}
-    measures = [value.measure for value in answer.values if value.measure is not None]
-    values = dict.fromkeys(format_term(measure, names) for measure in measures)
-    return single_line(f"decided by {answer.measure}: {list_first(values)}")
+    texts: dict[str, None] = {}
+    for value in answer.values:
+        if value.measure is not None:
+            text = format_term(value.measure, names)
+            texts[text] = None
+    listed = list_first(texts)
+    return single_line(f"decided by {answer.measure}: {listed}")
 
 
 def _origins_of(answer: Answer) -> list[str]:

@@ -264,7 +264,8 @@ def render_source(spec: AgentSpec) -> Html:
         source = inspect.getsource(function)
     except (OSError, TypeError):
         return Html()
-    title = join("Source ", muted_text(f"{function.__module__}.{function.__qualname__}"))
+    full_name = f"{function.__module__}.{function.__qualname__}"
+    title = join("Source ", muted_text(full_name))
     return collapsible(title, preformatted(source), key="source")
 
 

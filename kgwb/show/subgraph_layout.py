@@ -80,9 +80,11 @@ class Curve(NamedTuple):
     def point(self, part: float) -> complex:
         """Return the point at a part of the way: 0 is the start, and 1 the end."""
         rest = 1 - part
-        from_start = rest**3 * self.start + 3 * rest**2 * part * self.first_control
-        from_end = 3 * rest * part**2 * self.second_control + part**3 * self.end
-        return from_start + from_end
+        from_start = rest**3 * self.start
+        from_first = 3 * rest**2 * part * self.first_control
+        from_second = 3 * rest * part**2 * self.second_control
+        from_end = part**3 * self.end
+        return (from_start + from_first) + (from_second + from_end)
 
 
 def compute_layout(subgraph: Subgraph) -> Layout:
@@ -131,8 +133,11 @@ def compute_layout(subgraph: Subgraph) -> Layout:
         width=width,
         height=height,
     )
-    rightmost = max(map(partial(_rightmost, layout), range(len(endpoints))), default=0)
-    return layout._replace(width=max(width, rightmost + MARGIN))
+    edges = range(len(endpoints))
+    right_ends = [_rightmost(layout, edge) for edge in edges]
+    rightmost = max(right_ends, default=0)
+    wide_enough = max(width, rightmost + MARGIN)
+    return layout._replace(width=wide_enough)
 
 
 def _endpoints(subgraph: Subgraph) -> tuple[Endpoints, ...]:

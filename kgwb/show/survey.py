@@ -256,7 +256,8 @@ def _matches_search(search_text: str, name: str, iri: str) -> bool:
     Letter case and accents do not count; an empty search matches everything.
     """
     shown_name = name_from_iri(iri)
-    text = normalize(f"{name} {shown_name} {local_part(iri)}")
+    local_name = local_part(iri)
+    text = normalize(f"{name} {shown_name} {local_name}")
     words = normalize(search_text).split()
     return all(word in text for word in words)
 

@@ -103,17 +103,24 @@ def _vertices_named_in(question: str, kg: Graph) -> tuple[URIRef, ...]:
     At most MAX_WORDS words are looked at, MAX_NAME_WORDS in a row, and MAX_THINGS vertices
     returned. Predicates and classes are left out, and so is a single word in small letters.
     """
-    words = WORD.findall(question)[:MAX_WORDS]
-    words = [word.removesuffix("'s").removesuffix("’s").rstrip(".") for word in words]
+    words = []
+    for word in WORD.findall(question)[:MAX_WORDS]:
+        without_s = word.removesuffix("'s").removesuffix("’s")
+        words.append(without_s.rstrip("."))
     for length in range(MAX_NAME_WORDS, 0, -1):
-        starts = range(len(words) - length + 1)
-        names = [" ".join(words[start : start + length]) for start in starts]
-        if length == 1:
-            names = [name for name in names if not name.islower()]
+        names = []
+        for start in range(len(words) - length + 1):
+            end = start + length
+            name = " ".join(words[start:end])
+            if length > 1 or not name.islower():
+                names.append(name)
         found = kg.exact(names)
-        iris = [iri for name in names for iri in found.get(name, ())]
+        iris: list[URIRef] = []
+        for name in names:
+            iris += found.get(name, ())
         schema_terms = find_schema_terms(kg, iris)
-        vertices = [iri for iri in dict.fromkeys(iris) if iri not in schema_terms]
+        distinct_iris = dict.fromkeys(iris)
+        vertices = [iri for iri in distinct_iris if iri not in schema_terms]
         if vertices:
             return tuple(vertices[:MAX_THINGS])
     return ()
@@ -134,7 +141,8 @@ def _things(iris: Sequence[URIRef], kg: Graph) -> tuple[Thing, ...]:
         ]
         predicates.sort(key=lambda predicate: (predicate.direction == "in", predicate.name))
         if predicates:
-            things.append(Thing(iri, names[iri], tuple(predicates[:MAX_PREDICATES])))
+            shown = tuple(predicates[:MAX_PREDICATES])
+            things.append(Thing(iri, names[iri], shown))
     return tuple(things)
 
 
@@ -194,8 +202,11 @@ def render_predicates(things: Sequence[Thing], context: RenderContext) -> Html:
         replies = []
         for number, predicate in enumerate(thing.predicates):
             chips.append(_render_chip(predicate, "values", f"{thing_number} {number}"))
-            replies.append(render_graph_result(result_name(thing, predicate), context))
-        parts.append(div("stack tight", _render_thing(thing, chips), *filter(None, replies)))
+            reply = render_graph_result(result_name(thing, predicate), context)
+            if reply:
+                replies.append(reply)
+        head = _render_thing(thing, chips)
+        parts.append(div("stack tight", head, *replies))
     return join(*parts)
 
 

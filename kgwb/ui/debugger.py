@@ -429,7 +429,8 @@ class Debugger(StepPanel):
         """
         number = int(argument_of(event))
         fork = self.run.read_as(number)
-        self._run_beside(f"read as: {self.run.readings[number - 1].other}", fork)
+        reading = self.run.readings[number - 1]
+        self._run_beside(f"read as: {reading.other}", fork)
 
     def do_gold(self, event: Event) -> str:
         """Keep the question in a file with the answers and the query of the form, as gold.

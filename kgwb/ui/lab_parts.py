@@ -90,16 +90,22 @@ def render_lucky_questions(results: LoadedResults, *, has_links: bool) -> Html:
     others were not. Those most often right come first. With ``has_links`` a click opens the first
     run in the debugger. Nothing is rendered if there are none.
     """
-    lucky = {id_: rate for id_, rate in find_pass_rates(results).items() if rate.is_luck}
+    lucky = []
+    for id_, rate in find_pass_rates(results).items():
+        if rate.is_luck:
+            lucky.append((id_, rate))
     if not lucky:
         return Html()
+    lucky.sort(key=lambda entry: -entry[1].chance_of_all(1))
     rows = []
-    for id_ in sorted(lucky, key=lambda id_: -lucky[id_].chance_of_all(1)):
+    for id_, rate in lucky:
         question = _render_question(id_, results.question_titles, has_links=has_links)
-        rows.append((question, lucky[id_]))
+        rows.append((question, rate))
     table = h.table(("question", "right, with its interval"), rows)
-    title = h.join("Right by luck ", h.muted_text(pluralize(len(rows), "question")))
-    return h.collapsible(title, h.div("across cells", table), key="lucky")
+    count = pluralize(len(rows), "question")
+    title = h.join("Right by luck ", h.muted_text(count))
+    body = h.div("across cells", table)
+    return h.collapsible(title, body, key="lucky")
 
 
 def _kind_of(row: BenchRow) -> str:
@@ -169,5 +175,6 @@ def render_keep_form(folders: Sequence[Path], kept_folder: str) -> Html:
     count = pluralize(len(rows.rows), "change")
     title = h.join(f"Kept in {kept_folder} ", h.muted_text(count))
     undo = h.button("Undo the latest", "undo", class_="ghost")
-    listed = h.collapsible(title, h.div("across", rows.render()), undo, key="kept")
+    table = h.div("across", rows.render())
+    listed = h.collapsible(title, table, undo, key="kept")
     return h.div("body stack", form, listed)
