@@ -4,7 +4,10 @@
 
     python benchmarks/recorded_questions.py DATA/harbour DATA/harbour/questions.jsonl \
         benchmarks/recordings/harbour.surveyor.jsonl.gz
+    python benchmarks/recorded_questions.py benchmarks/clinic benchmarks/clinic/questions.jsonl \
+        benchmarks/recordings/clinic.surveyor.jsonl.gz
 
+The replies are of readers who had seen neither graph nor gold: what came in one go, without a second attempt.
 A prompt that was edited since has no recorded reply: such a question is an error. Strict F1 compares all
 values of all columns as one set, lenient F1 the best choice of the columns.
 """
@@ -32,15 +35,20 @@ def lenient(row: dict[str, Any]) -> float:
     return max([row["f1"], *(score_answers(some, row["gold"]).f1 for some in cells)])
 
 
-def main(graph: str, questions: str, recording: str) -> None:
-    """Print the figures by language, those that cannot be answered apart, and what was lost."""
+def replay(graph: str, questions: str, recording: str) -> list[dict[str, Any]]:
+    """Ask the questions with the recorded replies, and return the row of each result."""
     with tempfile.TemporaryDirectory() as folder:
         replies = Path(folder) / "replies.jsonl"
         packed = Path(recording).read_bytes()
         replies.write_bytes(gzip.decompress(packed) if recording.endswith(".gz") else packed)
         workbench = kgwb.Workbench(kgwb.open_kg(graph), f"replay:{replies}", system="surveyor")
         setup, asked = BenchSetup.from_workbench(workbench), load_questions(questions)
-        rows = Benchmark(setup, Results(Path(folder) / "out", setup.to_config(asked))).run(asked)
+        return Benchmark(setup, Results(Path(folder) / "out", setup.to_config(asked))).run(asked)
+
+
+def main(graph: str, questions: str, recording: str) -> None:
+    """Print the figures by language, those that cannot be answered apart, and what was lost."""
+    rows = replay(graph, questions, recording)
     parts = {"cannot be answered": [row for row in rows if not row["gold"]]}
     for row in (row for row in rows if row["gold"]):
         parts.setdefault(row.get("language", "all"), []).append(row)

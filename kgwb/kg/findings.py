@@ -476,8 +476,8 @@ def _find_ties_at_limit(
 
     That is only done for a query that ends with ORDER BY and LIMIT, and has exactly as many rows as
     the LIMIT. It is sent again with MAX_EXTRA_ROWS more rows; what it orders by is added if it was
-    not selected. Yields nothing without rows, for another query, if the graph fails, or if adding the keys splits
-    rows that DISTINCT made one.
+    not selected. Yields nothing without rows, for another query, if the graph fails, or if adding
+    the keys splits rows that DISTINCT made one.
     """
     with suppress(GraphError, ValueError):
         limit = LIMIT_CLAUSE.search(split_clauses(sparql).modifiers)

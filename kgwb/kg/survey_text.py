@@ -261,7 +261,7 @@ class SurveyWriter:
         shown = [*others, *extremes][:2]
         listed = ", ".join(shown)
         text = f"{sort} {listed}"
-        is_small = len(examples) < values.distinct <= MAX_LISTED_VALUES
+        is_small = len(shown) < values.distinct <= MAX_LISTED_VALUES
         if is_small and not values.at_least:
             text += f" ({values.distinct} different)"
         return text

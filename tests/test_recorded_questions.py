@@ -1,0 +1,34 @@
+"""Replies of readers who had seen neither graph nor gold, over two graphs: each prompt is still the same."""
+
+from __future__ import annotations
+
+import os
+import statistics
+from pathlib import Path
+
+import pytest
+
+BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
+RECORDINGS = BENCHMARKS / "recordings"
+HARBOUR = Path(os.environ.get("KGWB_DATA", "/nowhere")) / "harbour"
+pytestmark = pytest.mark.long
+
+
+@pytest.mark.parametrize("name", ["clinic", "harbour"])
+def test_the_replies_of_a_reader_are_replayed_and_right(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("KGWB_EMBEDDINGS", raising=False)
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    from recorded_questions import replay
+
+    graph = BENCHMARKS / "clinic"
+    if name == "harbour":
+        graph = HARBOUR
+        if not graph.is_dir():
+            pytest.skip("the graph of the harbour is not there: set KGWB_DATA")
+    recording = RECORDINGS / f"{name}.surveyor.jsonl.gz"
+    rows = replay(str(graph), str(graph / "questions.jsonl"), str(recording))
+    assert [row["id"] for row in rows if row["error"]] == []
+    assert [row["id"] for row in rows if row["f1"] < 1] == []
+    assert statistics.median(row["model_calls"] for row in rows) == 2
