@@ -19,7 +19,8 @@ def progress_bar(**options: Any) -> Any:
     """
     from tqdm import tqdm
 
-    return tqdm(mininterval=INTERVAL_S, delay=DELAY_S, **options)
+    bar = _without_monitor(tqdm)
+    return bar(mininterval=INTERVAL_S, delay=DELAY_S, **options)
 
 
 def transient_bar(**options: Any) -> Any:
@@ -31,5 +32,15 @@ def transient_bar(**options: Any) -> Any:
     if "ipykernel" in sys.modules:
         from tqdm.notebook import tqdm
 
-        return tqdm(mininterval=INTERVAL_S, delay=DELAY_S, leave=False, **options)
+        bar = _without_monitor(tqdm)
+        return bar(mininterval=INTERVAL_S, delay=DELAY_S, leave=False, **options)
     return progress_bar(leave=False, disable=None, **options)
+
+
+def _without_monitor(bar_class: type) -> Any:
+    """Return a class of bars that starts no thread.
+
+    The first bar of tqdm starts a thread that watches all bars until the process ends. Bars here are
+    updated often enough without it.
+    """
+    return type(bar_class.__name__, (bar_class,), {"monitor_interval": 0})

@@ -67,6 +67,7 @@ def shape(query: str) -> str:
         r"\?v",
         r"\{ [^{}]* \}",
         r"\{ SELECT [^{}]*\{ [^{}]* \}[^{}]* \}",
+        r"\{ \{ SELECT [^{}]*\{ [^{}]* \}[^{}]* \}[^{}]* \}",
     ):
         text = re.sub(rf"({unit})(?:(?: (?:\||& &|\| \||UNION|,))? {unit})*", r"\1 ...", text)
     # an example of a predicate has the ends of one triple or of two, each an IRI, a text or a variable
