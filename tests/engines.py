@@ -168,6 +168,14 @@ def metaqa(name: str = "metaqa.nt.gz") -> Path:
     return Path(os.environ.get("KGWB_DATA") or ROOT / "../shared/data").resolve() / "metaqa" / name
 
 
+def harbour() -> Path:
+    """The folder of the graph harbour, beside MetaQA. Without it the test is left out, see ``leave_out``."""
+    folder = metaqa().parents[1] / "harbour"
+    if not folder.is_dir():
+        leave_out(f"no {folder}: KGWB_DATA names the folder that holds harbour/")
+    return folder
+
+
 def _virtuoso_tool(*names: str) -> str:
     for name in names:
         if path := shutil.which(name):

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import statistics
 from pathlib import Path
 
+import engines
 import pytest
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 RECORDINGS = BENCHMARKS / "recordings"
-HARBOUR = Path(os.environ.get("KGWB_DATA", "/nowhere")) / "harbour"
 pytestmark = pytest.mark.long
 
 
@@ -24,9 +23,7 @@ def test_the_replies_of_a_reader_are_replayed_and_right(
 
     graph = BENCHMARKS / "clinic"
     if name == "harbour":
-        graph = HARBOUR
-        if not graph.is_dir():
-            pytest.skip("the graph of the harbour is not there: set KGWB_DATA")
+        graph = engines.harbour()
     recording = RECORDINGS / f"{name}.surveyor.jsonl.gz"
     rows = replay(str(graph), str(graph / "questions.jsonl"), str(recording))
     assert [row["id"] for row in rows if row["error"]] == []

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from pathlib import Path
 
+import engines
 import pytest
 import rdflib
 from rdflib import URIRef
@@ -29,7 +28,6 @@ SHARED = f"""
 :w1 a :Ward ; rdfs:label "West" ; :has :a, :b .
 :v1 a :Visit ; :of :a . :v2 a :Visit ; :of :a, :b . :v3 a :Visit, :Call ; :of :c .
 """
-HARBOUR = Path(os.environ.get("KGWB_DATA", "data")) / "harbour"
 
 
 def count(kg: Graph, counted: str, pattern: str) -> int:
@@ -109,9 +107,7 @@ def test_every_number_is_what_a_query_for_it_returns(graph: str) -> None:
     if graph == "shared":
         kg: Graph = films(SHARED)
     elif graph == "harbour":
-        if not HARBOUR.is_dir():
-            pytest.skip("the graph of the harbour is not there: set KGWB_DATA")
-        kg = open_kg(HARBOUR)
+        kg = open_kg(engines.harbour())
     else:
         kg = open_kg(graph)
     assert list(wrong_numbers(kg)) == []
