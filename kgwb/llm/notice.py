@@ -34,6 +34,8 @@ SENT = (
 """What kgwb's prompts may hold. Which of it is sent depends on the system and the question."""
 SWITCH = "KGWB_HOSTED_NOTICE"
 """The environment variable that acknowledges the notice: "off" leaves it out."""
+SHOWN_ONCE = f"This is said once for each graph and model; {SWITCH}=off leaves it out."
+"""What is said below a notice."""
 NOTICES_FILE = "notices.jsonl"
 """The file in the cache folder that says for which graphs and models the notice was shown."""
 MAX_KEPT = 1000
@@ -79,9 +81,7 @@ def show_notice(notice: DataNotice) -> None:
     with suppress(
         OSError, ValueError, AttributeError
     ):  # the error output is closed, or there is none
-        sys.stderr.write(
-            f"kgwb: {notice}\n  This is said once for each graph and model; {SWITCH}=off leaves it out.\n"
-        )
+        sys.stderr.write(f"kgwb: {notice}\n  {SHOWN_ONCE}\n")
         sys.stderr.flush()
 
 

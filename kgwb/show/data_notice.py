@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kgwb.llm.notice import SWITCH, DataNotice
+from kgwb.llm.notice import SHOWN_ONCE, DataNotice
 from kgwb.show.html import Html, div, join, note, static_section, tag
 
 
@@ -12,9 +12,7 @@ def render_notice(notice: DataNotice) -> Html:
     lead = div("", "The prompts of ", notice.model, " leave this machine, to ", host, ".")
     listed = "; ".join(notice.sent)
     contents = div("soft", "They may hold: ", listed, ".")
-    once = div(
-        "soft small", f"This is said once for each graph and model; {SWITCH}=off leaves it out."
-    )
+    once = div("soft small", SHOWN_ONCE)
     return note(lead, contents, once)
 
 

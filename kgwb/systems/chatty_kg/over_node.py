@@ -12,6 +12,7 @@ from kgwb.build import Direction, Run, Term
 from kgwb.build.graph import values_clause
 from kgwb.build.linking import compute_similarities
 from kgwb.systems.chatty_kg.predicates import (
+    PREDICATE_VARIABLES,
     Pair,
     PathsByEnd,
     is_literal,
@@ -34,7 +35,7 @@ OVER_NODE_DIRECTIONS: tuple[tuple[Direction, Direction], ...] = (
     ("in", "out"),
 )
 """Directions of the two predicates over a node: onward, back, or both away from the node."""
-FIRST: Mapping[Direction, str] = {"out": "?_out", "in": "?_in"}
+FIRST = PREDICATE_VARIABLES
 """The variable of the first predicate of a pair, by its direction."""
 SECOND: Mapping[Direction, str] = {"out": "?_out2", "in": "?_in2"}
 """The variable of the second predicate of a pair, by its direction."""
