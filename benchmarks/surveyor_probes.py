@@ -12,8 +12,9 @@ the file, which has ``id``, ``question``, ``sparql``, ``right``, ``fault`` and, 
 follows has the gold values. A right one is spoilt if what follows has other values than it had.
 
 ``ambiguous`` asks questions that have two golds each, and every reading that the answer offers. A
-gold is offered if the answer, or that of a reading, has its values. Each line has ``id``,
-``question``, and ``readings`` with ``reading`` and ``answers``.
+gold is offered if the answer, or that of a reading, has its values; names are offered if they are
+shown beside the things of the answer. Each line has ``id``, ``question``, and ``readings`` with
+``reading`` and ``answers``.
 
 Dialogues need no command of their own: ``kgwb bench --retention`` asks them with and without the
 turns before.
@@ -71,6 +72,13 @@ class Probe:
 def values_of(answer: Answer | None) -> list[str]:
     """Return the values of an answer as texts; [] without an answer."""
     return list(answer_to_strings(answer)) if answer else []
+
+
+def names_of(answer: Answer | None) -> list[str]:
+    """Return the names that are shown beside the things of an answer of one column; else []."""
+    if answer is None:
+        return []
+    return [value.label for value in answer.values if not value.cells]
 
 
 def has_values(answers: Sequence[str], gold: Iterable[Sequence[str | None]]) -> bool:
@@ -152,7 +160,7 @@ def _mentions_of(run: Run) -> Iterator[Mention]:
 def offer(row: Row, workbench: kgwb.Workbench, writer: SurveyWriter) -> Probe:
     """Ask a question and each reading that its answer offers, and look for the golds among the answers."""
     run = workbench.setup.begin(row["question"]).go()
-    answers = [values_of(run.answer)]
+    answers = [values_of(run.answer), names_of(run.answer)]
     for number, _ in enumerate(run.readings, 1):
         fork: Run = run.read_as(number)
         answers.append(values_of(fork.go().answer))
