@@ -19,6 +19,8 @@ EXTREME = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """A subquery for the greatest or least of something alone, and the variable that has it."""
+BOUND = r"\bFILTER\s*\(\s*\?(\w+)\s*(?:<|>)=?[^()]*\?%s\b"
+"""A condition that a variable is above or below something computed with the variable in place of %s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +40,9 @@ def find_measure(kg: Graph, sparql: str, result: ResultSet) -> Measure | None:
     """Return what a superlative was decided by, if the query does not select it.
 
     That is the first key of an ORDER BY with LIMIT, or the variable of the only subquery for a MAX
-    or MIN. The query is sent again with it added. None for another query, if a column has the
-    values already, if adding it changes the rows, or if the graph fails.
+    or MIN. If that is only a bound, as in FILTER(?size >= ?third), it is what is compared with it:
+    the number that each thing has itself. The query is sent again with it added. None for another
+    query, if a column has the values already, if adding it changes the rows, or if the graph fails.
     """
     if not result.rows:
         return None
@@ -55,6 +58,9 @@ def find_measure(kg: Graph, sparql: str, result: ResultSet) -> Measure | None:
         if len(variables) != 1 or is_computed:
             return None
         [variable] = variables
+        bound = re.search(BOUND % variable, clauses.where, re.IGNORECASE)
+        if bound:
+            variable = bound[1]
         if variable in result.variables:
             return None
         query = validate_query(sparql).text

@@ -278,10 +278,15 @@ def make_turn(run: Run) -> Turn:
 def read_as(run: Run, reading: str) -> Run:
     """Return a fork of a run that drafts the query anew, with the question read in another way.
 
-    What was found for the question stays. Readings that were chosen before stay, too.
+    What was found for the question stays. Readings that were chosen before stay, too, and so does
+    what the draft assumed about other words of the question.
     """
     mentions: Mentions = run.output("mention_finder")
-    chosen = replace(mentions, readings=(*mentions.readings, reading))
+    draft: Draft = run.output("drafter")
+    replaced = {offered.taken for offered in draft.readings if offered.other == reading}
+    kept = [assumption for assumption in draft.assumptions if assumption not in replaced]
+    readings = dict.fromkeys((*mentions.readings, *kept, reading))
+    chosen = replace(mentions, readings=tuple(readings))
     return run.fork().override("mention_finder", chosen)
 
 

@@ -427,6 +427,15 @@ def test_another_reading_asks_again_from_the_draft_on_and_nothing_else() -> None
             run.read_as(number)
 
 
+def test_a_reading_keeps_what_was_assumed_about_other_words() -> None:
+    of_films = {"taken": "films, not series", "others": ["series too"]}
+    run, model = answered(draft(assumptions=[READ, of_films]), settings=UNREVIEWED)
+    run.read_as(1).go()
+    asked_again = model.requests[-1].variables["question"]
+    assert of_films["taken"] in asked_again and READ["others"][0] in asked_again
+    assert READ["taken"] not in asked_again
+
+
 def test_readings_are_kept_by_a_review_and_in_a_file(tmp_path: Path) -> None:
     run, _ = answered(draft(assumptions=[READ]), [revise(TABLE, "film", "length"), FINE])
     assert [each.other for each in run.readings] == READ["others"][:2]
