@@ -131,6 +131,33 @@ def test_numbers_without_their_unit_are_found() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("pattern", "is_ignored"),
+    [
+        ("?f :price/:amount ?n", True),
+        ("?n ^:amount/^:price ?f", True),
+        ("?f (:price|:cost)/:amount ?n", True),
+        ("?f :price [ :amount ?n ]", True),
+        ("?f :price ?p . ?p :amount ?n . ?g :price ?q . ?q :currency ?c", True),
+        ("?f :price/:amount ?n ; :price/:currency ?c", False),
+        ("?f :price ?p . ?p :amount ?n . ?p :currency/:name ?c", False),
+        ("?f :price ?p . ?p :amount ?n . ?p (:currency|:unit) ?c", False),
+        ('?f :price [ :amount ?n ; :currency "USD" ]', False),
+        ('?f :price ?p . ?p :amount ?n FILTER EXISTS { ?p :currency "USD" }', False),
+        ('?f :price ?p . ?p :amount ?n FILTER NOT EXISTS { ?p :currency "EUR" }', False),
+        ('?f :price ?p . ?p :amount ?n MINUS { ?p :currency "EUR" }', False),
+        ('?f :price ?p . ?p :amount ?n ; ?any "USD"', False),
+        ("?f :price ?p . OPTIONAL { ?p :amount ?n } { ?p :currency ?c } UNION { ?f :next ?c }", False),
+        ("?f :price ?p . ?p :currency ?c", False),
+    ],
+)  # fmt: skip
+def test_a_unit_is_looked_at_where_the_node_of_the_number_leads_to_it(
+    pattern: str, is_ignored: bool
+) -> None:
+    told = found(f"SELECT DISTINCT * {{ {pattern} }}")
+    assert any(each.startswith("! amount stands beside currency") for each in told) == is_ignored
+
+
 def test_one_way_predicates_are_tried_in_the_other_direction() -> None:
     assert FACTS.one_way == (iri("next"),)
     [told] = found("SELECT ?f { :dune :next ?f }")
