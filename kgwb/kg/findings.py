@@ -489,7 +489,7 @@ def _find_ties_at_limit(
             number = len(rows)
             inside = values[:number]
             beyond = values[number:]
-            yield from _describe_order(names[0], inside, beyond)
+            yield from _describe_order(names, inside, beyond)
 
 
 def order_rows(
@@ -599,16 +599,19 @@ def _find_closing(text: str, start: int) -> int:
     return 0
 
 
-def _describe_order(key: str, inside: Sequence[Row], beyond: Sequence[Row]) -> Iterator[Finding]:
+def _describe_order(
+    keys: Sequence[str], inside: Sequence[Row], beyond: Sequence[Row]
+) -> Iterator[Finding]:
     """Yield the values of the first key that rows are ordered by, and whether the LIMIT cuts a tie.
 
-    ``inside`` are the keys of the rows that the LIMIT allows, ``beyond`` those of the next rows.
-    At most MAX_SHOWN_ROWS and MAX_SHOWN_EXTRA_ROWS values are shown. A tie says "wrong" only if the
-    LIMIT is 1. Empty cells are no tie.
+    ``inside`` are the values of the keys in the rows that the LIMIT allows, ``beyond`` those in the
+    next rows. At most MAX_SHOWN_ROWS and MAX_SHOWN_EXTRA_ROWS values are shown. Rows tie if they
+    have the same value of the first key; a further key that decides among them is named. A tie says
+    "wrong" only if the LIMIT is 1. Empty cells are no tie.
     """
     values = [format_value(row[0]) for row in inside]
     shown = list_first(values, MAX_SHOWN_ROWS)
-    text = f"ordered by {key}: {shown}"
+    text = f"ordered by {keys[0]}: {shown}"
     if beyond:
         values_beyond = [format_value(row[0]) for row in beyond]
         extra = list_first(values_beyond, MAX_SHOWN_EXTRA_ROWS)
@@ -616,12 +619,15 @@ def _describe_order(key: str, inside: Sequence[Row], beyond: Sequence[Row]) -> I
     yield Finding(text, settled=True)
 
     last = inside[-1]
-    equal = beyond.count(last)
-    if equal and last[0] is not None:
-        tied = pluralize(equal, "more row")
-        text = f"the LIMIT cuts among equals: {tied} with the same {key}"
-        is_only_row = len(inside) == 1
-        yield Finding(text, wrong=is_only_row, told=True)
+    tied = [row for row in beyond if row[0] == last[0]]
+    if not tied or last[0] is None:
+        return
+    number = pluralize(len(tied), "more row")
+    text = f"the LIMIT cuts among equals: {number} with the same {keys[0]}"
+    if last not in tied:
+        text += f", put in order by {', '.join(keys[1:])}"
+    is_only_row = len(inside) == 1
+    yield Finding(text, wrong=is_only_row, told=True)
 
 
 def _check_directions_and_units(sparql: str, facts: SchemaFacts, kg: Graph) -> Iterator[Finding]:
