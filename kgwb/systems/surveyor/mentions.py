@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 
 from rdflib import Literal, URIRef
 
@@ -57,6 +58,10 @@ MAX_COMMENTS = 2
 """Descriptions of classes and predicates that are kept for a name."""
 MAX_COMMENT_CHARS = 300
 MAX_SHOWN_RELATIONS = 16
+MAX_WEAK_WORD_CHARS = 3
+"""Letters of the longest word, such as "of", that alone makes no label like a name."""
+MIN_WORD_LIKENESS = 0.75
+"""How similar (difflib's ratio) a word of a label must be to count as another spelling of one in a name."""
 
 
 class MentionReply(Reply):
@@ -122,14 +127,20 @@ def find_values(
 
     Candidates with exactly this label come first, and different types before several of one type. A
     number or code of the name must be in a candidate's label: one that is only alike is another
-    one. Values that are the name, or a code in it, are searched at any predicate; values that
-    contain it at ``predicates``. Those that are candidates are left out. ``comments`` are
-    descriptions of classes and predicates that have the name. If the graph raises an error, there
-    are no values, and the step has a note. The setting ``name_candidates`` limits both. The classes
-    of the candidates are looked up, and the predicates of MAX_CANDIDATES_WITH_RELATIONS at most.
+    one. A candidate that only has words such as "of" in common with the name is left out.
+
+    Values that are the name, or a code in it, are searched at any predicate; values that contain it
+    at ``predicates``. Those that are candidates are left out. ``comments`` are descriptions of
+    classes and predicates that have the name. If the graph raises an error, there are no values,
+    and the step has a note. The setting ``name_candidates`` limits both. The classes of the
+    candidates are looked up, and the predicates of MAX_CANDIDATES_WITH_RELATIONS at most.
     """
     limit = SurveyorSettings.of_run(run).name_candidates
-    fitting = [found for found in retrieved.candidates if _has_codes_of(name, found.label)]
+    fitting = []
+    for candidate in retrieved.candidates:
+        label = candidate.label
+        if _has_codes_of(name, label) and not _shares_only_weak_words(name, label):
+            fitting.append(candidate)
     candidates = _alternate_types(fitting)[:limit]
     candidate_iris = {candidate.iri for candidate in retrieved.candidates}
     values: dict[tuple[URIRef, Term], ValueMatch] = {}
@@ -161,6 +172,29 @@ def _has_codes_of(name: str, label: str) -> bool:
     label_words = f" {normalize(label)} "
     codes = _codes_in(name) or ([name] if any(map(str.isdigit, name)) else [])
     return all(f" {normalize(code)} " in label_words for code in codes)
+
+
+def _shares_only_weak_words(name: str, label: str) -> bool:
+    """Return whether a label has a weak word of a name, and none that is like another word of it.
+
+    A weak word has at most MAX_WEAK_WORD_CHARS letters of a to z. A name of weak words only shares
+    no others, and counts. A word is like a part of the label, or one in another spelling.
+    """
+    label_words = normalize(label).split()
+    weak = []
+    strong = []
+    for word in normalize(name).split():
+        if len(word) <= MAX_WEAK_WORD_CHARS and word.isascii() and word.isalpha():
+            weak.append(word)
+        else:
+            strong.append(word)
+    if not strong or not set(weak).intersection(label_words):
+        return False
+    for word in strong:
+        is_part = word in " ".join(label_words)
+        if is_part or get_close_matches(word, label_words, 1, MIN_WORD_LIKENESS):
+            return False
+    return True
 
 
 def find_comments(name: str, notes: Iterable[tuple[URIRef, str]]) -> tuple[tuple[URIRef, str], ...]:
