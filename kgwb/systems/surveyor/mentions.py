@@ -27,6 +27,8 @@ from kgwb.build.graph import (
     find_values_containing,
     values_clause,
 )
+from kgwb.build.linking import is_exact_match, search_candidates
+from kgwb.build.survey import SurveyWriter
 from kgwb.build.text import (
     Prefixes,
     format_exactly,
@@ -39,7 +41,7 @@ from kgwb.build.text import (
     tell_apart,
     to_curie,
 )
-from kgwb.systems.surveyor.class_names import choose_titles
+from kgwb.systems.surveyor.class_names import ClassNames, choose_titles
 from kgwb.systems.surveyor.records import Mention, Mentions, UsedTerms
 from kgwb.systems.surveyor.settings import SurveyorSettings
 
@@ -113,6 +115,47 @@ def _clean_names(names: Iterable[str]) -> list[str]:
     """Return names in one line each, cut at MAX_NAME_CHARS; without empty and repeated ones."""
     cleaned = [" ".join(name.split())[:MAX_NAME_CHARS] for name in names]
     return list(dict.fromkeys(filter(None, cleaned)))
+
+
+@agent("entity_retriever", subject="entity", kind="search")
+def retrieve_named(entity: str, run: Run) -> RetrievedCandidates:
+    """Search the labels of the graph for a name; see ``search_candidates``.
+
+    Longer names, such as those with a title, stay beside an exact one.
+    """
+    return search_candidates(entity, run, keeps_longer=True)
+
+
+def drop_unrelated(
+    retrieved: RetrievedCandidates, chosen: Iterable[str], writer: SurveyWriter
+) -> RetrievedCandidates:
+    """Return what was retrieved, without longer names of things of another kind than is asked for.
+
+    Beside exact candidates, one with a longer name stays if it has a class in the group of a class
+    of these, or of one of the ``chosen`` classes. The survey tells the groups. Without an exact
+    candidate, all stay.
+    """
+    exact = [candidate for candidate in retrieved.candidates if is_exact_match(candidate)]
+    if not exact or len(exact) == len(retrieved.candidates):
+        return retrieved
+    names = ClassNames.of_survey(writer)
+    wanted = list(chosen)
+    for candidate in exact:
+        wanted += candidate.types
+    classes = set(names.find_all(wanted))
+    related = set(classes)
+    for position in range(len(writer.groups)):
+        members = {surveyed.iri for surveyed in writer.classes_of(position) if surveyed.iri}
+        if not members.isdisjoint(classes):
+            related |= members
+    kept = []
+    for candidate in retrieved.candidates:
+        if candidate in exact or not related.isdisjoint(names.find_all(candidate.types)):
+            kept.append(candidate)
+    if len(kept) == 1:
+        # There is nothing left to tell it apart from.
+        kept = [replace(kept[0], types=(), description="", relations=())]
+    return replace(retrieved, candidates=tuple(kept))
 
 
 @agent("value_finder", subject="name", kind="search")
@@ -228,8 +271,9 @@ def _look_up_terms(
 ) -> tuple[Sequence[Candidate], tuple[UsedTerms, ...]]:
     """Return candidates with the names of their classes and predicates, and these terms by IRI.
 
-    Predicates are looked up only of MAX_CANDIDATES_WITH_RELATIONS candidates at most. Those that the
-    vocabulary excludes are left out. Raises a GraphError if the graph fails.
+    Predicates are looked up only of MAX_CANDIDATES_WITH_RELATIONS candidates at most, of which only
+    exact ones count if there are any. Those that the vocabulary excludes are left out. Raises a
+    GraphError if the graph fails.
     """
     if not candidates:
         return candidates, ()
@@ -239,7 +283,10 @@ def _look_up_terms(
     terms: dict[str, dict[URIRef, set[URIRef]]] = {}
     types = values_clause("?p", vocabulary.types)
     queries = {"classes": f"SELECT DISTINCT ?v ?x WHERE {{ {listed} {types} ?v ?p ?x }}"}
-    if len(candidates) <= MAX_CANDIDATES_WITH_RELATIONS:
+    exact = [candidate.iri for candidate in candidates if is_exact_match(candidate)]
+    related = exact or iris
+    if len(related) <= MAX_CANDIDATES_WITH_RELATIONS:
+        listed = values_clause("?v", related)
         queries["predicates"] = f"SELECT DISTINCT ?v ?x WHERE {{ {listed} ?v ?x ?o }}"
         queries["incoming"] = f"SELECT DISTINCT ?v ?x WHERE {{ {listed} ?s ?x ?v }}"
     for kind, query in queries.items():
