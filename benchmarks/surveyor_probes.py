@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rdflib import URIRef
+from rdflib import OWL, RDF, RDFS, XSD, URIRef
 
 import kgwb
 from kgwb.bench.metrics import score_answers
@@ -43,13 +43,12 @@ from kgwb.kg.survey import survey_graph
 from kgwb.kg.survey_text import SurveyWriter
 from kgwb.run import Run
 from kgwb.systems.surveyor.drafter import add_prefixes, is_open
+from kgwb.systems.surveyor.excerpts import TERM
 from kgwb.systems.surveyor.records import Draft, Mention, Mentions
 
 PREFIX_LINE = re.compile(r"\s*PREFIX\s+([\w-]*):\s*<([^<>\s]*)>\s*", re.IGNORECASE)
-TEXT_OR_CURIE = re.compile(
-    r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|<[^<>\s]*>|(?<![\w?])([\w-]*):([\w-]+)"
-)
-"""A text or an IRI, in which no prefix counts, or a CURIE with its prefix and its local part."""
+NO_THINGS = tuple(map(str, (RDF, RDFS, OWL, XSD)))
+"""The namespaces of what a query is written with: the hierarchy of classes, and datatypes."""
 Row = dict[str, Any]
 
 
@@ -93,17 +92,21 @@ def with_prefixes_of(writer: SurveyWriter, sparql: str) -> str:
 
     def rename(match: re.Match[str]) -> str:
         """Return a CURIE with the survey's prefix; anything else as it is."""
-        namespace = namespaces.get(match[1]) if match[2] else None
+        local = match["local"]
+        namespace = namespaces.get(match["prefix"]) if local else None
         if namespace is None:
             return match[0]
         prefix = writer.prefixes.get(namespace)
-        return f"<{namespace}{match[2]}>" if prefix is None else f"{prefix}:{match[2]}"
+        return f"<{namespace}{local}>" if prefix is None else f"{prefix}:{local}"
 
-    return TEXT_OR_CURIE.sub(rename, PREFIX_LINE.sub("", sparql)).strip()
+    return TERM.sub(rename, PREFIX_LINE.sub("", sparql)).strip()
 
 
 def names_in(sparql: str, writer: SurveyWriter, workbench: kgwb.Workbench) -> list[str]:
-    """Return the names of the things that a query has, which are neither classes nor predicates."""
+    """Return the names of the things that a query has.
+
+    These are neither classes nor predicates, nor of the namespaces in NO_THINGS.
+    """
     namespaces = {prefix: namespace for namespace, prefix in writer.prefixes.items()}
     schema: set[str] = {str(surveyed.iri) for surveyed in writer.survey.classes}
     for group in writer.groups:
@@ -111,11 +114,12 @@ def names_in(sparql: str, writer: SurveyWriter, workbench: kgwb.Workbench) -> li
             schema.add(str(prop.predicate))
             schema.update(str(inner.predicate) for inner in prop.inner)
     things = []
-    for match in TEXT_OR_CURIE.finditer(sparql):
-        if match[2] and match[1] in namespaces:
-            iri = URIRef(namespaces[match[1]] + match[2])
-            if str(iri) not in schema:
-                things.append(iri)
+    for match in TERM.finditer(sparql):
+        iri = match["iri"]
+        if match["prefix"] in namespaces:
+            iri = namespaces[match["prefix"]] + match["local"]
+        if iri and iri not in schema and not iri.startswith(NO_THINGS):
+            things.append(URIRef(iri))
     names = workbench.kg.names(list(dict.fromkeys(things)))
     return [name for name in names.values() if name]
 

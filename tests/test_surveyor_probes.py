@@ -98,3 +98,14 @@ def test_texts_and_iris_keep_what_looks_like_a_prefix() -> None:
     assert surveyor_probes.with_prefixes_of(writer, sparql) == (
         'SELECT ?k WHERE { ?k org:name "k:name" . ?k <http://e/k:name> org:x }'
     )
+
+
+def test_what_a_query_is_written_with_is_no_name() -> None:
+    kg = films()
+    sparql = (
+        "SELECT ?f { ?f rdf:type/rdfs:subClassOf* org:Film . ?f org:director org:denis, <http://example.org/amy>"
+        ' FILTER(xsd:date(?d) > "2020-01-01"^^xsd:date && ?f != "org:ted") }'
+    )
+    writer = SurveyWriter(survey_graph(kg))
+    workbench = Workbench(kg, Scripted({}), system="surveyor")
+    assert surveyor_probes.names_in(sparql, writer, workbench) == ["Denis Villeneuve", "Amy Adams"]

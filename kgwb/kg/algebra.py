@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from itertools import chain
+from itertools import chain, count
 from typing import Any
 
 from rdflib import BNode, Literal, URIRef, Variable
-from rdflib.paths import Path
-from rdflib.plugins.sparql.algebra import translateQuery, traverse
+from rdflib.paths import AlternativePath, InvPath, MulPath, Path, SequencePath
+from rdflib.plugins.sparql.algebra import translatePath, translateQuery, traverse
 from rdflib.plugins.sparql.parser import parseQuery
 from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.plugins.sparql.sparql import SPARQLError
@@ -67,6 +67,13 @@ class QueryAnalysis:
 
     Empty if it is a conjunctive query, which means that it has nothing else.
     """
+    steps: tuple[TriplePattern, ...]
+    """All triple patterns, also those of NOT EXISTS and MINUS, with property paths taken apart.
+
+    They tell what the query reads, and are no query: each alternative of a path is a step, and a
+    repeated path (p+, p*, p?) is taken once. A node between two steps of a path is "?.1", "?.2" and
+    so on.
+    """
 
 
 def analyze_query(sparql: str) -> QueryAnalysis:
@@ -112,7 +119,8 @@ def analyze_query(sparql: str) -> QueryAnalysis:
         return _analyze_text(query.text)
     patterns = tuple(_map_terms(restore_iris, pattern) for pattern in analysis.patterns)
     filters = restore_iris(analysis.filters)
-    return replace(analysis, patterns=patterns, filters=filters)
+    steps = tuple(_map_terms(restore_iris, step) for step in analysis.steps)
+    return replace(analysis, patterns=patterns, filters=filters, steps=steps)
 
 
 def extract_patterns(sparql: str) -> tuple[tuple[TriplePattern, ...], str]:
@@ -162,7 +170,62 @@ def _analyze_text(sparql: str) -> QueryAnalysis:
         unsupported_feature = unsupported_feature or "a property path"
     patterns = dict.fromkeys(_map_terms(_term_to_pattern_text, triple) for triple in triples)
     kind, variables = _find_projection(sparql, algebra, nodes)
-    return QueryAnalysis(kind, variables, tuple(patterns), filters, unsupported_feature)
+    steps = _take_paths_apart(_all_triples_in(algebra))
+    return QueryAnalysis(
+        kind, variables, tuple(patterns), filters, unsupported_feature, tuple(steps)
+    )
+
+
+def _all_triples_in(algebra: CompValue) -> Iterator[RdflibPattern]:
+    """Yield the triple patterns of rdflib's algebra, also those of EXISTS and NOT EXISTS.
+
+    These two keep the form of the parser, which has the terms of several patterns in one list, and
+    paths that are not translated everywhere.
+    """
+    for node in walk_nodes(algebra):
+        if node.name == "BGP":
+            yield from node.triples
+        elif node.name == "TriplesBlock":
+            for terms in traverse(node.triples, visitPost=translatePath):
+                yield from zip(terms[::3], terms[1::3], terms[2::3], strict=True)
+
+
+def _take_paths_apart(triples: Iterable[RdflibPattern]) -> dict[TriplePattern, None]:
+    """Return triple patterns with each path replaced by its steps, see ``QueryAnalysis.steps``."""
+    numbers = count(1)
+    steps: dict[TriplePattern, None] = {}
+    for triple in triples:
+        for step in _steps_of(*triple, numbers):
+            pattern = _map_terms(_term_to_pattern_text, step)
+            steps[pattern] = None
+    return steps
+
+
+def _steps_of(
+    subject: Any, predicate: Any, object_: Any, numbers: Iterator[int]
+) -> Iterator[RdflibPattern]:
+    """Yield the steps of one triple pattern: itself, or those of its path.
+
+    A negated set of predicates is left as it is. A node between two steps is a variable with the
+    next of ``numbers``.
+    """
+    if isinstance(predicate, InvPath):
+        yield from _steps_of(object_, predicate.arg, subject, numbers)
+    elif isinstance(predicate, MulPath):
+        yield from _steps_of(subject, predicate.path, object_, numbers)
+    elif isinstance(predicate, AlternativePath):
+        for alternative in predicate.args:
+            yield from _steps_of(subject, alternative, object_, numbers)
+    elif isinstance(predicate, SequencePath):
+        *before, last = predicate.args
+        start = subject
+        for part in before:
+            end = Variable(f".{next(numbers)}")
+            yield from _steps_of(start, part, end, numbers)
+            start = end
+        yield from _steps_of(start, last, object_, numbers)
+    else:
+        yield subject, predicate, object_
 
 
 def _find_projection(

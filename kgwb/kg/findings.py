@@ -6,7 +6,7 @@ The sentences are part of recorded prompts: changing one makes recordings unusab
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -489,7 +489,7 @@ def _find_ties_at_limit(
             number = len(rows)
             inside = values[:number]
             beyond = values[number:]
-            yield from _describe_order(names[0], inside, beyond)
+            yield from _describe_order(names, inside, beyond)
 
 
 def order_rows(
@@ -599,16 +599,19 @@ def _find_closing(text: str, start: int) -> int:
     return 0
 
 
-def _describe_order(key: str, inside: Sequence[Row], beyond: Sequence[Row]) -> Iterator[Finding]:
+def _describe_order(
+    keys: Sequence[str], inside: Sequence[Row], beyond: Sequence[Row]
+) -> Iterator[Finding]:
     """Yield the values of the first key that rows are ordered by, and whether the LIMIT cuts a tie.
 
-    ``inside`` are the keys of the rows that the LIMIT allows, ``beyond`` those of the next rows.
-    At most MAX_SHOWN_ROWS and MAX_SHOWN_EXTRA_ROWS values are shown. A tie says "wrong" only if the
-    LIMIT is 1. Empty cells are no tie.
+    ``inside`` are the values of the keys in the rows that the LIMIT allows, ``beyond`` those in the
+    next rows. At most MAX_SHOWN_ROWS and MAX_SHOWN_EXTRA_ROWS values are shown. Rows tie if they
+    have the same value of the first key; a further key that decides among them is named. A tie says
+    "wrong" only if the LIMIT is 1. Empty cells are no tie.
     """
     values = [format_value(row[0]) for row in inside]
     shown = list_first(values, MAX_SHOWN_ROWS)
-    text = f"ordered by {key}: {shown}"
+    text = f"ordered by {keys[0]}: {shown}"
     if beyond:
         values_beyond = [format_value(row[0]) for row in beyond]
         extra = list_first(values_beyond, MAX_SHOWN_EXTRA_ROWS)
@@ -616,12 +619,15 @@ def _describe_order(key: str, inside: Sequence[Row], beyond: Sequence[Row]) -> I
     yield Finding(text, settled=True)
 
     last = inside[-1]
-    equal = beyond.count(last)
-    if equal and last[0] is not None:
-        tied = pluralize(equal, "more row")
-        text = f"the LIMIT cuts among equals: {tied} with the same {key}"
-        is_only_row = len(inside) == 1
-        yield Finding(text, wrong=is_only_row, told=True)
+    tied = [row for row in beyond if row[0] == last[0]]
+    if not tied or last[0] is None:
+        return
+    number = pluralize(len(tied), "more row")
+    text = f"the LIMIT cuts among equals: {number} with the same {keys[0]}"
+    if last not in tied:
+        text += f", put in order by {', '.join(keys[1:])}"
+    is_only_row = len(inside) == 1
+    yield Finding(text, wrong=is_only_row, told=True)
 
 
 def _check_directions_and_units(sparql: str, facts: SchemaFacts, kg: Graph) -> Iterator[Finding]:
@@ -630,8 +636,8 @@ def _check_directions_and_units(sparql: str, facts: SchemaFacts, kg: Graph) -> I
     A predicate of ``facts.one_way`` is tried with subject and object exchanged if the query has it
     exactly once, between vertices or variables, and has nothing unsupported such as OPTIONAL. The
     finding gives the number of matches. A quantity of ``facts.amounts`` that is queried without its
-    unit is ``wrong``. Yields nothing if the query cannot be analyzed, and ends early if the graph
-    fails.
+    unit is ``wrong``, see ``_ignores_unit``. Yields nothing if the query cannot be analyzed, and
+    ends early if the graph fails.
     """
     with suppress(GraphError):
         parts = analyze_query(sparql)
@@ -657,11 +663,39 @@ def _check_directions_and_units(sparql: str, facts: SchemaFacts, kg: Graph) -> I
                 text = f"{name} is followed in one direction; in the other one it has {matches}"
                 yield Finding(f"{text}, which count as well if it is symmetric in meaning")
 
+        iris = _iris_among(chain.from_iterable(parts.steps))
         for amount in facts.amounts:
-            is_used = amount.of in used and amount.number in used
-            if is_used and amount.unit not in used:
-                short_names = _choose_short_names([*used, amount.unit])
+            if _ignores_unit(amount, parts.steps):
+                short_names = _choose_short_names([*iris, amount.unit])
                 name = short_names[amount.number]
                 unit = f"{short_names[amount.unit]}, of which there are {amount.kinds}"
                 text = f"{name} stands beside {unit}; the query does not look at it"
                 yield Finding(text, wrong=True)
+
+
+def _ignores_unit(amount: QuantityWithUnit, steps: Iterable[TriplePattern]) -> bool:
+    """Return whether a query reads the number of a quantity, and of no such node the unit.
+
+    ``steps`` are those of ``QueryAnalysis``. The unit is looked at where a step leads from the node
+    to it, or from another node that the same predicate leads to from the same thing: two paths,
+    such as p:price/p:amount and p:price/p:currency, meet in one node without naming it. A step
+    with a variable as predicate may lead to the unit.
+    """
+    unit_predicate = bracket_iri(amount.unit)
+    starts: dict[str, set[str]] = defaultdict(set)
+    with_number = set()
+    with_unit = set()
+    for subject, predicate, object_ in steps:
+        if predicate == bracket_iri(amount.of):
+            starts[object_].add(subject)
+        elif predicate == bracket_iri(amount.number):
+            with_number.add(subject)
+        elif predicate == unit_predicate or predicate.startswith("?"):
+            with_unit.add(subject)
+    for node in with_number.intersection(starts):
+        others = [
+            other for other in with_unit if not starts[node].isdisjoint(starts.get(other, ()))
+        ]
+        if node not in with_unit and not others:
+            return True
+    return False

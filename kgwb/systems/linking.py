@@ -15,6 +15,7 @@ from kgwb.deprecated import renamed_names
 from kgwb.flow import Candidate, Context, Link, RetrievedCandidates
 from kgwb.kg.queries import describe_vertices
 from kgwb.kg.sparql import values_clause
+from kgwb.kg.text import normalize
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, Reply, schema_config, try_to_ask
 from kgwb.run.gold import GoldQuery, Rung, get_output, list_outputs
@@ -28,6 +29,10 @@ MIN_CONTENT_WORD_CHARS = 4
 """Letters of the shortest word that can distinguish two candidates."""
 MAX_DOUBTFUL = 10
 """Candidates of an entity that may be a common noun."""
+MAX_LONGER = 10
+"""Candidates with a longer name that are kept beside exact ones."""
+MAX_MORE_WORDS = 2
+"""Words that a longer name has more, such as a title."""
 
 
 def _refuse_boolean(number: object) -> object:
@@ -112,15 +117,17 @@ def retrieve_candidates(entity: str, run: Run) -> RetrievedCandidates:
 
 
 def search_candidates(
-    entity: str, run: Run, *, doubts_lower_case: bool = False
+    entity: str, run: Run, *, doubts_lower_case: bool = False, keeps_longer: bool = False
 ) -> RetrievedCandidates:
     """Search the labels of the graph for an entity, and return the candidates, best first.
 
     At most ``v_limit`` vertices are found (Chatty-KG, Algorithm 2, line 3); the step notes if the
     limit was reached. With the setting ``candidate_texts`` "described", only the best are returned,
     with their descriptions (``_describe_best``); else all of them with their labels only. With
-    ``doubts_lower_case``, an entity that may be a common noun keeps its inexact matches. The result
-    has no candidates if no label is like the entity.
+    ``doubts_lower_case``, an entity that may be a common noun keeps its inexact matches. With
+    ``keeps_longer``, the best MAX_LONGER whose label is a longer form of the entity
+    (``is_longer_form``) stay behind the exact ones. The result has no candidates if no label is
+    like the entity.
     """
     settings = run.settings
     result = run.kg.search(entity, settings.v_limit)
@@ -129,7 +136,12 @@ def search_candidates(
         run.note(f"v_limit cut the search for {entity!r} at {settings.v_limit} vertices")
     if settings.candidate_texts == "described":
         is_doubtful = doubts_lower_case and may_be_common_noun(entity, candidates)
-        candidates = _describe_best(candidates, run, keeps_inexact=is_doubtful)
+        longer = []
+        if keeps_longer:
+            longer = [found for found in candidates if is_longer_form(found.label, entity)]
+        candidates = _describe_best(
+            candidates, run, keeps_inexact=is_doubtful, longer=longer[:MAX_LONGER]
+        )
     return RetrievedCandidates(
         entity, tuple(candidates), result.how, result.query, len(result.hits)
     )
@@ -146,18 +158,39 @@ def may_be_common_noun(entity: str, candidates: Iterable[Candidate]) -> bool:
     return all(candidate.label != entity for candidate in candidates)
 
 
+def is_longer_form(label: str, name: str) -> bool:
+    """Return whether a label has all words of a name and few more: "Dr Anna Keller" of "Anna Keller".
+
+    These are at most MAX_MORE_WORDS, and not more than the name has. None of them is a number, which
+    makes a name that of one thing in a series: "Coal 10800" is no longer form of "coal".
+    """
+    words = normalize(name).split()
+    label_words = normalize(label).split()
+    number_of_more = len(label_words) - len(words)
+    more = [word for word in label_words if word not in words]
+    if not set(words).issubset(label_words) or any(map(str.isdigit, more)):
+        return False
+    return 0 <= number_of_more <= min(MAX_MORE_WORDS, len(words))
+
+
 def _describe_best(
-    candidates: Sequence[Candidate], run: Run, *, keeps_inexact: bool = False
+    candidates: Sequence[Candidate],
+    run: Run,
+    *,
+    keeps_inexact: bool = False,
+    longer: Sequence[Candidate] = (),
 ) -> list[Candidate]:
     """Return the best candidates, at most ``shown_candidates``, with their types and descriptions.
 
-    If any matches the entity exactly, only exact matches are returned, or with ``keeps_inexact``
-    the best MAX_DOUBTFUL of all; they then get the names of their predicates too. A single exact
-    match is returned without any of this, as there is nothing to distinguish it from. Asks the
-    graph up to three kinds of queries.
+    If any matches the entity exactly, only exact matches are returned, with those in ``longer``
+    behind them, or with ``keeps_inexact`` the best MAX_DOUBTFUL of all; they then get the names of
+    their predicates too. A single exact match is returned without any of this, as there is nothing
+    to distinguish it from. Asks the graph up to three kinds of queries.
     """
     exact = [candidate for candidate in candidates if is_exact_match(candidate)]
-    best = list(exact or candidates)
+    best = list(candidates)
+    if exact:
+        best = [*exact, *(found for found in longer if found not in exact)]
     if keeps_inexact:
         best = list(candidates)[:MAX_DOUBTFUL]
     best = best[: run.settings.shown_candidates]

@@ -103,7 +103,14 @@ def test_each_odd_thing_is_found_once(query: str, findings: list[str]) -> None:
         ("SELECT ?d { ?f :director ?d } GROUP BY ?d ORDER BY DESC(COUNT(?f)) LIMIT 1",
          ["ordered by COUNT(?f): 3; beyond the LIMIT 1"]),
         ("SELECT ?f { ?f :director ?d } ORDER BY ?d ?f LIMIT 1",
-         [f"ordered by ?d: <{EX}denis>; beyond the LIMIT <{EX}denis>, <{EX}denis>, <{EX}lynch>"]),
+         [f"ordered by ?d: <{EX}denis>; beyond the LIMIT <{EX}denis>, <{EX}denis>, <{EX}lynch>",
+          "! the LIMIT cuts among equals: 2 more rows with the same ?d, put in order by ?f"]),
+        ("SELECT ?f { ?f :director ?d } ORDER BY ?d STR(?f) ?f LIMIT 2",
+         [f"ordered by ?d: <{EX}denis>, <{EX}denis>; beyond the LIMIT <{EX}denis>, <{EX}lynch>",
+          "the LIMIT cuts among equals: 1 more row with the same ?d,"
+          " put in order by STR(?f), ?f"]),
+        ("SELECT ?f { ?f :director ?d } ORDER BY ?d DESC(?f) LIMIT 3",
+         [f"ordered by ?d: <{EX}denis>, <{EX}denis>, <{EX}denis>; beyond the LIMIT <{EX}lynch>"]),
         ("SELECT ?f { ?f :price/:amount ?n } ORDER BY ?n LIMIT 1 OFFSET 1",
          ["ordered by ?n: 47; beyond the LIMIT 165"]),
         ("SELECT ?f { ?f a :Film } ORDER BY ?gone LIMIT 1",
@@ -129,6 +136,33 @@ def test_numbers_without_their_unit_are_found() -> None:
     assert (
         found('SELECT (SUM(?n) AS ?all) { ?f :price ?p . ?p :amount ?n ; :currency "USD" }') == []
     )
+
+
+@pytest.mark.parametrize(
+    ("pattern", "is_ignored"),
+    [
+        ("?f :price/:amount ?n", True),
+        ("?n ^:amount/^:price ?f", True),
+        ("?f (:price|:cost)/:amount ?n", True),
+        ("?f :price [ :amount ?n ]", True),
+        ("?f :price ?p . ?p :amount ?n . ?g :price ?q . ?q :currency ?c", True),
+        ("?f :price/:amount ?n ; :price/:currency ?c", False),
+        ("?f :price ?p . ?p :amount ?n . ?p :currency/:name ?c", False),
+        ("?f :price ?p . ?p :amount ?n . ?p (:currency|:unit) ?c", False),
+        ('?f :price [ :amount ?n ; :currency "USD" ]', False),
+        ('?f :price ?p . ?p :amount ?n FILTER EXISTS { ?p :currency "USD" }', False),
+        ('?f :price ?p . ?p :amount ?n FILTER NOT EXISTS { ?p :currency "EUR" }', False),
+        ('?f :price ?p . ?p :amount ?n MINUS { ?p :currency "EUR" }', False),
+        ('?f :price ?p . ?p :amount ?n ; ?any "USD"', False),
+        ("?f :price ?p . OPTIONAL { ?p :amount ?n } { ?p :currency ?c } UNION { ?f :next ?c }", False),
+        ("?f :price ?p . ?p :currency ?c", False),
+    ],
+)  # fmt: skip
+def test_a_unit_is_looked_at_where_the_node_of_the_number_leads_to_it(
+    pattern: str, is_ignored: bool
+) -> None:
+    told = found(f"SELECT DISTINCT * {{ {pattern} }}")
+    assert any(each.startswith("! amount stands beside currency") for each in told) == is_ignored
 
 
 def test_one_way_predicates_are_tried_in_the_other_direction() -> None:

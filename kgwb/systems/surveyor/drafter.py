@@ -47,6 +47,7 @@ from kgwb.build.text import (
     to_curie,
 )
 from kgwb.systems.surveyor.class_names import ClassNames
+from kgwb.systems.surveyor.excerpts import TERM
 from kgwb.systems.surveyor.mentions import format_mentions
 from kgwb.systems.surveyor.records import Asked, Draft, Executed, Mentions, Part, Review
 from kgwb.systems.surveyor.settings import SurveyorSettings
@@ -58,10 +59,6 @@ MAX_SHOWN_LITERAL_CHARS = 80
 MAX_SETTLED_ROWS = 60
 """A result with more rows is reviewed in any case."""
 COUNT_DISTINCT = re.compile(r"\s*COUNT\s*\(\s*DISTINCT\s+\?\w+\s*\)\s*", re.IGNORECASE)
-TEXT_OR_IRI = re.compile(
-    r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|<[^<>\s]*>|\?\w+|[\w-]*:[\w-]+"
-)
-"""What may hold a keyword without being one: a text, an IRI, a variable, a CURIE."""
 NOT_PLAIN = re.compile(r"\b(?:UNION|EXISTS|MINUS|SELECT|BIND|SERVICE|GRAPH)\b", re.IGNORECASE)
 MAX_OTHER_READINGS = 2
 """Other readings of one assumption that are offered."""
@@ -385,7 +382,8 @@ def _is_plain(sparql: str) -> bool:
         return False
     if expressions and not COUNT_DISTINCT.fullmatch(expressions[0]):
         return False
-    where = TEXT_OR_IRI.sub(" ", clauses.where)
+    # What a text, an IRI or the name of a variable says is no keyword.
+    where = TERM.sub(" ", clauses.where)
     return NOT_PLAIN.search(where) is None
 
 

@@ -27,9 +27,11 @@ MAX_EMBEDDED_CLASSES = 8
 MAX_EMBEDDED_PREDICATES = 16
 """Predicates of a group of classes that are compared with the question."""
 PREFIX_DECLARATION = re.compile(r"\bPREFIX\s+([\w-]*):\s*<([^<>\s]*)>", re.IGNORECASE)
-STRING = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'")
-IRI_REFERENCE = re.compile(r"<([^<>\s]+)>")
-CURIE = re.compile(r"([\w-]*):([\w-]+)")
+TERM = re.compile(
+    r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'"
+    r"|<(?P<iri>[^<>\s]*)>|[?$]\w+|(?P<prefix>[\w-]*):(?P<local>[\w-]+)"
+)
+"""A text, an IRI, a variable or a CURIE in a query. What is inside a text is no term."""
 
 
 def excerpt_for_question(
@@ -237,11 +239,12 @@ def _find_iris(sparql: str, writer: SurveyWriter) -> set[URIRef]:
     """
     namespaces = {prefix: namespace for namespace, prefix in writer.prefixes.items()}
     namespaces.update(PREFIX_DECLARATION.findall(sparql))
-    text = STRING.sub(" ", PREFIX_DECLARATION.sub(" ", sparql))
-    iris = set(map(URIRef, IRI_REFERENCE.findall(text)))
-    for prefix, local in CURIE.findall(IRI_REFERENCE.sub(" ", text)):
-        if prefix in namespaces:
-            iris.add(URIRef(namespaces[prefix] + local))
+    iris = set()
+    for term in TERM.finditer(PREFIX_DECLARATION.sub(" ", sparql)):
+        if term["iri"]:
+            iris.add(URIRef(term["iri"]))
+        elif term["local"] and term["prefix"] in namespaces:
+            iris.add(URIRef(namespaces[term["prefix"]] + term["local"]))
     return iris
 
 

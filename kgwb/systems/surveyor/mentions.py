@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 
 from rdflib import Literal, URIRef
 
@@ -26,6 +27,8 @@ from kgwb.build.graph import (
     find_values_containing,
     values_clause,
 )
+from kgwb.build.linking import is_exact_match, search_candidates
+from kgwb.build.survey import SurveyWriter
 from kgwb.build.text import (
     Prefixes,
     format_exactly,
@@ -38,7 +41,7 @@ from kgwb.build.text import (
     tell_apart,
     to_curie,
 )
-from kgwb.systems.surveyor.class_names import choose_titles
+from kgwb.systems.surveyor.class_names import ClassNames, choose_titles
 from kgwb.systems.surveyor.records import Mention, Mentions, UsedTerms
 from kgwb.systems.surveyor.settings import SurveyorSettings
 
@@ -57,6 +60,10 @@ MAX_COMMENTS = 2
 """Descriptions of classes and predicates that are kept for a name."""
 MAX_COMMENT_CHARS = 300
 MAX_SHOWN_RELATIONS = 16
+MAX_WEAK_WORD_CHARS = 3
+"""Letters of the longest word, such as "of", that alone makes no label like a name."""
+MIN_WORD_LIKENESS = 0.75
+"""How similar (difflib's ratio) a word of a label must be to count as another spelling of one in a name."""
 
 
 class MentionReply(Reply):
@@ -110,6 +117,47 @@ def _clean_names(names: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(filter(None, cleaned)))
 
 
+@agent("entity_retriever", subject="entity", kind="search")
+def retrieve_named(entity: str, run: Run) -> RetrievedCandidates:
+    """Search the labels of the graph for a name; see ``search_candidates``.
+
+    Longer names, such as those with a title, stay beside an exact one.
+    """
+    return search_candidates(entity, run, keeps_longer=True)
+
+
+def drop_unrelated(
+    retrieved: RetrievedCandidates, chosen: Iterable[str], writer: SurveyWriter
+) -> RetrievedCandidates:
+    """Return what was retrieved, without longer names of things of another kind than is asked for.
+
+    Beside exact candidates, one with a longer name stays if it has a class in the group of a class
+    of these, or of one of the ``chosen`` classes. The survey tells the groups. Without an exact
+    candidate, all stay.
+    """
+    exact = [candidate for candidate in retrieved.candidates if is_exact_match(candidate)]
+    if not exact or len(exact) == len(retrieved.candidates):
+        return retrieved
+    names = ClassNames.of_survey(writer)
+    wanted = list(chosen)
+    for candidate in exact:
+        wanted += candidate.types
+    classes = set(names.find_all(wanted))
+    related = set(classes)
+    for position in range(len(writer.groups)):
+        members = {surveyed.iri for surveyed in writer.classes_of(position) if surveyed.iri}
+        if not members.isdisjoint(classes):
+            related |= members
+    kept = []
+    for candidate in retrieved.candidates:
+        if candidate in exact or not related.isdisjoint(names.find_all(candidate.types)):
+            kept.append(candidate)
+    if len(kept) == 1:
+        # There is nothing left to tell it apart from.
+        kept = [replace(kept[0], types=(), description="", relations=())]
+    return replace(retrieved, candidates=tuple(kept))
+
+
 @agent("value_finder", subject="name", kind="search")
 def find_values(
     name: str,
@@ -122,14 +170,20 @@ def find_values(
 
     Candidates with exactly this label come first, and different types before several of one type. A
     number or code of the name must be in a candidate's label: one that is only alike is another
-    one. Values that are the name, or a code in it, are searched at any predicate; values that
-    contain it at ``predicates``. Those that are candidates are left out. ``comments`` are
-    descriptions of classes and predicates that have the name. If the graph raises an error, there
-    are no values, and the step has a note. The setting ``name_candidates`` limits both. The classes
-    of the candidates are looked up, and the predicates of MAX_CANDIDATES_WITH_RELATIONS at most.
+    one. A candidate that only has words such as "of" in common with the name is left out.
+
+    Values that are the name, or a code in it, are searched at any predicate; values that contain it
+    at ``predicates``. Those that are candidates are left out. ``comments`` are descriptions of
+    classes and predicates that have the name. If the graph raises an error, there are no values,
+    and the step has a note. The setting ``name_candidates`` limits both. The classes of the
+    candidates are looked up, and the predicates of MAX_CANDIDATES_WITH_RELATIONS at most.
     """
     limit = SurveyorSettings.of_run(run).name_candidates
-    fitting = [found for found in retrieved.candidates if _has_codes_of(name, found.label)]
+    fitting = []
+    for candidate in retrieved.candidates:
+        label = candidate.label
+        if _has_codes_of(name, label) and not _shares_only_weak_words(name, label):
+            fitting.append(candidate)
     candidates = _alternate_types(fitting)[:limit]
     candidate_iris = {candidate.iri for candidate in retrieved.candidates}
     values: dict[tuple[URIRef, Term], ValueMatch] = {}
@@ -163,6 +217,29 @@ def _has_codes_of(name: str, label: str) -> bool:
     return all(f" {normalize(code)} " in label_words for code in codes)
 
 
+def _shares_only_weak_words(name: str, label: str) -> bool:
+    """Return whether a label has a weak word of a name, and none that is like another word of it.
+
+    A weak word has at most MAX_WEAK_WORD_CHARS letters of a to z. A name of weak words only shares
+    no others, and counts. A word is like a part of the label, or one in another spelling.
+    """
+    label_words = normalize(label).split()
+    weak = []
+    strong = []
+    for word in normalize(name).split():
+        if len(word) <= MAX_WEAK_WORD_CHARS and word.isascii() and word.isalpha():
+            weak.append(word)
+        else:
+            strong.append(word)
+    if not strong or not set(weak).intersection(label_words):
+        return False
+    for word in strong:
+        is_part = word in " ".join(label_words)
+        if is_part or get_close_matches(word, label_words, 1, MIN_WORD_LIKENESS):
+            return False
+    return True
+
+
 def find_comments(name: str, notes: Iterable[tuple[URIRef, str]]) -> tuple[tuple[URIRef, str], ...]:
     """Return the classes and predicates whose description has a name as whole words."""
     normal_name = normalize(name)
@@ -194,8 +271,9 @@ def _look_up_terms(
 ) -> tuple[Sequence[Candidate], tuple[UsedTerms, ...]]:
     """Return candidates with the names of their classes and predicates, and these terms by IRI.
 
-    Predicates are looked up only of MAX_CANDIDATES_WITH_RELATIONS candidates at most. Those that the
-    vocabulary excludes are left out. Raises a GraphError if the graph fails.
+    Predicates are looked up only of MAX_CANDIDATES_WITH_RELATIONS candidates at most, of which only
+    exact ones count if there are any. Those that the vocabulary excludes are left out. Raises a
+    GraphError if the graph fails.
     """
     if not candidates:
         return candidates, ()
@@ -205,7 +283,10 @@ def _look_up_terms(
     terms: dict[str, dict[URIRef, set[URIRef]]] = {}
     types = values_clause("?p", vocabulary.types)
     queries = {"classes": f"SELECT DISTINCT ?v ?x WHERE {{ {listed} {types} ?v ?p ?x }}"}
-    if len(candidates) <= MAX_CANDIDATES_WITH_RELATIONS:
+    exact = [candidate.iri for candidate in candidates if is_exact_match(candidate)]
+    related = exact or iris
+    if len(related) <= MAX_CANDIDATES_WITH_RELATIONS:
+        listed = values_clause("?v", related)
         queries["predicates"] = f"SELECT DISTINCT ?v ?x WHERE {{ {listed} ?v ?x ?o }}"
         queries["incoming"] = f"SELECT DISTINCT ?v ?x WHERE {{ {listed} ?s ?x ?v }}"
     for kind, query in queries.items():

@@ -23,7 +23,6 @@ from kgwb.build import (
     Value,
     agent,
     remember_turn,
-    retrieve_candidates,
     to_data,
 )
 from kgwb.build.graph import Row, find_row_support, with_display_names
@@ -39,7 +38,13 @@ from kgwb.systems.surveyor.class_names import ClassNames, titles_to_choose_from
 from kgwb.systems.surveyor.drafter import draft_query, execute_draft, is_open, review_draft
 from kgwb.systems.surveyor.excerpts import excerpt_for_query, excerpt_for_question
 from kgwb.systems.surveyor.gold import GOLD
-from kgwb.systems.surveyor.mentions import find_comments, find_mentions, find_values
+from kgwb.systems.surveyor.mentions import (
+    drop_unrelated,
+    find_comments,
+    find_mentions,
+    find_values,
+    retrieve_named,
+)
 from kgwb.systems.surveyor.records import Draft, Executed, Mentions
 from kgwb.systems.surveyor.settings import SurveyorSettings
 from kgwb.systems.surveyor.views import VIEWS
@@ -102,11 +107,12 @@ def look_up_mentions(
     of classes and predicates. The mentions are in the order of the question as the model named them.
     """
     mentions = find_mentions(question.text, dialogue, titles_to_choose_from(writer), run)
-    retrieved = run.map(retrieve_candidates, mentions.names)
+    retrieved = run.map(retrieve_named, mentions.names)
     # Labels are searched by the retriever already.
     predicates = writer.survey.predicates_with_name_values(run.kg.vocabulary.labels)
     found = []
-    for candidates in retrieved:
+    for all_candidates in retrieved:
+        candidates = drop_unrelated(all_candidates, mentions.classes, writer)
         name = candidates.entity
         comments = find_comments(name, writer.survey.notes)
         found.append(find_values(name, candidates, predicates, comments, run))
@@ -294,7 +300,7 @@ SYSTEM = System(
     "surveyor",
     answer_question,
     {
-        "Look": (make_survey, find_mentions, retrieve_candidates, find_values),
+        "Look": (make_survey, find_mentions, retrieve_named, find_values),
         "Draft": (draft_query, execute_draft),
         "Review ↻": (review_draft,),
         "Answer": (build_answer,),

@@ -462,10 +462,10 @@ PATIENTS = f"""
 """
 
 
-def names_shown(*names: str) -> list[str]:
-    """Return what the drafter sees under Names, for these names, over the patients."""
+def names_shown(*names: str, data: str = PATIENTS, classes: Sequence[str] = ()) -> list[str]:
+    """Return what the drafter sees under Names, for these names, over a graph in Turtle."""
     one = draft("SELECT ?p { ?p a org:Patient }")
-    _, model = answered(one, names=mention(*names, classes=()), kg=films(PATIENTS))
+    _, model = answered(one, names=mention(*names, classes=classes), kg=films(data))
     [request] = [r for r in model.requests if r.task == "surveyor/drafter"]
     lines: list[str] = request.variables["names"].splitlines()
     return lines
@@ -475,6 +475,52 @@ def test_an_exact_value_of_any_predicate_comes_first_and_likeness_of_codes_is_no
     [heading, found] = names_shown("patient A-0003")
     assert heading == '"patient A-0003"'
     assert found.split()[0] == '"A-0003"' and "org:number" in found and found.endswith("org:p17")
+
+
+TITLED = f"""
+@prefix : <{EX}> . @prefix rdfs: <{rdflib.RDFS}> .
+:Nurse rdfs:subClassOf :Person . :Doctor rdfs:subClassOf :Person .
+:n a :Nurse ; rdfs:label "Anna Keller" ; :phone "1" . :d a :Doctor ; rdfs:label "Dr Anna Keller" .
+:s a :Ship ; rdfs:label "Anna Keller II" . :t a :Nurse ; rdfs:label "Anna Keller 17" . :q a :Doctor ; rdfs:label "Prof Dr med Anna Keller" .
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "classes", "found"),
+    [
+        ("Anna Keller", [], ["n", "d"]),
+        ("anna keller", [], ["n", "d"]),
+        ("Anna Keller", ["Ship"], ["n", "d", "s"]),
+        ("Dr Anna Keller", [], ["d", "q"]),
+        ("Anna Keller II", ["Nurse"], ["s"]),
+    ],
+)
+def test_an_exact_name_does_not_hide_a_longer_one_of_the_same_kind(
+    name: str, classes: list[str], found: list[str]
+) -> None:
+    [_, *lines] = names_shown(name, data=TITLED, classes=classes)
+    assert [line.split()[0] for line in lines] == [f"org:{each}" for each in found]
+    assert ("[org:phone" in lines[0]) == (found[0] == "n")
+
+
+HEADS = f"""
+@prefix : <{EX}> . @prefix rdfs: <{rdflib.RDFS}> .
+:h1 a :Post ; rdfs:label "Head of Procurement" . :h2 a :Post ; rdfs:label "Master of the port" .
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("date of birth", []),
+        ("head of the port", ["h1", "h2"]),
+        ("office of procurment", ["h1"]),
+        ("of the", ["h2"]),
+    ],
+)
+def test_a_word_such_as_of_alone_is_no_match(name: str, found: list[str]) -> None:
+    [_, *lines] = names_shown(name, data=HEADS)
+    assert sorted(line.split()[0] for line in lines) == [f"org:{each}" for each in found]
 
 
 def test_a_name_that_only_a_description_has_is_found() -> None:
