@@ -23,6 +23,9 @@ CRATE_VALIDATOR := .venv-crate/.ready
 # model server. The files come in the order of their names: by number of tests, as is the default, the slow files
 # with few tests would come last.
 SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+# The tests start many Pythons. These keep what they compile, also where the environment says otherwise: each of them
+# would compile kgwb and the tests anew.
+PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest
 LAB_READY := .venv/.lab-ready
 READY := .venv/.kgwb-ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check install
@@ -40,10 +43,10 @@ demo: $(LAB_READY) ## play a dialogue in the terminal, agent by agent, offline
 	@$(BIN)/kgwb demo
 
 test: $(READY) ## run all but the long tests, two to three minutes
-	$(BIN)/python -m pytest -m "not long" $(SIDE_BY_SIDE) $(TEST_ARGS)
+	$(PYTEST) -m "not long" $(SIDE_BY_SIDE) $(TEST_ARGS)
 
 test-all: $(READY) ## run every test, half an hour: also engines, browsers, load, hostile input, faults
-	$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(TEST_ARGS)
+	$(PYTEST) $(SIDE_BY_SIDE) $(TEST_ARGS)
 
 check: $(READY) ## lint, format and types, as seen from Linux, macOS and Windows
 	$(BIN)/ruff check
@@ -53,7 +56,7 @@ check: $(READY) ## lint, format and types, as seen from Linux, macOS and Windows
 	$(BIN)/mypy --platform win32 --cache-dir .mypy_cache/win32
 
 notebooks: $(READY) ## execute every notebook
-	$(BIN)/python -m pytest tests/test_notebooks.py $(TEST_ARGS)
+	$(PYTEST) tests/test_notebooks.py $(TEST_ARGS)
 
 screenshots: $(READY) ## take pictures of every widget into build/screenshots
 	cd tests && ../$(BIN)/python -m browser.screenshots --folder ../build/screenshots $(SCREENSHOT_ARGS)

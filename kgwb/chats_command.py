@@ -22,8 +22,14 @@ class ChatsCommand:
 
         conversations = ConversationFile(self.file)
         if not self.show:
-            print("\n".join(map(str, conversations.read())) or "no conversation was kept yet")
+            lines = map(str, conversations.read())
+            print("\n".join(lines) or "no conversation was kept yet")
             return
-        for number, turn in enumerate(conversations.find(self.show).turns, 1):
+
+        conversation = conversations.find(self.show)
+        for number, turn in enumerate(conversation.turns, 1):
+            question = single_line(turn.question)
             answers = ", ".join(turn.answers) or "no answer"
-            print(f"{number}  {single_line(turn.question)}\n   {single_line(answers)}")
+            answer_line = single_line(answers)
+            print(f"{number}  {question}")
+            print(f"   {answer_line}")

@@ -51,7 +51,8 @@ def os_errors_as_input_error(problem: str, hint: str) -> Iterator[None]:
     try:
         yield
     except OSError as exc:
-        raise InputError(f"{problem}: {exc.strerror or exc}", hint=hint) from exc
+        reason = exc.strerror or exc
+        raise InputError(f"{problem}: {reason}", hint=hint) from exc
 
 
 def check_regular_file(path: Path) -> Path:
@@ -116,7 +117,8 @@ class AppendedFile:
         if self._descriptor is not None:
             with suppress(FileNotFoundError):
                 status = os.stat(self.path)
-                if os.path.samestat(status, os.fstat(self._descriptor)):
+                open_status = os.fstat(self._descriptor)
+                if os.path.samestat(status, open_status):
                     return self._descriptor, status.st_size
         self.close()
         check_regular_file(self.path)
@@ -159,13 +161,14 @@ def write_atomically(path: Path, chunks: Iterable[str], errors: str = "strict") 
     so that of several processes that replace the same file, each writes a complete one. ``errors``
     is as for ``open``. Raises OSError; the old file is then unchanged.
     """
-    path = check_regular_file(Path(os.path.realpath(path)))
+    target = Path(os.path.realpath(path))
+    check_regular_file(target)
     with (
-        draft_of(path) as draft,
+        draft_of(target) as draft,
         draft.open("x", encoding="utf-8", errors=errors, newline="\n") as file,
     ):
         with suppress(OSError):  # there is no old file, or the file system has no modes
-            mode = stat.S_IMODE(path.stat().st_mode)
+            mode = stat.S_IMODE(target.stat().st_mode)
             draft.chmod(mode)
         file.writelines(chunks)
 
@@ -221,7 +224,8 @@ def read_json_lines(path: Path) -> Iterator[tuple[int, Any]]:
         if not line.strip():
             continue
         try:
-            entry = json.loads(line.decode("utf-8", "surrogatepass"))
+            text = line.decode("utf-8", "surrogatepass")
+            entry = json.loads(text)
         except (ValueError, RecursionError) as exc:
             raise NotJsonError(number) from exc
         yield number, entry
@@ -232,9 +236,12 @@ def _unpack_gzip(data: bytes, path: Path) -> bytes:
 
     Raises OSError if it is not one, breaks off, or unpacks to more than MAX_UNPACKED_BYTES.
     """
-    chunks = iter(partial(BytesIO(data).read, _GZIP_CHUNK_BYTES), b"")
+    packed_file = BytesIO(data)
+    read_chunk = partial(packed_file.read, _GZIP_CHUNK_BYTES)
+    packed_chunks = iter(read_chunk, b"")
     try:
-        unpacked = b"".join(read_body(chunks, "gzip", MAX_UNPACKED_BYTES + 1, inf))
+        chunks = read_body(packed_chunks, "gzip", MAX_UNPACKED_BYTES + 1, inf)
+        unpacked = b"".join(chunks)
     except ValueError as exc:
         raise OSError(errno.EINVAL, str(exc), str(path)) from exc
     if len(unpacked) > MAX_UNPACKED_BYTES:
@@ -267,4 +274,5 @@ def truncate_unfinished_line(path: Path) -> None:
         if is_only_line and list(read_json_lines(path)):
             append_text(path, "\n")
             return
-    os.truncate(path, data.rfind(b"\n") + 1)
+    end_of_last_line = data.rfind(b"\n") + 1
+    os.truncate(path, end_of_last_line)

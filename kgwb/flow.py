@@ -77,7 +77,9 @@ class Turn(Record):
     """The answer in sentences, where the system shows its models these."""
 
     def __str__(self) -> str:
-        return f"{self.standalone or self.question} {list_first(self.answers)}"
+        question = self.standalone or self.question
+        answers = list_first(self.answers)
+        return f"{question} {answers}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +178,9 @@ class RetrievedCandidates(Record):
     def left_out(self) -> str:
         """What was found and a model is not shown for lack of room; empty if nothing."""
         count = self.found - len(self.candidates)
-        return f"{count:,} of {self.found:,} candidates for {self.entity!r}" if count > 0 else ""
+        if count <= 0:
+            return ""
+        return f"{count:,} of {self.found:,} candidates for {self.entity!r}"
 
     def __str__(self) -> str:
         candidates = pluralize(len(self.candidates), "candidate")
@@ -204,7 +208,9 @@ class Link(Record):
     @property
     def vertices(self) -> tuple[Candidate, ...]:
         """All vertices that are meant; empty if none is."""
-        return () if self.vertex is None else (self.vertex, *self.others)
+        if self.vertex is None:
+            return ()
+        return (self.vertex, *self.others)
 
     @property
     def is_linked(self) -> bool:
@@ -217,7 +223,8 @@ class Link(Record):
         if self.vertex is None:
             return f"{self.entity} → no vertex"
         labels = [vertex.label_with_types for vertex in self.vertices]
-        return f"{self.entity} → {list_first(labels)}"
+        listed = list_first(labels)
+        return f"{self.entity} → {listed}"
 
     def with_derived_fields(self) -> Link:
         """Return the link with its vertex alone: in a form, a person chooses one."""
@@ -230,9 +237,10 @@ class Link(Record):
 
         ``names`` and ``limit`` are as for ``Record.summary``.
         """
-        lines = summarize_fields(self, names, limit=limit).splitlines()
-        vertices = ", ".join(map(str, self.vertices))
-        lines[0] = one_line(f"{self.entity} → {vertices or 'no vertex'}")
+        fields = summarize_fields(self, names, limit=limit)
+        lines = fields.splitlines()
+        vertices = ", ".join(map(str, self.vertices)) or "no vertex"
+        lines[0] = one_line(f"{self.entity} → {vertices}")
         return "\n".join(lines)
 
     def roles(self) -> Iterable[tuple[Term | Triple, Role]]:
@@ -243,7 +251,8 @@ class Link(Record):
     def query_parts(self) -> Iterable[QueryPart]:
         """Return the IRIs of the vertices, or the literal; nothing if there is neither."""
         if self.value is not None:
-            return (QueryPart("vertex", self.value.n3()),)
+            literal = self.value.n3()
+            return (QueryPart("vertex", literal),)
         return [QueryPart("vertex", f"<{vertex.iri}>") for vertex in self.vertices]
 
     def missing_from_graph(self) -> str:
@@ -255,7 +264,8 @@ class Link(Record):
             return ""
         nearest = []
         for candidate in self.candidates[:MAX_NEAREST_CANDIDATES]:
-            nearest.append(f"{candidate.label} ({candidate.score:.2f})")
+            label = candidate.label
+            nearest.append(f"{label} ({candidate.score:.2f})")
         if not nearest:
             return f"no vertex for “{self.entity}”: the graph has no label like it"
         listed = ", ".join(nearest)
@@ -423,15 +433,19 @@ class Answer(Record):
 
         def label_with_term(position: int) -> str:
             """Return the label of the value at a position, with its terms in brackets."""
-            terms = map(describe_term, self.values[position].terms)
-            return f"{label(position)} ({' · '.join(terms)})"
+            described = map(describe_term, self.values[position].terms)
+            terms = " · ".join(described)
+            return f"{label(position)} ({terms})"
 
-        labels = tell_apart(range(len(self.values)), (label, label_with_term))
+        positions = range(len(self.values))
+        labels = tell_apart(positions, (label, label_with_term))
         return list(labels.values())
 
     def _with_note(self, text: str) -> str:
         """Return the text of the answer, followed by UNGROUNDED_NOTE if it is ungrounded."""
-        return f"{text} ({UNGROUNDED_NOTE})" if self.ungrounded else text
+        if self.ungrounded:
+            return f"{text} ({UNGROUNDED_NOTE})"
+        return text
 
     def summary(
         self, names: DisplayNames = NO_NAMES, *, limit: int | None = MAX_SUMMARY_PARTS
@@ -475,13 +489,15 @@ def _value_with_support(value: Value, names: DisplayNames, limit: int) -> str:
     support = "; ".join(parts) or NO_SUPPORT
     label = shorten(value.label)
     if value.measure is not None:
-        label += f" (measure: {shorten(str(value.measure))})"
+        measure = shorten(str(value.measure))
+        label += f" (measure: {measure})"
     return single_line(f"{label}: {support}")
 
 
 def _format_cited_text(cited: CitedText) -> str:
     """Return the place of a text, marked as a text, and how the text begins."""
-    return f"text {cited}: “{shorten(cited.text)}”"
+    beginning = shorten(cited.text)
+    return f"text {cited}: “{beginning}”"
 
 
 if not TYPE_CHECKING:  # a type checker would take every name for known

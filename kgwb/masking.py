@@ -72,9 +72,10 @@ def mask_url(url: str) -> str:
         scheme += f"{MASK}@"
     rest, _, _ = rest.partition("#")
     place, question_mark, query = rest.partition("?")
-    parameters = "&".join(map(_mask_parameter, query.split("&")))
     masked_place = mask_urls_in_text(place)
-    return f"{scheme}{masked_place}{question_mark}{parameters}"
+    parameters = query.split("&")
+    masked_query = "&".join(map(_mask_parameter, parameters))
+    return f"{scheme}{masked_place}{question_mark}{masked_query}"
 
 
 def _mask_parameter(parameter: str) -> str:
@@ -86,7 +87,9 @@ def _mask_parameter(parameter: str) -> str:
     if not parameter:
         return ""
     name, _, value = parameter.partition("=")
-    if is_safe_parameter(unquote_plus(name), unquote_plus(value)):
+    decoded_name = unquote_plus(name)
+    decoded_value = unquote_plus(value)
+    if is_safe_parameter(decoded_name, decoded_value):
         return parameter
     has_value = bool(value.strip("="))
     if has_value and _PARAMETER_NAME.fullmatch(name):
@@ -128,7 +131,8 @@ def _mask_key(match: re.Match[str]) -> str:
 
     So "the bearer of" stays, and the token in "Bearer TOKEN" does not.
     """
-    is_after_blank = match.string[: match.start()].endswith(" ")
+    text_before = match.string[: match.start()]
+    is_after_blank = text_before.endswith(" ")
     word = match[0].strip(".,;:!?()'\"")
     if is_after_blank and (not word or word.isalpha()):
         return match[0]
@@ -157,7 +161,10 @@ def mask_data(data: Any) -> Any:
 
 def _is_secret_value(name: str, value: str) -> bool:
     """Return whether a text is a secret by its name, and by its form."""
-    if not SECRET_NAME_PATTERN.search(name) or len(value.split()) != 1:
+    if not SECRET_NAME_PATTERN.search(name):
+        return False
+    words = value.split()
+    if len(words) != 1:
         return False
     return is_distinctive_secret(value)
 
@@ -184,7 +191,8 @@ def mask_secrets(text: AnyStr, secrets: Iterable[str]) -> AnyStr:
                 if not is_short:
                     text = text.replace(encoding.encode(), MASK.encode())
             elif is_short:
-                text = re.sub(rf"(?<!\w){re.escape(encoding)}(?!\w)", MASK, text)
+                escaped = re.escape(encoding)
+                text = re.sub(rf"(?<!\w){escaped}(?!\w)", MASK, text)
             else:
                 text = text.replace(encoding, MASK)
     return text
@@ -229,7 +237,8 @@ def _base64_parts(secret: str) -> list[str]:
     alone = base64.b64encode(data).decode()
     parts = [alone, alone.rstrip("=")]
     for bytes_before in range(3):
-        encoded = base64.b64encode(bytes(bytes_before) + data).decode()
+        longer_data = bytes(bytes_before) + data
+        encoded = base64.b64encode(longer_data).decode()
         start = math.ceil(bytes_before * 8 / 6)
         end = (bytes_before + len(data)) * 8 // 6
         part = encoded[start:end]

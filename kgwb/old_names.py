@@ -50,7 +50,8 @@ def current_step_key(system: str, key: str) -> str:
     A key is "agent[subject]#2", of which subject and occurrence may be missing. A key of an agent
     that was not renamed is returned as it is.
     """
-    agent, *_ = re.split(r"[\[#]", key, maxsplit=1)
+    parts = re.split(r"[\[#]", key, maxsplit=1)
+    agent = parts[0]
     present_names = AGENTS.get(system, {})
     present_name = present_names.get(agent, agent)
     rest = key.removeprefix(agent)
@@ -64,14 +65,18 @@ def current_settings(settings: Mapping[str, Any], system: str) -> dict[str, Any]
     unless ``settings`` has these itself. A setting that the file lacks has its value of
     EARLIER_SETTINGS, if there is one for the system.
     """
-    present: dict[str, Any] = dict(EARLIER_SETTINGS.get(system, {}))
+    earlier = EARLIER_SETTINGS.get(system, {})
+    present = dict(earlier)
     replacements: dict[str, Any] = {}
     for old_name, value in settings.items():
         name = SETTINGS.get(old_name, old_name)
-        if isinstance(value, Hashable) and (name, value) in SETTING_VALUES:
-            replacements |= SETTING_VALUES[name, value]
-        else:
+        meaning = None
+        if isinstance(value, Hashable):
+            meaning = SETTING_VALUES.get((name, value))
+        if meaning is None:
             present[name] = value
+        else:
+            replacements.update(meaning)
     return replacements | present
 
 

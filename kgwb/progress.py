@@ -43,4 +43,5 @@ def _without_monitor(bar_class: type) -> Any:
     The first bar of tqdm starts a thread that watches all bars until the process ends. Bars here are
     updated often enough without it.
     """
-    return type(bar_class.__name__, (bar_class,), {"monitor_interval": 0})
+    attributes = {"monitor_interval": 0}
+    return type(bar_class.__name__, (bar_class,), attributes)

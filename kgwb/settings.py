@@ -107,7 +107,9 @@ class Settings:
     @classmethod
     def setting_names(cls) -> tuple[str, ...]:
         """Return the names of all settings of this system."""
-        names = [field.name for field in fields(cls)]
+        names = []
+        for field in fields(cls):
+            names.append(field.name)
         return tuple(names)
 
     @classmethod
@@ -126,9 +128,10 @@ class Settings:
 
         "fast" changes none. "reference" is left out for a system that has no such profile.
         """
-        changes: dict[str, Mapping[str, Any]] = {}
-        changes["fast"] = {}
-        changes["paper"] = cls.PAPER
+        changes: dict[str, Mapping[str, Any]] = {
+            "fast": {},
+            "paper": cls.PAPER,
+        }
         if cls.REFERENCE is not None:
             changes["reference"] = cls.REFERENCE
         return changes
@@ -145,10 +148,11 @@ class Settings:
         values = cls._profile_values(profile)
         cls._check_names(changes)
         try:
-            new_values = changes
             if parse_strings:
-                new_values = cls._parse_texts(changes)
-            values.update(new_values)
+                parsed = cls._parse_texts(changes)
+                values.update(parsed)
+            else:
+                values.update(changes)
             return cls(**values)
         except ValidationError as exc:
             raise _setting_error(exc, changes, are_strings=parse_strings) from exc
@@ -171,13 +175,13 @@ class Settings:
     def _check_names(cls, names: Iterable[str]) -> None:
         """Raise SettingError for names that are no settings of this system."""
         setting_names = cls.setting_names()
-        unknown = sorted(set(names).difference(setting_names))
-        if unknown:
-            listed = ", ".join(unknown)
-            known = ", ".join(setting_names)
-            raise SettingError(
-                f"this system has no setting named {listed}", hint=f"the settings are {known}"
-            )
+        unknown = set(names).difference(setting_names)
+        if not unknown:
+            return
+        listed = ", ".join(sorted(unknown))
+        known = ", ".join(setting_names)
+        hint = f"the settings are {known}"
+        raise SettingError(f"this system has no setting named {listed}", hint=hint)
 
     @classmethod
     def _parse_texts(cls, texts: Mapping[str, str]) -> dict[str, Any]:
@@ -189,12 +193,14 @@ class Settings:
         values: dict[str, Any] = {}
         others = {}
         for name, text in texts.items():
-            may_be_none = NoneType in get_args(types[name])
+            alternatives = get_args(types[name])
+            may_be_none = NoneType in alternatives
             if text == "None" and may_be_none:
                 values[name] = None
             else:
                 others[name] = text
-        parsed = TypeAdapter(cls).validate_strings(others, strict=False)
+        adapter = TypeAdapter(cls)
+        parsed = adapter.validate_strings(others, strict=False)
         for name in others:
             values[name] = getattr(parsed, name)
         return values
@@ -231,7 +237,8 @@ class Settings:
         default_values = defaults.to_data()
         changes = {}
         for name, value in self.to_data().items():
-            if value != default_values[name]:
+            default = default_values[name]
+            if value != default:
                 changes[name] = value
         return changes
 
@@ -259,14 +266,15 @@ def _setting_error(
 
     The value is shown as Python writes it, except that a number given as a text has no quotes.
     """
-    details = error.errors(include_url=False)[0]
-    name = str(details["loc"][0])
-    problem = details["msg"].lower()
+    errors = error.errors(include_url=False)
+    first = errors[0]
+    path = first["loc"]
+    name = str(path[0])
+    problem = first["msg"].lower()
     value = changes[name]
     shown_value = repr(value)
     if are_strings and NUMBER_PATTERN.fullmatch(value):
         shown_value = value
-    return SettingError(
-        f"the setting {name} is {shown_value}, which is not allowed",
-        hint=f"give {name} another value: {problem}",
-    )
+    reason = f"the setting {name} is {shown_value}, which is not allowed"
+    hint = f"give {name} another value: {problem}"
+    return SettingError(reason, hint=hint)

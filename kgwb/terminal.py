@@ -50,13 +50,15 @@ def confirm(question: str, hint: str) -> bool:
     if not sys.stdin.isatty():
         raise InputError("nothing was asked: nobody is there to confirm it", hint=hint)
     print(f"{question} [y/N] ", end="", flush=True)
-    reply = sys.stdin.readline()
-    return reply.strip().lower() in ("y", "yes")
+    line = sys.stdin.readline()
+    reply = line.strip().lower()
+    return reply in ("y", "yes")
 
 
 def print_tables(*tables: ReportTable) -> None:
     """Print the tables that have rows, with a blank line between them."""
-    print("\n\n".join(str(table) for table in tables if table.rows))
+    shown = [str(table) for table in tables if table.rows]
+    print("\n\n".join(shown))
 
 
 def warn_about_rules(workbench: Workbench) -> None:
@@ -69,5 +71,6 @@ def warn_about_rules(workbench: Workbench) -> None:
 
     if not workbench.system.rules:
         return
-    if any(model.name == "rules" for model in workbench.models.values()):
+    models = {model.name for model in workbench.models.values()}
+    if "rules" in models:
         print_error(BASELINE_REMARK)

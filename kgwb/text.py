@@ -80,7 +80,8 @@ def list_within(items: Sequence[str], max_chars: int) -> str:
     if not shown:
         shown = [shorten(items[0], max_chars)]
     if len(shown) < len(items):
-        shown.append(f"… ({len(items):,} in all)")
+        count = len(items)
+        shown.append(f"… ({count:,} in all)")
     return ", ".join(shown)
 
 
@@ -107,7 +108,8 @@ def shorten_at_word(text: str, limit: int = MAX_LABEL_CHARS) -> str:
     end = words.rfind(" ")
     if end > limit * 4 // 5:
         words = words[:end]
-    return words.rstrip(" ,;:") + " …"
+    words = words.rstrip(" ,;:")
+    return f"{words} …"
 
 
 def tell_apart(
@@ -138,7 +140,9 @@ def tell_apart(
         for alike in items_by_look.values():
             if len(alike) == 1:
                 continue
-            unclear += [item for item in alike if form_numbers[item] < last_number]
+            for item in alike:
+                if form_numbers[item] < last_number:
+                    unclear.append(item)
         if not unclear:
             return texts
         for item in unclear:
@@ -163,7 +167,8 @@ def shortest_distinct_names(paths: Sequence[Path]) -> list[str]:
     """
     depth = 0
     for path in paths:
-        depth = max(depth, len(path.parts))
+        part_count = len(path.parts)
+        depth = max(depth, part_count)
     forms = []
     for count in range(1, depth + 1):
         form = partial(_last_parts, count=count)

@@ -79,7 +79,9 @@ class Workbench:
             if agent:
                 self.system.check_model_user(agent)
         self.kg = open_kg(kg)
-        self.models = {agent: open_model(spec) for agent, spec in models_by_agent.items()}
+        self.models = {}
+        for agent, spec in models_by_agent.items():
+            self.models[agent] = open_model(spec)
         if embeddings is None:
             embeddings = Embeddings(cache_folder=cache_dir())
         self.setup = Setup(
@@ -155,7 +157,10 @@ class Workbench:
             sources = [system_names]
         else:
             sources = system_names or systems.list_systems()
-        setups = [self.setup.of_system(systems.resolve_system(source)) for source in sources]
+        setups = []
+        for source in sources:
+            system = systems.resolve_system(source)
+            setups.append(self.setup.of_system(system))
         return ask_all(setups, question, self.dialogue)
 
     def new_dialogue(self) -> None:
@@ -196,7 +201,8 @@ class Workbench:
                 hint="name a file: Workbench(..., conversations='chats.jsonl')",
             )
         kept = self.conversation_file.find(id_)
-        if kept.graph != self.kg.identity and kept.source != self.kg.source:
+        is_same_graph = kept.graph == self.kg.identity or kept.source == self.kg.source
+        if not is_same_graph:
             raise SettingError(
                 f"the conversation {kept.id} was held over another graph: {kept.source}",
                 hint="open it in a workbench of that graph: kgwb.Workbench(...)",
@@ -215,10 +221,16 @@ class Workbench:
         dialogue = self.dialogue
         changed = []
         for number, turn in enumerate(dialogue.turns):
-            if self._kept_turns[number : number + 1] != (turn,):
+            kept_turn = self._kept_turns[number : number + 1]
+            if kept_turn != (turn,):
                 changed.append(number)
-        system = self.system.name
-        self.conversation_file.keep(self.conversation_id, dialogue, changed, system, self.kg)
+        self.conversation_file.keep(
+            self.conversation_id,
+            dialogue,
+            changed,
+            self.system.name,
+            self.kg,
+        )
         self._kept_turns = dialogue.turns
 
     def cell(self, agent: str) -> AgentCell:
@@ -271,12 +283,14 @@ class Workbench:
 
     def __repr__(self) -> str:
         """Return the system, the graph, each model by its agent, and the number of finished turns."""
-        models = ""
+        parts = [f"{self.system.name} on {self.kg.source}"]
         for agent, agent_model in self.models.items():
             label = agent or "model"
-            models += f", {label} {agent_model.name}"
+            parts.append(f"{label} {agent_model.name}")
         turn_count = len(self.dialogue.turns)
-        return f"Workbench({self.system.name} on {self.kg.source}{models}, {turn_count} turns)"
+        parts.append(f"{turn_count} turns")
+        listed = ", ".join(parts)
+        return f"Workbench({listed})"
 
     forget = RenamedAttribute("forget", "new_dialogue")
     remember = RenamedAttribute("remember", "continue_dialogue")
@@ -303,7 +317,8 @@ def debug(
         return debug_question(run, question, **options)
     if isinstance(run, Workbench):
         return run.debug()
-    return Debugger(session_of(_run_of(run)))
+    opened_run = _run_of(run)
+    return Debugger(session_of(opened_run))
 
 
 def compare(
@@ -388,7 +403,8 @@ def _right_answer_of_recording(file: Path) -> RightAnswer | None:
     if not questions_file.is_file():
         return None
     number = int(file.name.removesuffix(RECORDING_SUFFIX))
-    lines = questions_file.read_text(encoding="utf-8").splitlines()
+    text = questions_file.read_text(encoding="utf-8")
+    lines = text.splitlines()
     question = json.loads(lines[number - 1])
     return known_right_answer(question["answers"], question["answer_labels"])
 
@@ -403,6 +419,7 @@ def _unknown_recording(name: str, known: list[str]) -> InputError:
     hint = "install kgwb again: its recordings are missing"
     if known:
         similar = difflib.get_close_matches(name, known, MAX_SIMILAR_NAMES)
-        examples = ", ".join(similar or known[:MAX_SIMILAR_NAMES])
+        shown = similar or known[:MAX_SIMILAR_NAMES]
+        examples = ", ".join(shown)
         hint = f"name one, for example: {examples}"
     return InputError(f"kgwb has no recording {shown_name!r}", hint=hint)

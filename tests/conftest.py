@@ -48,10 +48,23 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not even import the files of long tests where none of them is run: that takes seconds."""
+    if config.getoption("markexpr") == "not long" and _is_long(collection_path):
+        return True
+    return None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if not LONG.isdisjoint(item.path.relative_to(Path(__file__).parent).parts):
+        if _is_long(item.path):
             item.add_marker("long")
+
+
+def _is_long(path: Path) -> bool:
+    """Tell whether a path is one of `LONG`, or stands in one of its folders."""
+    tests = Path(__file__).parent
+    return path.is_relative_to(tests) and not LONG.isdisjoint(path.relative_to(tests).parts)
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,6 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
-from notebook_outputs import FOLDER
 from rdflib import URIRef
 
 import kgwb
@@ -30,7 +29,8 @@ from kgwb.run.prompts import Prompts
 
 NUMBERS = range(1, len(LAB_MODULES) + 1)
 TASKS = [(number, name) for number in NUMBERS for name in load_lab(number).tasks]
-TEXT = (FOLDER.parent / "docs" / "labs_solutions.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parent.parent
+TEXT = (ROOT / "docs" / "labs_solutions.md").read_text(encoding="utf-8")
 SOLUTIONS = dict(re.findall(r"^```python\n# (\d\.\d+)[^\n]*\n(.*?)^```", TEXT, re.M | re.S))
 NO_ANSWERS = (None, ..., "")
 """What is not counted as a try: the cell of a notebook as it came."""
@@ -44,7 +44,7 @@ HOSTILE: tuple[Any, ...] = (
 
 def read_code_cells(number: int, language: str = "en") -> list[str]:
     """Return the code of a lab's notebook in a language, cell by cell."""
-    [path] = (FOLDER / "labs").glob(f"{number}_*.ipynb")
+    [path] = (ROOT / "notebooks" / "labs").glob(f"{number}_*.ipynb")
     notebook = json.loads(translate_notebook(path, load_texts(language)))
     return ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
 
@@ -376,7 +376,7 @@ def test_f1_of_a_recorded_answer_is_of_its_things_and_not_of_their_labels(
 ) -> None:
     dune = Answer("list", (Value(URIRef("http://e/dune"), "Dune"),))
     row = {"question": "Which?", "answers": ["http://e/other"], "answer_labels": ["Dune"]}
-    monkeypatch.setattr(recorded, "list_recordings", lambda: {"films/own/1": FOLDER})
+    monkeypatch.setattr(recorded, "list_recordings", lambda: {"films/own/1": ROOT})
     monkeypatch.setattr(recorded, "recording", lambda name: Mock(answer=dune))
     monkeypatch.setattr(recorded, "load_questions", lambda graph: (row,))
     [answer] = recorded.answers_of_system.__wrapped__("own")
@@ -384,7 +384,7 @@ def test_f1_of_a_recorded_answer_is_of_its_things_and_not_of_their_labels(
 
 
 def test_recordings_are_small() -> None:
-    files = list((FOLDER.parent / "recordings").rglob("*.gz"))
+    files = list((ROOT / "recordings").rglob("*.gz"))
     assert sum(file.stat().st_size for file in files) <= 10_000_000
 
 

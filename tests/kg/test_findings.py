@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 import rdflib
 from rdflib import Literal
@@ -24,13 +26,20 @@ ODD = f"""{FILMS}
 :sicario :price [ :amount 30 ; :currency "USD" ] ; :year "2015" .
 """
 KG = open_kg(rdflib.Graph().parse(data=ODD), row_limit=500)
-FACTS = extract_schema_facts(survey_graph(KG))
 
 
-def found(query: str, facts: SchemaFacts = FACTS) -> list[str]:
+@cache
+def facts_of_the_graph() -> SchemaFacts:
+    """Return what the survey says of the graph, made once and only when a test asks for it."""
+    return extract_schema_facts(survey_graph(KG))
+
+
+def found(query: str, facts: SchemaFacts | None = None) -> list[str]:
     """Return the findings of a query. Likely mistakes begin with "!"."""
     sparql = f"PREFIX : <{EX}> PREFIX rdfs: <{rdflib.RDFS}> PREFIX xsd: <{rdflib.XSD}> {query}"
     result = KG.ask(sparql) if query.startswith("ASK") else KG.select(sparql)
+    if facts is None:
+        facts = facts_of_the_graph()
     return [f"{'! ' * each.wrong}{each}" for each in inspect_result(KG, sparql, result, facts)]
 
 
@@ -129,7 +138,7 @@ def test_rows_equal_to_the_last_one_within_a_limit_are_found(
 
 
 def test_numbers_without_their_unit_are_found() -> None:
-    [amount] = FACTS.amounts
+    [amount] = facts_of_the_graph().amounts
     assert amount == QuantityWithUnit(iri("price"), iri("amount"), iri("currency"), 2)
     warning = "! amount stands beside currency, of which there are 2; the query does not look at it"
     assert warning in found("SELECT (SUM(?n) AS ?all) { ?f :price ?p . ?p :amount ?n }")
@@ -166,13 +175,13 @@ def test_a_unit_is_looked_at_where_the_node_of_the_number_leads_to_it(
 
 
 def test_one_way_predicates_are_tried_in_the_other_direction() -> None:
-    assert FACTS.one_way == (iri("next"),)
+    assert facts_of_the_graph().one_way == (iri("next"),)
     [told] = found("SELECT ?f { :dune :next ?f }")
     assert told.startswith("next is followed in one direction; in the other one it has 1 match")
     both = "{ :dune :next ?f } UNION { ?f :next :dune }"
     for query in (both, ":dune (:next|^:next) ?f", ":arrival :next ?f"):
         assert found(f"SELECT ?f {{ {query} }}") == []
-    assert str(FACTS) == "1 predicate in one direction, 1 amount"
+    assert str(facts_of_the_graph()) == "1 predicate in one direction, 1 amount"
 
 
 def test_a_cut_result_is_found() -> None:
@@ -226,5 +235,5 @@ def test_a_predicate_that_leads_from_many_to_few_has_its_direction() -> None:
 
 def test_what_only_describes_a_result_is_settled() -> None:
     sparql = f"PREFIX : <{EX}> SELECT ?f ?m {{ ?f a :Film OPTIONAL {{ ?f :runtime ?m }} }}"
-    [finding] = inspect_result(KG, sparql, KG.select(sparql), FACTS)
+    [finding] = inspect_result(KG, sparql, KG.select(sparql), facts_of_the_graph())
     assert (finding.settled, finding.wrong) == (True, False)

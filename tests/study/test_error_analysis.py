@@ -7,7 +7,6 @@ import random
 from pathlib import Path
 
 import pytest
-from sklearn.metrics import cohen_kappa_score  # installed with sentence-transformers
 
 from kgwb.bench.agreement import compute_kappa
 from kgwb.bench.figures import LoadedResults
@@ -55,6 +54,9 @@ def measured(here: Path) -> LoadedResults:
 
 
 def test_kappa_is_that_of_scikit_learn_and_its_interval_holds_it() -> None:
+    # Installed with sentence-transformers. It takes seconds to import.
+    from sklearn.metrics import cohen_kappa_score
+
     generator = random.Random(3)
     for _ in range(20):
         first = generator.choices("abc", weights=(6, 3, 1), k=20)

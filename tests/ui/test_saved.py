@@ -1,8 +1,20 @@
 """What a notebook keeps of its widgets when it is saved, and when it is opened without a kernel."""
 
+from types import ModuleType
 from typing import Any
 
-from kgwb.ui.saved import STATE_MIME_TYPE, VIEW_MIME_TYPE, embed_widget_html, remove_widget_views
+import pytest
+
+STATE_MIME_TYPE = "application/vnd.jupyter.widget-state+json"
+VIEW_MIME_TYPE = "application/vnd.jupyter.widget-view+json"
+
+
+@pytest.fixture(scope="module")
+def saved() -> ModuleType:
+    """Return the module. It imports Jupyter's server, which takes a process seconds."""
+    from kgwb.ui import saved
+
+    return saved
 
 
 def notebook(**state: Any) -> dict[str, Any]:
@@ -22,7 +34,9 @@ def notebook(**state: Any) -> dict[str, Any]:
     }
 
 
-def test_a_saved_notebook_has_the_latest_html_of_its_widgets_and_not_their_state() -> None:
+def test_a_saved_notebook_has_the_latest_html_of_its_widgets_and_not_their_state(
+    saved: ModuleType,
+) -> None:
     mine = {
         "_anywidget_id": "kgwb.ui.debugger.Debugger",
         "layout": "IPY_MODEL_l",
@@ -30,23 +44,25 @@ def test_a_saved_notebook_has_the_latest_html_of_its_widgets_and_not_their_state
         "_esm": "",
     }
     now = {**mine, "html": '<section class="kg" id="kg-1">now</section>'}
-    saved = notebook(mine={"state": now}, l={"state": {}}, slider={"state": {"value": 3}})
-    embed_widget_html(saved)
-    first, second, *_ = saved["cells"][1]["outputs"]
+    kept = notebook(mine={"state": now}, l={"state": {}}, slider={"state": {"value": 3}})
+    saved.embed_widget_html(kept)
+    first, second, *_ = kept["cells"][1]["outputs"]
     assert "data-static" in first["data"]["text/html"]
     assert first["data"]["text/html"].endswith("now</section>")
     assert "<style>" in first["data"]["text/html"]
     assert "old as displayed" in second["data"]["text/html"]
-    assert saved["metadata"]["widgets"][STATE_MIME_TYPE]["state"] == {
+    assert kept["metadata"]["widgets"][STATE_MIME_TYPE]["state"] == {
         "slider": {"state": {"value": 3}}
     }
     alone = notebook(mine={"state": mine}, l={"state": {}})
-    embed_widget_html(alone)
+    saved.embed_widget_html(alone)
     assert alone["metadata"] == {}
 
 
-def test_without_a_kernel_only_the_widgets_that_have_html_are_left_out() -> None:
+def test_without_a_kernel_only_the_widgets_that_have_html_are_left_out(
+    saved: ModuleType,
+) -> None:
     opened = notebook()
-    remove_widget_views(opened)
+    saved.remove_widget_views(opened)
     views = [VIEW_MIME_TYPE in output.get("data", {}) for output in opened["cells"][1]["outputs"]]
     assert views == [False, False, True, False]
