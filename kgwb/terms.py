@@ -29,7 +29,7 @@ MAX_PREFIX_CHARS = 12
 """The length of a prefix that is made from a namespace."""
 # rdflib looks an attribute of a namespace up in three classes, which takes as long as to make a literal.
 _STRING_DATATYPE = str(XSD.string)
-_PARSED_DATATYPES = (RDF.XMLLiteral, RDF.HTML)
+_PARSED_DATATYPES = frozenset((RDF.XMLLiteral, RDF.HTML))
 """Datatypes of which rdflib parses a literal when it is made."""
 CAMEL_CASE_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 """Where a word begins in "directedBy" and in "isPartOfUSState"."""
@@ -84,7 +84,7 @@ def make_literal(lexical_form: str, datatype: str = "", language: str = "") -> L
     for an invalid datatype or language tag.
     """
     datatype_iri = None
-    has_datatype = datatype and datatype != str(XSD.string)
+    has_datatype = datatype and datatype != _STRING_DATATYPE
     if has_datatype and not language:
         datatype_iri = _iri_from_data(datatype)
     if datatype_iri in _PARSED_DATATYPES:

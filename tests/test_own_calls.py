@@ -20,6 +20,7 @@ from small import films
 import kgwb
 from kgwb.build import Answer, ChatRequest, Message, Run, Scripted, Settings, System, agent
 from kgwb.errors import NotRecordedError, PromptError
+from kgwb.run.calls import call_key
 from kgwb.show.run_state import RunState
 from kgwb.show.step import render_attempts, render_step_header
 from kgwb.ui.debugger import Debugger
@@ -31,6 +32,42 @@ def greet(name: str, run: Run) -> str:
     """Greet somebody."""
     _, reply = run.chat(ChatRequest("greet", (Message("user", f"Greet {name}."),)))
     return reply.text
+
+
+@agent(kind="model")
+def greet_twice(name: str, run: Run) -> str:
+    """Send the same request twice: the second is another call."""
+    request = ChatRequest("greet", (Message("user", f"Greet {name}."),))
+    _, first = run.chat(request)
+    _, second = run.chat(request)
+    return first.text + second.text
+
+
+def test_the_key_of_a_request_is_made_once_and_that_of_its_repeat_from_both(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Prompts are long: hashing one takes as long as all else that a call costs."""
+    made = []
+
+    def counted(kind: str, request: Any, repeat: int) -> str:
+        """Note the repeat number of each key that is made."""
+        if kind == "model":
+            made.append(repeat)
+        return call_key(kind, request, repeat)
+
+    monkeypatch.setattr("kgwb.run.calls.call_key", counted)
+    monkeypatch.setattr("kgwb.run.engine.call_key", counted)
+    system = System(
+        "greeter",
+        lambda question, _, run: Answer("list", reason=greet_twice("Ann", run)),
+        [greet_twice],
+    )
+    run = Run(system, "?", kg=films(), models=Scripted({"greet": ["hello", "again"]})).go()
+    assert made == [0, 0, 1]
+    assert [call.repeat for call in run.calls.values()] == [0, 1]
+    assert [call.key for call in run.calls.values()] == [
+        call_key("model", call.request, call.repeat) for call in run.calls.values()
+    ]
 
 
 @agent

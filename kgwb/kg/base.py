@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Protocol
 from urllib.parse import urlsplit
@@ -36,6 +38,10 @@ SCHEMA_CLASSES = (
 """Instances of these classes are predicates or classes themselves."""
 
 
+MAX_KEPT_ANSWERS = 4_096
+"""The IRIs for which a PredicateSet remembers whether they are in it. When there are more, all are dropped."""
+
+
 class PredicateSet(frozenset[URIRef]):
     """A set of predicates in which an IRI that ends in "/", "#" or "." stands for others.
 
@@ -44,7 +50,25 @@ class PredicateSet(frozenset[URIRef]):
     "." of its local part. Iterating over the set yields only the IRI itself.
     """
 
+    _answers: dict[object, bool]
+    """Whether an IRI is in the set, for at most MAX_KEPT_ANSWERS: rows have the same few predicates."""
+
+    def __new__(cls, iris: Iterable[URIRef] = ()) -> PredicateSet:
+        predicates = super().__new__(cls, iris)
+        predicates._answers = {}
+        return predicates
+
     def __contains__(self, iri: object) -> bool:
+        answer = self._answers.get(iri)
+        if answer is None:
+            answer = self._find(iri)
+            if len(self._answers) >= MAX_KEPT_ANSWERS:
+                self._answers.clear()
+            self._answers[iri] = answer
+        return answer
+
+    def _find(self, iri: object) -> bool:
+        """Return whether an IRI, its namespace, or its domain of Freebase is an element."""
         if super().__contains__(iri):
             return True
         namespace, name = split_iri(str(iri))
@@ -106,7 +130,7 @@ class Vocabulary:
     @property
     def excluded_predicates(self) -> PredicateSet:
         """The predicates that relation linking leaves out: noise, labels and descriptions."""
-        return PredicateSet((*self.noise, *self.labels, *self.descriptions))
+        return _make_predicate_set(self.noise, self.labels, self.descriptions)
 
     def with_added(self, **additions: Iterable[str]) -> Vocabulary:
         """Return this vocabulary with values added at the end of fields that do not have them yet.
@@ -121,6 +145,15 @@ class Vocabulary:
             data[name] = list(dict.fromkeys(values))
         vocabulary: Vocabulary = from_data(data, Vocabulary)
         return vocabulary
+
+
+@lru_cache(maxsize=64)
+def _make_predicate_set(*groups: tuple[URIRef, ...]) -> PredicateSet:
+    """Return the set of the predicates in some groups.
+
+    It is kept, since the same vocabulary is asked for it with each row of some results.
+    """
+    return PredicateSet(chain.from_iterable(groups))
 
 
 # Vocabularies of well-known graphs

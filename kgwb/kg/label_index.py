@@ -295,15 +295,19 @@ class LabelIndex:
         Letter case does not count, but signs and accents do. Texts that no vertex has are left out.
         Raises GraphFileError if the index cannot be read.
         """
-        keys = [normalize(label) for label in labels]
+        keys = {label: normalize(label) for label in labels}
         select = f"{_SELECT_LABELS_SQL} length AND key IN {_GIVEN_VALUES_SQL}"
-        rows = self._fetch(select, json.dumps(keys))
+        rows = self._fetch(select, json.dumps(list(keys.values())))
         vertices: dict[str, set[str]] = defaultdict(set)
-        for iri, text, _ in rows:
+        found_keys = set()
+        for iri, text, key in rows:
             vertices[exact_form(text)].add(iri)
+            found_keys.add(key)
 
         found = {}
         for label in labels:
+            if keys[label] not in found_keys:  # by far the most texts are no label
+                continue
             iris = vertices.get(exact_form(label))
             if iris:
                 in_order = sorted(iris)

@@ -354,7 +354,7 @@ def with_display_names(kg: Graph, answer: AnswerType) -> AnswerType:
     for value in answer.values:
         terms.update(value.terms)
     iris = [term for term in terms if isinstance(term, URIRef)]
-    iris.sort()
+    iris.sort(key=str)  # comparing texts is far faster than comparing URIRefs
     names = kg.names(iris)
-    sorted_names = sorted(names.items())
+    sorted_names = sorted(names.items(), key=lambda pair: str(pair[0]))
     return replace(answer, names=tuple(sorted_names))

@@ -87,6 +87,7 @@ def agent(
         """
         spec = AgentSpec(given_name or function.__name__, function, subject, check, kind)
         signature = inspect.signature(function)
+        positions = _positional_parameters(signature)
         is_awaited = inspect.iscoroutinefunction(function)
         is_method = next(iter(signature.parameters), "") == "self"
         if subject and subject not in signature.parameters:
@@ -105,8 +106,7 @@ def agent(
             function executed.
             """
             work = functools.partial(current_version(function), *args, **kwargs)
-            bound = signature.bind(*args, **kwargs)
-            inputs = dict(bound.arguments)
+            inputs = _bind_arguments(signature, positions, args, kwargs)
             if is_method:
                 inputs.pop("self", None)
             run = inputs.pop("run", None) or current_run()
@@ -134,6 +134,31 @@ def agent(
         return decorate(name)
     given_name = name
     return decorate
+
+
+def _positional_parameters(signature: inspect.Signature) -> tuple[str, ...] | None:
+    """Return the names of all parameters, if each can be given by its position; else None."""
+    for parameter in signature.parameters.values():
+        if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+            return None
+    return tuple(signature.parameters)
+
+
+def _bind_arguments(
+    signature: inspect.Signature,
+    positions: Sequence[str] | None,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return the arguments of a call by parameter, those that were given only.
+
+    ``positions`` are those of ``_positional_parameters``. A call that gives all of them by position
+    is read without ``inspect``, which took as long as the rest of an agent's call. Raises TypeError
+    for arguments that the function does not take.
+    """
+    if positions is not None and not kwargs and len(args) == len(positions):
+        return dict(zip(positions, args, strict=True))
+    return dict(signature.bind(*args, **kwargs).arguments)
 
 
 def current_version(function: F) -> F:
@@ -258,6 +283,10 @@ class System:
         self._check(all_given)
         self.agents: tuple[AgentSpec, ...] = tuple(function.spec for function in all_given)
         """Every agent in flow order."""
+        self._role_by_agent: dict[str, str] = {}
+        for role, agent_names in self.roles.items():
+            for agent_name in agent_names:
+                self._role_by_agent.setdefault(agent_name, role)
         stages = []
         for title, functions in given.items():
             names = [function.spec.name for function in functions]
@@ -336,10 +365,7 @@ class System:
 
     def role_of(self, agent_name: str) -> str:
         """Return the first role that an agent plays; "" if it plays none or does not exist."""
-        for role, agents in self.roles.items():
-            if agent_name in agents:
-                return role
-        return ""
+        return self._role_by_agent.get(agent_name, "")
 
     def check_model_user(self, name: str) -> None:
         """Raise SettingError unless a model can be given to this name: an agent's, or a role's.

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from kgwb import old_names
 from kgwb.kg.base import ResultSet, SearchResult
@@ -47,6 +47,21 @@ SEARCH_KINDS = frozenset({"search", "exact"})
 encode_canonical = json.JSONEncoder(
     sort_keys=True, separators=(",", ":"), ensure_ascii=False, check_circular=False
 ).encode
+
+
+class CallIdentity(NamedTuple):
+    """What decides whether a recorded result is used for a call."""
+
+    key: str
+    """See ``call_key``; made of the other three."""
+    kind: str
+    request: JsonObject
+    repeat: int
+
+    @classmethod
+    def of(cls, kind: str, request: JsonObject, repeat: int) -> CallIdentity:
+        """Return the identity of a call, with its key."""
+        return cls(call_key(kind, request, repeat), kind, request, repeat)
 
 
 @dataclass(slots=True)
@@ -154,8 +169,8 @@ class CallRecord:
         The calls of the steps below it count, too."""
         self.store: CallSource | None = None
         """Where calls that are not recorded are looked for, and kept; None for nowhere."""
-        self._pending: dict[str, Future[Call]] = {}
-        """By key: calls that a thread is making."""
+        self._pending: dict[str, Future[Call] | None] = {}
+        """By key: calls that a thread is making, with a Future if another thread waits for them."""
         self._lock = threading.Lock()
 
     def add_notice(self, notice: DataNotice) -> bool:
@@ -194,9 +209,10 @@ class CallRecord:
             call = None if key in self.outdated else self.calls.get(key)
             if call is not None:
                 return call, False
-            future = self._pending.get(key)
-            if future is None:
-                self._pending[key] = Future()
+            future = None
+            if key in self._pending:
+                future = self._pending[key] or Future()
+            self._pending[key] = future
         if future is not None:
             return future.result(), False
 
@@ -204,12 +220,16 @@ class CallRecord:
             call = self._take_or_make(key, kind, make, poll)
         except BaseException as error:
             with self._lock:
-                self._pending.pop(key).set_exception(error)
+                future = self._pending.pop(key)
+            if future is not None:
+                future.set_exception(error)
             raise
         with self._lock:
             self.calls[key] = call
             self.outdated.discard(key)
-            self._pending.pop(key).set_result(call)
+            future = self._pending.pop(key)
+        if future is not None:
+            future.set_result(call)
         return call, True
 
     def _take_or_make(

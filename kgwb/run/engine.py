@@ -38,7 +38,15 @@ from kgwb.llm.notice import DataNotice, notices_collected_by
 from kgwb.records import JsonObject, from_data, to_data
 from kgwb.run.agent_spec import AgentSpec
 from kgwb.run.agents import System, agent_of_key, subject_of
-from kgwb.run.calls import RESULT_TYPES, Call, CallRecord, CallSource, call_key, utc_now
+from kgwb.run.calls import (
+    RESULT_TYPES,
+    Call,
+    CallIdentity,
+    CallRecord,
+    CallSource,
+    call_key,
+    utc_now,
+)
 from kgwb.run.execution import Frame, StopCondition, current_frame
 from kgwb.run.outputs import matches_type, type_text, value_text
 from kgwb.run.past_calls import inside_recorded_call, watch_requests
@@ -214,7 +222,7 @@ class Engine:
         else:
             content = self._content_for_client(own_model.name, request, agent_name, step.subject)
             model = None if self.is_replay else own_model
-        repeat = self._count_request(content, agent_name, step.subject)
+        identity = self._count_request(content, agent_name, step.subject)
 
         is_remote = self.kg.remote
         make = None
@@ -223,7 +231,7 @@ class Engine:
             make = partial(self._ask_model, model, request)
         model_name = content["model"] or "the model"
         missing = f"the reply of {model_name} to {request.task}"
-        call = self._call("model", content, repeat, make, is_remote, missing, ChatReply)
+        call = self._call(identity, make, is_remote, missing, ChatReply)
         return call, call.result
 
     @property
@@ -247,6 +255,8 @@ class Engine:
         Those messages stand under the key of the step and the number of model calls that it has
         made so far.
         """
+        if not self.edited_messages:
+            return request
         number = self._count_model_calls(step)
         messages = self.edited_messages.get((step.key, number))
         if messages is None:
@@ -320,17 +330,21 @@ class Engine:
         key = call_key("model", content, repeat)
         return self._record.find(key) is not None
 
-    def _count_request(self, content: JsonObject, agent_name: str, subject: str) -> int:
-        """Count a request, and return how often it was sent before: 0 the first time.
+    def _count_request(self, content: JsonObject, agent_name: str, subject: str) -> CallIdentity:
+        """Count a request, and return the identity of its call.
 
-        Requests of the same agent for the same subject are equal if their content is. Counting
-        begins anew with each execution. It is safe on several threads.
+        Its repeat number is how often the request was sent before: 0 the first time. Requests of
+        the same agent for the same subject are equal if their content is. Counting begins anew with
+        each execution. It is safe on several threads.
         """
-        counter = (agent_name, subject, call_key("model", content, 0))
+        first = CallIdentity.of("model", content, 0)
+        counter = (agent_name, subject, first.key)
         with self._lock:
             repeat = self._request_counts[counter]
             self._request_counts[counter] += 1
-        return repeat
+        if not repeat:
+            return first  # the key of a long prompt is not computed twice
+        return CallIdentity.of("model", content, repeat)
 
     # Graph, embeddings and tools
 
@@ -366,7 +380,8 @@ class Engine:
             missing = f"a {kind} on the graph"
             is_remote = self.kg.remote
         result_type = RESULT_TYPES.get(kind, result_type or Any)
-        call = self._call(kind, request, 0, make, is_remote, missing, result_type)
+        identity = CallIdentity.of(kind, request, 0)
+        call = self._call(identity, make, is_remote, missing, result_type)
         result: T = call.result
         if kind not in RESULT_TYPES:  # it is JSON data if the call was read from a file
             result = from_data(result, result_type)
@@ -410,9 +425,7 @@ class Engine:
 
     def _call(
         self,
-        kind: str,
-        request: JsonObject,
-        repeat: int,
+        identity: CallIdentity,
         make: Callable[[], Any] | None,
         is_remote: bool,
         missing: str,
@@ -430,7 +443,7 @@ class Engine:
         """
         self._stop_if_cancelled()
         step = self._current_frame().step
-        key = call_key(kind, request, repeat)
+        key, kind, request, repeat = identity
         if self._stop_condition.preview_of or self._earlier_steps:
             # Otherwise it does not matter yet, and a store need not be asked twice.
             is_recorded = self._record.find(key) is not None
@@ -748,13 +761,14 @@ class Engine:
 
         The agent itself may be another one with the same name.
         """
-        names = [listed.name for listed in self.system.agents]
+        for listed in self.system.agents:
+            if listed.name == spec.name:
+                return
         function_name = spec.function.__name__
-        if spec.name not in names:
-            raise SettingError(
-                f"{spec.name} is not among the agents of {self.system.name}, which called it",
-                hint=f"add it: System({self.system.name!r}, answer, [..., {function_name}])",
-            )
+        raise SettingError(
+            f"{spec.name} is not among the agents of {self.system.name}, which called it",
+            hint=f"add it: System({self.system.name!r}, answer, [..., {function_name}])",
+        )
 
     def _new_step(self, spec: AgentSpec, inputs: Inputs, parent: Step) -> Step:
         """Return a new step of an agent, below its supervisor ``parent``.
@@ -824,6 +838,8 @@ class Engine:
         was reached and this is the agent's only step; if the agent has several, OverrideError is
         raised.
         """
+        if not self.overrides:
+            return ""
         if step.key in self.overrides:
             return step.key
         with self._lock:

@@ -17,6 +17,8 @@ def matches_type(value: Any, promised: Any) -> bool:
     The items of a tuple are judged too, those of other collections are not. A class that was
     defined again, by a cell or a reload, is the same class. A whole number may stand for a float.
     """
+    if isinstance(promised, type):  # as most outputs: a class without brackets
+        return _is_instance(value, promised)
     origin = get_origin(promised)
     arguments = get_args(promised)
     if origin is Annotated:

@@ -385,11 +385,12 @@ class Prompts:
             folders.insert(1, self.system_prompts.folder)
         paths = []
         for folder in folders:
-            if folder is not None:
-                paths.append(folder / f"{name}.md")
-        for path in paths:
+            if folder is None:
+                continue
+            path = folder / f"{name}.md"
             if path.is_file():
                 return path
+            paths.append(path)
         places = " or ".join(map(str, paths))
         raise PromptError(f"no prompt file for {name}", hint=f"write the prompt to {places}")
 

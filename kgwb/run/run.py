@@ -272,8 +272,13 @@ class Run(EditableRun):
                     self.turn = self.system.remember(self)
             except BaseException:
                 with suppress(RunFileError):  # the first failure is the one to report
-                    self._append_to_file(**make_end_entry(self))
+                    self._append_end()
                 raise
+            self._append_end()
+
+    def _append_end(self) -> None:
+        """Add the end of the latest execution to the run's file; without a file, do nothing."""
+        if self._file:
             self._append_to_file(**make_end_entry(self))
 
     def _check_models(self, stop_condition: StopCondition) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import chain
 from typing import NamedTuple
 
 from kgwb.kg.base import Graph
@@ -128,46 +129,39 @@ class _MentionFinder:
         for position, token in enumerate(self.tokens):
             if LETTER_OR_DIGIT.search(token.text):
                 edges.append(position)
-        spellings_of: dict[Mention, list[Mention]] = {}
+        endings = {last: self._endings_of(last) for last in edges}
+        spellings_of: dict[Mention, list[str]] = {}
         for first in edges:
             for last in edges:
                 if first <= last < first + MAX_NAME_TOKENS:
                     part = self._mention(first, last + 1)
-                    spellings_of[part] = self._spellings_of(part)
-        texts: dict[str, None] = {}
-        for spellings in spellings_of.values():
-            texts |= dict.fromkeys(spelling.text for spelling in spellings)
+                    beginning = self.question[self.tokens[first].start : self.tokens[last].start]
+                    spellings_of[part] = [beginning + ending for ending in endings[last]]
+        texts = dict.fromkeys(chain.from_iterable(spellings_of.values()))
         labels = self.kg.exact(list(texts))
         found = []
         for part, spellings in spellings_of.items():
-            names = [spelling for spelling in spellings if spelling.text in labels]
+            names = [spelling for spelling in spellings if spelling in labels]
             if names and not self._is_adjective(part):
-                found.append(names[0])
+                found.append(part._replace(text=names[0]))
         return found
 
-    def _spellings_of(self, part: Mention) -> list[Mention]:
-        """Return a part as the labels may spell it, the one nearest to the question first."""
-        spellings = self._with_signs_after(part)
-        last = self.tokens[part.end - 1].text
-        singular = singularize(last)
-        if last.islower() and singular != last:
-            text = part.text.removesuffix(last) + singular
-            spellings.append(part._replace(text=text))
-        return spellings
+    def _endings_of(self, position: int) -> list[str]:
+        """Return how labels may spell a token at their end, the spelling nearest to the question first.
 
-    def _with_signs_after(self, part: Mention) -> list[Mention]:
-        """Return versions of a part with the signs that follow it directly: all, fewer, none."""
-        end = self.tokens[part.end - 1].end
-        found = SIGNS.match(self.question, end)
-        assert found is not None, "the pattern matches an empty text too"
-        signs = found[0]
-        if not signs:
-            return [part]
-        parts = []
-        for count in range(len(signs), -1, -1):
-            text = part.text + signs[:count]
-            parts.append(part._replace(text=text))
-        return parts
+        It has the signs that follow it directly: all, fewer, none. A plural in lower case has a
+        singular.
+        """
+        token = self.tokens[position]
+        signs = SIGNS.match(self.question, token.end)
+        assert signs is not None, "the pattern matches an empty text too"
+        endings = []
+        for end in range(signs.end(), token.end - 1, -1):
+            endings.append(self.question[token.start : end])
+        singular = singularize(token.text)
+        if token.text.islower() and singular != token.text:
+            endings.append(singular)
+        return endings
 
     def _mention(self, start: int, end: int) -> Mention:
         """Return the mention from token ``start`` to before token ``end``, as the question has it."""

@@ -119,7 +119,10 @@ def _collect_predicates(kg: Graph, vertices: Vertices) -> list[VertexPredicate]:
             inner_names.append(names[inner_predicate])
 
     predicates = []
-    for (predicate, is_incoming), type_names in sorted(value_types.items()):
+    # Comparing texts is far faster than comparing URIRefs.
+    ends = sorted(value_types, key=lambda end: (str(end[0]), end[1]))
+    for predicate, is_incoming in ends:
+        type_names = value_types[predicate, is_incoming]
         inner_names = []
         if not is_incoming:
             inner_names = sorted(inner_predicates.get(predicate, []))

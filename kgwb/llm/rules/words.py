@@ -143,6 +143,8 @@ class Token(NamedTuple):
 
         A capital does not count in "I", nor in words of NON_NAME_WORDS that begin a sentence.
         """
+        if self.text.isalpha() and self.text.islower():
+            return False  # as most words; the rest would say the same
         excluded = NON_NAME_WORDS if self.begins_sentence else {"i"}
         if self.lowercase in excluded:
             return False
@@ -161,6 +163,12 @@ def tokenize(text: str) -> list[Token]:
     A possessive "'s" is a token of its own; the "'s" of "who's" and the like is not. A word loses
     the dot at its end unless it has another one, as "U.S." has.
     """
+    return list(_tokens_of(text))
+
+
+@lru_cache(maxsize=256)  # each rule of a run reads the same question
+def _tokens_of(text: str) -> tuple[Token, ...]:
+    """Return what ``tokenize`` returns, from a cache of the last texts."""
     tokens: list[Token] = []
     for match in WORD.finditer(text):
         word = match.group()
@@ -181,7 +189,7 @@ def tokenize(text: str) -> list[Token]:
         if word:
             end = start + len(word)
             tokens.append(Token(word, start, end, begins_sentence))
-    return tokens
+    return tuple(tokens)
 
 
 def singularize(word: str) -> str:

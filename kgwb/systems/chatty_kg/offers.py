@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from rdflib import BNode, URIRef
 
@@ -37,6 +38,8 @@ Offer = dict[str, RankedPredicate | None]
 
 A query that a person wrote may have a predicate that was not linked: it has a name only.
 """
+LinkedPredicate = tuple[RankedPredicate, frozenset[TriplePattern]]
+"""A predicate of a fact, with the triple patterns of the fact with it."""
 
 
 class Offers:
@@ -53,16 +56,25 @@ class Offers:
         self.restrictions = find_restrictions(linked.links, self.terms)
         self.by_fact: list[Offer] = []
         self.names_by_query: list[list[str]] = [[] for _ in generated.queries]
+        patterns_by_query = [frozenset(query.patterns) for query in generated.queries]
         for position in range(len(self.relations)):
-            self._add_fact(position, generated.queries)
+            self._add_fact(position, generated.queries, patterns_by_query)
 
-    def _add_fact(self, position: int, queries: Sequence[CandidateQuery]) -> None:
+    def _add_fact(
+        self,
+        position: int,
+        queries: Sequence[CandidateQuery],
+        patterns_by_query: Sequence[AbstractSet[TriplePattern]],
+    ) -> None:
         """Append the predicates that the queries have for the fact at a position to ``by_fact``, by shown name.
 
         REVERSE is behind the name of a predicate that leads from object to subject, if one of that
         name also leads from subject to object. The shown name is added for each query, too.
         """
-        predicates = [self._find_predicate(query, position) for query in queries]
+        linked = self._list_linked_predicates(position)
+        predicates = []
+        for query, patterns in zip(queries, patterns_by_query, strict=True):
+            predicates.append(_find_predicate(query.predicates[position], patterns, linked))
         both = _find_names_of_both_directions(predicates)
         offer: Offer = {}
         for query, predicate, names in zip(queries, predicates, self.names_by_query, strict=True):
@@ -73,18 +85,14 @@ class Offers:
             names.append(name)
         self.by_fact.append(offer)
 
-    def _find_predicate(self, query: CandidateQuery, position: int) -> RankedPredicate | None:
-        """Return the predicate that a query has for the fact at a position, by its patterns and name.
-
-        None if no linked predicate fits, as in a query that a person wrote.
-        """
+    def _list_linked_predicates(self, position: int) -> list[LinkedPredicate]:
+        """Return the linked predicates of the fact at a position, each with its triple patterns."""
         relation = self.relations[position]
+        linked = []
         for predicate in relation.predicates:
             patterns, _ = make_patterns(relation.fact, predicate, self.terms)
-            has_patterns = set(patterns) <= set(query.patterns)
-            if has_patterns and predicate.name == query.predicates[position]:
-                return predicate
-        return None
+            linked.append((predicate, frozenset(patterns)))
+        return linked
 
     def is_chosen(self, position: int, chosen: Sequence[Sequence[str]]) -> bool:
         """Return whether the query at a position has a chosen name for every fact."""
@@ -108,6 +116,19 @@ class Offers:
                 predicates.append(entry)
             shown.append({"triple": list(relation.fact.as_tuple), "predicates": predicates})
         return shown
+
+
+def _find_predicate(
+    name: str, query_patterns: AbstractSet[TriplePattern], linked: Iterable[LinkedPredicate]
+) -> RankedPredicate | None:
+    """Return the linked predicate that has a name, and whose triple patterns a query has.
+
+    None if no linked predicate fits, as in a query that a person wrote.
+    """
+    for predicate, patterns in linked:
+        if predicate.name == name and patterns <= query_patterns:
+            return predicate
+    return None
 
 
 def unites_directions(chosen: Iterable[Iterable[str]]) -> bool:

@@ -37,6 +37,8 @@ MAX_COMBINATIONS = 20_000
 """Combinations that are considered before truncation: each fact of a QIR multiplies them."""
 MIN_FACTOR = 1e-3
 """The least similarity in the score of a combination; a similarity may be negative."""
+ROUNDING = 1e-9
+"""Products of similarities that differ by a smaller part are taken for equal."""
 MIN_SIMILARITY = 0.7
 """A predicate is certain without a model only if it is at least so similar to its relation."""
 MIN_LEAD = 0.25
@@ -78,12 +80,15 @@ def generate_queries(qir: QIR, linked: LinkingResult, run: Run) -> GeneratedQuer
     total = math.prod(map(len, choices))
     combinations: Iterable[Combination] = islice(product(*choices), MAX_COMBINATIONS)
     if settings.query_order == "by_score":
-        combinations = heapq.nsmallest(settings.query_num, combinations, key=_sort_key)
+        combinations = best_combinations(choices, settings.query_num)
     terms = assign_terms(qir, linked.links)
     restrictions = find_restrictions(linked.links, terms)
+    named_filters = _exclude_named(qir, terms, settings)
     kept: dict[str, CandidateQuery] = {}
     for combination in combinations:
-        query = _build_query(qir, relations, combination, terms, restrictions, run)
+        query = _build_query(
+            qir, relations, combination, terms, restrictions, named_filters, settings
+        )
         if settings.wording_decides_direction and _joins_opposite_facts(query, combination):
             continue
         kept.setdefault(query.sparql, query)
@@ -109,6 +114,29 @@ def _joins_opposite_facts(query: CandidateQuery, combination: Combination) -> bo
     return len(query.patterns) < expected and len(iris) < len(directions)
 
 
+def best_combinations(
+    choices: Sequence[Sequence[RankedPredicate]], number: int
+) -> list[Combination]:
+    """Return the best ``number`` of the first MAX_COMBINATIONS combinations, in the order of ``_sort_key``.
+
+    ``choices`` are the predicates of each fact. The products of the similarities are computed first:
+    only combinations that may be among the best need their key.
+    """
+    factors = []
+    for predicates in choices:
+        factors.append([_score_factor(predicate) for predicate in predicates])
+    combined_factors = islice(product(*factors), MAX_COMBINATIONS)
+    products = list(map(math.prod, combined_factors))
+    # The scores, which are roots of the products, may be equal where these differ by a rounding.
+    least_product = min(heapq.nlargest(number, products)) * (1 - ROUNDING)
+    leading = []
+    for combination, factor_product in zip(product(*choices), products, strict=False):
+        if factor_product >= least_product:
+            leading.append(combination)
+    leading.sort(key=_sort_key)
+    return leading[:number]
+
+
 def _sort_key(combination: Combination) -> tuple[float, list[str], list[bool]]:
     """Return a key that sorts combinations by score, the highest first, then by IRIs, then "out" first."""
     score = score_combination(combination)
@@ -119,8 +147,13 @@ def _sort_key(combination: Combination) -> tuple[float, list[str], list[bool]]:
 
 def score_combination(combination: Sequence[RankedPredicate]) -> float:
     """Return the geometric mean of the similarities, each taken as at least MIN_FACTOR."""
-    factors = [max(predicate.similarity, MIN_FACTOR) for predicate in combination]
+    factors = [_score_factor(predicate) for predicate in combination]
     return math.prod(factors) ** (1 / len(factors))
+
+
+def _score_factor(predicate: RankedPredicate) -> float:
+    """Return what a predicate contributes to the score of a combination."""
+    return max(predicate.similarity, MIN_FACTOR)
 
 
 def _build_query(
@@ -129,13 +162,15 @@ def _build_query(
     combination: Combination,
     terms: TermByEnd,
     restrictions: Mapping[str, str],
-    run: Run,
+    named_filters: str,
+    settings: ChattySettings,
 ) -> CandidateQuery:
     """Return the query of a combination of predicates: an ASK for a boolean question, else a SELECT.
 
     It selects the distinct values of the target or of the columns. A pattern or filter that several
-    facts have is written once. ``restrictions`` are those of ``find_restrictions``;
-    ``_make_filters`` adds more. Its score is that of the combination, rounded to four digits.
+    facts have is written once. ``restrictions`` are those of ``find_restrictions``, and
+    ``named_filters`` those of ``_exclude_named``. Its score is that of the combination, rounded to
+    four digits.
     """
     patterns: dict[TriplePattern, None] = {}
     filters: dict[str, None] = {}
@@ -143,9 +178,10 @@ def _build_query(
         fact_patterns, class_filter = make_patterns(relation.fact, predicate, terms)
         patterns.update(dict.fromkeys(fact_patterns))
         filters[class_filter] = None
-    settings = ChattySettings.of_run(run)
     filter_text = "".join(filters) + restrict(patterns, restrictions)
-    filter_text += _make_filters(qir, tuple(patterns), terms, settings)
+    if qir.kind == "boolean" and settings.refuses_stored_false:
+        filter_text += _refuse_stored_false(tuple(patterns))
+    filter_text += named_filters
     head = f"SELECT DISTINCT {' '.join(qir.selected)} WHERE"
     if qir.kind == "boolean":
         head = "ASK"
@@ -159,28 +195,34 @@ def _build_query(
     )
 
 
-def _make_filters(
-    qir: QIR, patterns: Sequence[TriplePattern], terms: TermByEnd, settings: ChattySettings
-) -> str:
-    """Return the FILTERs that a query needs for its kind of question; "" if it needs none.
+def _refuse_stored_false(patterns: Sequence[TriplePattern]) -> str:
+    """Return FILTERs by which no variable may be a stored false.
 
-    With ``refuses_stored_false``, no variable of a boolean question may be a stored false: "is it a
-    hybrid" of a car whose ``hybrid`` is false. With ``excludes_named``, the target of any other
-    question of several facts may not be a vertex that it names: who shares a director with X is not
-    X.
+    They are for boolean questions: "is it a hybrid" of a car whose ``hybrid`` is false.
     """
     filters = ""
-    if qir.kind == "boolean" and settings.refuses_stored_false:
-        for variable in variables_of(patterns):
-            filters += (
-                f'FILTER(!isLiteral({variable}) || str({variable}) NOT IN ("false", "0")'
-                f" || datatype({variable}) != <{XSD.boolean}>) "
-            )
-    if qir.kind != "boolean" and settings.excludes_named and len(qir.facts) > 1:
-        named = [terms[entity] for entity in qir.entities if entity not in qir.type_mentions]
-        for term in dict.fromkeys(named):
-            if term.startswith("<"):
-                filters += f"FILTER({qir.target} != {term}) "
+    for variable in variables_of(patterns):
+        filters += (
+            f'FILTER(!isLiteral({variable}) || str({variable}) NOT IN ("false", "0")'
+            f" || datatype({variable}) != <{XSD.boolean}>) "
+        )
+    return filters
+
+
+def _exclude_named(qir: QIR, terms: TermByEnd, settings: ChattySettings) -> str:
+    """Return FILTERs by which the target may not be a vertex that the question names.
+
+    Who shares a director with X is not X. They are for questions of several facts that are not
+    boolean, with ``excludes_named``; "" for others.
+    """
+    if qir.kind == "boolean" or not settings.excludes_named or len(qir.facts) < 2:
+        return ""
+    type_mentions = qir.type_mentions
+    named = [terms[entity] for entity in qir.entities if entity not in type_mentions]
+    filters = ""
+    for term in dict.fromkeys(named):
+        if term.startswith("<"):
+            filters += f"FILTER({qir.target} != {term}) "
     return filters
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -102,10 +102,11 @@ def link_relations(qir: QIR, links: Sequence[Link], run: Run) -> tuple[LinkedRel
         if settings.links_joins or not linked_ends.isdisjoint(fact.ends):
             paths_to_ends = _list_paths_to_ends(fact, paths, terms)
         linked[fact] = link_relation(fact, paths_to_ends, run)
+        if not _leads_on(fact, waiting, paths):
+            continue
         new_paths = _extend_paths(paths, linked[fact], terms)
         for end, extended in new_paths.items():
-            is_followed = any(end in each.ends for each in waiting)
-            if not is_followed or not settings.joins_over_node:
+            if not settings.joins_over_node:
                 paths[end] = extended[:BEAM_WIDTH]
             elif _has_one_start(fact, paths_to_ends):
                 # Every predicate was found at it, so that each path leads to something.
@@ -185,6 +186,8 @@ def find_restrictions(links: Sequence[Link], terms: TermByEnd) -> dict[str, str]
 
 def restrict(patterns: Iterable[TriplePattern], restrictions: Mapping[str, str]) -> str:
     """Return the FILTERs of ``find_restrictions`` for the variables that occur in patterns."""
+    if not restrictions:
+        return ""
     occurring = variables_of(patterns)
     return "".join(text for variable, text in restrictions.items() if variable in occurring)
 
@@ -199,6 +202,15 @@ def _choose_next_fact(waiting: Sequence[Fact], paths: Iterable[str]) -> Fact:
         if not reached_ends.isdisjoint(fact.ends):
             return fact
     return waiting[0]
+
+
+def _leads_on(fact: Fact, waiting: Iterable[Fact], paths: Collection[str]) -> bool:
+    """Return whether a waiting fact has an end of this fact that no path leads to yet.
+
+    ``paths`` are the ends that paths lead to.
+    """
+    new_ends = {end for end in fact.ends if end not in paths}
+    return not all(new_ends.isdisjoint(each.ends) for each in waiting)
 
 
 def _extend_paths(
@@ -266,14 +278,13 @@ def make_patterns(
     one class, that class is the object. If it has several, the object is a variable that the FILTER
     restricts to them.
     """
-    positions = list(terms)
     object_ = terms[fact.object]
     class_filter = ""
     if len(predicate.classes) == 1:
         object_ = n3(predicate.classes[0])
     elif predicate.classes:
         # no unknown of a QIR begins with "_"
-        position = positions.index(fact.object)
+        position = list(terms).index(fact.object)
         object_ = f"?_class{position}"
         classes = ", ".join(map(n3, predicate.classes))
         class_filter = f"FILTER({object_} IN ({classes})) "
@@ -281,6 +292,7 @@ def make_patterns(
     if predicate.onward is None:
         pattern = _make_pattern(subject, predicate.iri, object_, predicate.direction)
         return [pattern], class_filter
+    positions = list(terms)
     first, last = [positions.index(end) for end in fact.ends]
     node = f"?_node{first}_{last}"
     to_node = _make_pattern(subject, predicate.iri, node, predicate.direction)

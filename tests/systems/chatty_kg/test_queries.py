@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from itertools import product
 from typing import Any
 
 import pytest
@@ -17,7 +19,12 @@ from kgwb.flow import (
     Link,
 )
 from kgwb.settings import Settings
-from kgwb.systems.chatty_kg.queries import generate_queries, select_queries
+from kgwb.systems.chatty_kg.queries import (
+    best_combinations,
+    generate_queries,
+    score_combination,
+    select_queries,
+)
 from kgwb.systems.chatty_kg.records import (
     QIR,
     Fact,
@@ -128,6 +135,30 @@ def test_equal_scores_go_by_iri() -> None:
         ("?x", iri("b").n3(), iri("dune").n3()),
         (iri("dune").n3(), iri("z").n3(), "?x"),
     ]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_best_combinations_are_those_of_a_full_sort(seed: int) -> None:
+    """Scores often tie: 0.3 * 0.2 and 0.2 * 0.3, or 0.1 * 0.6, which differs by a rounding."""
+    drawn = random.Random(seed)
+    choices = []
+    for _ in range(drawn.randint(1, 4)):
+        ranked = []
+        for number in range(drawn.randint(1, 6)):
+            similarity = drawn.choice((-0.2, 0.0, 0.1, 0.2, 0.3, 0.4, 0.6))
+            ranked.append(predicate(f"p{number}", similarity, drawn.choice(("in", "out"))))
+        choices.append(ranked)
+    by_score: dict[float, list[Any]] = {}
+    for combination in product(*choices):
+        by_score.setdefault(score_combination(combination), []).append(combination)
+    expected = []
+    for score in sorted(by_score, reverse=True):
+        expected += sorted(
+            by_score[score],
+            key=lambda each: ([str(p.iri) for p in each], [p.direction == "in" for p in each]),
+        )
+    for number in (1, 3, 40):
+        assert best_combinations(choices, number) == expected[:number]
 
 
 def test_a_relation_without_predicate_gives_no_query_but_is_left_out_in_the_published_code() -> (
