@@ -25,8 +25,11 @@ JSON_ENCODING_ERRORS = "backslashreplace"
 MAX_UNPACKED_BYTES = 200_000_000
 """The greatest size of a gzipped file when it is unpacked."""
 _GZIP_CHUNK_BYTES = 1 << 16
-_APPEND_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
-"""How a file is opened to append to it. O_BINARY, which only Windows has, leaves line ends as they are."""
+_WRITE_FLAGS = os.O_WRONLY | os.O_CREAT | getattr(os, "O_BINARY", 0)
+"""How a file is opened to write it. O_BINARY, which only Windows has, leaves line ends as they are."""
+_APPEND_FLAGS = _WRITE_FLAGS | os.O_APPEND
+_CREATE_FLAGS = _WRITE_FLAGS | os.O_EXCL
+"""Opening raises FileExistsError if anything is at the path."""
 _NEW_FILE_MODE = 0o666
 """The mode of a new file, less the user's umask; it is that of ``open``."""
 
@@ -83,9 +86,12 @@ class AppendedFile:
     def __init__(self, path: Path, errors: str = "strict") -> None:
         """Do not open the file yet. ``errors`` is as for ``open``."""
         self.path = path
+        self._name = os.fspath(path)  # the system takes a text twice as fast as a Path
         self._errors = errors
         self._descriptor: int | None = None
         """The open file; None if it is closed."""
+        self._identity = (0, 0)
+        """Device and inode of the open file."""
 
     def append(self, text: str) -> None:
         """Add text at the end of the file, which is created with its folders if it is missing.
@@ -94,12 +100,10 @@ class AppendedFile:
         OSError; the file is then as it was before. If the process is killed meanwhile, a part of
         the text may be written.
         """
-        data = memoryview(text.encode("utf-8", self._errors))
+        data = text.encode("utf-8", self._errors)
         descriptor, size = self._open()
         try:
-            while data:
-                written = os.write(descriptor, data)
-                data = data[written:]
+            _write_all(descriptor, data)
         except OSError:
             with suppress(OSError):  # half a line must not stay in the middle of the file
                 os.truncate(self.path, size)
@@ -116,15 +120,49 @@ class AppendedFile:
         """Return the descriptor of the open file that is at the path now, and its size."""
         if self._descriptor is not None:
             with suppress(FileNotFoundError):
-                status = os.stat(self.path)
-                open_status = os.fstat(self._descriptor)
-                if os.path.samestat(status, open_status):
+                status = os.stat(self._name)
+                if (status.st_dev, status.st_ino) == self._identity:
                     return self._descriptor, status.st_size
         self.close()
         check_regular_file(self.path)
         make_folder(self.path.parent)
         self._descriptor = os.open(self.path, _APPEND_FLAGS, _NEW_FILE_MODE)
-        return self._descriptor, os.fstat(self._descriptor).st_size
+        status = os.fstat(self._descriptor)
+        self._identity = (status.st_dev, status.st_ino)
+        return self._descriptor, status.st_size
+
+
+def create_file(path: Path, text: str, errors: str = "strict") -> bool:
+    """Write a new file, unless something is at its path; return whether it was written.
+
+    It takes a third of the time of ``write_atomically``, which can also replace a file. Its folders
+    are created if they are missing. ``errors`` is as for ``open``. Raises OSError; there is then no
+    file. If the process is killed meanwhile, a part of the text may be written.
+    """
+    data = text.encode("utf-8", errors)
+    make_folder(path.parent)
+    try:
+        descriptor = os.open(path, _CREATE_FLAGS, _NEW_FILE_MODE)
+    except FileExistsError:
+        return False
+    try:
+        try:
+            _write_all(descriptor, data)
+        finally:
+            os.close(descriptor)
+    except OSError:
+        with suppress(OSError):
+            path.unlink()
+        raise
+    return True
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    """Write data to an open file. Raises OSError; a part of it may be written then."""
+    rest = memoryview(data)
+    while rest:
+        written = os.write(descriptor, rest)
+        rest = rest[written:]
 
 
 def append_text(path: Path, text: str, errors: str = "strict") -> None:

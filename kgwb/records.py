@@ -494,6 +494,16 @@ def to_data(value: Any, value_type: Any = None) -> Any:
     return adapter.dump_python(value, mode="json")
 
 
+def to_json(value: Any, value_type: Any = None) -> str:
+    """Return the data of ``to_data`` as compact JSON text, which is made without the data.
+
+    Raises pydantic's PydanticSerializationError for a lone surrogate in a text.
+    """
+    actual_type: Any = type(value)
+    adapter = type_adapter(value_type or actual_type)
+    return adapter.dump_json(value).decode()
+
+
 def describe_validation_error(error: ValidationError) -> str:
     """Return the first MAX_SHOWN_PROBLEMS problems that pydantic found in data, in one line.
 

@@ -30,6 +30,8 @@ Profile = Literal["fast", "reference", "paper"]
 NUMBER_PATTERN = re.compile(r"[-+]?(\d[\d.e+-]*|inf|nan)")
 STRICT_CONFIG = ConfigDict(strict=True, allow_inf_nan=False)
 """The pydantic configuration of settings: no value is converted to another type."""
+_PLAIN_TYPES = (str, int, float, bool, NoneType)
+"""Types of values that have nothing in them that could be changed."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT_CONFIG)
@@ -253,7 +255,10 @@ class Settings:
 
     def to_data(self) -> dict[str, Any]:
         """Return the settings as JSON data, by name."""
-        return asdict(self)
+        values = {name: getattr(self, name) for name in self.setting_names()}
+        if all(isinstance(value, _PLAIN_TYPES) for value in values.values()):
+            return values
+        return asdict(self)  # slower: it copies each value, with what is in it
 
     changed = RenamedAttribute("changed", "with_changes")
     names = RenamedAttribute("names", "setting_names")

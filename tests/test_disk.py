@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import json
 import os
@@ -199,3 +200,27 @@ def test_a_run_in_a_file_opens_it_once_while_it_is_executed(
     monkeypatch.setattr(os, "open", counted)
     run.go()
     assert len(opened) == 1
+
+
+def test_a_new_file_is_written_and_one_that_is_there_is_left(tmp_path: Path) -> None:
+    path = tmp_path / "folder" / "new"
+    assert disk.create_file(path, "ü\n")
+    assert not disk.create_file(path, "other\n")
+    assert path.read_text(encoding="utf-8") == "ü\n"
+
+
+def test_a_new_file_that_cannot_be_written_is_not_left(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def write_half(descriptor: int, data: bytes) -> int:
+        monkeypatch.setattr(os, "write", disk_full)
+        return write(descriptor, data[:2])
+
+    def disk_full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "no space")
+
+    write = os.write
+    monkeypatch.setattr(os, "write", write_half)
+    with pytest.raises(OSError, match="no space"):
+        disk.create_file(tmp_path / "new", "text")
+    assert not list(tmp_path.iterdir())

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import surveying
+from rdflib import BNode, Literal, URIRef
 from small import (
     CALLS,
     DIRECTED,
@@ -26,12 +27,15 @@ from small import (
 
 import kgwb
 from kgwb.errors import EmbeddingError, NotRecordedError, RunFileError, SettingError
+from kgwb.kg.base import ResultSet
 from kgwb.llm import ChatRequest, Scripted
-from kgwb.records import to_data
+from kgwb.records import JsonObject, to_data
 from kgwb.run import Run
+from kgwb.run.calls import Call, call_key
 from kgwb.run.recorded import read_only_run
 from kgwb.run.replay import Replay
-from kgwb.run.run_file import RunFile
+from kgwb.run.run_file import RunFile, encode_compact
+from kgwb.terms import Iri, Triple
 
 # --- replay
 
@@ -115,6 +119,45 @@ def test_a_killed_run_resumes_and_asks_nothing_twice(
     )  # the one it was killed in has to be asked again
     assert model.requests[0] == first.requests[last - 1]
     assert Run.load(path, MADE_UP).go().answer == resumed.answer  # and the file is whole
+
+
+def test_a_file_killed_within_its_header_is_a_run_file_that_is_written_anew(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    made_up(Scripted(SCRIPT), path=path)
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(RunFileError):
+        Run.load(path, MADE_UP)
+    run = made_up(Scripted(SCRIPT), path=path).go()
+    assert Run.load(path, MADE_UP).go().answer == run.answer
+
+
+EX = URIRef("https://example.org/ü")
+ROWS = ResultSet(("a", "b"), ((EX, None), (Literal("\x00\u2028 é", lang="en"), BNode("b1"))), False)
+
+
+@pytest.mark.parametrize(
+    ("kind", "request_", "result", "type_"),
+    [
+        ("select", {"query": 'SELECT "ü\n"', "muted": [["a", "b"]]}, ROWS, ResultSet),
+        ("select", {"query": "half \ud800"}, ROWS, ResultSet),
+        ("select", {}, ResultSet(("a",), ((Literal("half \ud800"),),), True), ResultSet),
+        ("ask", {"query": "ASK {}"}, True, bool),
+        ("construct", {}, ((EX, EX, Literal("1")),), tuple[Triple, ...]),
+        ("exact", {"labels": ["a"]}, {"a": (EX,)}, dict[str, tuple[Iri, ...]]),
+        ("names", {"names": [EX]}, {EX: "ü"}, dict[Iri, str]),
+        ("similarity", {"spelling": 0.00001}, (0.00001, -0.0, 1e22), tuple[float, ...]),
+        ("nearest", {"k": 2}, ((1, float("inf")),), tuple[tuple[int, float], ...]),
+        ("my.tool", {"a": [1, {"b": None}]}, {"a": [0.1, "\udfff"]}, None),
+    ],
+)
+def test_a_call_is_encoded_as_its_data_is(
+    kind: str, request_: JsonObject, result: Any, type_: Any
+) -> None:
+    key = call_key(kind, request_, 0)
+    call = Call(key, kind, 'a "step"', request_, 0, result, "2026", 0.0000123, type_)
+    data = json.loads(encode_compact(call.to_data()))
+    assert json.loads(call.to_json()) == data
+    assert Call.from_data(json.loads(call.to_json())).result == Call.from_data(data).result
 
 
 def test_a_paused_run_is_loaded_paused_and_can_be_resumed(tmp_path: Path) -> None:

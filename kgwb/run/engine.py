@@ -481,8 +481,7 @@ class Engine:
         call, is_new = self._record.find_or_make(key, kind, make_call, self._stop_if_cancelled)
         if is_new:
             call.step = step.key  # in the store it may be one of another question
-            if self._file:
-                self._append_to_file(call=call.to_data())
+            self._append_call_to_file(call)
         if made_calls:
             if step.origin == "record":
                 step.origin = "live"
@@ -1039,6 +1038,12 @@ class Engine:
         """Add an entry, such as ``call={...}``, to the run's file; without a file, do nothing."""
         if self._file:
             self._write(partial(self._file.append, **entry))
+
+    def _append_call_to_file(self, call: Call) -> None:
+        """Add the entry of a call to the run's file; without a file, do nothing."""
+        if self._file:
+            entry = f'{{"call":{call.to_json()}}}'
+            self._write(partial(self._file.append_json, entry))
 
     def _write(self, write: Callable[[], None]) -> None:
         """Call ``write`` where no interrupt can hit it, and on one thread at a time.

@@ -272,12 +272,12 @@ class Run(EditableRun):
                     self.turn = self.system.remember(self)
             except BaseException:
                 with suppress(RunFileError):  # the first failure is the one to report
-                    self._append_end()
+                    self._append_end_to_file()
                 raise
-            self._append_end()
+            self._append_end_to_file()
 
-    def _append_end(self) -> None:
-        """Add the end of the latest execution to the run's file; without a file, do nothing."""
+    def _append_end_to_file(self) -> None:
+        """Add how the latest execution ended to the run's file; without a file, do nothing."""
         if self._file:
             self._append_to_file(**make_end_entry(self))
 
@@ -569,8 +569,9 @@ class Run(EditableRun):
         """
         if path:
             self._file = RunFile(Path(path))
-            self.resume(path)
-            self._file.write(make_state_entries(self))
+            if not self._file.create(make_state_entries(self)):
+                self.resume(path)
+                self._file.write(make_state_entries(self))
 
     def resume(self, path: str | Path, *, include_finished: bool = False) -> None:
         """Add the calls and notices of a run file to the record of this run, if it has the same question.

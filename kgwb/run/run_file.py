@@ -23,6 +23,7 @@ DAMAGED_FILE_ERRORS = (
     RecursionError,
 )
 """What reading raises if the entries of a file lack their form, or contradict each other."""
+_HEADER_START = b'{"kgwb_run":'
 RUN_FILE_HINT = "give a file that Run.save or kgwb ask --save wrote"
 
 encode_compact = json.JSONEncoder(
@@ -38,6 +39,7 @@ class RunFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._is_gzip = path.suffix == ".gz"
         self._file = disk.AppendedFile(path, "surrogatepass")
         self._is_kept_open = False
         """Whether the file stays open from one entry to the next."""
@@ -54,19 +56,34 @@ class RunFile:
         self._file.close()
 
     def append(self, **entry: Any) -> None:
-        """Write an entry, such as ``call={...}``, as one line at the end of the file.
+        """Write an entry, such as ``end={...}``, as one line at the end of the file.
 
         Raises RunFileError if that fails; the line is then written together with the next one.
         """
-        with self._write_errors():
-            self._unwritten.append(_to_line(entry))
-            lines = "".join(self._unwritten)
-            try:
-                self._file.append(lines)
-            finally:
-                if not self._is_kept_open:
-                    self._file.close()
+        self.append_json(encode_compact(entry))
+
+    def append_json(self, entry: str) -> None:
+        """Write an entry that is JSON text as one line at the end; it raises what ``append`` does."""
+        self._refuse_gzip()
+        self._unwritten.append(entry + "\n")
+        lines = "".join(self._unwritten)
+        try:
+            self._file.append(lines)
+        except OSError as exc:
+            raise self._as_run_file_error(exc) from exc
+        finally:
+            if not self._is_kept_open:
+                self._file.close()
         self._unwritten.clear()
+
+    def create(self, entries: Iterable[JsonObject]) -> bool:
+        """Write a new file with these entries, unless something is at the path.
+
+        Returns whether it was written. Raises RunFileError if writing fails; there is then no file.
+        """
+        with self._write_errors():
+            lines = "".join(_to_line(entry) for entry in entries)
+            return disk.create_file(self.path, lines, "surrogatepass")
 
     def write(self, entries: Iterable[JsonObject]) -> None:
         """Write a new file with these entries, or replace a run file by it.
@@ -114,13 +131,16 @@ class RunFile:
     def _is_other_file(self) -> bool:
         """Return whether the path is that of a folder, or of a file that is not a run file.
 
-        A run file is known by "kgwb_run" in its first line; an empty file counts as one. False if
-        nothing is at the path.
+        A run file is known by "kgwb_run" in its first line, which a killed process may have left
+        unfinished; an empty file counts as one. False if nothing is at the path.
         """
         if not self.path.exists():
             return False
-        if self.path.is_file() and self.path.stat().st_size == 0:
-            return False
+        if self.path.is_file():
+            with self.path.open("rb") as file:
+                start = file.read(len(_HEADER_START))
+            if start in (b"", _HEADER_START):
+                return False
         first_entry = None
         with suppress(IsADirectoryError, disk.NotJsonError):
             lines = disk.read_json_lines(self.path)
@@ -156,18 +176,26 @@ class RunFile:
         For a name that ends in ".gz" it is raised before the code inside runs, because run files
         are written uncompressed.
         """
-        if self.path.suffix == ".gz":
+        self._refuse_gzip()
+        try:
+            yield
+        except OSError as exc:
+            raise self._as_run_file_error(exc) from exc
+
+    def _refuse_gzip(self) -> None:
+        """Raise RunFileError if the name ends in ".gz": run files are written uncompressed."""
+        if self._is_gzip:
             raise RunFileError(
                 f"cannot write the run to {self.path}: run files are written uncompressed",
                 hint="give a name without .gz, and gzip the file when the run has ended",
             )
-        try:
-            yield
-        except OSError as exc:
-            raise RunFileError(
-                f"cannot write the run to {self.path}: {exc.strerror or exc}",
-                hint="free some space or save elsewhere; what is in memory is not lost",
-            ) from exc
+
+    def _as_run_file_error(self, exc: OSError) -> RunFileError:
+        """Return the RunFileError to show for a file that could not be written."""
+        return RunFileError(
+            f"cannot write the run to {self.path}: {exc.strerror or exc}",
+            hint="free some space or save elsewhere; what is in memory is not lost",
+        )
 
 
 @contextmanager

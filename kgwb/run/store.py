@@ -23,7 +23,7 @@ from filelock import BaseFileLock, FileLock, Timeout
 
 from kgwb.errors import InputError, RunFileError
 from kgwb.run.calls import Call
-from kgwb.run.run_file import DAMAGED_FILE_ERRORS, RunFile, encode_compact
+from kgwb.run.run_file import DAMAGED_FILE_ERRORS, RunFile
 from kgwb.threads import POLL_INTERVAL_S
 
 STORE_FILE = "kgwb-calls.sqlite"
@@ -334,5 +334,5 @@ class CallStore:
 
 def _pack(call: Call) -> bytes:
     """Return a call as it is in the file: compressed JSON."""
-    text = encode_compact(call.to_data())
+    text = call.to_json()
     return zlib.compress(text.encode("utf-8", "surrogatepass"), 1)
