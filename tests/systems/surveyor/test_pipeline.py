@@ -481,7 +481,8 @@ TITLED = f"""
 @prefix : <{EX}> . @prefix rdfs: <{rdflib.RDFS}> .
 :Nurse rdfs:subClassOf :Person . :Doctor rdfs:subClassOf :Person .
 :n a :Nurse ; rdfs:label "Anna Keller" ; :phone "1" . :d a :Doctor ; rdfs:label "Dr Anna Keller" .
-:s a :Ship ; rdfs:label "Anna Keller II" . :t a :Nurse ; rdfs:label "Anna Keller 17" . :q a :Doctor ; rdfs:label "Prof Dr med Anna Keller" .
+:s a :Ship ; rdfs:label "Anna Keller II" . :t a :Nurse ; rdfs:label "Anna Keller 17" .
+:q a :Doctor ; rdfs:label "Prof Dr med Anna Keller" .
 """
 
 
