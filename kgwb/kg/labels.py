@@ -43,8 +43,6 @@ class _Role(NamedTuple):
     """What the triples of a predicate tell about labels."""
 
     is_fact: bool
-    tells_more: bool
-    """Whether any of the following is so."""
     label_order: int | None
     """The position among the label predicates of the vocabulary; None for another predicate."""
     is_type: bool
@@ -55,6 +53,11 @@ class _Role(NamedTuple):
     """Whether it is one of _CLAIM_PREDICATES."""
     is_own_name: bool
     """Whether the graph calls it as a label predicate is called: one of _NAMES_OF_NAME_PREDICATES."""
+
+
+_ONLY_FACT = _Role(
+    True, label_order=None, is_type=False, declares=False, is_claim=False, is_own_name=False
+)
 
 
 class LabelReader:
@@ -71,6 +74,8 @@ class LabelReader:
         self._excluded = set(vocabulary.excluded_predicates)
         self._roles: dict[bytes, _Role] = {}
         """The role of each predicate that was read."""
+        self._only_facts: set[bytes] = set()
+        """Those whose triples are facts and tell nothing else: most."""
         self._rank_starts: dict[tuple[int, bytes], tuple[bool, int, int]] = {}
         """What the ranks of a predicate, by its position, and a language begin with."""
         self._ranked: dict[bytes, list[LabelRank]] = defaultdict(list)
@@ -109,26 +114,22 @@ class LabelReader:
         """Add the labels of whole lines of N-Quads."""
         if b"<<(" in lines:
             self.may_be_nested = True
-        roles = self._roles
         in_facts = self._in_facts
         last_subject = b""
         for subject, predicate, iri, rest in _LINE.findall(lines):
-            role = roles.get(predicate)
-            if role is None:
-                role = self._find_role(predicate)
-                roles[predicate] = role
-            if role.is_fact:
-                # Most lines have the subject of the line before.
-                if subject != last_subject and subject.startswith(b"<"):
-                    last_subject = subject
-                    in_facts.add(subject)
-                if iri:
-                    in_facts.add(iri)
-            if role.tells_more:
-                self._read_more(role, subject, predicate, iri, rest)
+            if predicate not in self._only_facts:
+                is_fact = self._read_more(subject, predicate, iri, rest)
+                if not is_fact:
+                    continue
+            # Most lines have the subject of the line before.
+            if subject != last_subject and subject.startswith(b"<"):
+                last_subject = subject
+                in_facts.add(subject)
+            if iri:
+                in_facts.add(iri)
 
     def _find_role(self, predicate: bytes) -> _Role:
-        """Return what the triples of a predicate tell about labels."""
+        """Return what the triples of a predicate tell about labels, and keep it."""
         iri = _to_text(predicate)
         term = URIRef(iri)
         is_fact = term not in self._excluded and not iri.startswith(SCHEMA_NAMESPACES)
@@ -140,28 +141,33 @@ class LabelReader:
         is_claim = term in _CLAIM_PREDICATES
         name = name_from_iri(iri).casefold()
         is_own_name = label_order is None and name in _NAMES_OF_NAME_PREDICATES
-        is_label = label_order is not None
-        tells_more = is_label or is_type or declares or is_claim or is_own_name
-        return _Role(is_fact, tells_more, label_order, is_type, declares, is_claim, is_own_name)
+        role = _Role(is_fact, label_order, is_type, declares, is_claim, is_own_name)
+        self._roles[predicate] = role
+        if role == _ONLY_FACT:
+            self._only_facts.add(predicate)
+        return role
 
-    def _read_more(
-        self, role: _Role, subject: bytes, predicate: bytes, iri: bytes, rest: bytes
-    ) -> None:
-        """Add what a line tells besides a fact. ``iri`` is empty for an object that is no IRI."""
+    def _read_more(self, subject: bytes, predicate: bytes, iri: bytes, rest: bytes) -> bool:
+        """Add what a line tells besides a fact, and return whether it is a fact too.
+
+        ``iri`` is empty for an object that is no IRI.
+        """
+        role = self._roles.get(predicate) or self._find_role(predicate)
         if role.is_type and iri:
             self._classes.add(iri)
         if not subject.startswith(b"<"):
-            return
+            return role.is_fact
+        if role.label_order is not None:
+            self._read_label(role.label_order, subject, rest)
         if role.declares and iri in _SCHEMA_CLASSES_AS_WRITTEN:
             self._classes.add(subject)
         if role.is_claim and iri:
             self._claims[iri, subject] = None
-        if role.label_order is not None:
-            self._read_label(role.label_order, subject, rest)
         if role.is_own_name:
             text, language = _read_literal(rest)
             if text:
                 self._own_names[predicate].append((subject, text, language))
+        return role.is_fact
 
     def _read_label(self, order: int, subject: bytes, rest: bytes) -> None:
         """Add a label. ``order`` is the position of its predicate in the vocabulary."""
@@ -191,7 +197,11 @@ class LabelReader:
         schema = self._roles.keys() | self._classes
         not_searchable = {iri for iri in schema if iri not in self._in_facts}
         for iri, ranks in ranked.items():
-            yield from _label_iri(iri, ranks, is_searchable=iri not in not_searchable)
+            is_searchable = iri not in not_searchable
+            if len(ranks) == 1:  # most IRIs
+                yield Label(_to_text(iri), ranks[0][-1], True, is_searchable)
+            else:
+                yield from _label_iri(iri, ranks, is_searchable=is_searchable)
 
         unlabelled = self._in_facts - ranked.keys() - self._without_text
         own_names = self._rank_own_names(unlabelled)
@@ -240,9 +250,6 @@ def collect_labels(quads: Iterable[Quad], vocabulary: Vocabulary) -> list[Label]
 def _label_iri(iri: bytes, ranks: list[LabelRank], *, is_searchable: bool) -> Iterator[Label]:
     """Yield the labels of an IRI, each text once, the preferred first."""
     text = _to_text(iri)
-    if len(ranks) == 1:  # most IRIs
-        yield Label(text, ranks[0][-1], True, is_searchable)
-        return
     distinct_texts = dict.fromkeys(rank[-1] for rank in sorted(ranks))
     for position, label in enumerate(distinct_texts):
         is_preferred = position == 0

@@ -24,6 +24,7 @@ SimilarWords = Mapping[str, Mapping[str, float]]
 """For each word that is in no label, similar words of labels with a likeness from 0 to 1."""
 NO_SIMILAR_WORDS: SimilarWords = MappingProxyType({})
 
+_ASCII_WORD = re.compile("[a-z0-9]+")
 _LETTER_FOLDING = str.maketrans(
     {"ł": "l", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i"}
 )
@@ -38,7 +39,7 @@ def normalize(text: str) -> str:
     """
     folded = text.casefold()
     if folded.isascii():
-        words = re.findall(r"[a-z0-9]+", folded)
+        words = _ASCII_WORD.findall(folded)
     else:
         words = _split_words(folded)
     if not words:
