@@ -13,10 +13,13 @@ import sqlite3
 import tempfile
 import time
 import zlib
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from urllib.parse import quote
 
 from pyoxigraph import RdfFormat, Store
@@ -24,15 +27,14 @@ from pyoxigraph import RdfFormat, Store
 from kgwb.disk import cache_dir
 from kgwb.errors import GraphFileError
 from kgwb.kg.base import Vocabulary
-from kgwb.kg.label_index import Label, LabelIndex
-from kgwb.kg.labels import collect_labels
+from kgwb.kg.label_index import LabelIndex
 from kgwb.kg.loading import (
-    LABELS_SHARE,
     READING_SHARE,
     STORING_SHARE,
     Load,
     WatchedNQuads,
     load_with_bar,
+    read_if_plain,
 )
 from kgwb.kg.parsing import open_as_nquads
 
@@ -57,6 +59,7 @@ FORMAT_BY_EXTENSION = {
     ".jsonld": RdfFormat.JSON_LD,
     ".json": RdfFormat.JSON_LD,
 }
+_PLAIN_EXTENSIONS = (".nt", ".nq")
 _EXTENSIONS_HINT = (
     f"the extensions of RDF files are {', '.join(FORMAT_BY_EXTENSION)}, each also with .gz"
 )
@@ -125,8 +128,9 @@ def _open_while_watched(
                 "%s is loaded into memory: the cache folder cannot be used (%s)", path, error
             )
     store = Store()
-    labels = _load_with_labels(store, path, files, load)
-    return store, LabelIndex.build(labels), identity, prefixes
+    _load_into_memory(store, path, files, load)
+    load.begin("indexing the labels", STORING_SHARE)
+    return store, LabelIndex.build(load.labels.labels()), identity, prefixes
 
 
 def _find_rdf_files(path: Path) -> list[Path]:
@@ -208,31 +212,59 @@ def _fingerprint(path: Path, files: Sequence[Path], vocabulary: Vocabulary) -> s
     return total.hexdigest()
 
 
-def _load_with_labels(
-    store: Store, path: Path, files: Sequence[Path], load: Load, draft: Path | None = None
-) -> list[Label]:
-    """Load files into a store, and return their labels. See ``_load_into_store``."""
-    _load_into_store(store, path, files, load, draft)
-    load.begin("finding the labels", STORING_SHARE)
-    labels = collect_labels(store, load.vocabulary, load.labels.ranked)
-    load.begin("indexing the labels", LABELS_SHARE)
-    return labels
+def _load_into_memory(store: Store, path: Path, files: Sequence[Path], load: Load) -> None:
+    """Load files into a store in memory, one after the other, and read their labels.
+
+    Raises what ``_read_files`` and ``_load_into_store`` do. The store may have a part of the triples
+    then.
+    """
+    load.restart()
+    with _parse(path, files, load) as quads:
+        watched: Any = WatchedNQuads(quads, load)
+        # Lenient, because the parser has checked the IRIs already.
+        store.bulk_load(watched, RdfFormat.N_QUADS, lenient=True)
+    _check_for_triples(store, path)
 
 
-def _load_into_store(
-    store: Store, path: Path, files: Sequence[Path], load: Load, draft: Path | None
-) -> None:
-    """Load files into a store, one after the other.
+def _read_files(path: Path, files: Sequence[Path], load: Load, draft: Path) -> Sequence[Path]:
+    """Read files and their labels, and return files of N-Triples or N-Quads with the same triples.
 
-    With ``draft``, the path of a file that is not there, the triples are written to this file
-    before: Oxigraph loads a file several times as fast as a stream. The file is removed at the end.
+    Oxigraph loads a file several times as fast as a stream. So the files are parsed, and what the
+    parser writes is put into ``draft``, a file that is not there. Files in the form in which the
+    parser would write them, without blank nodes, are returned themselves, if all are.
+
+    Raises GraphFileError, with line and column where they are known, for the first file that does
+    not parse, and LoadStoppedError after ``load.stop``.
+    """
+    load.restart()
+    on_position = _watch_positions(files, load)
+    if all(
+        file.suffix.lower() in _PLAIN_EXTENSIONS
+        and read_if_plain(file, load, partial(on_position, number))
+        for number, file in enumerate(files)
+    ):
+        return files
+    load.restart()
+    with _parse(path, files, load) as quads:
+        watched = WatchedNQuads(quads, load)
+        watched.write_to(draft)
+    return [draft]
+
+
+def _watch_positions(files: Sequence[Path], load: Load) -> Callable[[int, int], None]:
+    """Return a function that is told the number of a file, and how many of its bytes were read."""
+    sizes = [file.stat().st_size for file in files]
+    return load.watch_positions(sizes)
+
+
+@contextmanager
+def _parse(path: Path, files: Sequence[Path], load: Load) -> Iterator[IO[bytes]]:
+    """Parse files, and give the block their N-Quads as one stream, which it must read to the end.
 
     Relative IRIs are resolved against the path within the folder of ``path``, so that they do not
     depend on where the files are. Raises GraphFileError, with line and column where they are known,
-    for the first file that does not parse, and if there is no triple, and LoadStoppedError after
-    ``load.stop``. The store may have a part of the triples then.
+    for the first file that does not parse.
     """
-    load.restart()
     sources = []
     for file in files:
         file_format = FORMAT_BY_EXTENSION[_suffix(file)]
@@ -240,44 +272,61 @@ def _load_into_store(
         base_iri = f"file:///{quote(os.fsencode(inner_path))}"
         sources.append((file, file_format, base_iri, True))
     try:
-        sizes = [file.stat().st_size for file in files]
-        on_position = load.watch_positions(sizes)
-        with open_as_nquads(sources, on_position=on_position) as quads:
-            watched: Any = WatchedNQuads(quads, load)
-            # Lenient, because the parser has checked the IRIs already.
-            if draft is None:
-                store.bulk_load(watched, RdfFormat.N_QUADS, lenient=True)
-            else:
-                watched.write_to(draft)
-        if draft is not None:
-            load.begin("storing the triples", READING_SHARE)
-            _load_nquads(store, draft, may_be_nested=load.may_be_nested)
-            draft.unlink()
+        with open_as_nquads(sources, on_position=_watch_positions(files, load)) as quads:
+            yield quads
     except SyntaxError as error:
         hint = _FIX_FILE_HINT
         if "remote contexts" in error.msg:
             hint = _REMOTE_CONTEXT_HINT
         message = f"{error.filename} does not parse: {error.msg}"
         raise GraphFileError(message, hint=hint, line=error.lineno, column=error.offset) from error
+
+
+def _load_into_store(
+    store: Store, path: Path, files: Sequence[Path], load: Load, draft: Path
+) -> None:
+    """Load what ``_read_files`` returned into a store.
+
+    Oxigraph reads a file with threads of its own. Their stack is as large as that of the parser, so
+    triples in triples, which need a part of the stack for each, are read from a stream on this
+    thread.
+
+    Raises GraphFileError for a file that does not parse, and if there is no triple, and OSError.
+    The store may have a part of the triples then.
+    """
+    if list(files) != [draft]:
+        _load_plain_files(store, path, files, load)
+    elif load.labels.may_be_nested:
+        with draft.open("rb") as stream:
+            store.bulk_load(stream, RdfFormat.N_QUADS, lenient=True)
+    else:
+        store.bulk_load(path=str(draft), format=RdfFormat.N_QUADS, lenient=True)
+    draft.unlink(missing_ok=True)
+    _check_for_triples(store, path)
+
+
+def _load_plain_files(store: Store, path: Path, files: Sequence[Path], load: Load) -> None:
+    """Load files for which ``read_if_plain`` is true into a store.
+
+    Raises GraphFileError, with line and column, for the first file that does not parse.
+    """
+    try:
+        for file in files:
+            store.bulk_load(path=str(file), format=FORMAT_BY_EXTENSION[_suffix(file)])
+    except SyntaxError as error:
+        # Each of Oxigraph's threads has a part of the file, and does not know the line.
+        with _parse(path, files, load) as quads:
+            deque(quads, maxlen=0)
+        raise GraphFileError(f"{path} does not parse: {error.msg}", hint=_FIX_FILE_HINT) from error
+
+
+def _check_for_triples(store: Store, path: Path) -> None:
+    """Raise GraphFileError if a store has no triple."""
     has_triples = any(store.quads_for_pattern(None, None, None, None))
     if not has_triples:
         raise GraphFileError(
             f"the graph {path} contains no triples", hint="check that this is the right file"
         )
-
-
-def _load_nquads(store: Store, file: Path, *, may_be_nested: bool) -> None:
-    """Load a file of N-Quads that was written by the parser into a store.
-
-    Oxigraph reads a file with threads of its own. Their stack is as large as that of the parser, so
-    triples in triples, which need a part of the stack for each, are read from a stream on this
-    thread. Raises OSError.
-    """
-    if not may_be_nested:
-        store.bulk_load(path=str(file), format=RdfFormat.N_QUADS, lenient=True)
-        return
-    with file.open("rb") as stream:
-        store.bulk_load(stream, RdfFormat.N_QUADS, lenient=True)
 
 
 # The cache folder: in a folder named by the fingerprint, the store, the label index, and checksums
@@ -335,13 +384,25 @@ def _build_cache(folder: Path, path: Path, files: Sequence[Path], load: Load) ->
     """
     folder.mkdir()
     store = Store(folder / "store")
-    labels = _load_with_labels(store, path, files, load, folder.parent / "triples.nq")
-    index = LabelIndex.build(labels, folder / "labels.sqlite")
-    index.close()
+    draft = folder.parent / "triples.nq"
+    read_files = _read_files(path, files, load, draft)
+    load.begin("storing the triples", READING_SHARE)
+    with ThreadPoolExecutor(1) as executor:
+        # At the same time, because Oxigraph loads a file without Python.
+        indexing = executor.submit(_build_index, folder / "labels.sqlite", load)
+        _load_into_store(store, path, read_files, load, draft)
+        indexing.result()
     del store  # this closes it
+    load.begin("checking the files", STORING_SHARE)
     checksums = json.dumps(_compute_checksums(folder))
     checksums_file = folder / _CHECKSUMS_FILE
     checksums_file.write_text(checksums, encoding="utf-8")
+
+
+def _build_index(file: Path, load: Load) -> None:
+    """Write the index of the labels that were read. Raises sqlite3.Error."""
+    index = LabelIndex.build(load.labels.labels(), file)
+    index.close()
 
 
 def _move_into_cache(draft: Path, folder: Path) -> tuple[Store, LabelIndex]:

@@ -4,33 +4,33 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, Store, parse
+from pyoxigraph import Literal, Quad, RdfFormat, parse, serialize
 from rdflib import URIRef
 from rdflib.namespace import RDF
 
 from kgwb.kg.base import SCHEMA_CLASSES, SCHEMA_NAMESPACES, WIKIBASE_NAMESPACE, Vocabulary
 from kgwb.kg.label_index import Label
-from kgwb.kg.sparql import n3, string_literal, values_clause
+from kgwb.kg.sparql import n3, string_literal
 from kgwb.kg.text import language_rank
 from kgwb.terms import name_from_iri
 
-_CLAIM_PREDICATES = ("directClaim", "claim", "statementProperty", "qualifier")
+_CLAIM_PREDICATES = {
+    URIRef(WIKIBASE_NAMESPACE + name)
+    for name in ("directClaim", "claim", "statementProperty", "qualifier")
+}
 """Predicates of Wikibase from a property entity to the predicates of its triples."""
+_SCHEMA_CLASSES_AS_WRITTEN = {f"<{iri}>".encode() for iri in SCHEMA_CLASSES}
 _NAMES_OF_NAME_PREDICATES = ("name", "full name", "label", "title")
 """What a graph calls a label predicate of its own, the preferred first: ``:name``, ``:fullName``."""
-_LABEL_LINE = rb"""(?x)
-\n(< ([^>\n]*) > \x20 < (%s) > \x20
-  " ([^"\\\n]* (?: \\. [^"\\\n]* )*) " (?: @([A-Za-z]+(?:-[A-Za-z0-9]+)*) )? .*)
-"""
-"""A line of N-Quads with a label: the line, the IRI, the predicate, the text, and its language.
-
-It begins with the end of the line before: Python finds that fastest.
-"""
+_LINE = re.compile(rb"([^ ]+) ([^ ]+) (<[^ <]+|)(.*)\n")
+"""A line of N-Quads: the subject, the predicate, the object if it is an IRI, and the rest."""
+_PLAIN_LITERAL = re.compile(rb'"([^"\\]*)"(?:@([A-Za-z]+(?:-[A-Za-z0-9]+)*))?')
+"""A literal without escaped characters: its text and its language."""
+_BUFFER_BYTES = 1 << 20
+"""Lines are read from so many bytes at once."""
 LabelRank = tuple[bool, int, int, str]
 """By which the labels of an IRI are sorted, the preferred first.
 
@@ -39,183 +39,244 @@ of its language there, and the text.
 """
 
 
-class _SchemaScan(NamedTuple):
-    """The vertices that facts are about, and those of the schema."""
+class _Role(NamedTuple):
+    """What the triples of a predicate tell about labels."""
 
-    fact_patterns: tuple[str, str]
-    """Patterns whose ?v is the subject, and the object, of a triple that is a fact."""
-    unlabelled: set[str]
-    """IRIs without a label that a fact is about."""
-    schema: set[str]
-    """Predicates and classes."""
+    is_fact: bool
+    label_order: int | None
+    """The position among the label predicates of the vocabulary; None for another predicate."""
+    is_type: bool
+    """Whether an object is a class."""
+    declares: bool
+    """Whether it is rdf:type, so that a subject may be declared to be a class or a predicate."""
+    is_claim: bool
+    """Whether it is one of _CLAIM_PREDICATES."""
+    is_own_name: bool
+    """Whether the graph calls it as a label predicate is called: one of _NAMES_OF_NAME_PREDICATES."""
+
+
+_ONLY_FACT = _Role(
+    True, label_order=None, is_type=False, declares=False, is_claim=False, is_own_name=False
+)
 
 
 class LabelReader:
-    """Reads the labels of a graph from its N-Quads, while they are loaded into a store.
+    """Reads the labels of a graph from its N-Quads, in the form in which Oxigraph writes them.
 
-    Reading them from the store takes three times as long, as it looks up the text of each term.
+    This is several times as fast as asking the store for them, which looks up the text of each
+    term. IRIs are kept as they are written, in bytes with "<" and ">".
+
+    It can be used as an output stream.
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
-        self._orders: dict[URIRef, int] = {}
-        """The position of each label predicate in the vocabulary."""
-        patterns = []
-        for order, predicate in enumerate(vocabulary.labels):
-            self._orders[predicate] = order
-            written = str(predicate).encode()
-            patterns.append(re.escape(written))
-        any_predicate = b"|".join(patterns)
-        self._labels = re.compile(_LABEL_LINE % any_predicate)
-        self._rank_starts: dict[tuple[bytes, bytes], tuple[bool, int, int]] = {}
-        """What the ranks of a predicate and a language begin with."""
-        self.ranked: dict[str, list[LabelRank]] = defaultdict(list)
+        self._excluded = set(vocabulary.excluded_predicates)
+        self._roles: dict[bytes, _Role] = {}
+        """The role of each predicate that was read."""
+        self._only_facts: set[bytes] = set()
+        """Those whose triples are facts and tell nothing else: most."""
+        self._rank_starts: dict[tuple[int, bytes], tuple[bool, int, int]] = {}
+        """What the ranks of a predicate, by its position, and a language begin with."""
+        self._ranked: dict[bytes, list[LabelRank]] = defaultdict(list)
         """The labels so far by IRI, each as the key that it is sorted by, unsorted."""
+        self._without_text: set[bytes] = set()
+        """IRIs with a label that is blank or no literal."""
+        self._in_facts: set[bytes] = set()
+        """IRIs that are subject or object of a fact."""
+        self._classes: set[bytes] = set()
+        """The types of vertices, and the instances of SCHEMA_CLASSES."""
+        self._claims: dict[tuple[bytes, bytes], None] = {}
+        """Predicates of Wikidata's triples, each with the property entity that has its label."""
+        self._own_names: dict[bytes, list[tuple[bytes, str, bytes]]] = defaultdict(list)
+        """By predicate with a name of a label predicate: IRI, text and language of each value."""
+        self._pieces: list[bytes] = []
+        self._buffered_bytes = 0
+        self.may_be_nested = False
+        """Whether a triple in a triple may have been read."""
+
+    def write(self, data: bytes) -> int:
+        """Add the labels of a piece of N-Quads, which may end anywhere, and return its length."""
+        self._pieces.append(data)
+        self._buffered_bytes += len(data)
+        if self._buffered_bytes >= _BUFFER_BYTES:
+            self.flush()
+        return len(data)
+
+    def flush(self) -> None:
+        """Read the lines that are complete, and keep the rest for the next time."""
+        lines, newline, rest = b"".join(self._pieces).rpartition(b"\n")
+        self.read(lines + newline)
+        self._pieces = [rest]
+        self._buffered_bytes = len(rest)
 
     def read(self, lines: bytes) -> None:
-        """Add the labels of whole lines of N-Quads, in the form that Oxigraph writes."""
-        for line, iri, predicate, text, language in self._labels.findall(b"\n" + lines):
-            if b"\\" in line:
-                self._read_escaped(line)
-                continue
-            label = text.decode().strip()
-            if not label:
-                continue
-            start = self._rank_starts.get((predicate, language))
-            if start is None:
-                order = self._orders[URIRef(predicate.decode())]
-                rank = rank_label("", language.decode(), order, self._vocabulary)
-                start = rank[:-1]
-                self._rank_starts[predicate, language] = start
-            ranks = self.ranked[iri.decode()]
-            ranks.append((*start, label))
+        """Add the labels of whole lines of N-Quads."""
+        if b"<<(" in lines:
+            self.may_be_nested = True
+        in_facts = self._in_facts
+        last_subject = b""
+        for subject, predicate, iri, rest in _LINE.findall(lines):
+            if predicate not in self._only_facts:
+                is_fact = self._read_more(subject, predicate, iri, rest)
+                if not is_fact:
+                    continue
+            # Most lines have the subject of the line before.
+            if subject != last_subject and subject.startswith(b"<"):
+                last_subject = subject
+                in_facts.add(subject)
+            if iri:
+                in_facts.add(iri)
 
-    def _read_escaped(self, line: bytes) -> None:
-        """Add the label of a line that has escaped characters."""
-        for quad in parse(line, RdfFormat.N_QUADS, lenient=True):
-            order = self._orders[URIRef(quad.predicate.value)]
-            _add_rank(self.ranked, quad, order, self._vocabulary)
+    def _find_role(self, predicate: bytes) -> _Role:
+        """Return what the triples of a predicate tell about labels, and keep it."""
+        iri = _to_text(predicate)
+        term = URIRef(iri)
+        is_fact = term not in self._excluded and not iri.startswith(SCHEMA_NAMESPACES)
+        label_order = None
+        if term in self._vocabulary.labels:
+            label_order = self._vocabulary.labels.index(term)
+        is_type = term in self._vocabulary.types
+        declares = term == RDF.type
+        is_claim = term in _CLAIM_PREDICATES
+        name = name_from_iri(iri).casefold()
+        is_own_name = label_order is None and name in _NAMES_OF_NAME_PREDICATES
+        role = _Role(is_fact, label_order, is_type, declares, is_claim, is_own_name)
+        self._roles[predicate] = role
+        if role == _ONLY_FACT:
+            self._only_facts.add(predicate)
+        return role
+
+    def _read_more(self, subject: bytes, predicate: bytes, iri: bytes, rest: bytes) -> bool:
+        """Add what a line tells besides a fact, and return whether it is a fact too.
+
+        ``iri`` is empty for an object that is no IRI.
+        """
+        role = self._roles.get(predicate) or self._find_role(predicate)
+        if role.is_type and iri:
+            self._classes.add(iri)
+        if not subject.startswith(b"<"):
+            return role.is_fact
+        if role.label_order is not None:
+            self._read_label(role.label_order, subject, rest)
+        if role.declares and iri in _SCHEMA_CLASSES_AS_WRITTEN:
+            self._classes.add(subject)
+        if role.is_claim and iri:
+            self._claims[iri, subject] = None
+        if role.is_own_name:
+            text, language = _read_literal(rest)
+            if text:
+                self._own_names[predicate].append((subject, text, language))
+        return role.is_fact
+
+    def _read_label(self, order: int, subject: bytes, rest: bytes) -> None:
+        """Add a label. ``order`` is the position of its predicate in the vocabulary."""
+        text, language = _read_literal(rest)
+        if not text:
+            self._without_text.add(subject)
+            return
+        start = self._rank_starts.get((order, language))
+        if start is None:
+            rank = rank_label("", language.decode(), order, self._vocabulary)
+            start = rank[:-1]
+            self._rank_starts[order, language] = start
+        self._ranked[subject].append((*start, text))
+
+    def labels(self) -> Iterator[Label]:
+        """Yield the labels of all IRIs that have one, or that are subject or object of a fact.
+
+        A fact is a triple whose predicate is not excluded by the vocabulary, as labels are, and not
+        in a schema's namespace. An IRI without a label is named by its values of a predicate with
+        one of _NAMES_OF_NAME_PREDICATES, else by its local part, or, if it is a predicate of
+        Wikidata, by its property entity. Predicates and classes are not searchable, unless they are
+        also subject or object of a fact. An IRI has each text once. The first is its display name,
+        by the order of ``rank_label``.
+        """
+        self.flush()
+        ranked = self._ranked
+        schema = self._roles.keys() | self._classes
+        not_searchable = {iri for iri in schema if iri not in self._in_facts}
+        for iri, ranks in ranked.items():
+            is_searchable = iri not in not_searchable
+            if len(ranks) == 1:  # most IRIs
+                yield Label(_to_text(iri), ranks[0][-1], True, is_searchable)
+            else:
+                yield from _label_iri(iri, ranks, is_searchable=is_searchable)
+
+        unlabelled = self._in_facts - ranked.keys() - self._without_text
+        own_names = self._rank_own_names(unlabelled)
+        for iri in unlabelled:
+            ranks = own_names.get(iri, [])
+            if ranks:
+                yield from _label_iri(iri, ranks, is_searchable=True)
+            else:
+                text = _to_text(iri)
+                yield Label(text, name_from_iri(text), True, True)
+        for predicate, entity in self._claims:
+            has_name = predicate in ranked or predicate in unlabelled
+            if entity in ranked and not has_name:
+                best = min(ranked[entity])
+                yield Label(_to_text(predicate), best[-1], True, False)
+
+    def _rank_own_names(self, unlabelled: set[bytes]) -> dict[bytes, list[LabelRank]]:
+        """Return the names of IRIs without a label by name predicates of the graph's own, as keys.
+
+        Many small graphs have such a predicate, ``:name``, and no label at all.
+        """
+
+        def preference(predicate: bytes) -> tuple[int, str]:
+            """Return the sort key of a predicate: by its name, then by its IRI."""
+            iri = _to_text(predicate)
+            name = name_from_iri(iri).casefold()
+            return _NAMES_OF_NAME_PREDICATES.index(name), iri
+
+        own_names: dict[bytes, list[LabelRank]] = defaultdict(list)
+        for order, predicate in enumerate(sorted(self._own_names, key=preference)):
+            for iri, text, language in self._own_names[predicate]:
+                if iri in unlabelled:
+                    rank = rank_label(text, language.decode(), order, self._vocabulary)
+                    own_names[iri].append(rank)
+        return own_names
 
 
-def collect_labels(
-    store: Store, vocabulary: Vocabulary, ranked: Mapping[str, list[LabelRank]] | None = None
-) -> list[Label]:
-    """Return the labels of all IRIs that have one, or that are subject or object of a fact.
+def collect_labels(quads: Iterable[Quad], vocabulary: Vocabulary) -> list[Label]:
+    """Return the labels of a graph, as ``LabelReader.labels`` does, from all of its quads."""
+    reader = LabelReader(vocabulary)
+    output: Any = reader  # it is written to, and flushed
+    serialize(quads, output, RdfFormat.N_QUADS)
+    return list(reader.labels())
 
-    A fact is a triple whose predicate is not excluded by the vocabulary, as labels are, and not in
-    a schema's namespace. An IRI without a label is named by its values of a predicate with one of
-    _NAMES_OF_NAME_PREDICATES, else by its local part, or, if it is a predicate of Wikidata, by its
-    property entity. Predicates and classes are not searchable, unless
-    they are also subject or object of a fact. An IRI has each text once. The first is its display
-    name, by the order of ``rank_label``.
 
-    ``ranked`` are the labels in the graph, if a LabelReader has read them.
+def _label_iri(iri: bytes, ranks: list[LabelRank], *, is_searchable: bool) -> Iterator[Label]:
+    """Yield the labels of an IRI, each text once, the preferred first."""
+    text = _to_text(iri)
+    distinct_texts = dict.fromkeys(rank[-1] for rank in sorted(ranks))
+    for position, label in enumerate(distinct_texts):
+        is_preferred = position == 0
+        yield Label(text, label, is_preferred, is_searchable)
+
+
+def _read_literal(rest: bytes) -> tuple[str, bytes]:
+    """Return the text and the language of a literal at the beginning of the rest of a line.
+
+    The text is without white space around it, and empty if there is no literal.
     """
-    with ThreadPoolExecutor(1) as executor:
-        # At the same time, because both mostly wait for Oxigraph.
-        scan = executor.submit(_scan_schema, store, vocabulary)
-        if ranked is None:
-            ranked = _rank_stored_labels(store, vocabulary)
-        fact_patterns, unlabelled, schema = scan.result()
-
-    hidden = schema & ranked.keys()
-    if hidden:
-        iris = map(URIRef, sorted(hidden))
-        values = values_clause("?v", iris)
-        patterns = [f"{values} {pattern}" for pattern in fact_patterns]
-        hidden -= _select_iris(store, *patterns)
-
-    labels = []
-    for iri, ranks in ranked.items():
-        is_searchable = iri not in hidden
-        if len(ranks) == 1:  # most IRIs
-            text = ranks[0][-1]
-            labels.append(Label(iri, text, True, is_searchable))
-            continue
-        ranks.sort()
-        distinct_texts = dict.fromkeys(rank[-1] for rank in ranks)
-        for position, text in enumerate(distinct_texts):
-            is_preferred = position == 0
-            labels.append(Label(iri, text, is_preferred, is_searchable))
-    own_names = _find_own_names(store, unlabelled, vocabulary)
-    for iri in unlabelled:
-        ranks = sorted(own_names.get(iri, []))
-        distinct_texts = dict.fromkeys(rank[-1] for rank in ranks)
-        texts = list(distinct_texts)
-        if not texts:
-            texts = [name_from_iri(iri)]
-        for position, text in enumerate(texts):
-            is_preferred = position == 0
-            labels.append(Label(iri, text, is_preferred, True))
-    for predicate, entity in _find_claim_predicates(store):
-        has_name = predicate in ranked or predicate in unlabelled
-        if entity in ranked and not has_name:
-            best = min(ranked[entity])
-            labels.append(Label(predicate, best[-1], True, False))
-    return labels
+    if not rest.startswith(b'"'):
+        return "", b""
+    plain = _PLAIN_LITERAL.match(rest)
+    if plain:
+        text, language = plain.groups(b"")
+        return text.decode().strip(), language
+    for quad in parse(b"<x:s> <x:p> " + rest, RdfFormat.N_QUADS, lenient=True):
+        literal = quad.object
+        if isinstance(literal, Literal):
+            return literal.value.strip(), (literal.language or "").encode()
+    return "", b""
 
 
-def _rank_stored_labels(store: Store, vocabulary: Vocabulary) -> Mapping[str, list[LabelRank]]:
-    """Return the labels in the graph by IRI, each as the key that it is sorted by, unsorted."""
-    return _rank_values(store, vocabulary.labels, vocabulary)
-
-
-def _find_own_names(
-    store: Store, unlabelled: Collection[str], vocabulary: Vocabulary
-) -> Mapping[str, list[LabelRank]]:
-    """Return the names of IRIs without a label by name predicates of the graph's own, as their keys.
-
-    Many small graphs have such a predicate, ``:name``, and no label at all.
-    """
-    if not unlabelled:
-        return {}
-    by_name: dict[str, list[str]] = defaultdict(list)
-    for predicate in sorted(_select_iris(store, "?s ?v ?o")):
-        name = name_from_iri(predicate).casefold()
-        by_name[name].append(predicate)
-    predicates: list[str] = []
-    for name in _NAMES_OF_NAME_PREDICATES:
-        predicates += by_name.get(name, [])
-    ranked = _rank_values(store, predicates, vocabulary)
-    own_names = {}
-    for iri, ranks in ranked.items():
-        if iri in unlabelled:
-            own_names[iri] = ranks
-    return own_names
-
-
-def _rank_values(
-    store: Store, predicates: Iterable[str], vocabulary: Vocabulary
-) -> Mapping[str, list[LabelRank]]:
-    """Return the values of predicates by IRI, each as the key that a label is sorted by, unsorted.
-
-    ``predicates`` are in their order of preference. Values of blank nodes, values that are no
-    literals, and blank texts are left out.
-    """
-    ranked: dict[str, list[LabelRank]] = defaultdict(list)
-    for order, predicate in enumerate(predicates):
-        node = NamedNode(predicate)
-        quads = store.quads_for_pattern(None, node, None, None)
-        for quad in quads:
-            _add_rank(ranked, quad, order, vocabulary)
-    return ranked
-
-
-def _add_rank(
-    ranked: dict[str, list[LabelRank]], quad: Quad, order: int, vocabulary: Vocabulary
-) -> None:
-    """Add the label of a quad to those of its IRI, as the key that it is sorted by.
-
-    Nothing is added for a blank node, a value that is no literal, and a blank text.
-    """
-    iri = quad.subject
-    label = quad.object
-    if not isinstance(label, Literal) or not isinstance(iri, NamedNode):
-        return
-    text = label.value.strip()
-    if text:
-        rank = rank_label(text, label.language, order, vocabulary)
-        ranked[iri.value].append(rank)
+def _to_text(iri: bytes) -> str:
+    """Return an IRI as text, without the "<" and ">" around it."""
+    return iri[1:-1].decode()
 
 
 def rank_label(text: str, language: str | None, order: int, vocabulary: Vocabulary) -> LabelRank:
@@ -230,48 +291,6 @@ def rank_label(text: str, language: str | None, order: int, vocabulary: Vocabula
     return is_foreign, order, position, text
 
 
-def _find_claim_predicates(store: Store) -> Iterator[tuple[str, str]]:
-    """Yield the predicates of Wikidata's triples, each with the property entity that has its label.
-
-    An example are ``wdt:P50`` and ``wd:P50``, as IRIs.
-    """
-    for claim in _CLAIM_PREDICATES:
-        wikibase_predicate = NamedNode(WIKIBASE_NAMESPACE + claim)
-        for quad in store.quads_for_pattern(None, wikibase_predicate, None, None):
-            entity = quad.subject
-            predicate = quad.object
-            if isinstance(entity, NamedNode) and isinstance(predicate, NamedNode):
-                yield predicate.value, entity.value
-
-
-def _scan_schema(store: Store, vocabulary: Vocabulary) -> _SchemaScan:
-    """Find the IRIs without a label that facts are about, and the predicates and classes.
-
-    A class is the type of a vertex, or an instance of one of SCHEMA_CLASSES.
-    """
-    predicates = _select_iris(store, "?s ?v ?o")
-    is_fact = _fact_filter(predicates, vocabulary)
-    as_subject = f"?v ?p ?o {is_fact}"
-    as_object = f"?s ?p ?v {is_fact}"
-    as_either = f"{{ {as_subject} }} UNION {{ {as_object} }}"
-
-    # MINUS on distinct terms is far faster in Oxigraph than FILTER NOT EXISTS: it compares the
-    # numbers of terms and reads no text.
-    labels = values_clause("?l", vocabulary.labels)
-    labelled = f"MINUS {{ {labels} ?v ?l ?text }}"
-    in_facts = f"{{ SELECT DISTINCT ?v {{ {as_either} }} }}"
-    unlabelled = _select_iris(store, f"{in_facts} {labelled}")
-
-    types = values_clause("?t", vocabulary.types)
-    schema_classes = values_clause("?c", SCHEMA_CLASSES)
-    used = f"{types} ?s ?t ?v"
-    declared = f"{schema_classes} ?v {n3(RDF.type)} ?c"
-    classes = _select_iris(store, used, declared)
-    fact_patterns = (as_subject, as_object)
-    schema = predicates | classes
-    return _SchemaScan(fact_patterns, unlabelled, schema)
-
-
 def fact_condition(vocabulary: Vocabulary) -> str:
     """Return a SPARQL condition that is true if the predicate ?p is that of a fact.
 
@@ -284,38 +303,3 @@ def fact_condition(vocabulary: Vocabulary) -> str:
     for namespace in SCHEMA_NAMESPACES:
         condition += f" && !STRSTARTS(STR(?p), {string_literal(namespace)})"
     return condition
-
-
-def _fact_filter(predicates: Iterable[str], vocabulary: Vocabulary) -> str:
-    """Return a SPARQL FILTER that keeps triples whose predicate ?p is that of a fact.
-
-    ``predicates`` are all that the graph has. The filter names those of them that are excluded,
-    which is faster in Oxigraph than ``fact_condition``. If none is, the filter is always true.
-    """
-    excluded = set(map(str, vocabulary.excluded_predicates))
-    conditions = []
-    for predicate in sorted(predicates):
-        if predicate in excluded or predicate.startswith(SCHEMA_NAMESPACES):
-            term = n3(URIRef(predicate))
-            conditions.append(f"!sameTerm(?p, {term})")
-    if not conditions:
-        return "FILTER(true)"
-    condition = " && ".join(conditions)
-    return f"FILTER({condition})"
-
-
-def _select_iris(store: Store, *patterns: str) -> set[str]:
-    """Return the IRIs that the variable ?v has in a solution of any of the patterns.
-
-    All named graphs are read as one with the default graph.
-    """
-    iris: set[str] = set()
-    for pattern in patterns:
-        query = f"SELECT DISTINCT ?v WHERE {{ {pattern} }}"
-        select: Callable[[], Any] = partial(store.query, query, use_default_graph_as_union=True)
-        # No variable holds the solutions. Only the thread that made them may free them, and a
-        # variable can live on in the frame of a traceback after its thread has ended.
-        for (term,) in select():
-            if isinstance(term, NamedNode):
-                iris.add(term.value)
-    return iris

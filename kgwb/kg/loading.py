@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,13 +16,19 @@ from kgwb.threads import run_in_thread
 T = TypeVar("T")
 READING_SHARE = 0.25
 """The share of reading in the time of loading a graph into the cache, estimated from profiles."""
-STORING_SHARE = 0.6
-"""The share of all up to the triples in the store."""
-LABELS_SHARE = 0.85
-"""The share of all up to the labels. The rest is their index."""
+STORING_SHARE = 0.9
+"""The share of all up to the triples in the store, and the labels in their index."""
 _BAR_FORMAT = "{desc}: {percentage:3.0f}%|{bar}|{postfix}, {remaining} left"
-_LABELLED_BYTES = 1 << 20
-"""The labels are read from so many bytes at once."""
+_READ_BYTES = 1 << 20
+"""So many bytes of N-Quads are read at once."""
+_IRI = rb"<[^<>\"{}|^`\\\x00-\x20]*+>"
+_LITERAL = rb'"[^"\\\n\r]*+(?:\\.[^"\\\n\r]*+)*+"(?:@[A-Za-z0-9-]++|\^\^IRI)?+'
+_PLAIN_LINES = re.compile(
+    rb"(?:IRI IRI (?:IRI|LITERAL)(?: IRI)?+ \.\n)*+".replace(b"LITERAL", _LITERAL).replace(
+        b"IRI", _IRI
+    )
+)
+"""Lines of N-Triples or N-Quads in the form in which Oxigraph writes them, without blank nodes."""
 
 
 class LoadStoppedError(Exception):
@@ -44,8 +51,6 @@ class Load:
         self.share = 0.0
         """How much of the work is done, from 0 to 1. It is estimated."""
         self.labels = LabelReader(self.vocabulary)
-        self.may_be_nested = False
-        """Whether a triple in a triple may have been read."""
 
     def stop(self) -> None:
         """Make the thread that loads the graph end soon, with LoadStoppedError."""
@@ -86,34 +91,52 @@ class WatchedNQuads:
     def __init__(self, stream: IO[bytes], load: Load) -> None:
         self._stream = stream
         self._load = load
-        self._pieces: list[bytes] = []
-        self._bytes = 0
 
     def read(self, size: int = -1) -> bytes:
         """Return at most ``size`` bytes, none at the end. Raises LoadStoppedError after ``stop``."""
         self._load.check()
         data = self._stream.read(size)
         self._load.triples += data.count(b"\n")
-        self._pieces.append(data)
-        self._bytes += len(data)
-        if self._bytes >= _LABELLED_BYTES or not data:
-            self._read_labels()
+        self._load.labels.write(data)
         return data
 
     def write_to(self, file: Path) -> None:
         """Write all to a file. Raises LoadStoppedError after ``stop``, and OSError."""
         with file.open("wb") as output:
-            while data := self.read(_LABELLED_BYTES):
+            while data := self.read(_READ_BYTES):
                 output.write(data)
 
-    def _read_labels(self) -> None:
-        """Read the labels of the lines that are complete, and keep the rest for the next time."""
-        lines, newline, rest = b"".join(self._pieces).rpartition(b"\n")
-        if b"<<(" in lines:
-            self._load.may_be_nested = True
-        self._load.labels.read(lines + newline)
-        self._pieces = [rest]
-        self._bytes = len(rest)
+
+def read_if_plain(
+    file: Path, load: Load, on_position: Callable[[int], object] = lambda position: None
+) -> bool:
+    """Read the labels of a file of N-Triples or N-Quads, if it has the form that Oxigraph writes.
+
+    In this form a line has single spaces between its terms, and no blank nodes, comments, triples
+    in triples, or escaped characters in IRIs. It can be loaded as it is, and its labels read as
+    ``LabelReader`` does. Returns whether the file has this form; if not, a part of it was read.
+    Whether IRIs and literals are valid is not checked. ``on_position`` is told how many bytes were
+    read. Raises LoadStoppedError after ``load.stop``, and OSError.
+    """
+    with file.open("rb") as stream:
+        while lines := stream.read(_READ_BYTES):
+            load.check()
+            lines += stream.readline()
+            if not _PLAIN_LINES.fullmatch(lines) or not _is_utf8(lines):
+                return False
+            load.labels.read(lines)
+            load.triples += lines.count(b"\n")
+            on_position(stream.tell())
+    return True
+
+
+def _is_utf8(data: bytes) -> bool:
+    """Return whether bytes are a text in UTF-8."""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def load_with_bar(work: Callable[[Load], T], name: str, vocabulary: Vocabulary) -> T:

@@ -139,8 +139,8 @@ class LocalGraph:
         graph.muted = muted
         graph._lost_nodes = find_lost_nodes(self.store, muted)
         if any(map(graph._affects_labels, triples)):
-            store: Any = _FilteredStore(self.store, muted)
-            labels = collect_labels(store, self.vocabulary)
+            quads = _FilteredStore(self.store, muted).quads_for_pattern(None, None, None, None)
+            labels = collect_labels(quads, self.vocabulary)
             graph._use_label_index(LabelIndex.build(labels))
         return graph
 
@@ -276,11 +276,10 @@ class LocalGraph:
 
 
 class _FilteredStore:
-    """A store without some triples, as far as ``collect_labels`` uses one."""
+    """A store without some triples."""
 
     def __init__(self, store: ox.Store, muted: Triples) -> None:
         self._store = store
-        self._muted = muted
         self._muted_triples = set()
         for triple in muted:
             converted = map(to_ox, triple)
@@ -291,11 +290,6 @@ class _FilteredStore:
         for quad in self._store.quads_for_pattern(*pattern):
             if tuple(quad.triple) not in self._muted_triples:
                 yield quad
-
-    def query(self, text: str, **options: Any) -> Any:
-        """Run a query that is rewritten to leave out the muted triples."""
-        rewritten = rewrite_without(text, self._muted, has_distinct_paths=True)
-        return self._store.query(rewritten, **options)
 
 
 def find_lost_nodes(store: ox.Store, muted: Triples) -> frozenset[Term]:

@@ -8,10 +8,14 @@ from typing import Any
 
 import pyoxigraph
 import pytest
+from rdflib import URIRef
 
-from kgwb.kg import cache_dir, open_kg
+from kgwb.errors import GraphFileError
+from kgwb.kg import cache_dir, files, open_kg
 from kgwb.kg.base import Vocabulary
+from kgwb.kg.label_index import Label
 from kgwb.kg.labels import LabelReader, collect_labels
+from kgwb.kg.loading import Load, read_if_plain
 from kgwb.kg.local import LocalGraph
 
 LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
@@ -113,7 +117,113 @@ def test_labels_are_the_same_read_on_the_way_and_from_the_store() -> None:
         pyoxigraph.serialize([quad], format=pyoxigraph.RdfFormat.N_QUADS) or b"" for quad in store
     )
     reader = LabelReader(Vocabulary())
-    reader.read(written)
-    read = collect_labels(store, Vocabulary(), reader.ranked)
+    for start in range(0, len(written), 7):
+        reader.write(written[start : start + 7])
+        reader.flush()
+    read = list(reader.labels())
     assert sorted(read) == sorted(collect_labels(store, Vocabulary()))
     assert len(read) == 7
+
+
+def test_what_the_triples_tell_about_labels() -> None:
+    skos = "<http://www.w3.org/2004/02/skos/core#altLabel>"
+    kind = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
+    lines = [
+        f'<http://e/a> {LABEL} "A" .',
+        f'<http://e/a> {skos} "A too" .',
+        f'<http://e/a> {skos} "A" .',
+        f"<http://e/a> {kind} <http://e/Kind> .",
+        f'<http://e/Kind> {LABEL} "Kind" .',
+        f"<http://e/Declared> {kind} <http://www.w3.org/2002/07/owl#Class> .",
+        f'<http://e/Declared> {LABEL} "Declared" .',
+        f"<http://e/InFact> {kind} <http://www.w3.org/2002/07/owl#Class> .",
+        f'<http://e/InFact> {LABEL} "In a fact" .',
+        "<http://e/a> <http://e/likes> <http://e/InFact> .",
+        f'<http://e/likes> {LABEL} "likes" .',
+        "_:b <http://e/likes> <http://e/noLabel> <http://e/graph> .",
+        '<http://e/named> <http://e/fullName> "Full" .',
+        '<http://e/named> <http://e/name> "Short" .',
+        '<http://e/named> <http://e/name> "7"^^<http://www.w3.org/2001/XMLSchema#integer> .',
+        f'<http://e/blank> {LABEL} " " .',
+        '<http://e/blank> <http://e/name> "not asked" .',
+        '<http://e/a> <http://e/says> "<http://e/f> <http://e/likes> <http://e/g> ." .',
+        "<http://e/a> <http://e/says> <<( <http://e/x> <http://e/y> <http://e/z> )>> .",
+        f'<http://e/P1> {LABEL} "property" .',
+        "<http://e/P1> <http://wikiba.se/ontology#directClaim> <http://e/direct/P1> .",
+    ]
+    reader = LabelReader(Vocabulary())
+    reader.read("".join(f"{line}\n" for line in lines).encode())
+    assert sorted(reader.labels()) == [
+        Label("http://e/Declared", "Declared", True, False),
+        Label("http://e/InFact", "In a fact", True, True),
+        Label("http://e/Kind", "Kind", True, False),
+        Label("http://e/P1", "property", True, True),
+        Label("http://e/a", "A", True, True),
+        Label("http://e/a", "A too", False, True),
+        Label("http://e/direct/P1", "property", True, False),
+        Label("http://e/likes", "likes", True, False),
+        Label("http://e/named", "7", True, True),
+        Label("http://e/named", "Full", False, True),
+        Label("http://e/named", "Short", False, True),
+        Label("http://e/noLabel", "no label", True, True),
+    ]
+    assert reader.may_be_nested
+
+
+PLAIN = [
+    '<http://e/s> <http://e/p> "a \\"quoted\\" text"@en-GB .',
+    "<http://e/s> <http://e/p> <http://e/o> <http://e/graph> .",
+    '<http://e/s> <http://e/p> "7"^^<http://www.w3.org/2001/XMLSchema#integer> .',
+    '<http://e/s> <http://e/p> "größer" .',
+]
+NOT_PLAIN = [
+    "# a comment",
+    "",
+    "<http://e/s>  <http://e/p> <http://e/o> .",
+    "<http://e/s> <http://e/p> <http://e/o>.",
+    "<http://e/s>\t<http://e/p>\t<http://e/o> .",
+    "<http://e/s> <http://e/p> _:blank .",
+    "_:blank <http://e/p> <http://e/o> .",
+    "<http://e/s> <http://e/p> <http://e/\\u00e9> .",
+    "<http://e/s> <http://e/p> <<( <http://e/x> <http://e/y> <http://e/z> )>> .",
+    "<http://e/s> <http://e/p> <http://e/o> .\r",
+]
+
+
+@pytest.mark.parametrize("line", PLAIN + NOT_PLAIN)
+def test_only_a_plain_file_is_loaded_without_the_parser(line: str, tmp_path: Path) -> None:
+    file = tmp_path / "a.nq"
+    file.write_bytes(f"{PLAIN[0]}\n{line}\n".encode())
+    assert read_if_plain(file, Load(Vocabulary())) == (line in PLAIN)
+
+
+def test_a_plain_file_has_the_same_labels_and_triples_as_parsed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "MIN_CACHED_BYTES", 0)
+    triples = [*PLAIN, f'<http://e/o> {LABEL} "the \\u00e9nd" .', f'<http://e/s> {LABEL} "start" .']
+    plain = tmp_path / "plain.nq"
+    plain.write_text("".join(f"{line}\n" for line in triples), encoding="utf-8")
+    parsed = tmp_path / "parsed.nq"
+    parsed.write_text("# a comment\n" + plain.read_text(encoding="utf-8"), encoding="utf-8")
+    graphs = [LocalGraph.open(plain), LocalGraph.open(parsed), LocalGraph.open(plain, cache=False)]
+    contents = [sorted(map(str, graph.store)) for graph in graphs]
+    assert contents[0] == contents[1] == contents[2]
+    assert len(contents[0]) == len(triples)
+    for text in ("énd", "start", "graph", "p"):
+        results = [graph.search(text, 5) for graph in graphs]
+        assert results[0] == results[1] == results[2]
+    assert graphs[0].search("end", 5).hits[0].iri == URIRef("http://e/o")
+
+
+@pytest.mark.parametrize("wrong", [b"<http://e/s> <http://e/p> <o> .", b'<a:s> <a:p> "\xff" .'])
+def test_an_error_in_a_plain_file_has_its_line(
+    wrong: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "MIN_CACHED_BYTES", 0)
+    file = tmp_path / "a.nt"
+    file.write_bytes(b"<http://e/s> <http://e/p> <http://e/o> .\n" * 3 + wrong + b"\n")
+    with pytest.raises(GraphFileError) as caught:
+        LocalGraph.open(file)
+    assert caught.value.line == 4
+    assert list((cache_dir() / "graphs").iterdir()) == []
