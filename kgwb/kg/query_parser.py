@@ -64,6 +64,8 @@ _TOKEN = re.compile(
 )
 _OUTLINED = re.compile(rf"""(?P<string>{_STRING})|(?P<iri>{_IRI})|(?P<odd>[\#"'\\])""")
 """The strings and IRIs of a query, and outside of them the signs of comments and other strings."""
+_ODD_SIGN = "\x00"
+"""Stands in an outline for what ``_OUTLINED`` calls odd. No query may have it."""
 _PLACEHOLDERS = {"space": " ", "comment": " ", "string": '"s"', "iri": "<%>", "number": "1"}
 """The placeholder of a token in the skeleton, by the kind of the token.
 
@@ -133,17 +135,15 @@ def outline_of(query: str) -> str | None:
     if that cannot be told without reading all tokens: if there is a comment, a string in other
     quotes, or a backslash elsewhere.
     """
-    pieces = []
-    position = 0
-    for match in _OUTLINED.finditer(query):
-        kind = match.lastgroup
-        if kind == "odd":
-            return None
-        pieces.append(query[position : match.start()])
-        pieces.append(_PLACEHOLDERS[kind or ""])
-        position = match.end()
-    pieces.append(query[position:])
-    return "".join(pieces)
+    outline = _OUTLINED.sub(_outline_placeholder, query)
+    if _ODD_SIGN in outline:
+        return None
+    return outline
+
+
+def _outline_placeholder(match: re.Match[str]) -> str:
+    """Return the placeholder of a string or an IRI, and _ODD_SIGN for any other match."""
+    return _PLACEHOLDERS.get(match.lastgroup or "", _ODD_SIGN)
 
 
 def _placeholder(token: Token) -> str:

@@ -705,14 +705,16 @@ class Engine:
         remembered, or, as for a run from a file, an estimate by the recorded time of its calls. For
         a supervisor the times of replayed steps below it are replaced in this way.
         """
-        below = _steps_below(step, later)
-        calls = frozenset(step.calls).union(*(each.calls for each in below))
-        place = (step.key, calls)
+        calls = set(step.calls)
+        is_live = step.origin == "live"
         saved_s = 0.0
-        for each in below:
+        for each in _steps_below(step, later):
+            calls.update(each.calls)
+            is_live = is_live or each.origin == "live"
             if each.parent == step.key:
                 saved_s += each.live_seconds - each.seconds
-        if any(each.origin == "live" for each in (step, *below)):
+        place = (step.key, frozenset(calls))
+        if is_live:
             live_s = step.seconds + saved_s
             self._record.live_seconds[place] = live_s
         elif place in self._record.live_seconds:

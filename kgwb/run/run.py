@@ -288,14 +288,14 @@ class Run(EditableRun):
         put in: others may need no model.
         """
         may_stop = stop_condition.is_stepping or stop_condition.preview_of
-        if may_stop or self.calls or self.overrides:
+        if may_stop or self.calls or self.overrides or self.system.rules:
             return
         agent_names = []
         for spec in self.system.agents:
             model = self.model_for(spec.name)
             if spec.kind == "model" and model and model.name == "rules":
                 agent_names.append(spec.name)
-        if agent_names and not self.system.rules:
+        if agent_names:
             raise ModelError(
                 f"the system {self.system.name} has no rules by which the model rules could answer",
                 hint=f"choose another model for {list_first(agent_names)}, such as openai:NAME",
