@@ -11,7 +11,7 @@ import platform
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -269,19 +269,33 @@ class Benchmark:
         self.rescored += rescore_results(self.results, questions, self._load_finished_run)
         for row in self.results.rows_for(questions):
             self.budget.add(row)
-        if len(self.results.rows_for(questions)) < len(questions):
+        is_finished = len(self.results.rows_for(questions)) == len(questions)
+        if not is_finished:
             announce_models(self.setup.models.values(), self.setup.kg)
         canceller = RunCanceller()
-        run_tasks(
-            (self._ask_dialogue(turns, canceller) for turns in group_by_dialogue(questions)),
-            self.executor or self.workers,
-            canceller,
-            should_stop=lambda: self.budget.exhausted,
-            max_pending=self.workers if self.budget.limits else None,
-        )
+        with nullcontext() if is_finished else self._store_kept_open():
+            run_tasks(
+                (self._ask_dialogue(turns, canceller) for turns in group_by_dialogue(questions)),
+                self.executor or self.workers,
+                canceller,
+                should_stop=lambda: self.budget.exhausted,
+                max_pending=self.workers if self.budget.limits else None,
+            )
         rows = self.results.rows_for(questions)
         self.stop_reason = self.budget.exhausted if len(rows) < len(questions) else ""
         return rows
+
+    @contextmanager
+    def _store_kept_open(self) -> Iterator[None]:
+        """Keep the store of calls open inside the block: opening it for each question takes long.
+
+        Not if other processes ask. Raises InputError if it cannot be opened.
+        """
+        if self.executor is not None:
+            yield
+            return
+        with CallStore(self._places.store, self.setup.kg.identity):
+            yield
 
     def _find_places(self) -> AskPlaces:
         """Return where calls come from, and where runs are kept, for all questions.

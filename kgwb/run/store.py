@@ -7,6 +7,7 @@ be asked again, so it may be deleted whenever no run uses it.
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import threading
 import uuid
@@ -17,7 +18,7 @@ from hashlib import sha256
 from pathlib import Path
 from time import sleep
 from types import TracebackType
-from typing import Any
+from typing import Any, ClassVar
 
 from filelock import BaseFileLock, FileLock, Timeout
 
@@ -37,8 +38,9 @@ QUICK_CALL_S = 0.01
 """A call that takes less is written together with others, because writing it alone takes as long."""
 MAX_UNWRITTEN_CALLS = 20
 """After so many quick calls they are written."""
-_locks: dict[Path, threading.Lock] = {}
-"""By store: one thread of this process uses it at a time. SQLite would let the others sleep up to 0.1 s."""
+_WINDOW_BITS = 12
+_MEMORY_LEVEL = 5
+"""How a call is compressed. It is short, and zlib would take 80 us to set up what it uses by default."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS calls (
     place INTEGER PRIMARY KEY AUTOINCREMENT, address TEXT UNIQUE NOT NULL, data BLOB NOT NULL
@@ -59,15 +61,182 @@ def find_store(folder: Path) -> Path:
     return folder / STORE_FILE
 
 
+class _StoreFile:
+    """The file of a store, which all its users in this process share.
+
+    It is open as long as somebody uses it: opening a database, and locking a file, takes longer than
+    ten calls. One thread uses it at a time; SQLite would let the others sleep up to 0.1 s.
+    """
+
+    _open_files: ClassVar[dict[Path, _StoreFile]] = {}
+    """By path."""
+    _of_parent: ClassVar[list[_StoreFile]] = []
+    """Files of the process that this one was forked from. They are never used, and never closed."""
+    _opening: ClassVar[threading.Lock] = threading.Lock()
+    """Held while a file is opened or closed."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the file, which is made if there is none. Raises sqlite3.Error and OSError."""
+        self.path = path
+        self.claimed: dict[str, threading.Event] = {}
+        """What threads of this process are asking, by address. The event is set when that ends."""
+        self.users = 0
+        self._lock = threading.Lock()
+        self._owner_name = uuid.uuid4().hex
+        self._owner_lock: BaseFileLock | None = None
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._database = sqlite3.connect(
+            path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
+        )
+        # A write-ahead log would be faster, but does not work on the shared drives of several
+        # machines. What is lost if the power fails can be asked again.
+        self._database.execute("PRAGMA synchronous = OFF")
+        self._database.execute("PRAGMA journal_mode = TRUNCATE")  # not a new file for each write
+        self._database.executescript(_SCHEMA)
+        self._page_bytes = int(self._database.execute("PRAGMA page_size").fetchone()[0])
+
+    @classmethod
+    def acquire(cls, path: Path) -> _StoreFile:
+        """Return the open file of a store, which is opened for its first user.
+
+        Raises what opening it raises.
+        """
+        path = path.absolute()
+        with cls._opening:
+            file = cls._open_files.get(path)
+            if file is None:
+                file = cls(path)
+                cls._open_files[path] = file
+            file.users += 1
+        return file
+
+    def release(self) -> None:
+        """Close the file if its last user has ended, and end all claims of this process."""
+        with self._opening:
+            self.users -= 1
+            if self.users or self._open_files.get(self.path) is not self:
+                return
+            del self._open_files[self.path]
+            with self._lock:
+                with suppress(sqlite3.Error):  # it would be left, empty, beside the store
+                    self._database.execute("PRAGMA journal_mode = DELETE")
+                self._database.close()
+                if self._owner_lock:
+                    _remove_lock(self._owner_lock)
+
+    @classmethod
+    def after_fork(cls) -> None:
+        """Forget the files of the process that this one was forked from: SQLite cannot share them."""
+        cls._of_parent.extend(cls._open_files.values())
+        cls._open_files.clear()
+        cls._opening = threading.Lock()
+
+    def query(self, sql: str, *parameters: object) -> tuple[Any, ...] | None:
+        """Execute a statement, and return its first row, if it has one. Raises sqlite3.Error."""
+        with self._lock:
+            row: tuple[Any, ...] | None = self._database.execute(sql, parameters).fetchone()
+            return row
+
+    def write(self, packed: Mapping[str, bytes], conflict: str, ended_claim: str = "") -> int:
+        """Write calls, by address, and end a claim, all or nothing; return the size in bytes.
+
+        Known calls are replaced for "REPLACE", and stay for "IGNORE". Raises sqlite3.Error.
+        """
+        with self._lock, self._database:
+            self._database.execute("BEGIN IMMEDIATE")
+            self._database.executemany(
+                f"INSERT OR {conflict} INTO calls (address, data) VALUES (?, ?)", packed.items()
+            )
+            if ended_claim:
+                self._database.execute("DELETE FROM claims WHERE address = ?", (ended_claim,))
+            (pages,) = self._database.execute("PRAGMA page_count").fetchone()
+            return int(pages) * self._page_bytes
+
+    def keep_within(self, max_bytes: int) -> None:
+        """Drop the oldest calls while the store is too large. The file itself keeps its size."""
+        while True:
+            (pages,) = self.query("PRAGMA page_count") or (0,)
+            (free_pages,) = self.query("PRAGMA freelist_count") or (0,)
+            if (pages - free_pages) * self._page_bytes <= max_bytes:
+                return
+            (count,) = self.query("SELECT count(*) FROM calls") or (0,)
+            if not count:
+                return
+            self.query(
+                "DELETE FROM calls WHERE place IN (SELECT place FROM calls ORDER BY place LIMIT ?)",
+                max(1, int(count * DROPPED_SHARE)),
+            )
+
+    # Claims
+
+    def claim(self, address: str) -> bool:
+        """Claim a call unless a living process has; return whether this process may make it now.
+
+        The claim of a process that has ended is taken over. Raises sqlite3.Error.
+        """
+        self._hold_owner_lock()
+        if self._insert_claim(address):
+            return True
+        row = self.query("SELECT owner FROM claims WHERE address = ?", address)
+        if row is None:  # it ended just now
+            return False
+        owner = str(row[0])
+        if owner == self._owner_name:
+            return True
+        if not self._is_gone(owner):
+            return False
+        self.query("DELETE FROM claims WHERE address = ? AND owner = ?", address, owner)
+        return self._insert_claim(address)
+
+    def _insert_claim(self, address: str) -> bool:
+        """Claim a call, and return whether nobody else had."""
+        with self._lock:
+            cursor = self._database.execute(
+                "INSERT OR IGNORE INTO claims VALUES (?, ?)", (address, self._owner_name)
+            )
+            return cursor.rowcount == 1
+
+    def end_claim(self, address: str) -> None:
+        """End the claim of a call. Raises sqlite3.Error."""
+        self.query("DELETE FROM claims WHERE address = ?", address)
+
+    def _hold_owner_lock(self) -> None:
+        """Lock a file, unless it is locked already, by which others see that this process lives."""
+        with self._lock:
+            if self._owner_lock is None:
+                # Any thread may be the last that uses the store, and releases it
+                lock = FileLock(self._lock_path(self._owner_name), thread_local=False)
+                lock.acquire()
+                self._owner_lock = lock
+
+    def _is_gone(self, owner: str) -> bool:
+        """Return whether a claim's owner has ended or was killed; then remove its lock file."""
+        lock = FileLock(self._lock_path(owner))
+        try:
+            lock.acquire(blocking=False)
+        except Timeout:
+            return False
+        _remove_lock(lock)
+        return True
+
+    def _lock_path(self, owner: str) -> Path:
+        """Return the file that a process locks while it uses the store."""
+        return self.path.with_name(f".{STORE_FILE}-{owner}.lock")
+
+
+if hasattr(os, "register_at_fork"):  # Windows cannot fork
+    os.register_at_fork(after_in_child=_StoreFile.after_fork)
+
+
 class CallStore:
     """The calls of one store, as a run uses them.
 
     A model call is found by its key, and another call by its key and its graph. Each has the number
     of the ask, too: a question that is asked several times gets new replies each time.
 
-    What is being asked is claimed in the store, so that other threads and processes wait for the
-    reply. Each user of a store holds a lock while it has claims. A claim whose lock is free is one of
-    a process that was killed; it passes to the next one.
+    What is being asked is claimed, among the threads of a process in memory and among processes in
+    the store, so that the others wait for the reply. Each process holds a lock once it has claims. A
+    claim whose lock is free is one of a process that was killed; it passes to the next one.
 
     A model call is in the file when it ends. Quick calls of a graph are written together, so that a
     process that is killed loses at most MAX_UNWRITTEN_CALLS of them.
@@ -94,18 +263,8 @@ class CallStore:
         self._max_bytes = max_bytes
         self._unwritten: dict[str, bytes] = {}
         """The data of calls that are not in the file yet, by address."""
-        self._lock = _locks.setdefault(path.absolute(), threading.Lock())
-        self._name = uuid.uuid4().hex
-        self._owner_lock: BaseFileLock | None = None
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._database = sqlite3.connect(
-                path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
-            )
-            # The mode of the journal is the default: a write-ahead log does not work on the shared
-            # drives of several machines. What is lost if the power fails can be asked again.
-            self._database.execute("PRAGMA synchronous = OFF")
-            self._database.executescript(_SCHEMA)
+            self._file = _StoreFile.acquire(path)
         except (sqlite3.Error, OSError) as exc:
             raise self._as_input_error(exc) from exc
 
@@ -121,13 +280,9 @@ class CallStore:
         self.close()
 
     def close(self) -> None:
-        """Write what is not written yet, close the file, and end all claims."""
+        """Write what is not written yet, and close the file unless others of this process use it."""
         self._write_unwritten()
-        with self._lock:
-            self._database.close()
-            if self._owner_lock:
-                self._remove_lock(self._owner_lock)
-                self._owner_lock = None
+        self._file.release()
 
     def find(self, key: str) -> Call | None:
         """Return the call with this key; None if the store does not have it, or cannot be read.
@@ -139,7 +294,7 @@ class CallStore:
         with self._errors_kept():
             data = self._unwritten.get(of_graph)
             if data is None:
-                row = self._query(
+                row = self._file.query(
                     "SELECT data FROM calls WHERE address IN (?, ?)", of_model, of_graph
                 )
                 data = row[0] if row else None
@@ -162,15 +317,49 @@ class CallStore:
         """
         if kind != "model":
             return self.find(key) or self.make(make)
+        call = self.find(key)
+        if call is not None:
+            return call
         address = self._address(key, kind)
-        while not self._claim(address):
+        with self._claimed(address, poll):
+            call = self.find(key)  # another one may have made it meanwhile
+            if call is None:
+                call = make()
+                self._keep(call)
+        return call
+
+    @contextmanager
+    def _claimed(self, address: str, poll: Callable[[], object]) -> Iterator[None]:
+        """Claim a call while the code inside runs, which adds it to what is not written yet.
+
+        While another one has claimed it, ``poll()`` is called every POLL_INTERVAL_S. The call is
+        written, and the claim in the file ended, in one transaction.
+        """
+        claims = self._file.claimed
+        ended = threading.Event()
+        while (other := claims.setdefault(address, ended)) is not ended:
+            other.wait(POLL_INTERVAL_S)
             poll()
-            sleep(POLL_INTERVAL_S)
         try:
-            return self.find(key) or self.make(make)
+            while not self._claim_in_file(address):
+                poll()
+                sleep(POLL_INTERVAL_S)
+            try:
+                yield
+            finally:
+                self._write_unwritten(address)
         finally:
-            with self._errors_kept():
-                self._query("DELETE FROM claims WHERE address = ?", address)
+            del claims[address]
+            ended.set()
+
+    def _claim_in_file(self, address: str) -> bool:
+        """Claim a call among processes; return whether it may be made now.
+
+        If the store cannot be written, the result is True, so that the call is made.
+        """
+        with self._errors_kept():
+            return self._file.claim(address)
+        return True
 
     def make(self, make: Callable[[], Call]) -> Call:
         """Make a call, add it to ``made_calls``, and store it in place of one with the same key.
@@ -178,12 +367,16 @@ class CallStore:
         Raises what ``make`` raises.
         """
         call = make()
-        self.made_calls.append(call)
-        self._unwritten[self._address(call.key, call.kind)] = _pack(call)
+        self._keep(call)
         is_quick = call.kind != "model" and call.seconds < QUICK_CALL_S
         if not is_quick or len(self._unwritten) >= MAX_UNWRITTEN_CALLS:
             self._write_unwritten()
         return call
+
+    def _keep(self, call: Call) -> None:
+        """Add a call that was made to ``made_calls``, and to what is not written yet."""
+        self.made_calls.append(call)
+        self._unwritten[self._address(call.key, call.kind)] = _pack(call)
 
     def add_run_file(self, path: Path) -> None:
         """Add the calls of a run file that the store does not have yet.
@@ -208,110 +401,30 @@ class CallStore:
         graph = "" if kind == "model" else self._graph
         return f"{self._ask}:{graph}:{key}"
 
-    def _write_unwritten(self) -> None:
-        """Write the calls that are not in the file yet. After an error they are tried again."""
+    def _write_unwritten(self, ended_claim: str = "") -> None:
+        """Write the calls that are not in the file yet, and end a claim.
+
+        After an error the calls are tried again with the next ones; the claim is ended all the same.
+        """
         unwritten = dict(self._unwritten)
         with self._errors_kept():
-            self._write(unwritten, "REPLACE")
+            self._write(unwritten, "REPLACE", ended_claim)
             for address in unwritten:
                 self._unwritten.pop(address, None)
-
-    def _write(self, packed: Mapping[str, bytes], conflict: str) -> None:
-        """Write calls, by address. Known ones are replaced for "REPLACE", and stay for "IGNORE".
-
-        Raises sqlite3.Error. Then none is written.
-        """
-        if not packed:
             return
-        with self._lock, self._database:
-            self._database.execute("BEGIN IMMEDIATE")
-            self._database.executemany(
-                f"INSERT OR {conflict} INTO calls (address, data) VALUES (?, ?)", packed.items()
-            )
-        self._keep_within_bound()
+        if ended_claim:
+            with self._errors_kept():
+                self._file.end_claim(ended_claim)
 
-    def _keep_within_bound(self) -> None:
-        """Drop the oldest calls while the store is too large. The file itself keeps its size."""
-        (pages,) = self._query("PRAGMA page_count") or (0,)
-        (page_bytes,) = self._query("PRAGMA page_size") or (0,)
-        if pages * page_bytes <= self._max_bytes:
-            return
-        while True:
-            (free_pages,) = self._query("PRAGMA freelist_count") or (0,)
-            if (pages - free_pages) * page_bytes <= self._max_bytes:
-                return
-            (count,) = self._query("SELECT count(*) FROM calls") or (0,)
-            if not count:
-                return
-            self._query(
-                "DELETE FROM calls WHERE place IN (SELECT place FROM calls ORDER BY place LIMIT ?)",
-                max(1, int(count * DROPPED_SHARE)),
-            )
+    def _write(self, packed: Mapping[str, bytes], conflict: str, ended_claim: str = "") -> None:
+        """Write calls, by address, and drop the oldest ones if the store is too large then.
 
-    def _query(self, sql: str, *parameters: object) -> tuple[Any, ...] | None:
-        """Execute a statement, and return its first row, if it has one. Raises sqlite3.Error."""
-        with self._lock:
-            row: tuple[Any, ...] | None = self._database.execute(sql, parameters).fetchone()
-            return row
-
-    # Claims
-
-    def _claim(self, address: str) -> bool:
-        """Claim a call unless a living user has; return whether this user may make it now.
-
-        The claim of a user that has ended is taken over. If the store cannot be written, the result
-        is True, so that the call is made.
+        Raises sqlite3.Error. If writing fails, none is written.
         """
-        self._hold_owner_lock()
-        with self._errors_kept():
-            owner = self._insert_claim(address)
-            if owner == self._name:
-                return True
-            if owner is None or not self._is_gone(owner):
-                return False
-            self._query("DELETE FROM claims WHERE address = ? AND owner = ?", address, owner)
-            return self._insert_claim(address) == self._name
-        return True
-
-    def _insert_claim(self, address: str) -> str | None:
-        """Claim a call if nobody has, and return the name of its owner.
-
-        None if another user's claim ended just now.
-        """
-        self._query("INSERT OR IGNORE INTO claims VALUES (?, ?)", address, self._name)
-        row = self._query("SELECT owner FROM claims WHERE address = ?", address)
-        if not row:
-            return None
-        return str(row[0])
-
-    def _hold_owner_lock(self) -> None:
-        """Lock a file, unless it is locked already, by which others see that this user is alive."""
-        with self._lock:
-            if self._owner_lock is None:
-                lock = FileLock(self._lock_path(self._name))
-                lock.acquire()
-                self._owner_lock = lock
-
-    def _is_gone(self, owner: str) -> bool:
-        """Return whether a claim's owner has ended or was killed; then remove its lock file."""
-        lock = FileLock(self._lock_path(owner))
-        try:
-            lock.acquire(blocking=False)
-        except Timeout:
-            return False
-        self._remove_lock(lock)
-        return True
-
-    def _lock_path(self, owner: str) -> Path:
-        """Return the file that a user of the store locks while it lives."""
-        return self.path.with_name(f".{STORE_FILE}-{owner}.lock")
-
-    @staticmethod
-    def _remove_lock(lock: BaseFileLock) -> None:
-        """Release a lock, and delete its file."""
-        lock.release()
-        with suppress(OSError):
-            Path(lock.lock_file).unlink()
+        if packed or ended_claim:
+            size = self._file.write(packed, conflict, ended_claim)
+            if size > self._max_bytes:
+                self._file.keep_within(self._max_bytes)
 
     # Errors
 
@@ -332,7 +445,15 @@ class CallStore:
         )
 
 
+def _remove_lock(lock: BaseFileLock) -> None:
+    """Release a lock, and delete its file."""
+    lock.release()
+    with suppress(OSError):
+        Path(lock.lock_file).unlink()
+
+
 def _pack(call: Call) -> bytes:
-    """Return a call as it is in the file: compressed JSON."""
+    """Return a call as it is in the file: JSON, compressed as zlib does it."""
     text = call.to_json()
-    return zlib.compress(text.encode("utf-8", "surrogatepass"), 1)
+    compressor = zlib.compressobj(1, zlib.DEFLATED, _WINDOW_BITS, _MEMORY_LEVEL)
+    return compressor.compress(text.encode("utf-8", "surrogatepass")) + compressor.flush()

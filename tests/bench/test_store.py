@@ -7,10 +7,13 @@ import os
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -289,6 +292,105 @@ def test_quick_calls_are_written_together_and_a_model_call_at_once(tmp_path: Pat
         store.make(lambda: last)
     with CallStore(path, "g") as store:
         assert store.find(last.key)
+
+
+def model_call(text: str) -> Call:
+    request = {"model": "m", "task": "t", "content": {"text": text}}
+    key = call_key("model", request, 0)
+    return Call(key, "model", "", request, 0, ChatReply(text), "", 0.0, ChatReply)
+
+
+def test_the_users_of_a_store_in_a_process_share_one_file_and_one_lock(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tmp_path / "folder" / STORE_FILE
+    opened = []
+    connect = sqlite3.connect
+
+    def counted(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        opened.append(arguments)
+        return connect(*arguments, **options)
+
+    monkeypatch.setattr(sqlite3, "connect", counted)
+    with CallStore(path, "g") as first:
+        for number in range(3):
+            asked = model_call(str(number))
+            with CallStore(path, "g") as store:
+                store.find_or_make(asked.key, "model", lambda: asked, lambda: None)  # noqa: B023
+        assert first.find(asked.key)
+        assert len(list(path.parent.glob(f".{STORE_FILE}-*.lock"))) == 1
+    assert len(opened) == 1
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_model_call_takes_two_transactions_and_one_that_is_there_takes_none(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / STORE_FILE
+    asked = model_call("a")
+    statements: list[str] = []
+    with CallStore(path, "g") as store:
+        store.make(lambda: call_of(1))
+        store._file._database.set_trace_callback(statements.append)
+        store.find_or_make(asked.key, "model", lambda: asked, lambda: None)
+        assert store.find(call_of(1).key)
+        written = [statement.split()[0] for statement in statements if "SELECT" not in statement]
+        assert written == ["INSERT", "BEGIN", "INSERT", "INSERT", "DELETE", "PRAGMA", "COMMIT"]
+        statements.clear()
+        store.find_or_make(asked.key, "model", lambda: asked, lambda: None)
+        assert [statement.split()[0] for statement in statements] == ["SELECT"]
+
+
+def test_threads_of_a_process_ask_each_thing_once(tmp_path: Path) -> None:
+    path = tmp_path / STORE_FILE
+    asked = model_call("a")
+    made = []
+    polled = threading.Event()
+
+    def make() -> Call:
+        made.append(asked)
+        assert polled.wait(30)  # until another thread waits for it
+        return asked
+
+    def ask(_: int) -> Call:
+        with CallStore(path, "g") as store:
+            return store.find_or_make(asked.key, "model", make, polled.set)
+
+    with ThreadPoolExecutor(4) as pool:
+        calls = list(pool.map(ask, range(8)))
+    assert [call.result for call in calls] == [asked.result] * 8
+    assert len(made) == 1
+
+
+def test_a_call_that_fails_can_be_asked_by_the_next_one(tmp_path: Path) -> None:
+    path = tmp_path / STORE_FILE
+    asked = model_call("a")
+
+    def fail() -> Call:
+        raise KeyError("no reply")
+
+    with CallStore(path, "g") as store, CallStore(path, "g") as other:
+        store.make(lambda: call_of(1))
+        with pytest.raises(KeyError):
+            store.find_or_make(asked.key, "model", fail, lambda: None)
+        assert not store._file.claimed
+        assert store._file.query("SELECT count(*) FROM claims") == (0,)
+        assert other.find_or_make(asked.key, "model", lambda: asked, lambda: None) is asked
+
+
+def test_a_forked_process_opens_the_store_by_itself(tmp_path: Path) -> None:
+    path = tmp_path / STORE_FILE
+    with CallStore(path, "g") as store:
+        store.make(lambda: call_of(1))
+        store._write_unwritten()
+        child = os.fork()
+        if not child:
+            with CallStore(path, "g") as own:
+                is_own = own._file is not store._file and own.find(call_of(1).key)
+            os._exit(0 if is_own else 1)
+        _, status = os.waitpid(child, 0)
+        assert os.waitstatus_to_exitcode(status) == 0
+        assert store.find(call_of(1).key)
 
 
 def test_a_damaged_store_is_refused_with_what_to_do(shop: Shop, capsys: Capture) -> None:
