@@ -35,8 +35,8 @@ TransactionFile = temp.trx
 [Parameters]
 ServerPort = 127.0.0.1:{sql}
 DirsAllowed = {folder}
-NumberOfBuffers = 20000
-MaxDirtyBuffers = 10000
+NumberOfBuffers = {buffers}
+MaxDirtyBuffers = {dirty_buffers}
 ThreadsPerQuery = 1
 [HTTPServer]
 ServerPort = 127.0.0.1:{http}
@@ -53,6 +53,8 @@ rdf_loader_run();
 DB.DBA.VT_INC_INDEX_DB_DBA_RDF_OBJ();
 SELECT CONCAT('refused: ', ll_error) FROM DB.DBA.load_list WHERE ll_error IS NOT NULL;
 """
+BUFFERS = 20_000
+"""Pages of 8 KB that Virtuoso keeps in memory."""
 MAX_ROWS = 10_000
 """Rows that Virtuoso gives at most of any result, as in Debian's own configuration."""
 
@@ -78,10 +80,17 @@ class Engine:
     """URL that asks everything the server holds, its own triples too."""
     put: Callable[[Path, str], None]
     loaded: dict[str, str]
+    process_id: int
+
+    def cpu_seconds(self) -> float:
+        """The processor time that the server has taken. Linux only."""
+        fields = Path(f"/proc/{self.process_id}/stat").read_text(encoding="ascii").split()
+        user, system = map(int, fields[13:15])
+        return (user + system) / os.sysconf("SC_CLK_TCK")
 
     def load(self, file: Path) -> str:
         """The URL that asks the graph of this file alone; it is loaded, and indexed, the first time."""
-        graph = f"http://graphs.example/{file.name}"
+        graph = graph_of(file)
         if self.loaded.setdefault(graph, str(file)) != str(file):
             raise ValueError(f"another {file.name} was loaded before: {self.loaded[graph]}")
         url = f"{self.sparql}?default-graph-uri={graph}"
@@ -91,12 +100,24 @@ class Engine:
         return url
 
 
+def graph_of(file: Path) -> str:
+    """The IRI of the graph that a file is loaded into."""
+    return f"http://graphs.example/{file.name}"
+
+
 @contextmanager
-def virtuoso(folder: Path) -> Iterator[Engine]:
+def virtuoso(folder: Path, buffers: int = BUFFERS) -> Iterator[Engine]:
     """Virtuoso in an empty folder. Raises EngineMissingError where it is not installed."""
     server, client = _virtuoso_tool("virtuoso-t"), _virtuoso_tool("isql-vt", "isql-v")
     sql, http = free_port(), free_port()
-    ini = INI.format(sql=sql, http=http, folder=folder, max_rows=MAX_ROWS)
+    ini = INI.format(
+        sql=sql,
+        http=http,
+        folder=folder,
+        max_rows=MAX_ROWS,
+        buffers=buffers,
+        dirty_buffers=buffers // 2,
+    )
     (folder / "virtuoso.ini").write_text(ini, encoding="utf-8")
 
     def put(file: Path, graph: str) -> None:
@@ -109,18 +130,14 @@ def virtuoso(folder: Path) -> Iterator[Engine]:
         said = done.stdout + done.stderr
         assert done.returncode == 0 and "*** Error" not in said and "refused:" not in said, said
 
-    with running([server, "-f", "-c", "virtuoso.ini"], http, folder):
-        yield Engine("Virtuoso", f"http://127.0.0.1:{http}/sparql", put, {})
+    with running([server, "-f", "-c", "virtuoso.ini"], http, folder) as process:
+        yield Engine("Virtuoso", f"http://127.0.0.1:{http}/sparql", put, {}, process.pid)
 
 
 @contextmanager
 def oxigraph(folder: Path) -> Iterator[Engine]:
     """Oxigraph's server in an empty folder, in the wheel `oxigraph`. Raises EngineMissingError without it."""
-    binary = shutil.which("oxigraph", path=sysconfig.get_path("scripts")) or shutil.which(
-        "oxigraph"
-    )
-    if binary is None:
-        raise EngineMissingError("no oxigraph server: pip install -e '.[dev]'")
+    binary = _oxigraph_tool()
     port = free_port()
     site = f"http://127.0.0.1:{port}"
 
@@ -133,8 +150,23 @@ def oxigraph(folder: Path) -> Iterator[Engine]:
         urllib.request.urlopen(sent, timeout=START_S).close()
 
     command = [binary, "serve", "--bind", f"127.0.0.1:{port}", "--location", str(folder / "store")]
-    with running(command, port, folder):
-        yield Engine("Oxigraph", f"{site}/query", put, {})
+    with running(command, port, folder) as process:
+        yield Engine("Oxigraph", f"{site}/query", put, {}, process.pid)
+
+
+def load_into_oxigraph(folder: Path, file: Path) -> None:
+    """Load a file of any size into a folder for Oxigraph's server, before the server is started with it."""
+    command = [_oxigraph_tool(), "load", "--location", str(folder / "store"), "--lenient"]
+    command += ["--graph", graph_of(file), "--file", str(file)]
+    subprocess.run(command, check=True, capture_output=True)
+
+
+def _oxigraph_tool() -> str:
+    scripts = sysconfig.get_path("scripts")
+    binary = shutil.which("oxigraph", path=scripts) or shutil.which("oxigraph")
+    if binary is None:
+        raise EngineMissingError("no oxigraph server: pip install -e '.[dev]'")
+    return binary
 
 
 @contextmanager

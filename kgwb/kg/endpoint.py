@@ -25,7 +25,12 @@ from kgwb.kg.labels import LabelRank, rank_label
 from kgwb.kg.muting import add_muted
 from kgwb.kg.probing import choose_dialect, labelled_vertices, search_labels
 from kgwb.kg.queries import find_label_usage, find_schema_terms
-from kgwb.kg.sparql import is_valid_iri, string_literal, values_clause
+from kgwb.kg.sparql import (
+    is_valid_iri,
+    string_literal,
+    union_over_predicates,
+    values_clause,
+)
 from kgwb.kg.sparql_client import SparqlClient
 from kgwb.kg.text import exact_form, lowercase_words, normalize, rank_labels
 from kgwb.kg.wikibase import LabelledVertices
@@ -240,10 +245,11 @@ class Endpoint(SparqlClient):
             condition = " || ".join(map(_language_condition, self.vocabulary.languages))
             language_filter = f"FILTER({condition})"
         vertices = values_clause("?v", iris)
-        label_predicates = values_clause("?p", predicates)
+        entities = f"{vertices} ?e <{WIKIBASE_NAMESPACE}directClaim> ?v ."
+        own = union_over_predicates(vertices, "?v", predicates, "?l")
+        of_entities = union_over_predicates(entities, "?e", predicates, "?l")
         result = self.select_complete(
-            f"SELECT ?v ?p ?l WHERE {{ {vertices} {label_predicates} {{ ?v ?p ?l }} UNION"
-            f" {{ ?e <{WIKIBASE_NAMESPACE}directClaim> ?v . ?e ?p ?l }} {language_filter} }}"
+            f"SELECT ?v ?p ?l WHERE {{ {own} UNION {of_entities} {language_filter} }}"
         )
         return _pick_best_labels(result, self.vocabulary)
 

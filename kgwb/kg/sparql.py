@@ -533,6 +533,21 @@ def union_clause(groups: Iterable[str]) -> str:
     return " UNION ".join(f"{{ {group} }}" for group in groups)
 
 
+def union_over_predicates(
+    pattern: str, subject: str, predicates: Iterable[URIRef], value: str
+) -> str:
+    """Return a union that binds ?p to each predicate that a subject ("?v") has, and its values.
+
+    ``pattern`` binds the subject. Each predicate has a branch of its own, with the whole pattern:
+    engines look a constant predicate up. Where it is a variable, even one that VALUES binds,
+    Oxigraph reads all triples of each predicate.
+    """
+    branches = []
+    for predicate in map(n3, predicates):
+        branches.append(f"{pattern} {subject} {predicate} {value} BIND({predicate} AS ?p)")
+    return union_clause(branches)
+
+
 def is_valid_iri(iri: str) -> bool:
     """Return whether an IRI can stand in a query; some engines hold IRIs that cannot."""
     return not _INVALID_IRI_CHARACTER.search(iri)

@@ -163,6 +163,8 @@ class SparqlClient:
             parameters.append(("timeout", str(timeout_ms)))
         reply = send_query(self._address, text, form, self.limits, parameters)
         self.server = reply.server
+        if "virtuoso" in reply.server.lower():
+            self.is_virtuoso = True
         return reply
 
     def _timeout_error(self) -> GraphTimeoutError:

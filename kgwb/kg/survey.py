@@ -20,12 +20,13 @@ from kgwb import disk
 from kgwb.deprecated import renamed_names
 from kgwb.kg.base import Graph
 from kgwb.kg.survey_builder import SurveyBuilder
+from kgwb.kg.survey_queries import SURVEY_TIMEOUT_S
 from kgwb.kg.survey_records import Survey
 from kgwb.records import from_data, to_data
 
 CACHE_LIFETIME_S = 86_400.0
 """How long the survey of an endpoint is used. That of a file is used as long as it is unchanged."""
-SURVEY_VERSION = 5
+SURVEY_VERSION = 6
 """Part of a survey's identity: surveys of other versions are built again."""
 _survey_locks: dict[str, Lock] = {}
 """By survey: one thread builds it, while the others wait."""
@@ -33,21 +34,26 @@ _loaded_surveys: dict[Path, tuple[int, Survey]] = {}
 """Surveys that this process has read, with the times (ns) at which their files were written."""
 
 
-def survey_graph(kg: Graph, only_classes: Sequence[URIRef] = ()) -> Survey:
+def survey_graph(
+    kg: Graph, only_classes: Sequence[URIRef] = (), *, timeout_s: float | None = None
+) -> Survey:
     """Return the survey of a graph: from the cache folder if it is there, else a new one.
 
     A new survey takes seconds and is stored in the cache folder, unless that cannot be written. The
-    stored survey of an endpoint is used for CACHE_LIFETIME_S. Triples that are muted in ``kg`` are
+    stored survey of an endpoint is used for CACHE_LIFETIME_S. No query is sent after ``timeout_s``
+    seconds, SURVEY_TIMEOUT_S by default. Triples that are muted in ``kg`` are
     in the survey nevertheless. With ``only_classes``, a sample of the instances of these classes is
     surveyed, and the cache is neither read nor written.
 
-    Parts whose queries the graph refuses are left out. Raises GraphError if the graph answers
-    nothing.
+    Parts whose queries the graph refuses, and for which no time is left, are left out, and the
+    survey says so (``lacks``). Raises GraphError if the graph answers nothing.
     """
     kg = kg.whole_graph
     if only_classes:
-        return SurveyBuilder(kg, only_classes).build()
+        return SurveyBuilder(kg, only_classes, timeout_s).build()
     identity = f"{SURVEY_VERSION} {kg.identity} {kg.vocabulary!r}"
+    if timeout_s not in (None, SURVEY_TIMEOUT_S):
+        identity += f" {timeout_s}"
     hashed = hashlib.sha256(identity.encode())
     digest = hashed.hexdigest()
     file_name = f"survey-{digest[:32]}.json"
@@ -56,7 +62,7 @@ def survey_graph(kg: Graph, only_classes: Sequence[URIRef] = ()) -> Survey:
     with lock:  # several questions may be asked of one graph at the same time
         survey = _read_survey(path, kg.remote)
         if survey is None:
-            survey = SurveyBuilder(kg).build()
+            survey = SurveyBuilder(kg, timeout_s=timeout_s).build()
             text = json.dumps(to_data(survey))
             with suppress(OSError):
                 path.parent.mkdir(parents=True, exist_ok=True)

@@ -5,37 +5,49 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
-from rdflib import OWL, RDFS, URIRef
+from rdflib import OWL, RDFS, Literal, URIRef
 
 from kgwb.kg.base import SCHEMA_NAMESPACES, WIKIBASE_NAMESPACE, Graph
-from kgwb.kg.queries import describe_vertices, parse_count
-from kgwb.kg.sparql import is_valid_iri, n3, values_clause
+from kgwb.kg.queries import parse_count
+from kgwb.kg.sparql import is_valid_iri, n3, union_over_predicates, values_clause
 from kgwb.kg.survey_groups import group_classes
 from kgwb.kg.survey_properties import ClassProperties, PropertyCollector
 from kgwb.kg.survey_queries import (
     DISTINCT_VERTICES,
     MISSING_PREDICATE,
     UNTYPED_CLASS,
+    InstancePart,
     Instances,
+    Row,
     SurveyQueries,
     largest_first,
+    path_over,
     untyped_pattern,
     values_of_pairs,
 )
 from kgwb.kg.survey_records import NUMERIC_DATATYPES, ClassSurvey, Survey, by_frequency
 from kgwb.kg.survey_relations import RelationFinder, count_incoming, count_unions
+from kgwb.kg.text import language_rank
 from kgwb.terms import Term, name_from_iri
+from kgwb.text import pluralize
 
-LARGE_GRAPH_TRIPLES = 5_000_000
+LARGE_GRAPH_TRIPLES = 500_000
 """A graph with more triples is large, and so is one that does not count them.
 
 The survey of a large graph looks at a sample of its instances.
 """
-SAMPLED_INSTANCES = 1_000
+SAMPLED_INSTANCES = 2_500
 """Instances in a sample, divided equally among its classes."""
-MAX_SAMPLED_CLASSES = 40
+MAX_SAMPLED_CLASSES = 200
 """Classes in a sample: the largest."""
+MAX_INSTANCES_PER_QUERY = 200
+"""Sampled instances in one query, and of one class. Virtuoso takes long for queries that name more."""
+MAX_CLASSES_PER_QUERY = 20
+"""Classes in one query for a sample of their instances."""
+MAX_IRIS_PER_REQUEST = 500
+"""IRIs whose names are asked for at a time."""
 MAX_UNIT_INSTANCES = 12
 """A class with more instances is not taken for units."""
 MAX_LANGUAGES = 12
@@ -53,56 +65,80 @@ class SurveyBuilder:
     """A property path over the predicates from a vertex to its class that the graph has."""
     labels: str
     """A property path over the label predicates that the graph has."""
+    descriptions: list[URIRef]
+    """The predicates for descriptions that the graph has."""
     schema_classes: list[URIRef]
     """Classes of RDF, RDFS, OWL and Wikibase that have instances, such as owl:Class."""
 
-    def __init__(self, kg: Graph, only_classes: Sequence[URIRef] = ()) -> None:
-        """With ``only_classes``, the survey is of samples of these classes."""
-        self.kg = kg
+    def __init__(
+        self,
+        kg: Graph,
+        only_classes: Sequence[URIRef] = (),
+        timeout_s: float | None = None,
+    ) -> None:
+        """With ``only_classes``, the survey is of samples of these classes.
+
+        ``timeout_s`` is how long it may take, see ``SurveyQueries``.
+        """
         self.only_classes = only_classes
-        self.queries = SurveyQueries(kg)
+        self.queries = SurveyQueries(kg, timeout_s)
+        self.kg = self.queries.kg
 
     def build(self) -> Survey:
-        """Ask the graph everything, and return the survey.
+        """Ask the graph everything, what matters most first, and return the survey.
 
-        The parts whose queries the graph refuses are left out. Raises GraphError if it neither
-        counts its triples nor returns one, and GraphUnreachableError if an endpoint cannot be
-        reached.
+        The parts whose queries the graph refuses, and those for which no time is left, are left
+        out; ``lacks`` of the survey names them. Raises GraphError if the graph neither counts its
+        triples nor returns one, and GraphUnreachableError if an endpoint cannot be reached.
         """
+        queries = self.queries
         triples = self._count_triples()
         self.is_large = triples is None or triples > LARGE_GRAPH_TRIPLES
-        self.types = self.queries.path_over_existing(self.kg.vocabulary.types)
-        self.labels = self.queries.path_over_existing(self.kg.vocabulary.labels)
+        self._find_vocabulary()
         triples_by_predicate = {}
         if not self.is_large:
-            triples_by_predicate = self.queries.count_by("?p", "*", "?s ?p ?o")
+            queries.part = "the triples of each predicate"
+            triples_by_predicate = queries.count_by("?p", "*", "?s ?p ?o")
+        queries.part = "the instances of each class"
         sizes = self._count_instances()
+        queries.part = "the number of things"
         schema_terms = self._find_schema_terms([*triples_by_predicate, *sizes])
         things = self._count_things(schema_terms)
 
-        instances = self._choose_instances(sizes, things, schema_terms)
+        queries.part = "the superclasses"
         parents = self._find_parents()
-        collector = PropertyCollector(self.queries, instances, self.labels)
-        properties = collector.collect()
-
+        queries.part = "some instances of each class"
+        instances = self._choose_instances(sizes, things, schema_terms)
         classes = [*sizes, *find_ancestors(sizes, parents)]
         classes = [iri for iri in classes if iri != UNTYPED_CLASS]
+        queries.part = "the names of classes"
+        names = self._find_names(classes)
+        collector = PropertyCollector(queries, instances, self.labels)
+        properties = collector.collect()
+
         unused: tuple[URIRef, ...] = ()
         if not instances.is_sample:
+            queries.part = "which declarations are not used"
             unused = self._find_unused(classes)
+        queries.part = "the names of predicates and values"
         in_properties = _iris_in_properties(properties)
-        names = self._find_names([*classes, *unused, *in_properties])
-        labelled, languages = self._count_labels(instances, schema_terms)
+        unnamed_iris = {*unused, *in_properties}.difference(names)
+        names |= self._find_names(unnamed_iris)
+        queries.part = "the languages of labels"
+        labelled, languages = self._count_labels(instances, schema_terms, properties)
         unlabelled = None
         # In a sample, the labels of a part of the things were counted.
         if things is not None and labelled is not None and not instances.is_sample:
             unlabelled = things - labelled
+        queries.part = "the instances of superclasses"
         totals = self._count_totals(instances, sizes, parents)
+        queries.part = "which predicates hold both ways"
         both_ways = self._count_symmetric_use(properties, triples_by_predicate)
         predicates = list(triples_by_predicate)
         for used in properties.values():
             for surveyed in used:
                 predicates.append(surveyed.predicate)
+        queries.part = "the descriptions of classes and predicates"
         notes = self._find_descriptions([*predicates, *classes, *unused])
 
         survey = Survey(
@@ -117,11 +153,36 @@ class SurveyBuilder:
             notes=notes,
             names=tuple(sorted(names.items())),
             sampled=instances.is_sample,
+            sample_limit=instances.limit,
         )
         if not instances.is_sample:
+            queries.part = "which predicates say the same"
             survey = self._compare_groups(survey)
-        seconds = round(self.queries.seconds, 3)
-        return replace(survey, queries=self.queries.sent, seconds=seconds)
+        queries.lacks.update(self._name_unsampled(sizes, instances, collector))
+        return replace(
+            survey,
+            lacks=tuple(queries.lacks.items()),
+            queries=queries.sent,
+            seconds=round(queries.seconds, 3),
+        )
+
+    def _name_unsampled(
+        self, sizes: Mapping[URIRef, int], instances: Instances, collector: PropertyCollector
+    ) -> dict[str, str]:
+        """Return how many classes of a sample have no predicates in the survey, and why.
+
+        It is a text and a reason, as in ``lacks``; nothing if the predicates of all are known.
+        """
+        if not instances.is_sample:
+            return {}
+        lacks = self.queries.lacks
+        reason = f"only those of the {MAX_SAMPLED_CLASSES} largest were asked for"
+        for part in ("the predicates of classes", "some instances of each class"):
+            reason = lacks.pop(part, reason)
+        missing = collector.not_surveyed.union(sizes.keys() - instances.fractions.keys())
+        if not missing:
+            return {}
+        return {f"the predicates of {pluralize(len(missing), 'class')}": reason}
 
     def _compare_groups(self, survey: Survey) -> Survey:
         """Return the survey with what predicates have in common, and groups of classes.
@@ -176,8 +237,11 @@ class SurveyBuilder:
         """Return the number of triples; None if the graph refuses to count them.
 
         If it refuses, one triple is asked for: if the graph does not return it either, the
-        GraphError of the refusal is raised.
+        GraphError of the refusal is raised. With ``only_classes`` the graph is not asked.
         """
+        if self.only_classes:
+            return None
+        self.queries.part = "the number of triples"
         triples = self.queries.count("*", "?s ?p ?o")
         refusal = self.queries.first_error
         if triples is not None or refusal is None:
@@ -185,6 +249,19 @@ class SurveyBuilder:
         if not self.queries.select("SELECT ?s WHERE { ?s ?p ?o } LIMIT 1"):
             raise refusal
         return None
+
+    def _find_vocabulary(self) -> None:
+        """Find out which predicates of the vocabulary the graph has; one query is sent.
+
+        The others would cost an engine time. Sets ``types``, ``labels`` and ``descriptions``.
+        """
+        self.queries.part = "which predicates give types, labels and descriptions"
+        vocabulary = self.kg.vocabulary
+        asked = (*vocabulary.types, *vocabulary.labels, *vocabulary.descriptions)
+        existing = self.queries.find_existing(asked)
+        self.types = path_over(iri for iri in vocabulary.types if iri in existing)
+        self.labels = path_over(iri for iri in vocabulary.labels if iri in existing)
+        self.descriptions = [iri for iri in vocabulary.descriptions if iri in existing]
 
     # Classes and their instances
 
@@ -269,7 +346,7 @@ class SurveyBuilder:
                 sizes[UNTYPED_CLASS] = number
                 of_no_class = f"{untyped} BIND({n3(UNTYPED_CLASS)} AS ?c)"
                 pattern = f"{{ {pattern} UNION {{ {of_no_class} }} }}"
-        return Instances(self.types, pattern, {})
+        return Instances(self.types, (InstancePart(pattern),), {})
 
     def _count_typed_things(self, schema_terms: Sequence[URIRef]) -> int:
         """Return the number of IRIs with a type, without schema terms.
@@ -289,10 +366,11 @@ class SurveyBuilder:
         The classes are the first MAX_SAMPLED_CLASSES of ``sizes``, the largest. Without any, the
         sample is of any instances, or of any things if the graph has no types, and their classes
         are added to ``sizes``. The result names the instances, and has the fraction of each class
-        that they are.
+        that they are. There are at most MAX_INSTANCES_PER_QUERY instances of a class.
         """
         classes = list(sizes)[:MAX_SAMPLED_CLASSES]
-        limit = SAMPLED_INSTANCES // max(1, len(classes))
+        share = SAMPLED_INSTANCES // max(1, len(classes))
+        limit = min(share, MAX_INSTANCES_PER_QUERY)
         parts = []
         for class_term in map(n3, classes):
             parts.append(
@@ -304,8 +382,10 @@ class SurveyBuilder:
             if self.types == MISSING_PREDICATE:
                 any_instance = f"?v ?any ?value FILTER(isIRI(?v)) BIND({n3(UNTYPED_CLASS)} AS ?c)"
             parts = [f"{{ SELECT DISTINCT ?v ?c WHERE {{ {any_instance} }} LIMIT {limit} }}"]
-        union = " UNION ".join(parts)
-        rows = self.queries.select(f"SELECT ?v ?c WHERE {{ {union} }}", 2)
+        rows: list[Row] = []
+        for start in range(0, len(parts), MAX_CLASSES_PER_QUERY):
+            union = " UNION ".join(parts[start : start + MAX_CLASSES_PER_QUERY])
+            rows += self.queries.select(f"SELECT ?v ?c WHERE {{ {union} }}", 2)
 
         sampled = Counter(class_iri for _, class_iri in rows)
         fractions = {}
@@ -314,10 +394,7 @@ class SurveyBuilder:
             fractions[iri] = number / size
         if not fractions:
             fractions = {UNTYPED_CLASS: 1.0}
-        # Later queries name the instances. Joined with a subquery that has a LIMIT, Virtuoso would
-        # read the whole graph.
-        pattern = values_of_pairs("?v ?c", rows)
-        return Instances(self.types, pattern, fractions)
+        return Instances(self.types, _parts_of_sample(rows, sizes), fractions, limit)
 
     def _find_parents(self) -> ParentClasses:
         """Return the direct superclasses of each class by rdfs:subClassOf.
@@ -387,30 +464,46 @@ class SurveyBuilder:
         unused.difference_update(classes)
         return tuple(sorted(unused))
 
-    def _find_names(self, iris: Iterable[URIRef]) -> Mapping[URIRef, str]:
-        """Return the display names of IRIs, by IRI, with one request to the graph.
+    def _find_names(self, iris: Iterable[URIRef]) -> dict[URIRef, str]:
+        """Return the display names of IRIs, by IRI, MAX_IRIS_PER_REQUEST at a time.
 
-        Empty, without a request, for no IRIs; empty, too, if the graph refuses.
+        Those are missing for which the graph refuses a request.
         """
         shown = sorted(set(iris))
-        if not shown:
-            return {}
-        names = self.queries.attempt(lambda: self.kg.names(shown))
-        return names or {}
+        names: dict[URIRef, str] = {}
+        for start in range(0, len(shown), MAX_IRIS_PER_REQUEST):
+            asked = shown[start : start + MAX_IRIS_PER_REQUEST]
+            found = self.queries.attempt(partial(self.kg.names, asked))
+            names.update(found or {})
+        return names
 
     def _find_descriptions(self, iris: Iterable[URIRef]) -> tuple[tuple[URIRef, str], ...]:
         """Return the IRIs that the graph describes, sorted, with their descriptions.
 
-        None are returned if the graph refuses.
+        Of several descriptions of an IRI, the one in the most preferred language is returned, then
+        that of the first predicate for descriptions in the vocabulary. Those are missing for which
+        the graph refuses a query.
         """
-        valid_iris = list(dict.fromkeys(filter(is_valid_iri, iris)))
-        described = self.queries.attempt(lambda: describe_vertices(self.kg, valid_iris))
-        if not described:
+        if not self.descriptions:
             return ()
+        languages = self.kg.vocabulary.languages
+        valid_iris = list(dict.fromkeys(filter(is_valid_iri, iris)))
+        texts: dict[URIRef, list[tuple[int, int, str]]] = defaultdict(list)
+        for start in range(0, len(valid_iris), MAX_IRIS_PER_REQUEST):
+            asked = valid_iris[start : start + MAX_IRIS_PER_REQUEST]
+            vertices = values_clause("?v", asked)
+            union = union_over_predicates(vertices, "?v", self.descriptions, "?text")
+            rows = self.queries.select(f"SELECT ?v ?p ?text WHERE {{ {union} }}", 2)
+            for iri, predicate, text in rows:
+                if isinstance(text, Literal):
+                    language = language_rank(text.language or "", languages)
+                    order = self.descriptions.index(predicate)
+                    texts[iri].append((language, order, str(text)))
         descriptions = []
-        for iri, found in sorted(described.items()):
-            if found.description:
-                descriptions.append((iri, found.description))
+        for iri, found in sorted(texts.items()):
+            _, _, description = min(found)
+            if description:
+                descriptions.append((iri, description))
         return tuple(descriptions)
 
     def _count_symmetric_use(
@@ -445,25 +538,27 @@ class SurveyBuilder:
         return tuple(counted)
 
     def _count_labels(
-        self, instances: Instances, schema_terms: Sequence[URIRef]
+        self,
+        instances: Instances,
+        schema_terms: Sequence[URIRef],
+        properties: ClassProperties,
     ) -> tuple[int | None, tuple[tuple[str, int], ...]]:
         """Return how many things have a label, and pairs of a language and how many have one in it.
 
         The first number is None if the graph refuses to count it. A language is a tag, "" for none;
-        there are at most MAX_LANGUAGES, the most frequent first. In a sample only its instances are
-        counted. ``schema_terms`` are subtracted.
+        there are at most MAX_LANGUAGES, the most frequent first. ``schema_terms`` are subtracted.
+        Of a sample, the first number is None, and the labels in ``properties`` are counted.
         """
+        if instances.is_sample:
+            languages = largest_first(self._count_label_languages(properties))
+            return None, tuple(languages[:MAX_LANGUAGES])
         counts: Counter[str] = Counter()
         numbers: list[int | None] = []
         label = f"?v ({self.labels}) ?label FILTER(isIRI(?v))"
-        counted = ""
-        if instances.is_sample:
-            counted = instances.pattern
         # The sign tells whether the things of a pattern are added or subtracted.
-        signs = {counted: 1}
+        signs = {"": 1}
         if schema_terms:
-            subtracted = f"{counted} {values_clause('?v', schema_terms)}".strip()
-            signs[subtracted] = -1
+            signs[values_clause("?v", schema_terms)] = -1
         for pattern, sign in signs.items():
             number = self.queries.count(DISTINCT_VERTICES, f"{pattern} {label}")
             if number is not None:
@@ -481,6 +576,26 @@ class SurveyBuilder:
             labelled = sum(known)
         languages = largest_first(+counts)
         return labelled, tuple(languages[:MAX_LANGUAGES])
+
+    def _count_label_languages(self, properties: ClassProperties) -> Counter[str]:
+        """Return how many labels there are in each language, by the surveys of the predicates.
+
+        The numbers of classes are added up. Of several label predicates, the one that has the most
+        labels in a language counts.
+        """
+        by_predicate: dict[URIRef, Counter[str]] = defaultdict(Counter)
+        for used in properties.values():
+            for surveyed in used:
+                if surveyed.predicate not in self.kg.vocabulary.labels:
+                    continue
+                for values in surveyed.values:
+                    if values.is_text_or_iri and values.is_literal:
+                        language = values.sort.partition("@")[2]
+                        by_predicate[surveyed.predicate][language] += values.triples
+        languages: Counter[str] = Counter()
+        for counts in by_predicate.values():
+            languages |= counts
+        return languages
 
 
 def make_class_surveys(
@@ -532,6 +647,35 @@ def find_ancestors(iris: Iterable[URIRef], parents: ParentClasses) -> list[URIRe
                 ancestors[parent] = None
                 waiting.append(parent)
     return list(ancestors)
+
+
+def _parts_of_sample(
+    rows: Iterable[Row], classes_in_order: Iterable[URIRef]
+) -> tuple[InstancePart, ...]:
+    """Return sampled instances in parts of at most MAX_INSTANCES_PER_QUERY, each class in one part.
+
+    ``rows`` have an instance and its class. The parts name the instances: joined with a subquery that
+    has a LIMIT, Virtuoso would read the whole graph.
+    """
+    pairs_by_class: dict[URIRef, list[Row]] = defaultdict(list)
+    for row in rows:
+        pairs_by_class[row[1]].append(row)
+    parts = []
+    classes: list[URIRef] = []
+    pairs: list[Row] = []
+    for class_iri in classes_in_order:
+        of_class = pairs_by_class.get(class_iri, [])
+        if not of_class:
+            continue
+        if pairs and len(pairs) + len(of_class) > MAX_INSTANCES_PER_QUERY:
+            parts.append(InstancePart(values_of_pairs("?v ?c", pairs), tuple(classes)))
+            classes = []
+            pairs = []
+        classes.append(class_iri)
+        pairs += of_class
+    if pairs:
+        parts.append(InstancePart(values_of_pairs("?v ?c", pairs), tuple(classes)))
+    return tuple(parts)
 
 
 def _iris_in_properties(properties: ClassProperties) -> Iterator[URIRef]:

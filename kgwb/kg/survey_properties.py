@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
 
 from rdflib import RDF, XSD, BNode, Literal, URIRef
 
 from kgwb.kg.queries import parse_count
-from kgwb.kg.sparql import values_clause
+from kgwb.kg.sparql import n3, values_clause
 from kgwb.kg.survey_queries import UNTYPED_CLASS, Instances, Row, SurveyQueries, values_of_pairs
 from kgwb.kg.survey_records import SORTS_WITHOUT_DATATYPE, PropertySurvey, ValueSurvey
 from kgwb.terms import Term, local_part
@@ -39,6 +38,8 @@ class PropertyCollector:
         self.queries = queries
         self.instances = instances
         self.labels = labels
+        self.not_surveyed: set[URIRef] = set()
+        """Classes with a sample whose predicates the graph did not return."""
 
     def collect(self) -> ClassProperties:
         """Ask the graph which predicates the instances of each class use; return them by class.
@@ -46,16 +47,35 @@ class PropertyCollector:
         A predicate has the number of instances that have it, of its triples, its values by sort,
         its inner predicates, and the number of values without a label. Type predicates are left
         out. Numbers of a sample are scaled to the whole class. The predicates are in the order in
-        which the graph returns them.
+        which the graph returns them. The largest classes of a sample are asked for first.
         """
         instances = self.instances
-        facts = f"{instances.pattern} ?v ?p ?o FILTER(?p NOT IN ({instances.not_a_type}))"
-        values_by_key = self._collect_values("?c ?p", facts)
+        queries = self.queries
+        values_by_key: dict[PropertyKey, Sequence[ValueSurvey]] = {}
+        rows: list[Row] = []
+        for part in instances.parts:
+            fact = f"?v ?p ?o FILTER(?p NOT IN ({instances.not_a_type}))"
+            facts = f"{part.pattern} {fact}"
+            queries.part = "the values of predicates"
+            values_by_key.update(self._collect_values("?c ?p", facts))
+            queries.part = "the predicates of classes"
+            failed_before = queries.failed
+            if instances.is_sample:
+                # Without OPTIONAL, Virtuoso may read the whole graph instead of these instances.
+                # A row without a predicate, of an instance that has none, is left out.
+                facts = f"{part.pattern} OPTIONAL {{ {fact} }}"
+            counts = "(COUNT(DISTINCT ?v) AS ?things) (COUNT(*) AS ?n)"
+            rows += queries.select_grouped("?c ?p", counts, facts)
+            if queries.failed > failed_before:
+                self.not_surveyed.update(part.classes)
+        queries.part = "the predicates of nodes that only hold structure"
         inner = self._collect_inner(values_by_key)
-        value_sets = self._list_small_value_sets(values_by_key)
+        value_sets: Mapping[PropertyKey, list[Term]] = {}
+        if not instances.is_sample:
+            queries.part = "all values of predicates that have few"
+            value_sets = self._list_small_value_sets(values_by_key)
+        queries.part = "which values have no label"
         unnamed = self._count_unnamed(values_by_key)
-        counts = "(COUNT(DISTINCT ?v) AS ?things) (COUNT(*) AS ?n)"
-        rows = self.queries.select_grouped("?c ?p", counts, facts)
 
         properties: dict[URIRef, list[PropertySurvey]] = defaultdict(list)
         for class_iri, predicate, things, triples in rows:
@@ -163,20 +183,26 @@ class PropertyCollector:
         """
         types = self.instances.types
         patterns = []
-        all_sorts = chain.from_iterable(values_by_key.values())
-        if any(values.sort == "node" for values in all_sorts):
+        with_nodes = _classes_with(values_by_key, lambda values: values.sort == "node")
+        for part in self.instances.parts_with(with_nodes) if with_nodes else ():
             patterns.append(
-                f"?v ?p ?b FILTER(isBlank(?b)) FILTER NOT EXISTS {{ ?b ({types}) ?t }} ?b ?q ?o"
+                f"{part.pattern} ?v ?p ?b FILTER(isBlank(?b))"
+                f" FILTER NOT EXISTS {{ ?b ({types}) ?t }} ?b ?q ?o"
             )
         structure_classes = self._find_structure_classes(values_by_key)
         if structure_classes:
-            listed = values_clause("?t", structure_classes)
+            leading = _classes_with(values_by_key, lambda values: values.of in structure_classes)
+            of_class = f"{values_clause('?t', structure_classes)} ?b ({types}) ?t ."
+            if self.instances.is_sample:
+                # With VALUES, Oxigraph reads all instances of these classes.
+                listed = ", ".join(map(n3, structure_classes))
+                of_class = f"?b ({types}) ?t FILTER(?t IN ({listed}))"
             is_no_type = f"FILTER(?q NOT IN ({self.instances.not_a_type}))"
-            patterns.append(f"?v ?p ?b . {listed} ?b ({types}) ?t . ?b ?q ?o {is_no_type}")
+            for part in self.instances.parts_with(leading):
+                patterns.append(f"{part.pattern} ?v ?p ?b . {of_class} ?b ?q ?o {is_no_type}")
 
         inner: dict[PropertyKey, list[PropertySurvey]] = defaultdict(list)
-        for pattern in patterns:
-            facts = f"{self.instances.pattern} {pattern}"
+        for facts in patterns:
             inner_values = self._collect_values("?c ?p ?q", facts)
             for key, sorts in sorted(inner_values.items()):
                 class_iri, predicate, inner_predicate = key
@@ -211,6 +237,8 @@ class PropertyCollector:
     ) -> Mapping[PropertyKey, list[Term]]:
         """Return all values of each class and predicate that has few, by class and predicate.
 
+        It is not for a sample, whose values need not be all of a class.
+
         Few are at most MAX_LISTED_VALUES, of which at least one occurs several times, or exactly
         three of one sort. Predicates with blank nodes as values are left out, and so are things
         without a class. The values are asked of the graph, MAX_PAIRS_PER_QUERY pairs of class and
@@ -222,8 +250,6 @@ class PropertyCollector:
                 pairs.append((class_iri, predicate))
 
         instances = f"?v ({self.instances.types}) ?c ."
-        if self.instances.is_sample:
-            instances = self.instances.pattern
         value_sets: dict[PropertyKey, list[Term]] = defaultdict(list)
         for start in range(0, len(pairs), MAX_PAIRS_PER_QUERY):
             end = start + MAX_PAIRS_PER_QUERY
@@ -238,7 +264,8 @@ class PropertyCollector:
         """Return the number of distinct IRIs without a label among the values of a predicate.
 
         The key is class and predicate. Only predicates are counted that have IRIs without a class
-        as values in any class; others have no entry. One query is sent, or none.
+        as values in any class; others have no entry. One query is sent, or none; of a sample one for
+        each of its parts.
         """
         predicates = set()
         for (_, predicate), sorts in values_by_key.items():
@@ -246,15 +273,17 @@ class PropertyCollector:
                 predicates.add(predicate)
         if not predicates:
             return {}
+        classes = {class_iri for class_iri, predicate in values_by_key if predicate in predicates}
         listed = values_clause("?p", sorted(predicates))
-        pattern = (
-            f"{listed} {self.instances.pattern}"
-            f" ?v ?p ?o FILTER(isIRI(?o)) FILTER NOT EXISTS {{ ?o ({self.labels}) ?label }}"
-        )
-        rows = self.queries.select_grouped("?c ?p", "(COUNT(DISTINCT ?o) AS ?n)", pattern)
         unnamed: dict[PropertyKey, int] = {}
-        for class_iri, predicate, number in rows:
-            unnamed[class_iri, predicate] = parse_count(number)
+        for part in self.instances.parts_with(classes):
+            pattern = (
+                f"{listed} {part.pattern}"
+                f" ?v ?p ?o FILTER(isIRI(?o)) FILTER NOT EXISTS {{ ?o ({self.labels}) ?label }}"
+            )
+            rows = self.queries.select_grouped("?c ?p", "(COUNT(DISTINCT ?o) AS ?n)", pattern)
+            for class_iri, predicate, number in rows:
+                unnamed[class_iri, predicate] = parse_count(number)
         return unnamed
 
     def _complete_values(
@@ -297,6 +326,17 @@ def holds_structure(
     is_small = 1 < len(values_by_predicate) <= MAX_INNER_PREDICATES
     is_labelled = not values_by_predicate.keys().isdisjoint(labels)
     return is_small and not_literal <= 1 and not is_labelled
+
+
+def _classes_with(
+    values_by_key: ValuesByKey, is_meant: Callable[[ValueSurvey], bool]
+) -> set[URIRef]:
+    """Return the classes with a predicate that has values of a sort that is meant."""
+    classes = set()
+    for (class_iri, *_), sorts in values_by_key.items():
+        if any(map(is_meant, sorts)):
+            classes.add(class_iri)
+    return classes
 
 
 def literal_sort(datatype: str | None, language: str | None) -> str:

@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from rdflib import URIRef
 
-from kgwb.errors import GraphError, GraphUnreachableError
-from kgwb.kg.base import Graph
+from kgwb.errors import GraphError, GraphTimeoutError, GraphUnreachableError
+from kgwb.kg.base import Graph, QueryLimits
 from kgwb.kg.queries import parse_count
 from kgwb.kg.sparql import is_valid_iri, n3, values_clause
 
 T = TypeVar("T")
 KeyType = TypeVar("KeyType", bound=str)
 Row = tuple[Any, ...]
-SURVEY_TIMEOUT_S = 120.0
+SURVEY_TIMEOUT_S = 60.0
 """After this time no more queries are sent. The survey is what is known by then."""
+MAX_SHARE_OF_TIME_LEFT = 0.5
+"""A query may take this share of the time that is left, so that others can follow it."""
+MAX_UNREACHABLE = 3
+"""So many failures in a row, and the endpoint cannot be reached.
+
+Fewer are refusals: some engines send the status of a broken server for a query that takes too long.
+"""
+TOOK_TOO_LONG = "took too long"
+REFUSED = "refused by the graph"
+NO_TIME_LEFT = "no time was left"
+ROWS_MISSING = "not all rows were returned"
 UNTYPED_CLASS = URIRef("urn:kgwb:without-a-class")
 """Stands in queries for the class of things that have none."""
 MISSING_PREDICATE = "<urn:kgwb:none>"
@@ -29,17 +41,33 @@ DISTINCT_VERTICES = "DISTINCT ?v"
 class SurveyQueries:
     """Sends the queries of one survey to a graph.
 
-    A query that the graph refuses has no result, and neither has one after SURVEY_TIMEOUT_S: the
-    survey leaves out what the query asks for. An endpoint that cannot be reached is an error.
+    They are sent one after another. A query that the graph refuses has no result, and neither has
+    one after ``timeout_s``: the survey leaves out what the query asks for, and ``lacks`` says so. A
+    query may take what the graph's limits allow, and MAX_SHARE_OF_TIME_LEFT of the time that is
+    left. An endpoint that cannot be reached is an error.
     """
 
-    def __init__(self, kg: Graph) -> None:
-        self.kg = kg
+    def __init__(self, kg: Graph, timeout_s: float | None = None) -> None:
+        """``timeout_s`` is SURVEY_TIMEOUT_S by default."""
+        self.kg = copy(kg)
+        """The graph. Its time limit is set anew for each query, so it is a copy."""
+        self.timeout_s = SURVEY_TIMEOUT_S if timeout_s is None else timeout_s
         self.started = time.perf_counter()
         self.sent = 0
         """How many queries were sent, refused ones included."""
+        self.part = ""
+        """What the next queries ask for, as ``lacks`` names it."""
+        self.has_answered = False
+        """Whether the graph has answered a query."""
+        self.unreachable = 0
+        """How many queries the endpoint failed to answer since the last answer."""
+        self.failed = 0
+        """How many queries had no result, those included that were not sent."""
+        self.lacks: dict[str, str] = {}
+        """The parts that a query had no result for, with the reason of the first such query."""
         self.first_error: GraphError | None = None
         """Why the graph refused a query, if it did."""
+        self._limits = kg.limits
 
     @property
     def seconds(self) -> float:
@@ -49,21 +77,46 @@ class SurveyQueries:
     def attempt(self, send: Callable[[], T]) -> T | None:
         """Return what ``send`` returns; None if the graph refuses the query.
 
-        None is also returned, without calling ``send``, once the queries have taken
-        SURVEY_TIMEOUT_S. The query is counted in ``sent``, and the first refusal is kept in
-        ``first_error``. Raises GraphUnreachableError.
+        None is also returned, without calling ``send``, once the queries have taken ``timeout_s``.
+        The query is counted in ``sent``, the first refusal is kept in ``first_error``, and ``lacks``
+        gets the part that has no result. Raises GraphUnreachableError if the endpoint has answered
+        nothing before, or the MAX_UNREACHABLE last queries failed so.
         """
-        if self.seconds > SURVEY_TIMEOUT_S:
+        seconds_left = self.timeout_s - self.seconds
+        if seconds_left <= 0:
+            self.failed += 1
+            self.note_lack(NO_TIME_LEFT)
             return None
         self.sent += 1
+        self.kg.limits = self._limits_for(seconds_left)
         try:
-            return send()
-        except GraphUnreachableError:
-            raise
+            result = send()
         except GraphError as error:
+            if isinstance(error, GraphUnreachableError):
+                self.unreachable += 1
+                if not self.has_answered or self.unreachable == MAX_UNREACHABLE:
+                    raise
             if self.first_error is None:
                 self.first_error = error
+            reason = REFUSED
+            if isinstance(error, GraphTimeoutError):
+                reason = TOOK_TOO_LONG
+            self.failed += 1
+            self.note_lack(reason)
             return None
+        self.has_answered = True
+        self.unreachable = 0
+        return result
+
+    def note_lack(self, reason: str) -> None:
+        """Note that a query for ``part`` has no result, and why, unless that is noted already."""
+        self.lacks.setdefault(self.part, reason)
+
+    def _limits_for(self, seconds_left: float) -> QueryLimits:
+        """Return the limits of the next query: it gets a share of the time that is left at most."""
+        longest = seconds_left * MAX_SHARE_OF_TIME_LEFT
+        timeout_s = min(self._limits.query_timeout_s, longest)
+        return replace(self._limits, query_timeout_s=timeout_s)
 
     def select(self, query: str, keys: int = 0) -> list[Row]:
         """Return the rows of a SELECT whose first ``keys`` terms are valid IRIs; [] if refused.
@@ -74,6 +127,8 @@ class SurveyQueries:
         result = self.attempt(lambda: self.kg.select(query))
         if result is None:
             return []
+        if result.cut:
+            self.note_lack(ROWS_MISSING)
         usable = []
         for row in result.rows:
             if all(map(_is_usable_iri, row[:keys])):
@@ -109,21 +164,22 @@ class SurveyQueries:
             counts[iri] = parse_count(number)
         return dict(largest_first(counts))
 
-    def path_over_existing(self, predicates: Sequence[URIRef]) -> str:
-        """Return a property path "<a>|<b>" over those of the predicates that the graph has.
+    def find_existing(self, predicates: Sequence[URIRef]) -> list[URIRef]:
+        """Return those of the predicates that the graph has, in their order. One query is sent.
 
-        The others would cost an engine time. If it has none, MISSING_PREDICATE is returned. One
-        query is sent.
+        All are returned if the graph refuses: a query for one that it lacks has no rows.
         """
         listed = values_clause("?p", predicates)
-        rows = self.select(f"SELECT ?p WHERE {{ {listed} FILTER EXISTS {{ ?s ?p ?o }} }}")
-        existing = []
-        for predicate in predicates:
-            if (predicate,) in rows:
-                existing.append(n3(predicate))
-        if not existing:
-            return MISSING_PREDICATE
-        return "|".join(existing)
+        query = f"SELECT ?p WHERE {{ {listed} FILTER EXISTS {{ ?s ?p ?o }} }}"
+        result = self.attempt(lambda: self.kg.select(query))
+        if result is None:
+            return list(predicates)
+        return [predicate for predicate in predicates if (predicate,) in result.rows]
+
+
+def path_over(predicates: Iterable[URIRef]) -> str:
+    """Return a property path "<a>|<b>" over predicates; MISSING_PREDICATE without any."""
+    return "|".join(map(n3, predicates)) or MISSING_PREDICATE
 
 
 def largest_first(counts: Mapping[KeyType, int]) -> list[tuple[KeyType, int]]:
@@ -143,15 +199,27 @@ def _is_usable_iri(term: object) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class InstancePart:
+    """Instances that one query looks at."""
+
+    pattern: str
+    """Binds each instance to ?v, and its class to ?c."""
+    classes: tuple[URIRef, ...] = ()
+    """The classes, if they are a sample of their instances. Empty for all instances of all classes."""
+
+
+@dataclass(frozen=True, slots=True)
 class Instances:
     """The instances that a survey looks at: all, or a sample of each class."""
 
     types: str
     """A property path over the predicates from a vertex to its class."""
-    pattern: str
-    """Binds each instance to ?v, and its class to ?c."""
+    parts: tuple[InstancePart, ...]
+    """Those of the largest classes first. The sampled instances of a class are in one part."""
     fractions: Mapping[URIRef, float]
     """The share of a class's instances that are in the sample. Empty if it is no sample."""
+    limit: int = 0
+    """How many instances of a class are in the sample at most. 0 if it is no sample."""
 
     @property
     def is_sample(self) -> bool:
@@ -162,6 +230,14 @@ class Instances:
     def not_a_type(self) -> str:
         """The predicates of ``types`` as a list for NOT IN."""
         return self.types.replace("|", ", ")
+
+    def parts_with(self, classes: Collection[URIRef]) -> list[InstancePart]:
+        """Return the parts that have instances of any of the classes; all parts, if not a sample."""
+        parts = []
+        for part in self.parts:
+            if not part.classes or not set(part.classes).isdisjoint(classes):
+                parts.append(part)
+        return parts
 
     def scale(self, class_iri: URIRef, number: Any) -> int:
         """Return a number that was counted in the sample as it is estimated for the whole class."""

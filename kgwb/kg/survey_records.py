@@ -204,6 +204,10 @@ class Survey(Record):
     """
     sampled: bool = False
     """Whether classes and predicates were estimated from a sample of their instances."""
+    sample_limit: int = 0
+    """How many instances of a class are in the sample at most. 0 if it is no sample."""
+    lacks: tuple[tuple[str, str], ...] = ()
+    """What was asked of the graph without a result, and why: it refused, or no time was left."""
     queries: int = 0
     seconds: float = 0.0
 
@@ -231,7 +235,14 @@ class Survey(Record):
             classes.append(replacement)
         names = {*self.names, *more.names}
         sorted_names = tuple(sorted(names))
-        return replace(self, classes=tuple(classes), names=sorted_names)
+        lacks = {**dict(self.lacks), **dict(more.lacks)}
+        return replace(
+            self,
+            classes=tuple(classes),
+            names=sorted_names,
+            sample_limit=max(self.sample_limit, more.sample_limit),
+            lacks=tuple(lacks.items()),
+        )
 
     def predicates_with_name_values(self, excluded: Sequence[URIRef]) -> tuple[URIRef, ...]:
         """Return the predicates whose values a name in a question may mean, sorted.
@@ -277,6 +288,11 @@ class Survey(Record):
             name = language_name(language)
             yield f"{name} {number:,}"
 
+    def lack_texts(self) -> Iterator[str]:
+        """Yield what the survey lacks, with the reason: "the number of things (took too long)"."""
+        for part, reason in self.lacks:
+            yield f"{part} ({reason})"
+
     def subclass_texts(self, surveyed: ClassSurvey) -> list[str]:
         """Return the direct subclasses of a class as texts with a number: "Film 1,204".
 
@@ -296,6 +312,7 @@ class Survey(Record):
 
         A class has its number of instances and its predicates. At most MAX_SUMMARY_CLASSES classes
         with instances are shown, whatever ``limit`` is, and a line says how many more there are.
+        The last line names what the survey lacks, if it lacks anything.
         ``names`` are display names by IRI, besides the survey's own.
         """
         known_names = {str(iri): name for iri, name in self.names}
@@ -317,6 +334,8 @@ class Survey(Record):
             lines.append(and_more(hidden))
         labels = ", ".join(self.label_texts())
         lines.append(single_line(labels))
+        if self.lacks:
+            lines.append(f"not surveyed: {', '.join(self.lack_texts())}")
         return "\n".join(lines)
 
     def _class_line(self, surveyed: ClassSurvey, names: DisplayNames) -> str:

@@ -508,6 +508,8 @@ class SurveyWriter:
         title += self.format_note(top_class.iri)
 
         lines = [title]
+        if self.survey.sampled and not group.properties:
+            lines.append("  its predicates are not known")
         for prop in group.properties:
             lines.append(self.format_property(prop, group.size))
         incoming = self._incoming(group)
@@ -606,7 +608,13 @@ class SurveyWriter:
         if twins:
             yield f"Said by two predicates of one thing: {twins}"
         if self.survey.sampled:
-            yield "The numbers of instances with a predicate are estimated from a sample"
+            sample = "a sample"
+            if self.survey.sample_limit:
+                sample += f" of at most {self.survey.sample_limit} instances of each class"
+            yield f"The numbers of instances with a predicate are estimated from {sample}"
+        if self.survey.lacks:
+            listed = "; ".join(self.survey.lack_texts())
+            yield f"Not known of this graph: {listed}"
         if self.survey.unused:
             listed = list_first(map(self.to_curie, self.survey.unused), MAX_UNUSED)
             yield f"Declared, but without any triple: {listed}"

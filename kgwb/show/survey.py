@@ -71,7 +71,7 @@ def render_survey_browser(
     ``below_counts`` is shown below the counts. ``search_text`` is the text of the search field,
     whose changes send the event "find"; only classes that match it are shown, and the first of them
     is expanded. With an empty text all classes match. With None there is no field, all classes are
-    shown, and none is expanded. Counts that are not known are "–".
+    shown, and none is expanded. Counts that are not known are "–". What the survey lacks is named.
     """
     counts = {}
     for noun, count in survey.counts().items():
@@ -87,6 +87,7 @@ def render_survey_browser(
         "show/templates/survey.html",
         counts=counts,
         is_sampled=survey.sampled,
+        lacks="; ".join(survey.lack_texts()),
         below_counts=below_counts,
         has_search_field=can_search and survey.classes,
         search_label=SEARCH_LABEL,

@@ -154,7 +154,10 @@ def _survey_classes(class_iris: tuple[URIRef, ...], run: Run) -> Survey:
         "only": list(class_iris),
     }
     graph = run.unrecorded_graph
-    make = None if graph is None else partial(survey_graph, graph, class_iris)
+    seconds = SurveyorSettings.of_run(run).survey_seconds
+    make = None
+    if graph is not None:
+        make = partial(survey_graph, graph, class_iris, timeout_s=float(seconds))
     return run.call("survey", request, make, Survey)
 
 

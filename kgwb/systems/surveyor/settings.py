@@ -9,7 +9,7 @@ from kgwb.build import STRICT_CONFIG, Count, Settings
 
 @dataclass(frozen=True, kw_only=True, config=STRICT_CONFIG)
 class SurveyorSettings(Settings):
-    """The settings of Surveyor: those of every system, and five of its own."""
+    """The settings of Surveyor: those of every system, and six of its own."""
 
     survey_tokens: Count = 2_400
     """Tokens of a prompt that the survey may take, counted as 4 characters each.
@@ -17,6 +17,8 @@ class SurveyorSettings(Settings):
     Of a larger survey, the drafter sees the classes that the question names, and others only in half
     of the tokens. The reviewer sees half as much.
     """
+    survey_seconds: Count = 60
+    """How many seconds the survey of a graph may take. It says what it lacks if that is not enough."""
     reviews: Count = 3
     """How often the reviewer is asked at most. A second draft takes the place of one review."""
     name_candidates: Count = 6
