@@ -35,8 +35,9 @@ LONG = {
 
 A test is long if it starts an engine, a model's server or a browser, or needs torch, MetaQA or
 another large graph. So is one that asks all questions of the samples, that goes through all systems
-and pages with a nasty graph, or that sets up and tests a whole project. In any other file such a
-test is marked: ``@pytest.mark.long``.
+and pages with a nasty graph, that runs a paper's whole experiment, that tests whole commands in
+other processes, or that sets up and tests a whole project. In any other file such a test is marked:
+``@pytest.mark.long``.
 """
 hypothesis.settings.register_profile("kgwb", deadline=None)  # a busy machine is no failure
 hypothesis.settings.load_profile("kgwb")

@@ -8,6 +8,8 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 CLINIC = Path(__file__).parent.parent / "benchmarks" / "clinic"
 FILES = ("clinic.ttl", "vocab.ttl", "questions.jsonl")
 KINDS = {
@@ -44,6 +46,7 @@ def test_the_questions_are_of_the_kinds_that_the_readme_counts() -> None:
     assert [bool(row["answers"]) for row in rows] == [not row["unanswerable"] for row in rows]
 
 
+@pytest.mark.long
 def test_the_script_makes_the_same_files(tmp_path: Path) -> None:
     subprocess.run([sys.executable, CLINIC / "make_clinic.py", tmp_path], check=True)
     for name in FILES:

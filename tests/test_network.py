@@ -6,6 +6,7 @@ import gzip
 import itertools
 import json
 import re
+import ssl
 import sys
 import threading
 import time
@@ -13,9 +14,11 @@ import traceback
 import zlib
 from collections.abc import Callable
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+import certifi
 import pytest
 from hostile.servers import Said, Seen, serving
 from rdflib import Literal
@@ -313,6 +316,31 @@ def test_environment_in_which_no_client_can_be_made_is_an_error(
         ASK[name]("http://127.0.0.1:9")
     assert caught.value.hint
     assert KEY not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize("name", ["openai", "ollama"])
+def test_calls_share_the_certificates_that_were_read(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    refused(ASK[name], 404)  # imports the SDK, which may read some itself
+    contexts = []
+    read_certificates = ssl.SSLContext.load_verify_locations
+
+    def count_reading(context: ssl.SSLContext, *files: Any, **options: Any) -> None:
+        contexts.append(context)
+        read_certificates(context, *files, **options)
+
+    monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", count_reading)
+    refused(ASK[name], 404)
+    refused(ASK[name], 404)
+    assert contexts == []
+
+    own_file = tmp_path / "certificates.pem"
+    own_file.write_bytes(Path(certifi.where()).read_bytes())
+    monkeypatch.setenv("SSL_CERT_FILE", str(own_file))
+    refused(ASK[name], 404)
+    refused(ASK[name], 404)
+    assert len(contexts) == 1
 
 
 # --- keys that come back

@@ -134,6 +134,7 @@ print(json.dumps([locked.returncode, free.returncode]))
     assert result_of(here, code) == [2, 0]
 
 
+@pytest.mark.long
 def test_doctor_says_that_memory_is_not_limited(here: Path) -> None:
     done = python(here, "-m", "kgwb", "doctor")
     assert done.returncode == 0, done.stderr
@@ -148,6 +149,7 @@ def test_lab_waits_for_jupyterlab_and_takes_its_exit_code(here: Path) -> None:
     assert python(here, "-m", "kgwb", "lab", "--port=no").returncode == 1
 
 
+@pytest.mark.long
 def test_what_a_console_cannot_show_is_replaced(here: Path) -> None:
     done = python(here, "-m", "kgwb", "demo")
     assert done.returncode == 0, done.stderr

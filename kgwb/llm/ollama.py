@@ -150,7 +150,7 @@ class OllamaModel(RemoteModel):
             timeout = httpx.Timeout(timeout_s, connect=connect_s)
             return ollama.Client(self.url, timeout=timeout, **options)
 
-        return make_client(create_client, self.url, self.behaviour.add_headers)
+        return make_client(create_client, self.url, self.behaviour.add_headers, "httpx")
 
     def _classify_error(self, error: Exception) -> RequestFailure:
         """Return the failure for an exception.

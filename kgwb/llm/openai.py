@@ -14,7 +14,7 @@ from kgwb.errors import UnknownModelError
 from kgwb.llm.base import ChatReply, ChatRequest, parse_token_count
 from kgwb.llm.failures import RequestFailure, failure_from_status
 from kgwb.llm.remote import CONNECT_TIMEOUT_S, TOOL, RemoteModel, RequestFormat, messages_to_data
-from kgwb.llm.transport import make_client, validate_url
+from kgwb.llm.transport import httpx_package, make_client, validate_url
 
 if TYPE_CHECKING:
     import openai
@@ -69,13 +69,15 @@ class OpenAIModel(RemoteModel):
         if client is not None:
             self._client = client.with_options(max_retries=0)
             return
+        client_class = openai.DefaultHttpxClient
+        package = httpx_package(client_class)
         # The SDK does not repeat: it would repeat after timeouts too, and its waits cannot be
         # cancelled
         self._client = openai.OpenAI(
             api_key=key or "no-key-needed",
             base_url=url,
             max_retries=0,
-            http_client=make_client(openai.DefaultHttpxClient, url, self.behaviour.add_headers),
+            http_client=make_client(client_class, url, self.behaviour.add_headers, package),
         )
         # Otherwise its sockets stay open until the garbage collector runs
         weakref.finalize(self, self._client.close)

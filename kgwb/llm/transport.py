@@ -5,7 +5,9 @@ The SDKs use httpx, or httpx2 since version 3 of openai. Both have the same clas
 
 from __future__ import annotations
 
+import os
 import re
+import ssl
 import threading
 import time
 from codecs import getincrementaldecoder
@@ -38,15 +40,18 @@ ABANDON_CHECK_INTERVAL_S = 0.1
 
 
 def make_client(
-    create_client: Callable[..., T], url: str, on_headers: Callable[[Mapping[str, str]], None]
+    create_client: Callable[..., T],
+    url: str,
+    on_headers: Callable[[Mapping[str, str]], None],
+    package: str,
 ) -> T:
-    """Return what ``create_client`` creates, given headers and event hooks for httpx or httpx2.
+    """Return what ``create_client`` creates, given headers, event hooks and certificates.
 
-    The client follows redirects only on the server of ``url``, limits the size and time of replies,
-    and closes its connection soon after ``abandoned_event`` is set. ``on_headers`` is called with
-    the headers of each response. Raises UnknownModelError if no
-    client can be created with the present environment variables; the original message is left out,
-    because it may hold the password of a proxy.
+    They are those of ``package``, httpx or httpx2. The client follows redirects only on the server
+    of ``url``, limits the size and time of replies, and closes its connection soon after
+    ``abandoned_event`` is set. ``on_headers`` is called with the headers of each response. Raises
+    UnknownModelError if no client can be created with the present environment variables; the
+    original message is left out, because it may hold the password of a proxy.
     """
     errors: tuple[type[Exception], ...] = (ImportError, OSError, ValueError, *transport_errors())
 
@@ -66,7 +71,11 @@ def make_client(
 
     try:
         hooks = {"request": [prepare_request], "response": [read_headers, _limit_response]}
-        return create_client(headers={"Accept-Encoding": "identity"}, event_hooks=hooks)
+        return create_client(
+            headers={"Accept-Encoding": "identity"},
+            event_hooks=hooks,
+            verify=_tls_context(package),
+        )
     except errors as error:
         # Not its message, which may hold the password of a proxy, and not as the cause either
         error_type = type(error).__name__
@@ -75,6 +84,25 @@ def make_client(
         hint="check HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY (for a SOCKS proxy, install "
         "socksio), SSL_CERT_FILE, SSL_CERT_DIR, OLLAMA_HOST and the key",
     )
+
+
+def _tls_context(package: str) -> ssl.SSLContext:
+    """Return what clients of httpx or httpx2 check the certificates of servers with.
+
+    It is the default of the package. Clients share it: otherwise each reads all certificates of the
+    machine, which takes 20 to 80 ms. It is made anew when SSL_CERT_FILE or SSL_CERT_DIR has changed.
+    Raises OSError if these name no certificates.
+    """
+    file = os.environ.get("SSL_CERT_FILE", "")
+    folder = os.environ.get("SSL_CERT_DIR", "")
+    return _make_tls_context(package, file, folder)
+
+
+@cache
+def _make_tls_context(package: str, _file: str, _folder: str) -> ssl.SSLContext:
+    """Make the default context of a package, which reads the variables with the file and folder."""
+    context: ssl.SSLContext = import_module(package).create_ssl_context()
+    return context
 
 
 def _watch_new_connection(event: str, info: Mapping[str, Any]) -> None:
@@ -189,6 +217,14 @@ def _check_size(size: int, max_bytes: int) -> None:
     """Raise ValueError, which names the limit, if ``size`` is larger than ``max_bytes``."""
     if size > max_bytes:
         raise ValueError(f"more than {max_bytes:,} bytes")
+
+
+def httpx_package(client_class: type) -> str:
+    """Return which of the packages httpx and httpx2 a class of clients belongs to."""
+    packages = {base.__module__.partition(".")[0] for base in client_class.__mro__}
+    if "httpx2" in packages:
+        return "httpx2"
+    return "httpx"
 
 
 @cache

@@ -198,7 +198,9 @@ def dask() -> Iterator[Executor]:
     "executor",
     [
         lambda: ThreadPoolExecutor(3),
-        lambda: ProcessPoolExecutor(2, mp_context=get_context("spawn")),
+        pytest.param(
+            lambda: ProcessPoolExecutor(2, mp_context=get_context("spawn")), marks=pytest.mark.long
+        ),
         dask,
     ],
 )

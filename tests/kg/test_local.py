@@ -325,6 +325,7 @@ def test_unusable_cache_folder_is_not_needed(
     assert "cache" in caplog.text
 
 
+@pytest.mark.long
 def test_two_processes_may_open_at_once(cached: Path) -> None:
     code = (
         "import sys; from kgwb.kg import files; files.MIN_CACHED_BYTES = 0\n"

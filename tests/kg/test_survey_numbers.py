@@ -102,7 +102,10 @@ def wrong_values(kg: Graph, name: str, prop: PropertySurvey, pattern: str) -> It
             yield f"{name} {prop} {values.sort} {values.distinct}"
 
 
-@pytest.mark.parametrize("graph", ["shared", "films", "scholars", "cars", "harbour"])
+@pytest.mark.parametrize(
+    "graph",
+    ["shared", "films", "scholars", "cars", pytest.param("harbour", marks=pytest.mark.long)],
+)
 def test_every_number_is_what_a_query_for_it_returns(graph: str) -> None:
     if graph == "shared":
         kg: Graph = films(SHARED)

@@ -44,6 +44,7 @@ def test_most_answers_to_the_questions_for_tuning_are_right(half: str) -> None:
     assert figures.coverage >= 0.9
 
 
+@pytest.mark.long
 def test_of_questions_that_were_never_tuned_on_most_are_answered_and_rightly() -> None:
     figures = count(list(ask_half("newcomers/sealed2")))
     assert figures.precision >= 0.95

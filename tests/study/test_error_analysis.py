@@ -53,6 +53,7 @@ def measured(here: Path) -> LoadedResults:
     return LoadedResults.read(RESULTS)
 
 
+@pytest.mark.long
 def test_kappa_is_that_of_scikit_learn_and_its_interval_holds_it() -> None:
     # Installed with sentence-transformers. It takes seconds to import.
     from sklearn.metrics import cohen_kappa_score

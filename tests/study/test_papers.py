@@ -693,6 +693,7 @@ def test_one_configuration_of_section_4_is_measured_and_continued(
     assert "passages only" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_section_4_runs_whole_on_the_conversations_that_kgwb_brings(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

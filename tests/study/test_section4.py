@@ -23,6 +23,7 @@ def text_on_page(page: Path) -> str:
     return text.partition(section4.BEGIN)[2].partition(section4.END)[0].strip()
 
 
+@pytest.mark.long
 def test_replies_that_were_kept_replay_all_120_answers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

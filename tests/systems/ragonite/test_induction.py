@@ -18,7 +18,7 @@ from small import films
 import kgwb
 from kgwb.disk import cache_dir
 from kgwb.errors import GraphError, SettingError
-from kgwb.kg import SAMPLE_NAMES, Graph
+from kgwb.kg import Graph
 from kgwb.systems.ragonite.aggregates import use_decimal_sums
 from kgwb.systems.ragonite.database import Database
 from kgwb.systems.ragonite.records import Column
@@ -105,7 +105,16 @@ def is_in_its_row(
 
 
 @pytest.mark.parametrize("profile", ["fast", "paper"])
-@pytest.mark.parametrize("name", [*SAMPLE_NAMES, pytest.param("harbour", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "films",
+        "cars",
+        pytest.param("scholars", marks=pytest.mark.long),
+        pytest.param("wikidata_slice", marks=pytest.mark.long),
+        pytest.param("harbour", marks=pytest.mark.long),
+    ],
+)
 def test_every_triple_is_in_a_passage_and_in_a_row_or_on_the_list(name: str, profile: str) -> None:
     if name == "harbour" and not HARBOUR.exists():
         pytest.skip("harbour is not here")
