@@ -1,6 +1,7 @@
 """Replays recorded replies of a strong reader on a set of questions, and scores the answers.
 
     python benchmarks/recorded_questions.py GRAPH QUESTIONS RECORDING
+    python benchmarks/recorded_questions.py keep RESULTS RECORDING   keep the replies in a results folder
 
     python benchmarks/recorded_questions.py DATA/harbour DATA/harbour/questions.jsonl \
         benchmarks/recordings/harbour.surveyor.jsonl.gz
@@ -14,13 +15,14 @@ values of all columns as one set, lenient F1 the best choice of the columns.
 
 from __future__ import annotations
 
-import gzip
 import statistics
 import sys
 import tempfile
 from itertools import chain, combinations
 from pathlib import Path
 from typing import Any
+
+from replies import keep_replies, unpack_recording
 
 import kgwb
 from kgwb.bench import Benchmark, BenchSetup, Results, load_questions
@@ -35,19 +37,24 @@ def lenient(row: dict[str, Any]) -> float:
     return max([row["f1"], *(score_answers(some, row["gold"]).f1 for some in cells)])
 
 
-def replay(graph: str, questions: str, recording: str) -> list[dict[str, Any]]:
-    """Ask the questions with the recorded replies, and return the row of each result."""
+def replay(
+    graph: str, questions: str, recording: str, system: str = "surveyor"
+) -> list[dict[str, Any]]:
+    """Ask a system the questions with the recorded replies, and return the row of each result."""
     with tempfile.TemporaryDirectory() as folder:
-        replies = Path(folder) / "replies.jsonl"
-        packed = Path(recording).read_bytes()
-        replies.write_bytes(gzip.decompress(packed) if recording.endswith(".gz") else packed)
-        workbench = kgwb.Workbench(kgwb.open_kg(graph), f"replay:{replies}", system="surveyor")
+        replies = unpack_recording(Path(recording), Path(folder))
+        workbench = kgwb.Workbench(kgwb.open_kg(graph), f"replay:{replies}", system=system)
         setup, asked = BenchSetup.from_workbench(workbench), load_questions(questions)
         return Benchmark(setup, Results(Path(folder) / "out", setup.to_config(asked))).run(asked)
 
 
 def main(graph: str, questions: str, recording: str) -> None:
     """Print the figures by language, those that cannot be answered apart, and what was lost."""
+    if graph == "keep":
+        said = "replies of a strong reader, recorded"
+        count = keep_replies([Path(questions)], Path(recording), "surveyor", said)
+        print(f"{recording}: {count} replies")
+        return
     rows = replay(graph, questions, recording)
     parts = {"cannot be answered": [row for row in rows if not row["gold"]]}
     for row in (row for row in rows if row["gold"]):

@@ -9,25 +9,20 @@ edited since has none, and its question is an error.
 
 from __future__ import annotations
 
-import gzip
-import json
 import os
-import sqlite3
 import sys
 import tempfile
-import zlib
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, redirect_stderr, redirect_stdout
-from dataclasses import replace
+from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
 from urllib.parse import quote
 
+from replies import MODEL, RECORDINGS, keep_replies
+
 from kgwb.bench.figures import LoadedResults
 from kgwb.cli import main as run_kgwb
 from kgwb.kg.embeddings import DEFAULT_MODEL
-from kgwb.run.calls import Call, call_key
-from kgwb.run.store import STORE_FILE
 from kgwb.study.papers import (
     Measurement,
     find_experiment,
@@ -37,53 +32,14 @@ from kgwb.study.papers import (
 from kgwb.study.tables import format_table, from_report_table
 
 ROOT = Path(__file__).parents[1]
-RECORDING = ROOT / "benchmarks" / "recordings" / "films.section4.jsonl.gz"
+RECORDING = RECORDINGS / "films.section4.jsonl.gz"
 PAGE = ROOT / "docs" / "how-to" / "my-paper.md"
 BEGIN = "<!-- made by benchmarks/section4.py -->"
 END = "<!-- end -->"
 """The table stands between these lines of the page."""
 EXPERIMENT = "ragonite.section4"
 SET_NAME = "conversations"
-MODEL = "recorded"
-"""The name of the model in the recording, in place of the address of a server."""
-HEADER = {
-    "kgwb_run": 1,
-    "kgwb": "0.1.0",
-    "system": "ragonite",
-    "question": "replies of a strong reader to the conversations of section 4, recorded",
-    "models": {"": MODEL},
-}
-
-
-def read_model_calls(results: Path) -> Iterator[Call]:
-    """Yield the model calls that the experiment in a folder made, in the order in which they ended."""
-    store = results / EXPERIMENT / STORE_FILE
-    if not store.is_file():
-        sys.exit(f"there are no replies in {results}: it has no {EXPERIMENT}/{STORE_FILE}")
-    with closing(sqlite3.connect(f"{store.absolute().as_uri()}?mode=ro", uri=True)) as database:
-        for (data,) in database.execute("SELECT data FROM calls ORDER BY place"):
-            call = Call.from_data(json.loads(zlib.decompress(data)))
-            if call.kind == "model":
-                yield call
-
-
-def keep_replies(folders: Iterable[Path], recording: Path) -> int:
-    """Write the replies in results folders to one file, each request once; return how many."""
-    lines = [json.dumps(HEADER)]
-    known: set[str] = set()
-    for folder in folders:
-        for call in read_model_calls(folder):
-            request = {**call.request, "model": MODEL}
-            key = call_key(call.kind, request, call.repeat)
-            if key not in known:
-                known.add(key)
-                kept = replace(call, key=key, request=request)
-                lines.append(json.dumps({"call": kept.to_data()}, ensure_ascii=False))
-    text = "\n".join(lines) + "\n"
-    recording.parent.mkdir(parents=True, exist_ok=True)
-    # Without a time the same replies are the same file.
-    recording.write_bytes(gzip.compress(text.encode("utf-8", "surrogatepass"), mtime=0))
-    return len(known)
+SAID = "replies of a strong reader to the conversations of section 4, recorded"
 
 
 def replay(recording: Path, folder: Path, embeddings: str = DEFAULT_MODEL) -> list[Measurement]:
@@ -144,7 +100,8 @@ def write_page(text: str, page: Path) -> None:
 def main(action: str, *folders: str) -> None:
     """Keep the replies in results folders, if ``action`` is "keep", and write the table."""
     if action == "keep":
-        count = keep_replies(map(Path, folders), RECORDING)
+        stores = [Path(folder) / EXPERIMENT for folder in folders]
+        count = keep_replies(stores, RECORDING, "ragonite", SAID)
         print(f"{RECORDING}: {count} replies")
     with tempfile.TemporaryDirectory() as folder:
         measurements = replay(RECORDING, Path(folder))

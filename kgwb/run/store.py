@@ -13,7 +13,7 @@ import threading
 import uuid
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from time import sleep
@@ -59,6 +59,22 @@ def find_store(folder: Path) -> Path:
         if (place / STORE_FILE).is_file():
             return place / STORE_FILE
     return folder / STORE_FILE
+
+
+def read_calls(folder: Path) -> Iterator[Call]:
+    """Yield the calls in the store of a folder, in the order in which they ended.
+
+    The store is only read. Raises InputError if the folder has none, or if it cannot be read.
+    """
+    path = folder / STORE_FILE
+    if not path.is_file():
+        raise InputError(f"there are no calls in {folder}: it has no {STORE_FILE}")
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
+            for (data,) in database.execute("SELECT data FROM calls ORDER BY place"):
+                yield _unpack(data)
+    except (sqlite3.Error, zlib.error, *DAMAGED_FILE_ERRORS) as exc:
+        raise InputError(f"the calls in {path} cannot be read: {exc}") from exc
 
 
 class _StoreFile:
@@ -299,8 +315,7 @@ class CallStore:
                 )
                 data = row[0] if row else None
             if data is not None:
-                text = zlib.decompress(data)
-                call = Call.from_data(json.loads(text))
+                call = _unpack(data)
                 if call.kind == "model":
                     self.reused_keys.add(key)
                 return call
@@ -457,3 +472,8 @@ def _pack(call: Call) -> bytes:
     text = call.to_json()
     compressor = zlib.compressobj(1, zlib.DEFLATED, _WINDOW_BITS, _MEMORY_LEVEL)
     return compressor.compress(text.encode("utf-8", "surrogatepass")) + compressor.flush()
+
+
+def _unpack(data: bytes) -> Call:
+    """Return the call that ``_pack`` packed. Raises one of DAMAGED_FILE_ERRORS or zlib.error."""
+    return Call.from_data(json.loads(zlib.decompress(data)))

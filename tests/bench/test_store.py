@@ -24,6 +24,7 @@ import pytest
 
 from kgwb.bench.results import read_results
 from kgwb.cli import main
+from kgwb.errors import InputError
 from kgwb.kg import sample_path
 from kgwb.llm import ChatReply
 from kgwb.run.calls import Call, call_key
@@ -34,6 +35,7 @@ from kgwb.run.store import (
     STORE_FILE,
     CallStore,
     find_store,
+    read_calls,
 )
 
 QUESTIONS = str(sample_path("films").with_suffix(".questions.jsonl"))
@@ -466,3 +468,15 @@ def test_killed_twenty_times_nothing_is_asked_twice_and_nothing_is_lost(shop: Sh
     shop.bench("fresh")
     assert set(shop.asked()) == whole  # nothing else was asked, and nothing is missing
     assert rows["a"] == rows["b"] == answers_by_id(Path("fresh"))
+
+
+def test_the_calls_of_a_store_are_read_in_order(tmp_path: Path) -> None:
+    calls = [call_of(number) for number in range(3)]
+    with CallStore(tmp_path / STORE_FILE, "g") as store:
+        for call in calls:
+            store.make(lambda call=call: call)
+    assert [call.key for call in read_calls(tmp_path)] == [call.key for call in calls]
+    (tmp_path / STORE_FILE).write_bytes(b"not a store")
+    for folder in (tmp_path, tmp_path / "none"):
+        with pytest.raises(InputError):
+            list(read_calls(folder))

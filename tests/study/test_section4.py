@@ -38,12 +38,13 @@ def test_replies_that_were_kept_replay_all_120_answers(
         assert main([*command, "--out", str(folder)]) == 0
         folders.append(folder)
     recording = tmp_path / "kept" / "replies.jsonl.gz"
-    count = section4.keep_replies(folders, recording)
+    stores = [folder / section4.EXPERIMENT for folder in folders]
+    count = section4.keep_replies(stores, recording, "ragonite", section4.SAID)
     entries = [json.loads(line) for line in gzip.decompress(recording.read_bytes()).splitlines()]
     assert len(entries) == count + 1
     assert {entry["call"]["request"]["model"] for entry in entries[1:]} == {section4.MODEL}
     first_bytes = recording.read_bytes()
-    section4.keep_replies(folders, recording)
+    section4.keep_replies(stores, recording, "ragonite", section4.SAID)
     assert recording.read_bytes() == first_bytes
 
     measurements = section4.replay(recording, tmp_path / "again", "lexical")
