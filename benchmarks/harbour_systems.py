@@ -7,6 +7,9 @@
 The harbour is in ../shared/data or KGWB_DATA. The questions are drawn once from all 105. The readers had
 seen neither graph nor gold nor code, and answered each prompt in one go. The time is that of kgwb and the
 graph, one question at a time, without any model.
+
+The figures are those of the readers' own runs. A replay gives the same ones, but for requests that show
+blank nodes of the graph, whose names are others each time that it is opened: RoboData's of three questions.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import random
 import statistics
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +27,11 @@ from graphs import engines
 from recorded_questions import lenient, replay
 from replies import RECORDINGS, keep_replies
 
+from kgwb.bench.results import BenchRow, read_results
+
 SYSTEMS = ("chatty_kg", "dog", "ragonite", "triad", "robodata", "surveyor")
+FIGURES = RECORDINGS / "harbour30.figures.json"
+"""By system and question: what came of the reader's run."""
 PAGE = Path(__file__).parents[1] / "docs" / "profiles.md"
 BEGIN = "<!-- made by benchmarks/harbour_systems.py -->"
 END = "<!-- end of the table -->"
@@ -59,6 +67,32 @@ def recording_of(system: str) -> Path:
     return RECORDINGS / f"{name}.jsonl.gz"
 
 
+def keep_figures(system: str, rows: Sequence[BenchRow]) -> None:
+    """Write the figures of a system's rows to FIGURES, those of the drawn questions only."""
+    drawn = {json.loads(line)["id"] for line in draw_questions()}
+    kept = {}
+    for row in rows:
+        if row["id"] in drawn:
+            kept[row["id"]] = {
+                "has_answer": bool(row["gold"]),
+                "answered": bool(row["answers"]),
+                "f1": row["f1"],
+                "lenient": lenient(row),
+                "model_calls": row["model_calls"],
+                "prompt_tokens": row.get("prompt_tokens", 0),
+                "queries": row["queries"],
+            }
+    figures = read_figures() if FIGURES.exists() else {}
+    figures[system] = kept
+    FIGURES.write_text(json.dumps(figures, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def read_figures() -> dict[str, dict[str, dict[str, Any]]]:
+    """Return the figures by system and question."""
+    figures: dict[str, dict[str, dict[str, Any]]] = json.loads(FIGURES.read_text(encoding="utf-8"))
+    return figures
+
+
 def measure(system: str) -> list[dict[str, Any]]:
     """Return the result rows of a system with its recorded replies."""
     with tempfile.TemporaryDirectory() as folder:
@@ -68,38 +102,41 @@ def measure(system: str) -> list[dict[str, Any]]:
         return replay(graph, str(questions), str(recording_of(system)), system)
 
 
-def make_line(system: str, rows: list[dict[str, Any]]) -> str:
+def make_line(system: str, figures: Sequence[dict[str, Any]], seconds: float) -> str:
     """Return the line of the table for a system.
 
     F1 is the mean over the questions that have an answer; calls, tokens and queries are means over
-    all questions, and seconds their median.
+    all questions.
     """
-    answerable = [row for row in rows if row["gold"]]
-    without_answer = [row for row in rows if not row["gold"]]
+    answerable = [row for row in figures if row["has_answer"]]
+    without_answer = [row for row in figures if not row["has_answer"]]
     cells = (
         system,
         f"{statistics.mean(row['f1'] for row in answerable):.3f}",
-        f"{statistics.mean(map(lenient, answerable)):.3f}",
-        str(sum(bool(row["answers"]) for row in answerable)),
-        str(sum(bool(row["answers"]) for row in without_answer)),
-        f"{statistics.mean(row['model_calls'] for row in rows):.1f}",
-        f"{statistics.mean(row.get('prompt_tokens', 0) for row in rows):,.0f}",
-        f"{statistics.mean(row['queries'] for row in rows):.1f}",
-        f"{statistics.median(row['seconds'] for row in rows):.2f}",
+        f"{statistics.mean(row['lenient'] for row in answerable):.3f}",
+        str(sum(row["answered"] for row in answerable)),
+        str(sum(row["answered"] for row in without_answer)),
+        f"{statistics.mean(row['model_calls'] for row in figures):.1f}",
+        f"{statistics.mean(row['prompt_tokens'] for row in figures):,.0f}",
+        f"{statistics.mean(row['queries'] for row in figures):.1f}",
+        f"{seconds:.2f}",
     )
     return f"| {' | '.join(cells)} |"
 
 
 def write_page() -> None:
     """Replay all systems, and put the table between the lines BEGIN and END of the page."""
+    figures = read_figures()
     lines = [f"| {' | '.join(HEADINGS)} |", "|---" * len(HEADINGS) + "|"]
     for system in SYSTEMS:
-        rows = measure(system)
-        lines.append(make_line(system, rows))
+        replayed = [row for row in measure(system) if not row["error"]]
+        seconds = statistics.median(row["seconds"] for row in replayed)
+        lines.append(make_line(system, list(figures[system].values()), seconds))
         print(lines[-1])
-        for row in rows:
-            if row["error"]:
-                print(f"  {row['id']}: {row['error']}")
+        print(f"  {len(replayed)} of {len(figures[system])} replayed")
+        for row in replayed:
+            if row["f1"] != figures[system][row["id"]]["f1"]:
+                print(f"  {row['id']} has another F1 now: {row['f1']}")
     head, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     _, _, tail = rest.partition(END)
     table = "\n".join(lines)
@@ -113,6 +150,10 @@ def main(action: str, *arguments: str) -> None:
     elif action == "keep":
         system, results = arguments
         said = "replies of a reader to 30 questions of the harbour, recorded"
+        _, rows = read_results(Path(results))
+        keep_figures(system, rows)
+        if system == "surveyor":
+            return  # The replies to all questions of the harbour are kept with recorded_questions.py.
         count = keep_replies([Path(results)], recording_of(system), system, said)
         print(f"{recording_of(system).name}: {count} replies")
     elif action == "page":

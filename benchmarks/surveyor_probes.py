@@ -77,7 +77,7 @@ def names_of(answer: Answer | None) -> list[str]:
     """Return the names that are shown beside the things of an answer of one column; else []."""
     if answer is None:
         return []
-    return [value.label for value in answer.values if not value.cells]
+    return [value.label for value in answer.values if not value.row]
 
 
 def has_values(answers: Sequence[str], gold: Iterable[Sequence[str | None]]) -> bool:
