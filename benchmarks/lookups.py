@@ -13,17 +13,22 @@ from __future__ import annotations
 import json
 import os
 import random
+import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from curve import Line, chart
 from table import Row, show
 
+from kgwb.kg.label_index import Label, LabelIndex
+
 TRIPLES = (200_000, 2_000_000, 10_000_000)
 MOST_TIMES = 2
 MOST_MB = 200
+MOST_SEARCH_MS = 50
 SEED = 7
 EXAMPLE = "http://example.org/"
 GREEK = ("alpha", "beta", "gamma", "delta", "epsilon")
@@ -87,6 +92,43 @@ def lookup_growth(most: int = TRIPLES[-1], folder: Path | None = None) -> list[R
     return rows
 
 
+def shared_words(labels: int = 400_000, searches: int = 100) -> list[Row]:
+    """Return the time of finding one name, where all labels share their words and where none does."""
+    shared = [_thing_name(number) for number in range(labels)]
+    own = [f"Single{number}" for number in range(searches)]
+    names = [*shared, *own]
+    made = [Label(f"{EXAMPLE}{number}", name, True, True) for number, name in enumerate(names)]
+    with tempfile.TemporaryDirectory() as folder:
+        index = LabelIndex.build(made, Path(folder) / "labels.sqlite")
+        asked = random.Random(SEED).sample(shared, searches)
+        taken = {
+            "with a word of its own": _search_milliseconds(index, own),
+            "whose words all labels share": _search_milliseconds(index, asked),
+        }
+        index.close()
+    first, second = taken.items()
+    return [
+        Row(f"{labels:,} labels: a name {first[0]}", first[1], "ms"),
+        Row(f"{labels:,} labels: a name {second[0]}", second[1], "ms",
+            second[1] / first[1], f"one {first[0]}", value_most=MOST_SEARCH_MS),
+    ]  # fmt: skip
+
+
+def _search_milliseconds(index: LabelIndex, names: list[str]) -> float:
+    """Return the median of searching names in ms. Raises AssertionError if one is not found."""
+    milliseconds = []
+    for name in names:
+        started = time.perf_counter()
+        hits = index.search(name, 40).hits
+        milliseconds.append(1000 * (time.perf_counter() - started))
+        assert hits[0].label == name, name
+    return statistics.median(milliseconds)
+
+
+def _thing_name(number: int) -> str:
+    return f"Thing number {number} {GREEK[number % len(GREEK)]}"
+
+
 def _measure(file: Path, triples: int, folder: Path) -> tuple[float, float, float]:
     """Return what CLIENT prints. The first time it puts the graph into the cache folder."""
     command = (sys.executable, "-c", CLIENT, str(file), str(triples // 5), json.dumps(GREEK))
@@ -108,7 +150,7 @@ def make_graph(file: Path, triples: int) -> None:
             director = f"<{EXAMPLE}thing/{numbers.randrange(things)}>"
             actor = f"<{EXAMPLE}thing/{numbers.randrange(things)}>"
             year = numbers.randint(1900, 2024)
-            name = f"Thing number {number} {GREEK[number % len(GREEK)]}"
+            name = _thing_name(number)
             out.write(
                 f'{thing} {label} "{name}" .\n'
                 f"{thing} <{EXAMPLE}directedBy> {director} .\n"
@@ -122,7 +164,7 @@ def main() -> None:
     """Print the table, and write the picture."""
     most = int(float(sys.argv[1])) if len(sys.argv) > 1 else TRIPLES[-1]
     folder = Path(sys.argv[2]) if len(sys.argv) > 2 else None
-    show(lookup_growth(most, folder))
+    show(lookup_growth(most, folder) + shared_words())
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ import growth
 import load
 import lookups
 import memory
+import opening
 import overhead
 import pipeline
 import retrying
@@ -74,7 +75,9 @@ PARTS: dict[str, Callable[[], list[Row]]] = {
     "overhead": _overhead,
     "throughput": lambda: throughput.throughput(pipeline.recorded(20)),
     "load": load.many_at_once,
+    "opening": opening.opening_in_pairs,
     "lookups": lambda: lookups.lookup_growth(2_000_000),
+    "linking": lookups.shared_words,
     "memory": memory.select_memory,
     "retry": retrying.retrying,
     "growth": _growth,

@@ -191,11 +191,17 @@ class LabelReader:
         Wikidata, by its property entity. Predicates and classes are not searchable, unless they are
         also subject or object of a fact. An IRI has each text once. The first is its display name,
         by the order of ``rank_label``.
+
+        This can be done once: what was read is dropped, because the store that is being loaded
+        meanwhile needs the memory.
         """
         self.flush()
         ranked = self._ranked
+        self._ranked = defaultdict(list)
         schema = self._roles.keys() | self._classes
         not_searchable = {iri for iri in schema if iri not in self._in_facts}
+        unlabelled = self._in_facts - ranked.keys() - self._without_text
+        self._in_facts = set()
         for iri, ranks in ranked.items():
             is_searchable = iri not in not_searchable
             if len(ranks) == 1:  # most IRIs
@@ -203,7 +209,6 @@ class LabelReader:
             else:
                 yield from _label_iri(iri, ranks, is_searchable=is_searchable)
 
-        unlabelled = self._in_facts - ranked.keys() - self._without_text
         own_names = self._rank_own_names(unlabelled)
         for iri in unlabelled:
             ranks = own_names.get(iri, [])
