@@ -33,7 +33,7 @@ from kgwb.kg.text import language_rank
 from kgwb.terms import Term, name_from_iri
 from kgwb.text import pluralize
 
-LARGE_GRAPH_TRIPLES = 500_000
+LARGE_GRAPH_TRIPLES = 250_000
 """A graph with more triples is large, and so is one that does not count them.
 
 The survey of a large graph looks at a sample of its instances.

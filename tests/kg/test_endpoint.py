@@ -89,6 +89,24 @@ def test_only_queries_that_read_are_sent(kg: Endpoint, server: Server) -> None:
     assert set(server.seen[0].fields) == {"query"}
 
 
+def test_virtuoso_is_told_to_stop_in_time_once_it_has_said_its_name(server: Server) -> None:
+    server.software = "Virtuoso/07.20.3229"
+    kg = Endpoint(server.url, limits=QueryLimits(query_timeout_s=20))
+    for _ in range(2):
+        kg.select("SELECT * { ?s ?p ?o }")
+    assert [seen.fields.get("timeout") for seen in server.seen] == [None, ["10000"]]
+
+
+def test_names_are_looked_up_with_each_label_predicate_as_a_constant(
+    kg: Endpoint, people: LocalGraph, server: Server
+) -> None:
+    assert kg.names([ADA, LONDON]) == people.names([ADA, LONDON])
+    queries = [seen.fields["query"][0] for seen in server.seen]
+    asked = [query for query in queries if f"<{ADA}>" in query]
+    # Oxigraph reads all labels of a graph where the predicate is a variable.
+    assert asked and not any("VALUES ?p" in query for query in asked)
+
+
 def test_long_queries_are_sent_by_post_and_the_user_agent_is_kgwb(
     kg: Endpoint, server: Server
 ) -> None:

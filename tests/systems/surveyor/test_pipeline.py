@@ -34,6 +34,7 @@ from kgwb.errors import GraphTimeoutError, OverrideError, SettingError
 from kgwb.flow import NOT_IN_GRAPH
 from kgwb.kg.exports import to_cypher, to_graphml, to_json, to_networkx
 from kgwb.kg.query_parser import SYNTAX_HINT
+from kgwb.kg.survey import survey_graph
 from kgwb.kg.survey_records import Survey
 from kgwb.llm import Scripted
 from kgwb.records import Record
@@ -42,6 +43,7 @@ from kgwb.show.answers import render_answer
 from kgwb.show.subgraph import build_subgraph, subgraph_of_answer
 from kgwb.show.subgraph_html import render_tables
 from kgwb.show.terms import RenderContext
+from kgwb.systems.surveyor import pipeline
 from kgwb.systems.surveyor.records import Draft, Executed, Mention, Mentions, Part, Review
 
 COUNT = "SELECT (COUNT(DISTINCT ?film) AS ?n) WHERE { ?film org:director org:denis }"
@@ -258,6 +260,18 @@ def test_too_many_rows_are_cut_and_the_reviewer_sees_that() -> None:
     [finding] = [text for text in serious_findings(run) if "cut" in text]
     assert "5" in finding and f"! {finding}" in reviewer_saw(model, "result")[0]
     assert 0 < len(answer_of(run).values) <= 5
+
+
+def test_the_survey_may_take_as_long_as_the_setting_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = []
+
+    def watched(kg: Any, classes: Any, *, timeout_s: float) -> Survey:
+        given.append(timeout_s)
+        return survey_graph(kg, classes, timeout_s=timeout_s)
+
+    monkeypatch.setattr(pipeline, "survey_graph", watched)
+    surveyor(Scripted(script()), settings=SURVEYOR.settings(survey_seconds=7)).go(until="drafter")
+    assert given == [7.0]
 
 
 def test_rows_have_no_names_if_the_graph_cannot_be_asked_for_them(
