@@ -74,7 +74,8 @@ class LabelReader:
 
     def read(self, lines: bytes) -> None:
         """Add the labels of whole lines of N-Quads, in the form that Oxigraph writes."""
-        for line, iri, predicate, text, language in self._labels.findall(b"\n" + lines):
+        matches = self._labels.findall(b"\n" + lines)
+        for line, iri, predicate, text, language in matches:
             if b"\\" in line:
                 self._read_escaped(line)
                 continue
@@ -122,8 +123,9 @@ def collect_labels(
     if hidden:
         iris = map(URIRef, sorted(hidden))
         values = values_clause("?v", iris)
-        patterns = [f"{values} {pattern}" for pattern in fact_patterns]
-        hidden -= _select_iris(store, *patterns)
+        as_subject, as_object = fact_patterns
+        in_facts = _select_iris(store, f"{values} {as_subject}", f"{values} {as_object}")
+        hidden -= in_facts
 
     labels = []
     for iri, ranks in ranked.items():
@@ -132,27 +134,36 @@ def collect_labels(
             text = ranks[0][-1]
             labels.append(Label(iri, text, True, is_searchable))
             continue
-        ranks.sort()
-        distinct_texts = dict.fromkeys(rank[-1] for rank in ranks)
-        for position, text in enumerate(distinct_texts):
-            is_preferred = position == 0
-            labels.append(Label(iri, text, is_preferred, is_searchable))
+        texts = _distinct_texts(ranks)
+        labels += _labels_of_iri(iri, texts, is_searchable)
     own_names = _find_own_names(store, unlabelled, vocabulary)
     for iri in unlabelled:
-        ranks = sorted(own_names.get(iri, []))
-        distinct_texts = dict.fromkeys(rank[-1] for rank in ranks)
-        texts = list(distinct_texts)
+        ranks = own_names.get(iri, [])
+        texts = _distinct_texts(ranks)
         if not texts:
             texts = [name_from_iri(iri)]
-        for position, text in enumerate(texts):
-            is_preferred = position == 0
-            labels.append(Label(iri, text, is_preferred, True))
+        labels += _labels_of_iri(iri, texts, True)
     for predicate, entity in _find_claim_predicates(store):
         has_name = predicate in ranked or predicate in unlabelled
         if entity in ranked and not has_name:
             best = min(ranked[entity])
             labels.append(Label(predicate, best[-1], True, False))
     return labels
+
+
+def _distinct_texts(ranks: Iterable[LabelRank]) -> list[str]:
+    """Return each text of the labels of an IRI once, the best first."""
+    texts = [rank[-1] for rank in sorted(ranks)]
+    distinct_texts = dict.fromkeys(texts)
+    return list(distinct_texts)
+
+
+def _labels_of_iri(iri: str, texts: Iterable[str], is_searchable: bool) -> Iterator[Label]:
+    """Yield the labels of an IRI, of which the first text is the preferred one."""
+    is_preferred = True
+    for text in texts:
+        yield Label(iri, text, is_preferred, is_searchable)
+        is_preferred = False
 
 
 def _rank_stored_labels(store: Store, vocabulary: Vocabulary) -> Mapping[str, list[LabelRank]]:
@@ -210,7 +221,9 @@ def _add_rank(
     """
     iri = quad.subject
     label = quad.object
-    if not isinstance(label, Literal) or not isinstance(iri, NamedNode):
+    if not isinstance(iri, NamedNode):
+        return
+    if not isinstance(label, Literal):
         return
     text = label.value.strip()
     if text:
@@ -237,7 +250,8 @@ def _find_claim_predicates(store: Store) -> Iterator[tuple[str, str]]:
     """
     for claim in _CLAIM_PREDICATES:
         wikibase_predicate = NamedNode(WIKIBASE_NAMESPACE + claim)
-        for quad in store.quads_for_pattern(None, wikibase_predicate, None, None):
+        quads = store.quads_for_pattern(None, wikibase_predicate, None, None)
+        for quad in quads:
             entity = quad.subject
             predicate = quad.object
             if isinstance(entity, NamedNode) and isinstance(predicate, NamedNode):
@@ -279,11 +293,13 @@ def fact_condition(vocabulary: Vocabulary) -> str:
     Wikibase, is not that of a fact. The condition holds for any graph, so it is written without
     looking at one.
     """
-    excluded = ", ".join(map(n3, sorted(vocabulary.excluded_predicates)))
-    condition = f"?p NOT IN ({excluded})"
+    predicates = sorted(vocabulary.excluded_predicates)
+    excluded = ", ".join(map(n3, predicates))
+    conditions = [f"?p NOT IN ({excluded})"]
     for namespace in SCHEMA_NAMESPACES:
-        condition += f" && !STRSTARTS(STR(?p), {string_literal(namespace)})"
-    return condition
+        start = string_literal(namespace)
+        conditions.append(f"!STRSTARTS(STR(?p), {start})")
+    return " && ".join(conditions)
 
 
 def _fact_filter(predicates: Iterable[str], vocabulary: Vocabulary) -> str:
@@ -295,7 +311,8 @@ def _fact_filter(predicates: Iterable[str], vocabulary: Vocabulary) -> str:
     excluded = set(map(str, vocabulary.excluded_predicates))
     conditions = []
     for predicate in sorted(predicates):
-        if predicate in excluded or predicate.startswith(SCHEMA_NAMESPACES):
+        is_of_schema = predicate.startswith(SCHEMA_NAMESPACES)
+        if is_of_schema or predicate in excluded:
             term = n3(URIRef(predicate))
             conditions.append(f"!sameTerm(?p, {term})")
     if not conditions:
