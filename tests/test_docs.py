@@ -51,8 +51,15 @@ MARKDOWN = [
     if path.relative_to(ROOT).as_posix() not in TESTED_ELSEWHERE
 ]
 PAGES = [path for path in MARKDOWN if path.parent != ROOT or path.name == "README.md"]
-SLOW_PAGES = ("my-benchmark.md", "terminal.md")
-"""Pages whose examples run whole benchmarks: they are tested with the long tests."""
+SLOW_PAGES = (
+    "my-benchmark.md",
+    "my-graph.md",
+    "my-model.md",
+    "my-prompts.md",
+    "terminal.md",
+    "widgets.md",
+)
+"""Pages whose examples take seconds: they are tested with the long tests."""
 FILE_NAME = re.compile(r"^`([\w/.-]+)`:?\s*\Z", re.MULTILINE)
 """Before a block that is the content of a file."""
 UNENDING = ("lab", "serve")

@@ -77,7 +77,13 @@ def test_no_answer_is_judged_wrongly(
 
 
 @pytest.mark.usefixtures("here")
-@pytest.mark.parametrize("language", list_languages())
+@pytest.mark.parametrize(
+    "language",
+    [
+        "en",
+        *(pytest.param(name, marks=pytest.mark.long) for name in list_languages() if name != "en"),
+    ],
+)
 @pytest.mark.parametrize("number", NUMBERS)
 def test_after_a_right_answer_the_lesson_and_a_question_are_shown(
     number: int, language: str

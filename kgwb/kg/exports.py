@@ -44,7 +44,8 @@ def _add_node(graph: nx.MultiDiGraph[str], term: Term, labels: Mapping[Term, str
     The key is the JSON form of the term. The node's attributes are id (the term's text), type
     ("literal" or "entity") and label. Control characters are removed from id and label.
     """
-    key = json.dumps(term_to_data(term))
+    data = term_to_data(term)
+    key = json.dumps(data)
     node_type = "entity"
     if isinstance(term, Literal):
         node_type = "literal"
@@ -63,7 +64,8 @@ def _label_of(term: Term, labels: Mapping[Term, str]) -> str:
     if label:
         return remove_controls(label)
     if isinstance(term, URIRef):
-        return remove_controls(name_from_iri(term))
+        name = name_from_iri(term)
+        return remove_controls(name)
     return remove_controls(term)
 
 
@@ -77,7 +79,8 @@ def to_json(answer: Answer) -> str:
 def to_graphml(answer: Answer) -> str:
     """Return the graph of an answer as GraphML, which networkx, Gephi and yEd read."""
     graph = to_networkx(answer)
-    return "\n".join(nx.generate_graphml(graph))
+    lines = nx.generate_graphml(graph)
+    return "\n".join(lines)
 
 
 def to_cypher(answer: Answer) -> str:

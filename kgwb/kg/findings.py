@@ -116,7 +116,8 @@ def describe_unbound_concat(query: str, result: ResultSet) -> str:
         if variable not in result.variables:
             continue
         column = result.variables.index(variable)
-        if any(row[column] is None for row in result.rows):
+        cells = [row[column] for row in result.rows]
+        if None in cells:
             return (
                 f"GROUP_CONCAT bound no ?{variable}: it takes texts only. "
                 f"If ?{source} is an IRI, write GROUP_CONCAT(STR(?{source}))"
@@ -155,11 +156,13 @@ def _find_directed(survey: Survey) -> set[URIRef]:
             things[prop.predicate] += prop.things
             triples[prop.predicate] += prop.triples
             distinct = sum(values.distinct for values in prop.values)
-            most_values[prop.predicate] = max(most_values[prop.predicate], distinct)
+            most_so_far = most_values[prop.predicate]
+            most_values[prop.predicate] = max(most_so_far, distinct)
     directed = set()
     for predicate, number in triples.items():
         has_one_value = number == things[predicate]
-        if has_one_value and number >= most_values[predicate] * MIN_THINGS_FOR_VALUE:
+        min_number = most_values[predicate] * MIN_THINGS_FOR_VALUE
+        if has_one_value and number >= min_number:
             directed.add(predicate)
     return directed
 
@@ -172,7 +175,8 @@ def _find_quantities(prop: PropertySurvey) -> Iterator[QuantityWithUnit]:
     """
     numbers = []
     for inner in prop.inner:
-        if any(values.of in NUMERIC_DATATYPES for values in inner.values):
+        datatypes = {values.of for values in inner.values}
+        if not NUMERIC_DATATYPES.isdisjoint(datatypes):
             numbers.append(inner)
     if len(numbers) != 1:
         return
@@ -210,7 +214,8 @@ def _inspect_rows(kg: Graph, sparql: str, result: ResultSet) -> Iterator[Finding
     """
     rows = result.rows
     if result.cut:
-        shown = pluralize(len(rows), "row")
+        row_count = len(rows)
+        shown = pluralize(row_count, "row")
         yield Finding(f"the result was cut at {shown}", wrong=True)
     terms = chain.from_iterable(rows)
     has_nothing = all(term is None or str(term) == "0" for term in terms)
@@ -233,7 +238,10 @@ def _inspect_rows(kg: Graph, sparql: str, result: ResultSet) -> Iterator[Finding
 
 def _find_mutual_pairs(rows: Sequence[Row]) -> Iterator[Finding]:
     """Yield how many rows of two IRIs are another row with both exchanged."""
-    if not rows or len(rows[0]) != 2:
+    if not rows:
+        return
+    column_count = len(rows[0])
+    if column_count != 2:
         return
     pairs = set()
     for row in rows:
@@ -264,9 +272,11 @@ def _find_repeated_values(sparql: str, kg: Graph) -> Iterator[Finding]:
             match = AGGREGATE.fullmatch(expression)
             if match:
                 aggregates.append(match)
-        if len(aggregates) != 1 or "SELECT" in clauses.where.upper():
+        has_subquery = "SELECT" in clauses.where.upper()
+        if has_subquery or len(aggregates) != 1:
             return
-        name, variable = aggregates[0].groups()
+        [aggregate_match] = aggregates
+        name, variable = aggregate_match.groups()
         grouped = GROUP_BY_CLAUSE.search(clauses.modifiers)
         keys = []
         if grouped:
@@ -276,26 +286,39 @@ def _find_repeated_values(sparql: str, kg: Graph) -> Iterator[Finding]:
         aggregate = name.upper()
         if aggregate != "COUNT":
             # The same number of two things is no repetition.
-            parts = analyze_query(sparql)
-            subjects = [subject for subject, _, object_ in parts.patterns if object_ == value]
+            subjects = _subjects_with_object(sparql, value)
             if not subjects:
                 return
-            for subject in subjects:
-                if subject.startswith("?"):
-                    keys.append(subject)
+            keys += filter(_is_variable, subjects)
         where = clauses.where
         counted = f"{clauses.prologue} SELECT (COUNT(*) AS ?n_) {clauses.dataset} WHERE"
         distinct_keys = " ".join(dict.fromkeys(keys))
         each = f"{{ SELECT DISTINCT {distinct_keys} WHERE {{ {where} }} }}"
-        all_rows = kg.select(f"{counted} {{ {where} }}").rows
-        distinct_rows = kg.select(f"{counted} {{ {each} }}").rows
-        [[number]] = all_rows or [[None]]
-        [[distinct]] = distinct_rows or [[None]]
+        all_values = kg.select(f"{counted} {{ {where} }}")
+        distinct_values = kg.select(f"{counted} {{ {each} }}")
+        [[number]] = all_values.rows or [[None]]
+        [[distinct]] = distinct_values.rows or [[None]]
         if not number or not distinct:
             return
         if parse_count(distinct) < parse_count(number):
             text = f"{aggregate} takes {number} values of {value}, of which {distinct} differ"
             yield Finding(f"{text}: a join repeats them", wrong=True)
+
+
+def _subjects_with_object(sparql: str, object_: str) -> list[str]:
+    """Return the subjects of the triple patterns of a query that have this object."""
+    parts = analyze_query(sparql)
+    subjects = []
+    for pattern in parts.patterns:
+        pattern_subject, _, pattern_object = pattern
+        if pattern_object == object_:
+            subjects.append(pattern_subject)
+    return subjects
+
+
+def _is_variable(term: str) -> bool:
+    """Return whether a term of a pattern is a variable."""
+    return term.startswith("?")
 
 
 def _inspect_column(variable: str, cells: Sequence[Term | None], sparql: str) -> Iterator[Finding]:
@@ -310,7 +333,9 @@ def _inspect_column(variable: str, cells: Sequence[Term | None], sparql: str) ->
         text = f"?{variable} is empty in {empty} of {rows}"
         is_all_empty = empty == len(cells)
         yield Finding(text, wrong=is_all_empty, settled=not is_all_empty)
-    are_texts = bool(cells) and all(map(_is_number_as_text, cells))
+    if not cells:
+        return
+    are_texts = all(map(_is_number_as_text, cells))
     if are_texts and _is_compared(variable, sparql):
         text = f"?{variable} holds numbers kept as texts: as they are, 9 is greater than 10"
         yield Finding(text)
@@ -398,7 +423,8 @@ def _describe_unmatched(
     for pattern in patterns:
         shown = _format_pattern(pattern, short_names, kg)
         text = f"nothing in the graph matches {shown}"
-        if _can_be_reversed(pattern) and _has_match(kg, pattern[::-1]):
+        turned_round = pattern[::-1]
+        if _can_be_reversed(pattern) and _has_match(kg, turned_round):
             text += "; the other way round it holds"
         elif _lacks_only_a_value(kg, pattern):
             yield Finding(f"{text}; other things have the predicate")
@@ -415,7 +441,8 @@ def _lacks_only_a_value(kg: Graph, pattern: TriplePattern) -> bool:
 
 def _can_be_reversed(pattern: TriplePattern) -> bool:
     """Return whether subject and object can be exchanged: a literal is no subject."""
-    return not pattern[2].startswith('"')
+    _, _, object_ = pattern
+    return not object_.startswith('"')
 
 
 def _count_solutions(kg: Graph, where: str) -> int:
@@ -426,7 +453,8 @@ def _count_solutions(kg: Graph, where: str) -> int:
     result = kg.select(f"SELECT (COUNT(*) AS ?n_) WHERE {{ {where} }}")
     if not result.rows:
         return 0
-    return parse_count(result.rows[0][0])
+    [[count]] = result.rows
+    return parse_count(count)
 
 
 def _has_match(kg: Graph, pattern: TriplePattern) -> bool:
@@ -466,7 +494,10 @@ def _format_pattern(pattern: TriplePattern, short_names: Mapping[URIRef, str], k
         quoted = quote_text(name)
         written = f"<{iri}>"
         shown[written] = f"{short_names[iri]} {quoted}"
-    return " ".join(shown.get(term, term) for term in pattern)
+    terms = []
+    for term in pattern:
+        terms.append(shown.get(term, term))
+    return " ".join(terms)
 
 
 def _find_ties_at_limit(
@@ -480,8 +511,12 @@ def _find_ties_at_limit(
     the keys splits rows that DISTINCT made one.
     """
     with suppress(GraphError, ValueError):
-        limit = LIMIT_CLAUSE.search(split_clauses(sparql).modifiers)
-        if not rows or not limit or len(rows) != int(limit[1]):
+        clauses = split_clauses(sparql)
+        limit = LIMIT_CLAUSE.search(clauses.modifiers)
+        if not rows or not limit:
+            return
+        max_rows = int(limit[1])
+        if len(rows) != max_rows:
             return
         ordered = order_rows(sparql, columns, kg, MAX_EXTRA_ROWS)
         if ordered:
@@ -529,15 +564,15 @@ def order_rows(
         listed = " ".join(added)
         query = select_also(query, listed)
     wider = kg.select(query)
-    positions = [wider.variables.index(variable) for variable in variables]
     if added and "DISTINCT" in query.upper():
-        kept = [wider.variables.index(column) for column in columns]
-        distinct_rows = set(_cells_at(kept, wider.rows))
+        column_positions = map(wider.variables.index, columns)
+        distinct_rows = set(_cells_at(list(column_positions), wider.rows))
         if len(distinct_rows) < len(wider.rows):
             # With the keys added, rows that DISTINCT made one are several.
             return None
-    values = list(_cells_at(positions, wider.rows))
-    return tuple(keys), values
+    key_positions = map(wider.variables.index, variables)
+    values = _cells_at(list(key_positions), wider.rows)
+    return tuple(keys), list(values)
 
 
 def select_also(query: str, columns: str) -> str:

@@ -69,7 +69,8 @@ class MiniLM:
         in batches on as many threads as there are cores, else on the calling thread.
         """
         size = self._weights["embeddings.LayerNorm.bias"].size
-        vectors = np.empty((len(texts), size), np.float32)
+        shape = (len(texts), size)
+        vectors = np.empty(shape, np.float32)
 
         def encode_batch(batch: Sequence[TokenizedText]) -> None:
             """Compute the vectors of a batch, and write them to their rows of ``vectors``."""
@@ -78,7 +79,8 @@ class MiniLM:
             for position, ids in batch:
                 positions.append(position)
                 token_ids.append(ids)
-            vectors[positions] = self._forward(np.array(token_ids))
+            rows = self._forward(np.array(token_ids))
+            vectors[positions] = rows
 
         batches = self._make_batches(texts)
         # Each batch uses one core. With several, BLAS threads wait for one another, and on a
@@ -99,8 +101,8 @@ class MiniLM:
         Each has at most MAX_TOKENS tokens with the two that stand around a text. A part ends after
         a sentence if one ends in its second half, else after a blank or a token.
         """
-        offsets = self._whole_tokenizer.encode(text, add_special_tokens=False).offsets
-        return split_at_tokens(text, offsets, MAX_TOKENS - 2)
+        encoding = self._whole_tokenizer.encode(text, add_special_tokens=False)
+        return split_at_tokens(text, encoding.offsets, MAX_TOKENS - 2)
 
     def _make_batches(self, texts: Sequence[str]) -> list[list[TokenizedText]]:
         """Tokenize texts, and group them into batches whose texts have the same number of tokens.
@@ -110,7 +112,8 @@ class MiniLM:
         """
         by_length: dict[int, list[TokenizedText]] = defaultdict(list)
         for position, text in enumerate(texts):
-            token_ids = self._tokenizer.encode(text).ids
+            encoding = self._tokenizer.encode(text)
+            token_ids = encoding.ids
             length = len(token_ids)
             by_length[length].append((position, token_ids))
 
@@ -150,7 +153,8 @@ class MiniLM:
             states = self._normalize(
                 states + self._apply_dense(inner, f"{name}.output.dense"), f"{name}.output"
             )
-        means = states.reshape(texts, length, -1).mean(1)
+        states_by_text = states.reshape(texts, length, -1)
+        means = states_by_text.mean(1)
         lengths = np.linalg.norm(means, axis=1, keepdims=True)
         unit_vectors: FloatArray = means / lengths
         return unit_vectors
@@ -214,8 +218,10 @@ def map_weights(file: Path) -> dict[str, Any]:
     Arrays of other types are left out.
     """
     with file.open("rb") as opened:
-        header_length = int.from_bytes(opened.read(8), "little")
-        header = json.loads(opened.read(header_length))
+        length_bytes = opened.read(8)
+        header_length = int.from_bytes(length_bytes, "little")
+        header_bytes = opened.read(header_length)
+        header = json.loads(header_bytes)
     data_start = 8 + header_length
     weights = {}
     for name, tensor in header.items():
@@ -234,7 +240,8 @@ def gelu(values: FloatArray) -> FloatArray:
 
     The probability is computed from a polynomial approximation of the error function.
     """
-    sizes = np.abs(values) * np.float32(0.5**0.5)
+    scale = np.float32(0.5**0.5)
+    sizes = np.abs(values) * scale
     slope = np.float32(ERF_SLOPE)
     argument = np.float32(1) / (1 + slope * sizes)
     complement: FloatArray = np.zeros_like(values)
@@ -258,16 +265,27 @@ def split_at_tokens(text: str, offsets: Sequence[tuple[int, int]], max_tokens: i
     start = 0
     first = 0
     while len(offsets) - first > max_tokens:
-        end = offsets[first + max_tokens][0]
-        middle = offsets[first + max_tokens // 2][0]
-        for marks in (SENTENCE_ENDS, (" ",)):
-            last_end = max(text.rfind(mark, middle, end) + len(mark) for mark in marks)
-            if last_end > middle:
-                end = last_end
+        end, _ = offsets[first + max_tokens]
+        middle, _ = offsets[first + max_tokens // 2]
+        end = _find_last_end(text, middle, end)
+        while first < len(offsets):
+            token_start, _ = offsets[first]
+            if token_start >= end:
                 break
-        while first < len(offsets) and offsets[first][0] < end:
             first += 1
         parts.append(text[start:end])
         start = end
     parts.append(text[start:])
     return parts
+
+
+def _find_last_end(text: str, middle: int, end: int) -> int:
+    """Return where the last sentence between two positions ends, else the last word, else ``end``."""
+    for marks in (SENTENCE_ENDS, (" ",)):
+        last_end = -1
+        for mark in marks:
+            mark_end = text.rfind(mark, middle, end) + len(mark)
+            last_end = max(last_end, mark_end)
+        if last_end > middle:
+            return last_end
+    return end

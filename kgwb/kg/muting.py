@@ -52,7 +52,9 @@ def add_muted(muted: Triples, triples: Sequence[Triple]) -> Triples:
             )
         for term in triple:
             n3(term)  # raises QueryError if the term cannot stand in a query
-    return tuple(dict.fromkeys((*muted, *triples)))
+    all_triples = (*muted, *triples)
+    distinct_triples = dict.fromkeys(all_triples)
+    return tuple(distinct_triples)
 
 
 @lru_cache(maxsize=1024)
@@ -88,8 +90,7 @@ def rewrite_without(
         raise _cannot_mute_error("what DESCRIBE gives is the engine's choice", "use CONSTRUCT")
     text = validated.text
     tokens = tokenize(text).tokens
-    form_token = next(token for token in tokens if token[0].lower() == validated.form)
-    form_start, form_end = form_token.span()
+    form_start, form_end = _span_of_word(tokens, validated.form)
     prologue = text[:form_start]
     blocks = _find_triples_blocks(tokens)
     replacements = []
@@ -118,13 +119,22 @@ def rewrite_without(
     rewritten = _replace_parts(text, replacements)
     if rewritten == text:
         return query
-    has_template = text[form_end:].lstrip().startswith("{")
+    after_form = text[form_end:].lstrip()
+    has_template = after_form.startswith("{")
     if validated.form == "construct" and not has_template:
         # CONSTRUCT WHERE { ... } allows no FILTER. Its block, the only one, becomes the template.
         start, end = blocks[0]
         template = text[start:end]
         return f"{rewritten[:form_end]} {{ {template} }} {rewritten[form_end:]}"
     return rewritten
+
+
+def _span_of_word(tokens: Iterable[Token], word: str) -> tuple[int, int]:
+    """Return where the first token that is a word, in any letter case, begins and ends."""
+    for token in tokens:
+        if token[0].lower() == word:
+            return token.span()
+    raise ValueError(f"there is no {word!r}")
 
 
 def nodes_of(triples: Triples) -> frozenset[Term]:
@@ -181,16 +191,20 @@ def _expand_stars(prologue: str, text: str, tokens: Sequence[Token]) -> list[tup
     stars = []
     previous_words = ("", "")
     for number, token in enumerate(tokens):
-        is_star = token[0] == "*" and "SELECT" in previous_words
-        previous_words = (previous_words[1], token[0].upper())
+        word = token[0].upper()
+        is_star = word == "*" and "SELECT" in previous_words
+        _, previous_word = previous_words
+        previous_words = (previous_word, word)
         if not is_star:
             continue
         start, star_end = token.span()
         end = _find_end_of_select(tokens[number:])
-        variables = _variables_in_scope(f"{prologue}SELECT {text[start:end]}")
+        selected = text[start:end]
+        variables = _variables_in_scope(f"{prologue}SELECT {selected}")
         if not variables:
             raise _cannot_mute_error("SELECT * selects no variable", "write a variable in it")
-        stars.append((start, star_end, " ".join(variables)))
+        columns = " ".join(variables)
+        stars.append((start, star_end, columns))
     return stars
 
 
@@ -467,7 +481,8 @@ class _TriplesBlock:
         or !.
         """
         pattern = (subject, predicate, object_)
-        if not isinstance(predicate, Path) or not self._may_match_muted(pattern):
+        is_path = isinstance(predicate, Path)
+        if not is_path or not self._may_match_muted(pattern):
             nodes = map(_node_to_sparql, pattern)
             filters = self._exclusion_filters(pattern)
             return " ".join([*nodes, ".", *filters])
@@ -481,7 +496,9 @@ class _TriplesBlock:
             union = union_clause(ways)
             if not self.has_distinct_paths:
                 return union
-            columns = _columns_of([subject, object_]) or self._constant_column()
+            columns = _columns_of([subject, object_])
+            if not columns:
+                columns = self._constant_column()
             return f"{{ SELECT DISTINCT {columns} WHERE {{ {union} }} }}"
         if isinstance(predicate, SequencePath):
             return self._rewrite_steps(subject, predicate.args, object_)
@@ -539,7 +556,8 @@ def _equality_condition(variable: Variable, term: Term) -> str:
     # sameTerm is false in Virtuoso for equal numbers and for equal dates.
     if term.datatype not in _NUMERIC_DATATYPES:
         equals = f"STR(?{variable}) = {string_literal(term)}"
-    has_datatype = f"DATATYPE(?{variable}) = {n3(term.datatype)}"
+    datatype = n3(term.datatype)
+    has_datatype = f"DATATYPE(?{variable}) = {datatype}"
     return f"{is_literal} && {has_datatype} && {equals}"
 
 
@@ -558,8 +576,10 @@ def _subjects_of(subject: Any, predicate: Any, object_: Any) -> set[Any]:
     if isinstance(predicate, SequencePath):
         if any(map(_may_be_empty, predicate.args)):
             return set()
-        first = _subjects_of(subject, predicate.args[0], None)
-        last = _subjects_of(None, predicate.args[-1], object_)
+        first_step = predicate.args[0]
+        last_step = predicate.args[-1]
+        first = _subjects_of(subject, first_step, None)
+        last = _subjects_of(None, last_step, object_)
         return (first | last) - {None}
     if isinstance(predicate, MulPath | NegatedPath):
         return set()

@@ -138,7 +138,8 @@ def count_degrees(kg: Graph, iris: Sequence[URIRef], limit: int) -> dict[URIRef,
             f"SELECT ({term} AS ?v) (COUNT(*) AS ?n) WHERE {{ SELECT ?p WHERE {{"
             f" {{ {term} ?p ?o }} UNION {{ ?s ?p {term} }} }} LIMIT {limit} }}"
         )
-    result = kg.select(f"SELECT ?v ?n WHERE {{ {union_clause(subqueries)} }}")
+    counts = union_clause(subqueries)
+    result = kg.select(f"SELECT ?v ?n WHERE {{ {counts} }}")
     degrees = dict.fromkeys(iris, 0)
     for vertex, count in result.rows:
         if isinstance(vertex, URIRef):
@@ -182,30 +183,34 @@ def find_label_usage(kg: Graph) -> tuple[tuple[URIRef, ...], tuple[str, ...]]:
     vocabulary = kg.vocabulary
     values = values_clause("?p", vocabulary.labels)
     is_used = "FILTER EXISTS { ?v ?p ?label }"
-    used = kg.select(f"SELECT ?p WHERE {{ {values} {is_used} }}").rows
-    predicates = tuple(predicate for predicate in vocabulary.labels if (predicate,) in used)
+    used = kg.select(f"SELECT ?p WHERE {{ {values} {is_used} }}")
+    predicates = []
+    for predicate in vocabulary.labels:
+        if (predicate,) in used.rows:
+            predicates.append(predicate)
     if not predicates:
         return (), ()
     samples = []
-    for predicate in map(n3, predicates):
-        triples = f"?v {predicate} ?label"
+    for predicate in predicates:
+        triples = f"?v {n3(predicate)} ?label"
         samples.append(f"SELECT ?label WHERE {{ {triples} }} LIMIT {MAX_SAMPLED_LABELS}")
     labels = union_clause(samples)
     where = f"{labels} BIND(LANG(?label) AS ?tag)"
     most_frequent = f"GROUP BY ?tag ORDER BY DESC(?n) ?tag LIMIT {MAX_LANGUAGES}"
-    rows = kg.select(f"SELECT ?tag (COUNT(*) AS ?n) WHERE {{ {where} }} {most_frequent}").rows
+    tags = kg.select(f"SELECT ?tag (COUNT(*) AS ?n) WHERE {{ {where} }} {most_frequent}")
     languages = []
     label_count = 0
-    for tag, count in rows:
+    for tag, count in tags.rows:
         label_count += parse_count(count)
         if tag is None:
             continue
         if not str(tag) or LANGUAGE_TAG.fullmatch(tag):
             languages.append(str(tag))
-    is_complete = len(rows) < MAX_LANGUAGES and label_count < MAX_SAMPLED_LABELS
+    is_complete = len(tags.rows) < MAX_LANGUAGES and label_count < MAX_SAMPLED_LABELS
     if not is_complete:
         languages = [*vocabulary.languages, *languages]
-    return predicates, tuple(dict.fromkeys(languages))
+    distinct_languages = dict.fromkeys(languages)
+    return tuple(predicates), tuple(distinct_languages)
 
 
 def find_schema_terms(kg: Graph, iris: Sequence[URIRef]) -> frozenset[URIRef]:
@@ -365,7 +370,8 @@ def find_values_containing(
         f" FILTER(!isBlank(?o) && CONTAINS({text}, {searched})) }}"
         f" GROUP BY ?p ?o ORDER BY STRLEN(STR(?o)) ?p LIMIT {MAX_VALUE_MATCHES}"
     )
-    whole_words = re.compile(rf"(?<![^\W_]){re.escape(normal_name)}(?![^\W_])")
+    escaped_name = re.escape(normal_name)
+    whole_words = re.compile(rf"(?<![^\W_]){escaped_name}(?![^\W_])")
     matches = []
     for predicate, value, count in result.rows:
         if predicate is None or value is None:

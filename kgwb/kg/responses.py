@@ -95,7 +95,8 @@ class EndpointResponse:
 
     def _read_variables(self) -> tuple[str, ...]:
         """Return the variables that a SELECT result in JSON names, whatever its rows have."""
-        return self._read_table(_Rows(_parse_nothing, 0))
+        no_rows = _Rows(_parse_nothing, 0)
+        return self._read_table(no_rows)
 
     def _read_table(self, rows: _Rows[Any]) -> tuple[str, ...]:
         """Return the variables of a SELECT result in JSON, and add its rows to ``rows``.
@@ -131,7 +132,8 @@ class EndpointResponse:
         that are not UTF-8 are replaced by U+FFFD. GraphError is raised for anything but a JSON
         object, and for one that reports an error in "error" or "exception".
         """
-        stream = JsonStream(_decode_in_parts(self.body, "replace"))
+        parts = _decode_in_parts(self.body, "replace")
+        stream = JsonStream(parts)
         data: dict[str, Any] = {}
         is_object = False
         try:
@@ -172,7 +174,8 @@ class EndpointResponse:
         Its message has the media type, whether the reply is a web page, the first 200 characters,
         and the problem. Secrets are masked.
         """
-        decoded = self.body[:1000].decode("utf-8", errors="replace")
+        first_bytes = self.body[:1000]
+        decoded = first_bytes.decode("utf-8", errors="replace")
         start = decoded.strip()
         is_xml = self.media_type.endswith("xml")
         seen = "what is no SPARQL result"
@@ -237,7 +240,8 @@ def _read_member(stream: JsonStream, name: str, rows: _Rows[Any]) -> Any:
         if inner_name == "bindings" and stream.next_character() == "[":
             rows.clear()
             for _ in stream.read_items():
-                rows.add(stream.read_value())
+                row = stream.read_value()
+                rows.add(row)
             results[inner_name] = []
         else:
             results[inner_name] = stream.read_value()
@@ -267,7 +271,8 @@ def _parse_nothing(binding: Mapping[str, Any]) -> None:
 
 def _parse_virtuoso_truth(binding: Mapping[str, Any]) -> bool:
     """Return the truth value in a row of Virtuoso 7. Raises KeyError or TypeError for another row."""
-    return VIRTUOSO_TRUTH_VALUES[binding[VIRTUOSO_ASK_COLUMN]["value"]]
+    cell = binding[VIRTUOSO_ASK_COLUMN]
+    return VIRTUOSO_TRUTH_VALUES[cell["value"]]
 
 
 def _parse_row(binding: Mapping[str, Any], variables: Iterable[str]) -> tuple[Term | None, ...]:
@@ -299,5 +304,6 @@ def parse_cell(data: Any) -> Term:
     is_string = isinstance(term, Literal) and term.datatype in (None, XSD.string)
     if not is_string:
         raise ValueError(f"not an RDF term, as a character is broken: {data!r}")
-    text = LONE_SURROGATE.sub(REPLACEMENT_CHARACTER, term)
-    return term_from_data({**data, "value": text})
+    repaired = dict(data)
+    repaired["value"] = LONE_SURROGATE.sub(REPLACEMENT_CHARACTER, term)
+    return term_from_data(repaired)

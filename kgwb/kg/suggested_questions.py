@@ -41,7 +41,8 @@ def suggest_questions(kg: Graph, survey: Survey) -> Iterator[SuggestedQuestion]:
     showing it.
     """
     names = dict(survey.names)
-    types = "|".join(map(n3, kg.vocabulary.types))
+    type_predicates = map(n3, kg.vocabulary.types)
+    types = "|".join(type_predicates)
     for round_number, surveyed, predicate in _choose_predicates(kg, survey):
         with suppress(GraphError):
             instances = untyped_pattern(types)
@@ -82,6 +83,7 @@ def _choose_predicates(kg: Graph, survey: Survey) -> Iterator[tuple[int, ClassSu
             if iri not in hidden and not name.endswith(NON_NOUN_ENDINGS):
                 nouns.append(iri)
         nouns_of_classes.append(nouns)
+
     for round_number in range(MAX_PREDICATES):
         for surveyed, nouns in zip(classes, nouns_of_classes, strict=True):
             if round_number < len(nouns):
@@ -98,21 +100,24 @@ def _find_named(
     ``round_number``, so that the questions are not all about the same one. The first whose name no
     other vertex has is returned. Raises a GraphError.
     """
-    rows = kg.select(
+    limit = MAX_PREDICATES * 2
+    result = kg.select(
         "SELECT ?v (COUNT(?any) AS ?n) (SAMPLE(?one) AS ?o) WHERE { { SELECT DISTINCT ?v ?one"
         f" WHERE {{ {instances} ?v {n3(predicate)} ?one }} LIMIT 200 }} ?v ?any ?value }}"
-        f" GROUP BY ?v ORDER BY DESC(?n) ?v LIMIT {MAX_PREDICATES * 2}"
-    ).rows
+        f" GROUP BY ?v ORDER BY DESC(?n) ?v LIMIT {limit}"
+    )
     values = []
-    for vertex, _, value in rows:
+    for vertex, _, value in result.rows:
         if isinstance(vertex, URIRef) and value is not None:
             values.append((vertex, value))
     if not values:
         return None
     vertices = [vertex for vertex, _ in values]
     names = kg.names(vertices)
-    vertices_by_name = kg.exact([names[vertex] for vertex in vertices])
-    for vertex, value in values[round_number:] + values[:round_number]:
+    names_of_vertices = [names[vertex] for vertex in vertices]
+    vertices_by_name = kg.exact(names_of_vertices)
+    in_turn = values[round_number:] + values[:round_number]
+    for vertex, value in in_turn:
         name = names[vertex]
         same_name = vertices_by_name.get(name, ())
         if len(same_name) == 1:

@@ -95,7 +95,10 @@ def find_support_by_value(
         if len(still_missing) == len(missing):
             still_missing = missing[VALUES_PER_QUERY:]
         missing = still_missing
-    return {value: tuple(support[value]) for value in values}
+    support_by_value = {}
+    for value in values:
+        support_by_value[value] = tuple(support[value])
+    return support_by_value
 
 
 def _add_support(
@@ -179,7 +182,10 @@ def find_support_by_row(
 
     # A solution belongs to the rows that have the same terms in the columns that it has variables
     # for.
-    shared = [f"?{column}" for column in columns if column in solutions.variables]
+    shared = []
+    for column in columns:
+        if column in solutions.variables:
+            shared.append(f"?{column}")
     support: dict[Row, TripleSet] = defaultdict(dict)
     for solution in solutions.rows:
         binding = _bind(solutions.variables, solution)
@@ -196,7 +202,8 @@ def find_support_by_row(
     for row, binding in bindings.items():
         key = _project(binding, shared)
         triples = support.get(key, {})
-        support_by_row[row] = tuple(triple for triple in triples if triple in existing)
+        supporting = [triple for triple in triples if triple in existing]
+        support_by_row[row] = tuple(supporting)
     return support_by_row
 
 

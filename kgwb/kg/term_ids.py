@@ -58,14 +58,17 @@ class TermIds:
             prefixes[prefix] = namespace
         all_prefixes = tuple(prefixes.items())
         all_names = tuple(sorted(known_names.items()))
-        if (all_prefixes, all_names) == (self.prefixes, self.names):
+        has_new_prefix = all_prefixes != self.prefixes
+        has_new_name = all_names != self.names
+        if not has_new_prefix and not has_new_name:
             return self
         return replace(self, prefixes=all_prefixes, names=all_names)
 
     def with_terms(self, terms: Iterable[Term]) -> TermIds:
         """Return these IDs for more terms that are shown together."""
-        all_terms = dict.fromkeys((*self.terms, *terms))
-        return replace(self, terms=tuple(all_terms))
+        all_terms = (*self.terms, *terms)
+        distinct_terms = dict.fromkeys(all_terms)
+        return replace(self, terms=tuple(distinct_terms))
 
     @property
     def namespaces(self) -> Prefixes:
@@ -105,7 +108,8 @@ class TermIds:
                 return text
             return self._write_fully(term)
 
-        return tell_apart(self.terms, (format_shortly, self._write_fully, format_exactly))
+        forms = (format_shortly, self._write_fully, format_exactly)
+        return tell_apart(self.terms, forms)
 
     def _texts_of_iri(self, iri: URIRef) -> tuple[str, ...]:
         """Return the texts by which a model may name an IRI: CURIE and IRI, also in brackets."""
@@ -205,8 +209,9 @@ class TermIds:
             own_text = str(term).strip()
             plain = self._write_plainly(term)
             quoted = quote_text(term, MAX_LITERAL_CHARS)
-            for text in (own_text, plain, quoted):
-                by_text[text][term] = None
+            by_text[own_text][term] = None
+            by_text[plain][term] = None
+            by_text[quoted][term] = None
         return by_id, by_full_text, by_text
 
     def _full_texts(self, term: Term) -> tuple[str, ...]:

@@ -407,6 +407,7 @@ def test_every_triple_can_be_cited_or_is_found_by_local(telling: bool) -> None:
             assert local.find_elements(as_line(local, triple).split(" | ")) == (triple,)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("telling", [True, False])
 @pytest.mark.parametrize("name", ["paper", "fast"])
 def test_a_run_over_the_large_graph_cites_what_local_found(name: str, telling: bool) -> None:

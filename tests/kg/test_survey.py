@@ -163,6 +163,7 @@ def watch_queries(
     return asked
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("counted", [True, False])
 def test_a_large_graph_is_surveyed_by_a_sample_of_each_class(
     counted: bool, monkeypatch: pytest.MonkeyPatch

@@ -99,7 +99,20 @@ def read(run: Run, key: str) -> str:
     ).text
 
 
-@pytest.mark.parametrize("name", RUNS)
+LONG_RUNS = {"dog", "ragonite finished", "robodata", "triad"}
+"""Runs of many steps, each of which is drawn: these take seconds."""
+
+
+def runs_to_step_through() -> list[Any]:
+    """The names of RUNS as parameters, of which the LONG_RUNS are marked as long."""
+    parameters = []
+    for name in RUNS:
+        marks = [pytest.mark.long] if name in LONG_RUNS else []
+        parameters.append(pytest.param(name, marks=marks))
+    return parameters
+
+
+@pytest.mark.parametrize("name", runs_to_step_through())
 def test_every_agent_has_a_cell_and_the_debugger_shows_every_view_and_steps_through(
     name: str,
 ) -> None:
