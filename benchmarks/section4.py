@@ -12,12 +12,10 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import sqlite3
 import sys
 import tempfile
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
@@ -27,7 +25,7 @@ from kgwb.bench.figures import LoadedResults
 from kgwb.cli import main as run_kgwb
 from kgwb.kg.embeddings import DEFAULT_MODEL
 from kgwb.run.calls import Call, call_key
-from kgwb.run.store import STORE_FILE
+from kgwb.run.store import STORE_FILE, read_calls
 from kgwb.study.papers import (
     Measurement,
     find_experiment,
@@ -60,11 +58,9 @@ def read_model_calls(results: Path) -> Iterator[Call]:
     store = results / EXPERIMENT / STORE_FILE
     if not store.is_file():
         sys.exit(f"there are no replies in {results}: it has no {EXPERIMENT}/{STORE_FILE}")
-    with closing(sqlite3.connect(f"{store.absolute().as_uri()}?mode=ro", uri=True)) as database:
-        for (data,) in database.execute("SELECT data FROM calls ORDER BY place"):
-            call = Call.from_data(json.loads(zlib.decompress(data)))
-            if call.kind == "model":
-                yield call
+    for call in read_calls(store):
+        if call.kind == "model":
+            yield call
 
 
 def keep_replies(folders: Iterable[Path], recording: Path) -> int:

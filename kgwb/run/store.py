@@ -13,7 +13,7 @@ import threading
 import uuid
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from time import sleep
@@ -41,6 +41,8 @@ MAX_UNWRITTEN_CALLS = 20
 _WINDOW_BITS = 12
 _MEMORY_LEVEL = 5
 """How a call is compressed. It is short, and zlib would take 80 us to set up what it uses by default."""
+_READ_ERRORS = (sqlite3.Error, zlib.error, *DAMAGED_FILE_ERRORS)
+"""What using a store raises if its file is damaged, or cannot be read or written."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS calls (
     place INTEGER PRIMARY KEY AUTOINCREMENT, address TEXT UNIQUE NOT NULL, data BLOB NOT NULL
@@ -266,7 +268,7 @@ class CallStore:
         try:
             self._file = _StoreFile.acquire(path)
         except (sqlite3.Error, OSError) as exc:
-            raise self._as_input_error(exc) from exc
+            raise _as_input_error(path, exc) from exc
 
     def __enter__(self) -> CallStore:
         return self
@@ -299,8 +301,7 @@ class CallStore:
                 )
                 data = row[0] if row else None
             if data is not None:
-                text = zlib.decompress(data)
-                call = Call.from_data(json.loads(text))
+                call = _unpack(data)
                 if call.kind == "model":
                     self.reused_keys.add(key)
                 return call
@@ -433,16 +434,30 @@ class CallStore:
         """Catch errors of the database in the code inside, and keep the first one in ``error``."""
         try:
             yield
-        except (sqlite3.Error, zlib.error, *DAMAGED_FILE_ERRORS) as exc:
-            self.error = self.error or self._as_input_error(exc)
+        except _READ_ERRORS as exc:
+            self.error = self.error or _as_input_error(self.path, exc)
 
-    def _as_input_error(self, exc: Exception) -> InputError:
-        """Return the InputError to show for an error of the database."""
-        return InputError(
-            f"the store of calls {self.path} cannot be used: {exc}",
-            hint="check the free space and that you may write this file, and do the same again: it "
-            "continues from there; if it is damaged, move it elsewhere: its calls are then asked again",
-        )
+
+def read_calls(path: Path) -> Iterator[Call]:
+    """Yield the calls of a store, the oldest first. Nothing is written, and no lock is left.
+
+    Raises InputError if there is no store, or if it cannot be read.
+    """
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
+            for (data,) in database.execute("SELECT data FROM calls ORDER BY place"):
+                yield _unpack(data)
+    except _READ_ERRORS as exc:
+        raise _as_input_error(path, exc) from exc
+
+
+def _as_input_error(path: Path, exc: Exception) -> InputError:
+    """Return the InputError to show for an error of a store's file."""
+    return InputError(
+        f"the store of calls {path} cannot be used: {exc}",
+        hint="check the free space and that you may write this file, and do the same again: it "
+        "continues from there; if it is damaged, move it elsewhere: its calls are then asked again",
+    )
 
 
 def _remove_lock(lock: BaseFileLock) -> None:
@@ -457,3 +472,8 @@ def _pack(call: Call) -> bytes:
     text = call.to_json()
     compressor = zlib.compressobj(1, zlib.DEFLATED, _WINDOW_BITS, _MEMORY_LEVEL)
     return compressor.compress(text.encode("utf-8", "surrogatepass")) + compressor.flush()
+
+
+def _unpack(data: bytes) -> Call:
+    """Return the call of ``_pack``. Raises zlib.error and DAMAGED_FILE_ERRORS."""
+    return Call.from_data(json.loads(zlib.decompress(data)))

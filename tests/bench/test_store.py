@@ -24,6 +24,7 @@ import pytest
 
 from kgwb.bench.results import read_results
 from kgwb.cli import main
+from kgwb.errors import InputError
 from kgwb.kg import sample_path
 from kgwb.llm import ChatReply
 from kgwb.run.calls import Call, call_key
@@ -34,6 +35,7 @@ from kgwb.run.store import (
     STORE_FILE,
     CallStore,
     find_store,
+    read_calls,
 )
 
 QUESTIONS = str(sample_path("films").with_suffix(".questions.jsonl"))
@@ -376,6 +378,25 @@ def test_a_call_that_fails_can_be_asked_by_the_next_one(tmp_path: Path) -> None:
         assert not store._file.claimed
         assert store._file.query("SELECT count(*) FROM claims") == (0,)
         assert other.find_or_make(asked.key, "model", lambda: asked, lambda: None) is asked
+
+
+def test_the_calls_of_a_store_are_read_in_order_and_nothing_is_written(tmp_path: Path) -> None:
+    path = tmp_path / STORE_FILE
+    with pytest.raises(InputError):
+        list(read_calls(path))
+    assert not path.exists()
+    calls = [model_call("ü"), call_of(2), call_of(1)]
+    with CallStore(path, "g") as store:
+        for call in calls:
+            store.make(partial(replace, call))
+    content = path.read_bytes()
+    assert [(call.key, call.result) for call in read_calls(path)] == [
+        (call.key, call.result) for call in calls
+    ]
+    assert (path.read_bytes(), list(tmp_path.iterdir())) == (content, [path])
+    path.write_bytes(b"no database" * 1000)
+    with pytest.raises(InputError):
+        list(read_calls(path))
 
 
 def test_a_forked_process_opens_the_store_by_itself(tmp_path: Path) -> None:
