@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kgwb.run.calls import call_key
-from kgwb.run.store import read_calls
+from kgwb.run.store import STORE_FILE, read_calls
 
 RECORDINGS = Path(__file__).parent / "recordings"
 MODEL = "recorded"
@@ -32,7 +32,7 @@ def keep_replies(folders: Iterable[Path], recording: Path, system: str, said: st
     lines = [json.dumps(header)]
     known: set[str] = set()
     for folder in folders:
-        for call in read_calls(folder):
+        for call in read_calls(folder / STORE_FILE):
             if call.kind != "model":
                 continue
             request = {**call.request, "model": MODEL}

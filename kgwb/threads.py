@@ -17,7 +17,11 @@ from weakref import WeakSet
 
 T = TypeVar("T")
 POLL_INTERVAL_S = 0.05
-"""How often ``poll`` is called while work runs."""
+"""How often ``poll`` is called at first while work runs."""
+MAX_POLL_INTERVAL_S = 0.5
+"""How often ``poll`` is called after a long wait."""
+POLLED_SHARE = 0.1
+"""The interval is this share of the wait so far. Many workers that wait for a slow model cost little then."""
 ABANDON_TIMEOUT_S = 2.0
 """How long an interrupted caller waits for the work to end after ``on_abandon``."""
 EXIT_TIMEOUT_S = 30.0
@@ -32,6 +36,11 @@ if hasattr(os, "register_at_fork"):  # Windows cannot fork
     os.register_at_fork(after_in_child=_idle_queues.clear)  # no thread survives a fork
 
 
+def poll_interval_s(waited_s: float) -> float:
+    """Return how long to wait until ``poll`` is called again, after so long a wait."""
+    return min(max(POLL_INTERVAL_S, POLLED_SHARE * waited_s), MAX_POLL_INTERVAL_S)
+
+
 def run_in_thread(
     work: Callable[[], T],
     *,
@@ -41,19 +50,21 @@ def run_in_thread(
 ) -> T:
     """Run work on a background thread and return its result; the caller can stop waiting for it.
 
-    The work sees the context variables of the caller. ``poll`` is called every POLL_INTERVAL_S. If
-    it raises, or after ``timeout_s``, or at an interrupt, the work is abandoned: it goes on, and
-    its result is dropped. ``on_abandon`` is called then; it should make the work end soon, and
-    ABANDON_TIMEOUT_S are waited for that.
+    The work sees the context variables of the caller. ``poll`` is called every POLL_INTERVAL_S, and
+    less often the longer the work runs (``poll_interval_s``). If it raises, or after ``timeout_s``,
+    or at an interrupt, the work is abandoned: it goes on, and its result is dropped. ``on_abandon``
+    is called then; it should make the work end soon, and ABANDON_TIMEOUT_S are waited for that.
 
     Raises what the work raises, what ``poll`` raises, and TimeoutError.
     """
     task = _Task(partial(copy_context().run, work))
     try:
         _start(task)
-        deadline = time.monotonic() + timeout_s
-        while not task.wait(max(0.0, min(POLL_INTERVAL_S, deadline - time.monotonic()))):
-            if time.monotonic() >= deadline:
+        started = time.monotonic()
+        waited_s = 0.0
+        while not task.wait(min(poll_interval_s(waited_s), max(0.0, timeout_s - waited_s))):
+            waited_s = time.monotonic() - started
+            if waited_s >= timeout_s:
                 raise TimeoutError
             if poll is not None:
                 poll()

@@ -12,6 +12,7 @@ from unittest.mock import Mock
 
 import pytest
 
+from kgwb import threads
 from kgwb.errors import Cancelled
 from kgwb.threads import run_in_thread
 
@@ -32,6 +33,29 @@ def test_the_caller_can_stop_waiting(how: dict[str, Any], error: type[BaseExcept
     with pytest.raises(error):
         run_in_thread(lambda: done.wait(30), **how)
     done.set()
+
+
+def test_a_long_wait_is_polled_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    done = threading.Event()
+    now = 0.0
+    intervals = []
+
+    def wait(_task: object, seconds: float) -> bool:
+        nonlocal now
+        now += seconds
+        intervals.append(seconds)
+        return False
+
+    monkeypatch.setattr(threads._Task, "wait", wait)
+    monkeypatch.setattr(threads.time, "monotonic", lambda: now)
+    with pytest.raises(TimeoutError):
+        run_in_thread(lambda: done.wait(30), timeout_s=60.25)
+    done.set()
+    assert intervals[0] == threads.POLL_INTERVAL_S
+    assert intervals[-2] == threads.MAX_POLL_INTERVAL_S
+    assert sum(intervals) == pytest.approx(60.25)
+    assert intervals[:-1] == sorted(intervals[:-1])
+    assert len(intervals) < 200  # not 1,205
 
 
 def printed(code: str) -> list[str]:

@@ -24,6 +24,7 @@ from urllib.parse import urlsplit
 from kgwb.errors import UnknownModelError
 from kgwb.masking import mask_url
 from kgwb.network import MAX_ERROR_BYTES, check_redirect, read_body
+from kgwb.threads import poll_interval_s
 
 MAX_REPLY_BYTES = 32_000_000
 """Bytes that are read of one reply, including what a stream wraps its tokens in."""
@@ -36,7 +37,7 @@ T = TypeVar("T")
 abandoned_event: ContextVar[threading.Event] = ContextVar("abandoned", default=NO_EVENT)
 """An event that is set when the reply that is being read is not needed any more."""
 ABANDON_CHECK_INTERVAL_S = 0.1
-"""How often the event is looked at while nothing comes from the server."""
+"""How often the event is looked at, at first, while nothing comes from the server."""
 
 
 def make_client(
@@ -125,11 +126,14 @@ def _read_unless_abandoned(
     ConnectionAbortedError, upon which the transport closes the connection, if ``abandoned_event`` is
     set, and what ``read`` raises after ``timeout`` seconds.
     """
-    deadline = inf if timeout is None else time.monotonic() + timeout
+    started = time.monotonic()
+    deadline = inf if timeout is None else started + timeout
     while True:
         if abandoned_event.get().is_set():
             raise ConnectionAbortedError("the reply is not needed any more")
-        interval_s = min(ABANDON_CHECK_INTERVAL_S, max(0.001, deadline - time.monotonic()))
+        now = time.monotonic()
+        check_s = max(ABANDON_CHECK_INTERVAL_S, poll_interval_s(now - started))
+        interval_s = min(check_s, max(0.001, deadline - now))
         try:
             return read(max_bytes, interval_s)
         except Exception as error:

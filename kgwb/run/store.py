@@ -41,6 +41,8 @@ MAX_UNWRITTEN_CALLS = 20
 _WINDOW_BITS = 12
 _MEMORY_LEVEL = 5
 """How a call is compressed. It is short, and zlib would take 80 us to set up what it uses by default."""
+_READ_ERRORS = (sqlite3.Error, zlib.error, *DAMAGED_FILE_ERRORS)
+"""What using a store raises if its file is damaged, or cannot be read or written."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS calls (
     place INTEGER PRIMARY KEY AUTOINCREMENT, address TEXT UNIQUE NOT NULL, data BLOB NOT NULL
@@ -59,22 +61,6 @@ def find_store(folder: Path) -> Path:
         if (place / STORE_FILE).is_file():
             return place / STORE_FILE
     return folder / STORE_FILE
-
-
-def read_calls(folder: Path) -> Iterator[Call]:
-    """Yield the calls in the store of a folder, in the order in which they ended.
-
-    The store is only read. Raises InputError if the folder has none, or if it cannot be read.
-    """
-    path = folder / STORE_FILE
-    if not path.is_file():
-        raise InputError(f"there are no calls in {folder}: it has no {STORE_FILE}")
-    try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
-            for (data,) in database.execute("SELECT data FROM calls ORDER BY place"):
-                yield _unpack(data)
-    except (sqlite3.Error, zlib.error, *DAMAGED_FILE_ERRORS) as exc:
-        raise InputError(f"the calls in {path} cannot be read: {exc}") from exc
 
 
 class _StoreFile:
@@ -282,7 +268,7 @@ class CallStore:
         try:
             self._file = _StoreFile.acquire(path)
         except (sqlite3.Error, OSError) as exc:
-            raise self._as_input_error(exc) from exc
+            raise _as_input_error(path, exc) from exc
 
     def __enter__(self) -> CallStore:
         return self
@@ -448,16 +434,30 @@ class CallStore:
         """Catch errors of the database in the code inside, and keep the first one in ``error``."""
         try:
             yield
-        except (sqlite3.Error, zlib.error, *DAMAGED_FILE_ERRORS) as exc:
-            self.error = self.error or self._as_input_error(exc)
+        except _READ_ERRORS as exc:
+            self.error = self.error or _as_input_error(self.path, exc)
 
-    def _as_input_error(self, exc: Exception) -> InputError:
-        """Return the InputError to show for an error of the database."""
-        return InputError(
-            f"the store of calls {self.path} cannot be used: {exc}",
-            hint="check the free space and that you may write this file, and do the same again: it "
-            "continues from there; if it is damaged, move it elsewhere: its calls are then asked again",
-        )
+
+def read_calls(path: Path) -> Iterator[Call]:
+    """Yield the calls of a store, the oldest first. Nothing is written, and no lock is left.
+
+    Raises InputError if there is no store, or if it cannot be read.
+    """
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
+            for (data,) in database.execute("SELECT data FROM calls ORDER BY place"):
+                yield _unpack(data)
+    except _READ_ERRORS as exc:
+        raise _as_input_error(path, exc) from exc
+
+
+def _as_input_error(path: Path, exc: Exception) -> InputError:
+    """Return the InputError to show for an error of a store's file."""
+    return InputError(
+        f"the store of calls {path} cannot be used: {exc}",
+        hint="check the free space and that you may write this file, and do the same again: it "
+        "continues from there; if it is damaged, move it elsewhere: its calls are then asked again",
+    )
 
 
 def _remove_lock(lock: BaseFileLock) -> None:
@@ -475,5 +475,5 @@ def _pack(call: Call) -> bytes:
 
 
 def _unpack(data: bytes) -> Call:
-    """Return the call that ``_pack`` packed. Raises one of DAMAGED_FILE_ERRORS or zlib.error."""
+    """Return the call of ``_pack``. Raises zlib.error and DAMAGED_FILE_ERRORS."""
     return Call.from_data(json.loads(zlib.decompress(data)))

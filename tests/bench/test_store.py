@@ -380,6 +380,25 @@ def test_a_call_that_fails_can_be_asked_by_the_next_one(tmp_path: Path) -> None:
         assert other.find_or_make(asked.key, "model", lambda: asked, lambda: None) is asked
 
 
+def test_the_calls_of_a_store_are_read_in_order_and_nothing_is_written(tmp_path: Path) -> None:
+    path = tmp_path / STORE_FILE
+    with pytest.raises(InputError):
+        list(read_calls(path))
+    assert not path.exists()
+    calls = [model_call("ü"), call_of(2), call_of(1)]
+    with CallStore(path, "g") as store:
+        for call in calls:
+            store.make(partial(replace, call))
+    content = path.read_bytes()
+    assert [(call.key, call.result) for call in read_calls(path)] == [
+        (call.key, call.result) for call in calls
+    ]
+    assert (path.read_bytes(), list(tmp_path.iterdir())) == (content, [path])
+    path.write_bytes(b"no database" * 1000)
+    with pytest.raises(InputError):
+        list(read_calls(path))
+
+
 def test_a_forked_process_opens_the_store_by_itself(tmp_path: Path) -> None:
     path = tmp_path / STORE_FILE
     with CallStore(path, "g") as store:
@@ -468,15 +487,3 @@ def test_killed_twenty_times_nothing_is_asked_twice_and_nothing_is_lost(shop: Sh
     shop.bench("fresh")
     assert set(shop.asked()) == whole  # nothing else was asked, and nothing is missing
     assert rows["a"] == rows["b"] == answers_by_id(Path("fresh"))
-
-
-def test_the_calls_of_a_store_are_read_in_order(tmp_path: Path) -> None:
-    calls = [call_of(number) for number in range(3)]
-    with CallStore(tmp_path / STORE_FILE, "g") as store:
-        for call in calls:
-            store.make(lambda call=call: call)
-    assert [call.key for call in read_calls(tmp_path)] == [call.key for call in calls]
-    (tmp_path / STORE_FILE).write_bytes(b"not a store")
-    for folder in (tmp_path, tmp_path / "none"):
-        with pytest.raises(InputError):
-            list(read_calls(folder))
