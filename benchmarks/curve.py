@@ -90,7 +90,8 @@ def chart(title: str, across: str, up: str, lines: Sequence[Line]) -> Html:
             )
         )
     size = {"width": WIDTH, "height": HEIGHT, "viewBox": f"0 0 {WIDTH} {HEIGHT}"}
-    return tag("svg", *parts, role="img", xmlns="http://www.w3.org/2000/svg", **size)
+    white = tag("rect", width="100%", height="100%", fill="#ffffff")  # a page may be dark
+    return tag("svg", white, *parts, role="img", xmlns="http://www.w3.org/2000/svg", **size)
 
 
 def _range(logarithms: Sequence[float]) -> tuple[int, int]:
