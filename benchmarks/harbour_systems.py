@@ -44,7 +44,7 @@ HEADINGS = (
     "model calls",
     "prompt tokens",
     "queries",
-    "own seconds",
+    "own ms",
 )
 
 
@@ -119,7 +119,7 @@ def make_line(system: str, figures: Sequence[dict[str, Any]], seconds: float) ->
         f"{statistics.mean(row['model_calls'] for row in figures):.1f}",
         f"{statistics.mean(row['prompt_tokens'] for row in figures):,.0f}",
         f"{statistics.mean(row['queries'] for row in figures):.1f}",
-        f"{seconds:.2f}",
+        f"{1000 * seconds:.0f}",
     )
     return f"| {' | '.join(cells)} |"
 
