@@ -186,7 +186,7 @@ def dask() -> Iterator[Executor]:
 
     with (
         LocalCluster(
-            n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None
+            n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0"
         ) as cluster,
         Client(cluster) as client,
         client.get_executor() as pool,
