@@ -102,12 +102,19 @@ def find_mentions(
 def _describe_turns(dialogue: Dialogue) -> list[dict[str, object]]:
     """Return the last MAX_EARLIER_TURNS turns as data for the prompt, oldest first.
 
-    A turn has its question, in full if that is known, and its first MAX_EARLIER_ANSWERS answers.
+    A turn has its question, in full if that is known, and its first MAX_EARLIER_ANSWERS answers. If
+    it has more, ``more_answers`` says how many, so that they are not taken for all.
     """
     described: list[dict[str, object]] = []
     for turn in dialogue.turns[-MAX_EARLIER_TURNS:]:
         answers = list(turn.answers[:MAX_EARLIER_ANSWERS])
-        described.append({"question": turn.standalone or turn.question, "answers": answers})
+        data: dict[str, object] = {
+            "question": turn.standalone or turn.question,
+            "answers": answers,
+        }
+        if len(turn.answers) > len(answers):
+            data["more_answers"] = len(turn.answers) - len(answers)
+        described.append(data)
     return described
 
 

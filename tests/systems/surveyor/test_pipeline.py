@@ -31,7 +31,7 @@ from surveying import (
 import kgwb
 from kgwb.bench.serve import EMPTY_QUERY, make_answer_query
 from kgwb.errors import GraphTimeoutError, OverrideError, SettingError
-from kgwb.flow import NOT_IN_GRAPH
+from kgwb.flow import NOT_IN_GRAPH, Dialogue, Turn
 from kgwb.kg.exports import to_cypher, to_graphml, to_json, to_networkx
 from kgwb.kg.query_parser import SYNTAX_HINT
 from kgwb.kg.survey import survey_graph
@@ -293,6 +293,15 @@ def test_a_path_has_no_triples_to_show() -> None:
 
 
 # Dialogue
+
+
+def test_a_long_earlier_answer_is_not_taken_for_all_of_it() -> None:
+    model = Scripted(script([draft()], names=[mention("Denis Villeneuve")]))
+    bench = kgwb.Workbench(films(), model, system="surveyor")
+    earlier = Turn("Which films are there?", tuple(f"film {number}" for number in range(8)))
+    bench.setup.begin("Which of them are his?", Dialogue((earlier,))).go()
+    [turn] = model.requests[0].variables["earlier"]
+    assert len(turn["answers"]) + turn["more_answers"] == len(earlier.answers)
 
 
 def test_a_follow_up_question_is_completed_and_remembered() -> None:
