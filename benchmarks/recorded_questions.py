@@ -50,11 +50,6 @@ def replay(
 
 def main(graph: str, questions: str, recording: str) -> None:
     """Print the figures by language, those that cannot be answered apart, and what was lost."""
-    if graph == "keep":
-        said = "replies of a strong reader, recorded"
-        count = keep_replies([Path(questions)], Path(recording), "surveyor", said)
-        print(f"{recording}: {count} replies")
-        return
     rows = replay(graph, questions, recording)
     parts = {"cannot be answered": [row for row in rows if not row["gold"]]}
     for row in (row for row in rows if row["gold"]):
@@ -73,5 +68,15 @@ def main(graph: str, questions: str, recording: str) -> None:
             print(f"lost: {row['id']} {row['question']} {row['error'] or ''}")
 
 
+def keep(results: str, recording: str) -> None:
+    """Keep the replies in a results folder as a recording."""
+    said = "replies of a strong reader, recorded"
+    count = keep_replies([Path(results)], Path(recording), "surveyor", said)
+    print(f"{recording}: {count} replies")
+
+
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    if sys.argv[1:2] == ["keep"]:
+        keep(*sys.argv[2:])
+    else:
+        main(*sys.argv[1:])

@@ -51,5 +51,6 @@ def keep_replies(folders: Iterable[Path], recording: Path, system: str, said: st
 def unpack_recording(recording: Path, folder: Path) -> Path:
     """Write a recording to a folder as the run file that ``replay:`` reads; return its path."""
     replies = folder / "replies.jsonl"
-    replies.write_bytes(gzip.decompress(recording.read_bytes()))
+    data = recording.read_bytes()
+    replies.write_bytes(gzip.decompress(data) if recording.suffix == ".gz" else data)
     return replies

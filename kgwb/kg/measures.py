@@ -19,8 +19,8 @@ EXTREME = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """A subquery for the greatest or least of something alone, and the variable that has it."""
-BOUND = r"\bFILTER\s*\(\s*\?(\w+)\s*(?:<|>)=?[^()]*\?%s\b"
-"""A condition that a variable is above or below something computed with the variable in place of %s."""
+_ABOVE_OR_BELOW = r"\bFILTER\s*\(\s*(?:\?(\w+)\s*[<>]=?[^()&|]*\?{0}\b|\?{0}\s*[<>]=?\s*\?(\w+))"
+"""A condition that a variable is above or below something computed with the variable in place of {0}."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +58,10 @@ def find_measure(kg: Graph, sparql: str, result: ResultSet) -> Measure | None:
         if len(variables) != 1 or is_computed:
             return None
         [variable] = variables
-        bound = re.search(BOUND % variable, clauses.where, re.IGNORECASE)
+        pattern = _ABOVE_OR_BELOW.format(variable)
+        bound = re.search(pattern, clauses.where, re.IGNORECASE)
         if bound:
-            variable = bound[1]
+            variable = bound[1] or bound[2]
         if variable in result.variables:
             return None
         query = validate_query(sparql).text

@@ -91,7 +91,7 @@ def _tls_context(package: str) -> ssl.SSLContext:
     """Return what clients of httpx or httpx2 check the certificates of servers with.
 
     It is the default of the package. Clients share it: otherwise each reads all certificates of the
-    machine, which takes 20 to 80 ms. It is made anew when SSL_CERT_FILE or SSL_CERT_DIR has changed.
+    machine, which takes 20 to 80 ms. It is made anew when SSL_CERT_FILE or SSL_CERT_DIR has another value.
     Raises OSError if these name no certificates.
     """
     file = os.environ.get("SSL_CERT_FILE", "")

@@ -265,6 +265,7 @@ class CallStore:
         self._max_bytes = max_bytes
         self._unwritten: dict[str, bytes] = {}
         """The data of calls that are not in the file yet, by address."""
+        self._is_closed = False
         try:
             self._file = _StoreFile.acquire(path)
         except (sqlite3.Error, OSError) as exc:
@@ -282,7 +283,13 @@ class CallStore:
         self.close()
 
     def close(self) -> None:
-        """Write what is not written yet, and close the file unless others of this process use it."""
+        """Write what is not written yet, and close the file unless others of this process use it.
+
+        Closing it again does nothing.
+        """
+        if self._is_closed:
+            return
+        self._is_closed = True
         self._write_unwritten()
         self._file.release()
 
@@ -322,36 +329,51 @@ class CallStore:
         if call is not None:
             return call
         address = self._address(key, kind)
-        with self._claimed(address, poll):
-            call = self.find(key)  # another one may have made it meanwhile
+        with self._claimed_in_process(address, poll) as has_waited:
+            # Another one may have made it meanwhile.
+            call = self.find(key) if has_waited else None
             if call is None:
-                call = make()
-                self._keep(call)
+                with self._claimed_among_processes(address, poll):
+                    call = self.find(key)
+                    if call is None:
+                        call = make()
+                        self._keep(call)
         return call
 
     @contextmanager
-    def _claimed(self, address: str, poll: Callable[[], object]) -> Iterator[None]:
-        """Claim a call while the code inside runs, which adds it to what is not written yet.
+    def _claimed_in_process(self, address: str, poll: Callable[[], object]) -> Iterator[bool]:
+        """Claim a call among the threads of this process, while the code inside runs.
 
-        While another one has claimed it, ``poll()`` is called every POLL_INTERVAL_S. The call is
-        written, and the claim in the file ended, in one transaction.
+        Gives the code whether another one had claimed it. ``poll()`` is called every POLL_INTERVAL_S
+        until that one is done.
         """
         claims = self._file.claimed
         ended = threading.Event()
+        has_waited = False
         while (other := claims.setdefault(address, ended)) is not ended:
+            has_waited = True
             other.wait(POLL_INTERVAL_S)
             poll()
         try:
-            while not self._claim_in_file(address):
-                poll()
-                sleep(POLL_INTERVAL_S)
-            try:
-                yield
-            finally:
-                self._write_unwritten(address)
+            yield has_waited
         finally:
             del claims[address]
             ended.set()
+
+    @contextmanager
+    def _claimed_among_processes(self, address: str, poll: Callable[[], object]) -> Iterator[None]:
+        """Claim a call in the file while the code inside runs, which adds it to what is not written yet.
+
+        While another process has claimed it, ``poll()`` is called every POLL_INTERVAL_S. The call is
+        written, and the claim ended, in one transaction.
+        """
+        while not self._claim_in_file(address):
+            poll()
+            sleep(POLL_INTERVAL_S)
+        try:
+            yield
+        finally:
+            self._write_unwritten(address)
 
     def _claim_in_file(self, address: str) -> bool:
         """Claim a call among processes; return whether it may be made now.

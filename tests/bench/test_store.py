@@ -399,6 +399,16 @@ def test_the_calls_of_a_store_are_read_in_order_and_nothing_is_written(tmp_path:
         list(read_calls(path))
 
 
+def test_a_store_that_is_closed_twice_stays_open_for_others(tmp_path: Path) -> None:
+    path = tmp_path / STORE_FILE
+    with CallStore(path, "g") as store:
+        other = CallStore(path, "g")
+        other.close()
+        other.close()
+        call = store.make(partial(replace, call_of(1)))
+        assert store.find(call.key) and not store.error
+
+
 def test_a_forked_process_opens_the_store_by_itself(tmp_path: Path) -> None:
     path = tmp_path / STORE_FILE
     with CallStore(path, "g") as store:

@@ -28,6 +28,12 @@ def measure_of(query: str) -> Measure | None:
         (f"SELECT ?d {{ {COUNTED} {MOST} }}", "?n", ["3"]),
         ("SELECT ?f { ?f :cost ?c } ORDER BY DESC(?c) LIMIT 3", "?c", ["165", "165", "47"]),
         (f"SELECT ?f {{ ?f :cost ?c {GREATEST} FILTER(?c > 0.5 * ?n) }}", "?c", ["165", "165"]),
+        (f"SELECT ?f {{ ?f :cost ?c {GREATEST} FILTER(?n <= ?c) }}", "?c", ["165", "165"]),
+        (
+            f"SELECT ?f {{ ?f :cost ?c {GREATEST} FILTER(?c > 40 && ?c = ?n) }}",
+            "?n",
+            ["165", "165"],
+        ),
         ("SELECT ?f { ?f :cost ?c } ORDER BY ?c LIMIT 1 OFFSET 1", "?c", ["47"]),
         ("SELECT ?f { ?f :cost ?c } ORDER BY DESC(?c * 2) LIMIT 1", "?c * 2", ["330"]),
     ],

@@ -227,17 +227,19 @@ def _has_codes_of(name: str, label: str) -> bool:
 def _shares_only_weak_words(name: str, label: str) -> bool:
     """Return whether a label has a weak word of a name, and none that is like another word of it.
 
-    A weak word has at most MAX_WEAK_WORD_CHARS letters of a to z. A name of weak words only shares
-    no others, and counts. A word is like a part of the label, or one in another spelling.
+    A weak word has at most MAX_WEAK_WORD_CHARS letters of a to z, all small: "of", but not "IBM". A
+    name of weak words only shares no others, and counts. A word is like a part of the label, or one
+    in another spelling.
     """
     label_words = normalize(label).split()
     weak = []
     strong = []
-    for word in normalize(name).split():
-        if len(word) <= MAX_WEAK_WORD_CHARS and word.isascii() and word.isalpha():
-            weak.append(word)
+    for written in name.split():
+        is_short = len(written) <= MAX_WEAK_WORD_CHARS
+        if is_short and written.isascii() and written.isalpha() and written.islower():
+            weak.append(written)
         else:
-            strong.append(word)
+            strong += normalize(written).split()
     if not strong or not set(weak).intersection(label_words):
         return False
     for word in strong:

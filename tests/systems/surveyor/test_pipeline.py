@@ -530,6 +530,7 @@ def test_an_exact_name_does_not_hide_a_longer_one_of_the_same_kind(
 HEADS = f"""
 @prefix : <{EX}> . @prefix rdfs: <{rdflib.RDFS}> .
 :h1 a :Post ; rdfs:label "Head of Procurement" . :h2 a :Post ; rdfs:label "Master of the port" .
+:h3 a :Firm ; rdfs:label "IBM" .
 """
 
 
@@ -540,6 +541,7 @@ HEADS = f"""
         ("head of the port", ["h1", "h2"]),
         ("office of procurment", ["h1"]),
         ("of the", ["h2"]),
+        ("IBM Germany", ["h3"]),
     ],
 )
 def test_a_word_such_as_of_alone_is_no_match(name: str, found: list[str]) -> None:
