@@ -50,6 +50,8 @@ class Server:
     origin: str
     folder: Path
     """The copy: ``notebooks``, ``prompts`` and the rest; what a page saves is saved there."""
+    root: Path = ROOT
+    """The checkout that was copied."""
 
     def url(self, notebook: str, theme: str) -> str:
         """The page of a notebook; only Voila takes its theme from there."""
@@ -59,7 +61,7 @@ class Server:
     def renew(self, *, outputs: bool = False) -> None:
         """Bring notebooks and prompts back to how the project has them, with or without the outputs."""
         for name in ("notebooks", "prompts"):
-            shutil.copytree(ROOT / name, self.folder / name, dirs_exist_ok=True)
+            shutil.copytree(self.root / name, self.folder / name, dirs_exist_ok=True)
         for path in () if outputs else (self.folder / "notebooks").glob("*.ipynb"):
             notebook = nbformat.read(path, as_version=4)
             for cell in notebook.cells:
@@ -85,24 +87,27 @@ class Server:
 
 
 @contextmanager
-def serving(kind: str, folder: Path) -> Iterator[Server]:
-    """A server in a new ``folder`` for as long as the block lasts, and none of its kernels after it."""
-    copy_project(folder)
+def serving(kind: str, folder: Path, root: Path = ROOT) -> Iterator[Server]:
+    """A server in a new ``folder`` for as long as the block lasts, and none of its kernels after it.
+
+    ``root`` is the checkout that it is a copy of.
+    """
+    copy_project(folder, root)
     port = free_port()
     command = [sys.executable, "-m", *(part.format(port=port) for part in COMMANDS[kind])]
     with running(command, port, folder, environment(folder)):
-        yield Server(kind, f"http://127.0.0.1:{port}", folder)
+        yield Server(kind, f"http://127.0.0.1:{port}", folder, root)
 
 
-def copy_project(folder: Path) -> None:
+def copy_project(folder: Path, root: Path = ROOT) -> None:
     """Copy what a notebook uses, so that a page that saves changes nothing here."""
     for name in CARRIED:
-        if (ROOT / name).is_dir():
+        if (root / name).is_dir():
             shutil.copytree(
-                ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__")
+                root / name, folder / name, ignore=shutil.ignore_patterns("__pycache__")
             )
         else:
-            shutil.copy(ROOT / name, folder / name)
+            shutil.copy(root / name, folder / name)
 
 
 def environment(folder: Path) -> dict[str, str]:
