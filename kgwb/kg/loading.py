@@ -101,10 +101,15 @@ class WatchedNQuads:
         return data
 
     def write_to(self, file: Path) -> None:
-        """Write all to a file. Raises LoadStoppedError after ``stop``, and OSError."""
+        """Write all to a file, and read the labels to the end.
+
+        Raises LoadStoppedError after ``stop``, and OSError.
+        """
         with file.open("wb") as output:
             while data := self.read(_READ_BYTES):
                 output.write(data)
+        # Whether a triple in a triple may be there must be known before the file is loaded.
+        self._load.labels.flush()
 
 
 def read_if_plain(

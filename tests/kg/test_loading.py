@@ -176,6 +176,7 @@ PLAIN = [
     '<http://e/s> <http://e/p> "7"^^<http://www.w3.org/2001/XMLSchema#integer> .',
     '<http://e/s> <http://e/p> "größer" .',
 ]
+NESTED = "<http://e/s> <http://e/p> <<( <http://e/x> <http://e/y> <http://e/z> )>> ."
 NOT_PLAIN = [
     "# a comment",
     "",
@@ -185,9 +186,23 @@ NOT_PLAIN = [
     "<http://e/s> <http://e/p> _:blank .",
     "_:blank <http://e/p> <http://e/o> .",
     "<http://e/s> <http://e/p> <http://e/\\u00e9> .",
-    "<http://e/s> <http://e/p> <<( <http://e/x> <http://e/y> <http://e/z> )>> .",
+    NESTED,
     "<http://e/s> <http://e/p> <http://e/o> .\r",
 ]
+
+
+@pytest.mark.parametrize("extension", ["ttl", "trig", "nt", "nq"])
+@pytest.mark.parametrize("last", [NESTED, PLAIN[0]])
+def test_a_triple_in_a_triple_is_known_of_before_the_triples_are_stored(
+    extension: str, last: str, tmp_path: Path
+) -> None:
+    file = tmp_path / f"graph.{extension}"
+    comment = "# so that it is parsed\n"
+    file.write_text(f"{comment}{PLAIN[0]}\n{last}\n", encoding="utf-8")
+    load = Load(Vocabulary())
+    draft = tmp_path / "draft.nq"
+    assert files._read_files(file, [file], load, draft) == [draft]
+    assert load.labels.may_be_nested == (last == NESTED)
 
 
 @pytest.mark.parametrize("line", PLAIN + NOT_PLAIN)
