@@ -65,9 +65,13 @@ class Load:
         self.task = task
         self.share = share
 
+    def is_stopped(self) -> bool:
+        """Return whether ``stop`` was called."""
+        return self._stopped.is_set()
+
     def check(self) -> None:
         """Raise LoadStoppedError after ``stop``, else do nothing."""
-        if self._stopped.is_set():
+        if self.is_stopped():
             raise LoadStoppedError
 
     def watch_positions(self, sizes: Sequence[int]) -> Callable[[int, int], None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from rdflib import URIRef
 from kgwb.errors import GraphFileError
 from kgwb.kg import cache_dir, files, open_kg
 from kgwb.kg.base import Vocabulary
-from kgwb.kg.label_index import Label
+from kgwb.kg.label_index import Label, LabelIndex
 from kgwb.kg.labels import LabelReader, collect_labels
 from kgwb.kg.loading import Load, read_if_plain
 from kgwb.kg.local import LocalGraph
@@ -93,6 +94,52 @@ def test_an_interrupted_graph_is_not_left_half_loaded(
     again = LocalGraph.open(large)
     assert len(again.store) == LABELS
     assert len(again.search("vertex 77", 1).hits) == 1
+
+
+@pytest.mark.parametrize("cache", [True, False])
+def test_an_interrupt_stops_the_index_while_labels_are_written(
+    cache: bool, large: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began = threading.Event()
+    stopped = threading.Event()
+    ended = threading.Event()
+    count = 0
+
+    class BarOfThePatient(Bar):
+        """A person interrupts once the index has begun."""
+
+        def update(self, more: float) -> None:
+            if began.is_set():
+                raise KeyboardInterrupt
+
+    def stop(load: Load) -> None:
+        stop_load(load)
+        stopped.set()
+
+    def labels(reader: LabelReader) -> Iterator[Label]:
+        nonlocal count
+        began.set()
+        assert stopped.wait(60)
+        for number in range(100_000):
+            count += 1
+            yield Label(f"urn:v{number}", f"vertex {number}", True, True)
+
+    def build(*args: Any, **options: Any) -> LabelIndex:
+        try:
+            return build_index(*args, **options)
+        finally:
+            ended.set()
+
+    stop_load = Load.stop
+    build_index = LabelIndex.build
+    monkeypatch.setattr("kgwb.kg.loading.transient_bar", BarOfThePatient())
+    monkeypatch.setattr(Load, "stop", stop)
+    monkeypatch.setattr(LabelReader, "labels", labels)
+    monkeypatch.setattr(LabelIndex, "build", build)
+    with pytest.raises(KeyboardInterrupt):
+        open_kg(large, cache=cache)
+    assert ended.wait(60)
+    assert count < 50_000
 
 
 def test_labels_are_the_same_read_on_the_way_and_from_the_store() -> None:
