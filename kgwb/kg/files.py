@@ -385,14 +385,17 @@ def _build_cache(folder: Path, path: Path, files: Sequence[Path], load: Load) ->
     folder.mkdir()
     store = Store(folder / "store")
     draft = folder.parent / "triples.nq"
-    read_files = _read_files(path, files, load, draft)
-    load.begin("storing the triples", READING_SHARE)
-    with ThreadPoolExecutor(1) as executor:
-        # At the same time, because Oxigraph loads a file without Python.
-        indexing = executor.submit(_write_index, folder / "labels.sqlite", load)
-        _load_into_store(store, path, read_files, load, draft)
-        indexing.result()
-    del store  # this closes it
+    try:
+        read_files = _read_files(path, files, load, draft)
+        load.begin("storing the triples", READING_SHARE)
+        with ThreadPoolExecutor(1) as executor:
+            # At the same time, because Oxigraph loads a file without Python.
+            indexing = executor.submit(_write_index, folder / "labels.sqlite", load)
+            _load_into_store(store, path, read_files, load, draft)
+            indexing.result()
+    finally:
+        # This closes it. An open store goes on writing to its folder, which could not be removed.
+        del store
     load.begin("checking the files", STORING_SHARE)
     checksums = json.dumps(_compute_checksums(folder))
     checksums_file = folder / _CHECKSUMS_FILE

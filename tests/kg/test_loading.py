@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -102,6 +103,7 @@ def test_an_interrupt_stops_the_index_while_labels_are_written(
 ) -> None:
     began = threading.Event()
     stopped = threading.Event()
+    index_ended = threading.Event()
     ended = threading.Event()
     count = 0
 
@@ -111,6 +113,12 @@ def test_an_interrupt_stops_the_index_while_labels_are_written(
         def update(self, more: float) -> None:
             if began.is_set():
                 raise KeyboardInterrupt
+
+    def remove(folder: Path, ignore_errors: bool) -> None:
+        """Remove a folder. Opening its store raises OSError if it is not closed."""
+        pyoxigraph.Store(str(folder / "graph" / "store"))
+        remove_folder(folder, ignore_errors)
+        removed.append(folder)
 
     def stop(load: Load) -> None:
         stop_load(load)
@@ -128,18 +136,32 @@ def test_an_interrupt_stops_the_index_while_labels_are_written(
         try:
             return build_index(*args, **options)
         finally:
+            index_ended.set()
+
+    def open_them(*args: Any, **options: Any) -> Any:
+        try:
+            return open_files(*args, **options)
+        finally:
             ended.set()
 
     stop_load = Load.stop
     build_index = LabelIndex.build
+    open_files = files._open_while_watched
+    remove_folder = shutil.rmtree
+    removed: list[Path] = []
+    monkeypatch.setattr("kgwb.kg.files.shutil.rmtree", remove)
+    monkeypatch.setattr("kgwb.kg.files._open_while_watched", open_them)
     monkeypatch.setattr("kgwb.kg.loading.transient_bar", BarOfThePatient())
     monkeypatch.setattr(Load, "stop", stop)
     monkeypatch.setattr(LabelReader, "labels", labels)
     monkeypatch.setattr(LabelIndex, "build", build)
     with pytest.raises(KeyboardInterrupt):
         open_kg(large, cache=cache)
-    assert ended.wait(60)
+    assert index_ended.wait(60)
     assert count < 50_000
+    assert ended.wait(60)
+    assert len(removed) == cache
+    assert list((cache_dir() / "graphs").glob("*")) == []
 
 
 def test_labels_are_the_same_read_on_the_way_and_from_the_store() -> None:
