@@ -130,7 +130,7 @@ def _open_while_watched(
     store = Store()
     _load_into_memory(store, path, files, load)
     load.begin("indexing the labels", STORING_SHARE)
-    return store, LabelIndex.build(load.labels.labels()), identity, prefixes
+    return store, _build_index(load), identity, prefixes
 
 
 def _find_rdf_files(path: Path) -> list[Path]:
@@ -215,8 +215,8 @@ def _fingerprint(path: Path, files: Sequence[Path], vocabulary: Vocabulary) -> s
 def _load_into_memory(store: Store, path: Path, files: Sequence[Path], load: Load) -> None:
     """Load files into a store in memory, one after the other, and read their labels.
 
-    Raises what ``_read_files`` and ``_load_into_store`` do. The store may have a part of the triples
-    then.
+    Raises GraphFileError for a file that does not parse, and if there is no triple, and
+    LoadStoppedError after ``load.stop``. The store may have a part of the triples then.
     """
     load.restart()
     with _parse(path, files, load) as quads:
@@ -379,30 +379,46 @@ def _remove_stale_folders(cache: Path) -> None:
 def _build_cache(folder: Path, path: Path, files: Sequence[Path], load: Load) -> None:
     """Write the store of the files, its label index, and the checksums of both to a new folder.
 
-    Raises GraphFileError for a file that does not parse, and if there is no triple. Both are closed
-    at the end.
+    Raises GraphFileError for a file that does not parse, and if there is no triple, and
+    LoadStoppedError after ``load.stop``. Both are closed at the end.
     """
     folder.mkdir()
     store = Store(folder / "store")
     draft = folder.parent / "triples.nq"
-    read_files = _read_files(path, files, load, draft)
-    load.begin("storing the triples", READING_SHARE)
-    with ThreadPoolExecutor(1) as executor:
-        # At the same time, because Oxigraph loads a file without Python.
-        indexing = executor.submit(_build_index, folder / "labels.sqlite", load)
-        _load_into_store(store, path, read_files, load, draft)
-        indexing.result()
-    del store  # this closes it
+    try:
+        read_files = _read_files(path, files, load, draft)
+        load.begin("storing the triples", READING_SHARE)
+        with ThreadPoolExecutor(1) as executor:
+            # At the same time, because Oxigraph loads a file without Python.
+            indexing = executor.submit(_write_index, folder / "labels.sqlite", load)
+            _load_into_store(store, path, read_files, load, draft)
+            indexing.result()
+    finally:
+        # This closes it. An open store goes on writing to its folder, which could not be removed.
+        del store
     load.begin("checking the files", STORING_SHARE)
     checksums = json.dumps(_compute_checksums(folder))
     checksums_file = folder / _CHECKSUMS_FILE
     checksums_file.write_text(checksums, encoding="utf-8")
 
 
-def _build_index(file: Path, load: Load) -> None:
-    """Write the index of the labels that were read. Raises sqlite3.Error."""
-    index = LabelIndex.build(load.labels.labels(), file)
+def _write_index(file: Path, load: Load) -> None:
+    """Write the index of the labels that were read to a file. Raises what ``_build_index`` does."""
+    index = _build_index(load, file)
     index.close()
+
+
+def _build_index(load: Load, file: Path | None = None) -> LabelIndex:
+    """Build the index of the labels that were read, in a new file, or in memory without one.
+
+    Raises LoadStoppedError soon after ``load.stop``: the process waits at its exit for the thread
+    that writes the index. Raises sqlite3.Error if the index cannot be written.
+    """
+    try:
+        return LabelIndex.build(load.labels.labels(), file, load.is_stopped)
+    except sqlite3.Error:
+        load.check()
+        raise
 
 
 def _move_into_cache(draft: Path, folder: Path) -> tuple[Store, LabelIndex]:

@@ -58,6 +58,8 @@ CREATE INDEX without_numbers ON vocabulary (word) WHERE word GLOB '*[^0-9]*';
 _COLUMNS = "length, key, text, iri, shown"
 _CACHE_SIZE_SQL = "PRAGMA cache_size=-65536;"
 """In KiB. Building an index takes so much memory, however many labels there are."""
+_STEPS_PER_CHECK = 10_000
+"""After so many steps of SQLite it is asked whether building an index is to stop: some 1,000 labels."""
 _LENGTH_CONDITION = "AND length(word) BETWEEN ? AND ?"
 _WITHOUT_NUMBERS = "vocabulary INDEXED BY without_numbers"
 _NO_NUMBER_CONDITION = "AND word GLOB '*[^0-9]*'"
@@ -112,34 +114,29 @@ class LabelIndex:
         return cls(connection, path)
 
     @classmethod
-    def build(cls, labels: Iterable[Label], path: Path | None = None) -> LabelIndex:
+    def build(
+        cls,
+        labels: Iterable[Label],
+        path: Path | None = None,
+        is_stopped: Callable[[], bool] | None = None,
+    ) -> LabelIndex:
         """Build an index of labels in a new SQLite file, or in memory without a path.
 
         Labels are stored from short to long, so that where matches are cut, the longest go. Only
-        searchable labels are indexed by their words. Raises sqlite3.Error if it cannot be written.
+        searchable labels are indexed by their words. ``is_stopped`` is asked every _STEPS_PER_CHECK
+        steps of SQLite, because sorting and indexing many labels takes long. Raises sqlite3.Error
+        if the index cannot be written, and once ``is_stopped`` returns True.
         """
         connection = sqlite3.connect(
             path or ":memory:", check_same_thread=False, isolation_level=None
         )
-        # An index in memory must not sort on disk either: the disk may be full.
-        sorting = ""
-        if path is None:
-            sorting = "PRAGMA temp_store=MEMORY;"
-        connection.executescript(
-            f"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; {sorting} {_CACHE_SIZE_SQL} {_TABLES_SQL}"
-        )
-        connection.execute("BEGIN")
-        connection.executemany(
-            "INSERT INTO unsorted VALUES (?, ?, ?, ?, ?)", map(_label_row, labels)
-        )
-        # Short labels come first: where matches are cut, the labels with the most other words go.
-        connection.execute(
-            f"INSERT INTO labels ({_COLUMNS}) SELECT * FROM unsorted ORDER BY {_COLUMNS}"
-        )
-        connection.execute("DROP TABLE unsorted")
-        connection.execute("INSERT INTO words (rowid, key) SELECT id, key FROM labels WHERE length")
-        connection.execute("COMMIT")
-        connection.executescript(_INDEXES_SQL)
+        try:
+            connection.set_progress_handler(is_stopped, _STEPS_PER_CHECK)
+            _write_labels(connection, labels, in_memory=path is None)
+            connection.set_progress_handler(None, 0)
+        except BaseException:
+            connection.close()
+            raise
         return cls(connection, path)
 
     def search(self, text: str, limit: int) -> SearchResult:
@@ -413,6 +410,29 @@ class LabelIndex:
                 f"the label index {self._path} cannot be read: {error}",
                 hint="open the graph again: a damaged index is built again",
             ) from error
+
+
+def _write_labels(
+    connection: sqlite3.Connection, labels: Iterable[Label], *, in_memory: bool
+) -> None:
+    """Write the tables and indexes of labels to an empty database. Raises sqlite3.Error."""
+    # An index in memory must not sort on disk either: the disk may be full.
+    sorting = ""
+    if in_memory:
+        sorting = "PRAGMA temp_store=MEMORY;"
+    connection.executescript(
+        f"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; {sorting} {_CACHE_SIZE_SQL} {_TABLES_SQL}"
+    )
+    connection.execute("BEGIN")
+    connection.executemany("INSERT INTO unsorted VALUES (?, ?, ?, ?, ?)", map(_label_row, labels))
+    # Short labels come first: where matches are cut, the labels with the most other words go.
+    connection.execute(
+        f"INSERT INTO labels ({_COLUMNS}) SELECT * FROM unsorted ORDER BY {_COLUMNS}"
+    )
+    connection.execute("DROP TABLE unsorted")
+    connection.execute("INSERT INTO words (rowid, key) SELECT id, key FROM labels WHERE length")
+    connection.execute("COMMIT")
+    connection.executescript(_INDEXES_SQL)
 
 
 def _join_quoted(words: Iterable[str], separator: str, suffix: str = "") -> str:

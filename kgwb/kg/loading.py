@@ -65,9 +65,13 @@ class Load:
         self.task = task
         self.share = share
 
+    def is_stopped(self) -> bool:
+        """Return whether ``stop`` was called."""
+        return self._stopped.is_set()
+
     def check(self) -> None:
         """Raise LoadStoppedError after ``stop``, else do nothing."""
-        if self._stopped.is_set():
+        if self.is_stopped():
             raise LoadStoppedError
 
     def watch_positions(self, sizes: Sequence[int]) -> Callable[[int, int], None]:
@@ -101,10 +105,15 @@ class WatchedNQuads:
         return data
 
     def write_to(self, file: Path) -> None:
-        """Write all to a file. Raises LoadStoppedError after ``stop``, and OSError."""
+        """Write all to a file, and read the labels to the end.
+
+        Raises LoadStoppedError after ``stop``, and OSError.
+        """
         with file.open("wb") as output:
             while data := self.read(_READ_BYTES):
                 output.write(data)
+        # Whether a triple in a triple may be there must be known before the file is loaded.
+        self._load.labels.flush()
 
 
 def read_if_plain(

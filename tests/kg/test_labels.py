@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sqlite3
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,32 @@ def test_exact_matches_score_higher_than_near_ones() -> None:
     assert (
         0 < score_label("potter", "harry potter") < score_label("harry potter", "potter harry") < 1
     )
+
+
+@pytest.mark.parametrize("file", ["labels.sqlite", None])
+def test_building_an_index_can_be_stopped_after_the_labels_were_read(
+    file: str | None, tmp_path: Path
+) -> None:
+    path = tmp_path / file if file else None
+    read = []
+
+    def labels() -> Iterator[Label]:
+        for number in range(5_000):
+            yield Label(f"{EX}{number}", f"label {number}", True, True)
+        read.append(number)
+
+    with pytest.raises(sqlite3.OperationalError):
+        LabelIndex.build(labels(), path, lambda: bool(read))
+    assert read == [4_999]
+
+
+def test_a_search_in_an_index_is_not_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kgwb.kg.label_index._STEPS_PER_CHECK", 1)
+    stops: list[bool] = []
+    index = LabelIndex.build(SHARED_WORDS, is_stopped=lambda: bool(stops))
+    stops.append(True)
+    name = SHARED_WORDS[77].text
+    assert index.search(name, 1).hits[0].iri == URIRef(SHARED_WORDS[77].iri)
 
 
 def test_the_limit_keeps_exact_matches() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from rdflib import URIRef
 from kgwb.errors import GraphFileError
 from kgwb.kg import cache_dir, files, open_kg
 from kgwb.kg.base import Vocabulary
-from kgwb.kg.label_index import Label
+from kgwb.kg.label_index import Label, LabelIndex
 from kgwb.kg.labels import LabelReader, collect_labels
 from kgwb.kg.loading import Load, read_if_plain
 from kgwb.kg.local import LocalGraph
@@ -93,6 +95,73 @@ def test_an_interrupted_graph_is_not_left_half_loaded(
     again = LocalGraph.open(large)
     assert len(again.store) == LABELS
     assert len(again.search("vertex 77", 1).hits) == 1
+
+
+@pytest.mark.parametrize("cache", [True, False])
+def test_an_interrupt_stops_the_index_while_labels_are_written(
+    cache: bool, large: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began = threading.Event()
+    stopped = threading.Event()
+    index_ended = threading.Event()
+    ended = threading.Event()
+    count = 0
+
+    class BarOfThePatient(Bar):
+        """A person interrupts once the index has begun."""
+
+        def update(self, more: float) -> None:
+            if began.is_set():
+                raise KeyboardInterrupt
+
+    def remove(folder: Path, ignore_errors: bool) -> None:
+        """Remove a folder. Opening its store raises OSError if it is not closed."""
+        pyoxigraph.Store(str(folder / "graph" / "store"))
+        remove_folder(folder, ignore_errors)
+        removed.append(folder)
+
+    def stop(load: Load) -> None:
+        stop_load(load)
+        stopped.set()
+
+    def labels(reader: LabelReader) -> Iterator[Label]:
+        nonlocal count
+        began.set()
+        assert stopped.wait(60)
+        for number in range(100_000):
+            count += 1
+            yield Label(f"urn:v{number}", f"vertex {number}", True, True)
+
+    def build(*args: Any, **options: Any) -> LabelIndex:
+        try:
+            return build_index(*args, **options)
+        finally:
+            index_ended.set()
+
+    def open_them(*args: Any, **options: Any) -> Any:
+        try:
+            return open_files(*args, **options)
+        finally:
+            ended.set()
+
+    stop_load = Load.stop
+    build_index = LabelIndex.build
+    open_files = files._open_while_watched
+    remove_folder = shutil.rmtree
+    removed: list[Path] = []
+    monkeypatch.setattr("kgwb.kg.files.shutil.rmtree", remove)
+    monkeypatch.setattr("kgwb.kg.files._open_while_watched", open_them)
+    monkeypatch.setattr("kgwb.kg.loading.transient_bar", BarOfThePatient())
+    monkeypatch.setattr(Load, "stop", stop)
+    monkeypatch.setattr(LabelReader, "labels", labels)
+    monkeypatch.setattr(LabelIndex, "build", build)
+    with pytest.raises(KeyboardInterrupt):
+        open_kg(large, cache=cache)
+    assert index_ended.wait(60)
+    assert count < 50_000
+    assert ended.wait(60)
+    assert len(removed) == cache
+    assert list((cache_dir() / "graphs").glob("*")) == []
 
 
 def test_labels_are_the_same_read_on_the_way_and_from_the_store() -> None:
@@ -176,6 +245,7 @@ PLAIN = [
     '<http://e/s> <http://e/p> "7"^^<http://www.w3.org/2001/XMLSchema#integer> .',
     '<http://e/s> <http://e/p> "größer" .',
 ]
+NESTED = "<http://e/s> <http://e/p> <<( <http://e/x> <http://e/y> <http://e/z> )>> ."
 NOT_PLAIN = [
     "# a comment",
     "",
@@ -185,9 +255,23 @@ NOT_PLAIN = [
     "<http://e/s> <http://e/p> _:blank .",
     "_:blank <http://e/p> <http://e/o> .",
     "<http://e/s> <http://e/p> <http://e/\\u00e9> .",
-    "<http://e/s> <http://e/p> <<( <http://e/x> <http://e/y> <http://e/z> )>> .",
+    NESTED,
     "<http://e/s> <http://e/p> <http://e/o> .\r",
 ]
+
+
+@pytest.mark.parametrize("extension", ["ttl", "trig", "nt", "nq"])
+@pytest.mark.parametrize("last", [NESTED, PLAIN[0]])
+def test_a_triple_in_a_triple_is_known_of_before_the_triples_are_stored(
+    extension: str, last: str, tmp_path: Path
+) -> None:
+    file = tmp_path / f"graph.{extension}"
+    comment = "# so that it is parsed\n"
+    file.write_text(f"{comment}{PLAIN[0]}\n{last}\n", encoding="utf-8")
+    load = Load(Vocabulary())
+    draft = tmp_path / "draft.nq"
+    assert files._read_files(file, [file], load, draft) == [draft]
+    assert load.labels.may_be_nested == (last == NESTED)
 
 
 @pytest.mark.parametrize("line", PLAIN + NOT_PLAIN)
