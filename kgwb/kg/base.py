@@ -303,8 +303,6 @@ class Graph(Protocol):
     vocabulary: Vocabulary
     remote: bool
     """Whether queries go over the network."""
-    limits: QueryLimits
-    """What one query may cost."""
     muted: Triples
     """Triples that the graph is read without. Identity and survey are those of the whole graph."""
 

@@ -24,7 +24,7 @@ from kgwb.kg.dialects import SEARCH_STAGES, Dialect, parse_dialect
 from kgwb.kg.labels import LabelRank, rank_label
 from kgwb.kg.muting import add_muted
 from kgwb.kg.probing import choose_dialect, labelled_vertices, search_labels
-from kgwb.kg.queries import find_label_usage, find_schema_terms
+from kgwb.kg.queries import IRIS_PER_NAME_QUERY, find_label_usage, find_schema_terms
 from kgwb.kg.sparql import (
     is_valid_iri,
     string_literal,
@@ -34,16 +34,17 @@ from kgwb.kg.sparql import (
 from kgwb.kg.sparql_client import SparqlClient
 from kgwb.kg.text import exact_form, lowercase_words, normalize, rank_labels
 from kgwb.kg.wikibase import LabelledVertices
-from kgwb.terms import Triple, name_from_iri
+from kgwb.terms import Triple, Triples, name_from_iri
 
 MAX_VALUES_PER_QUERY = 200
 """Terms in one VALUES clause. Virtuoso 7.2.5 silently loses rows of a clause of about 700."""
 MAX_CASE_VARIANTS = 4
 """How many spellings of a label ``_case_variants`` returns at most."""
-IRIS_PER_NAME_QUERY = 100
 OVERFETCH_FACTOR = 4
 """How many times the hits wanted are fetched. Some are left out, or are labels of one vertex."""
 T = TypeVar("T")
+LabelUsage = tuple[tuple[URIRef, ...], tuple[str, ...]]
+"""Label predicates, and languages of labels."""
 
 
 class Endpoint(SparqlClient):
@@ -68,6 +69,8 @@ class Endpoint(SparqlClient):
             self._requested_dialect = parse_dialect(dialect)
         super().__init__(url, vocabulary, limits)
         self.whole_graph: Graph = self
+        self._label_usages: dict[Triples, LabelUsage] = {}
+        """By muted triples, with which it may change. Copies of the endpoint have it in common."""
 
     def __repr__(self) -> str:
         return f"Endpoint({self.source!r})"
@@ -87,7 +90,6 @@ class Endpoint(SparqlClient):
             )
         graph = copy(self)
         graph.muted = add_muted(self.muted, triples)
-        graph.__dict__.pop("_label_usage", None)  # it may change with the triples
         return graph
 
     @cached_property
@@ -100,10 +102,14 @@ class Endpoint(SparqlClient):
         self.is_virtuoso = dialect.name == "virtuoso"
         return dialect
 
-    @cached_property
-    def _label_usage(self) -> tuple[tuple[URIRef, ...], tuple[str, ...]]:
-        """The label predicates of the graph, and the languages of its labels."""
-        return find_label_usage(self)
+    @property
+    def _label_usage(self) -> LabelUsage:
+        """The label predicates of the graph, and the languages of its labels. Asked for once."""
+        usage = self._label_usages.get(self.muted)
+        if usage is None:
+            usage = find_label_usage(self)
+            self._label_usages[self.muted] = usage
+        return usage
 
     def search(self, text: str, limit: int) -> SearchResult:
         """Return at most ``limit`` vertices with a label that has the words of a text, best first.

@@ -60,6 +60,8 @@ __all__ = [
     "with_display_names",
 ]
 
+IRIS_PER_NAME_QUERY = 100
+"""IRIs whose names are asked of an endpoint at a time."""
 MAX_SAMPLED_LABELS = 10_000
 """Labels of each predicate that are read to find the languages of a graph."""
 MAX_LANGUAGES = 8

@@ -1,4 +1,4 @@
-"""Building the survey of a graph with some twenty aggregate queries, whatever the question is."""
+"""Building the survey of a graph with thirty to forty aggregate queries, whatever the question is."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import partial
 from rdflib import OWL, RDFS, Literal, URIRef
 
 from kgwb.kg.base import SCHEMA_NAMESPACES, WIKIBASE_NAMESPACE, Graph
-from kgwb.kg.queries import parse_count
+from kgwb.kg.queries import IRIS_PER_NAME_QUERY, parse_count
 from kgwb.kg.sparql import is_valid_iri, n3, union_over_predicates, values_clause
 from kgwb.kg.survey_groups import group_classes
 from kgwb.kg.survey_properties import ClassProperties, PropertyCollector
@@ -46,8 +46,13 @@ MAX_INSTANCES_PER_QUERY = 200
 """Sampled instances in one query, and of one class. Virtuoso takes long for queries that name more."""
 MAX_CLASSES_PER_QUERY = 20
 """Classes in one query for a sample of their instances."""
-MAX_IRIS_PER_REQUEST = 500
-"""IRIs whose names are asked for at a time."""
+MAX_IRIS_PER_QUERY = 500
+"""IRIs whose descriptions are asked for at a time."""
+MAX_QUERIES_FOR_NAMES = 4
+"""What an endpoint may send for the names of IRIS_PER_NAME_QUERY IRIs.
+
+Two find out which labels there are, and two read them: those in preferred languages, then others.
+"""
 MAX_UNIT_INSTANCES = 12
 """A class with more instances is not taken for units."""
 MAX_LANGUAGES = 12
@@ -127,8 +132,7 @@ class SurveyBuilder:
         queries.part = "the languages of labels"
         labelled, languages = self._count_labels(instances, schema_terms, properties)
         unlabelled = None
-        # In a sample, the labels of a part of the things were counted.
-        if things is not None and labelled is not None and not instances.is_sample:
+        if things is not None and labelled is not None:
             unlabelled = things - labelled
         queries.part = "the instances of superclasses"
         totals = self._count_totals(instances, sizes, parents)
@@ -465,15 +469,16 @@ class SurveyBuilder:
         return tuple(sorted(unused))
 
     def _find_names(self, iris: Iterable[URIRef]) -> dict[URIRef, str]:
-        """Return the display names of IRIs, by IRI, MAX_IRIS_PER_REQUEST at a time.
+        """Return the display names of IRIs, by IRI, IRIS_PER_NAME_QUERY at a time.
 
         Those are missing for which the graph refuses a request.
         """
         shown = sorted(set(iris))
         names: dict[URIRef, str] = {}
-        for start in range(0, len(shown), MAX_IRIS_PER_REQUEST):
-            asked = shown[start : start + MAX_IRIS_PER_REQUEST]
-            found = self.queries.attempt(partial(self.kg.names, asked))
+        for start in range(0, len(shown), IRIS_PER_NAME_QUERY):
+            asked = shown[start : start + IRIS_PER_NAME_QUERY]
+            send = partial(self.kg.names, asked)
+            found = self.queries.attempt(send, MAX_QUERIES_FOR_NAMES)
             names.update(found or {})
         return names
 
@@ -489,8 +494,8 @@ class SurveyBuilder:
         languages = self.kg.vocabulary.languages
         valid_iris = list(dict.fromkeys(filter(is_valid_iri, iris)))
         texts: dict[URIRef, list[tuple[int, int, str]]] = defaultdict(list)
-        for start in range(0, len(valid_iris), MAX_IRIS_PER_REQUEST):
-            asked = valid_iris[start : start + MAX_IRIS_PER_REQUEST]
+        for start in range(0, len(valid_iris), MAX_IRIS_PER_QUERY):
+            asked = valid_iris[start : start + MAX_IRIS_PER_QUERY]
             vertices = values_clause("?v", asked)
             union = union_over_predicates(vertices, "?v", self.descriptions, "?text")
             rows = self.queries.select(f"SELECT ?v ?p ?text WHERE {{ {union} }}", 2)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from rdflib import URIRef
 
@@ -38,6 +38,13 @@ MISSING_PREDICATE = "<urn:kgwb:none>"
 DISTINCT_VERTICES = "DISTINCT ?v"
 
 
+@runtime_checkable
+class _LimitedGraph(Graph, Protocol):
+    """A graph with limits, as those of kgwb have. A graph of a class of one's own may have none."""
+
+    limits: QueryLimits
+
+
 class SurveyQueries:
     """Sends the queries of one survey to a graph.
 
@@ -49,8 +56,8 @@ class SurveyQueries:
 
     def __init__(self, kg: Graph, timeout_s: float | None = None) -> None:
         """``timeout_s`` is SURVEY_TIMEOUT_S by default."""
-        self.kg = copy(kg)
-        """The graph. Its time limit is set anew for each query, so it is a copy."""
+        self.kg = kg
+        """The graph. If it has limits, it is a copy, whose time limit is set anew for each query."""
         self.timeout_s = SURVEY_TIMEOUT_S if timeout_s is None else timeout_s
         self.started = time.perf_counter()
         self.sent = 0
@@ -65,30 +72,41 @@ class SurveyQueries:
         """How many queries had no result, those included that were not sent."""
         self.lacks: dict[str, str] = {}
         """The parts that a query had no result for, with the reason of the first such query."""
+        self.lacked_time = False
+        """Whether a query took too long, or no time was left for one. ``lacks`` need not tell."""
         self.first_error: GraphError | None = None
         """Why the graph refused a query, if it did."""
-        self._limits = kg.limits
+        self._limited: _LimitedGraph | None = None
+        if isinstance(kg, _LimitedGraph):
+            self._limits = kg.limits
+            self._limited = copy(kg)
+            self.kg = self._limited
 
     @property
     def seconds(self) -> float:
         """The time since the survey began."""
         return time.perf_counter() - self.started
 
-    def attempt(self, send: Callable[[], T]) -> T | None:
+    def attempt(self, send: Callable[[], T], queries: int = 1) -> T | None:
         """Return what ``send`` returns; None if the graph refuses the query.
 
-        None is also returned, without calling ``send``, once the queries have taken ``timeout_s``.
-        The query is counted in ``sent``, the first refusal is kept in ``first_error``, and ``lacks``
-        gets the part that has no result. Raises GraphUnreachableError if the endpoint has answered
-        nothing before, or the MAX_UNREACHABLE last queries failed so.
+        ``queries`` is how many queries it may send, which share the time that is left. None is also
+        returned, without calling ``send``, once the queries have taken ``timeout_s``. The query is
+        counted in ``sent``, the first refusal is kept in ``first_error``, and ``lacks`` gets the
+        part that has no result. Raises GraphUnreachableError if the endpoint has answered nothing
+        before, or the MAX_UNREACHABLE last queries failed so.
         """
         seconds_left = self.timeout_s - self.seconds
         if seconds_left <= 0:
             self.failed += 1
+            self.lacked_time = True
             self.note_lack(NO_TIME_LEFT)
             return None
         self.sent += 1
-        self.kg.limits = self._limits_for(seconds_left)
+        if self._limited is not None:
+            longest = min(MAX_SHARE_OF_TIME_LEFT, 1 / queries) * seconds_left
+            timeout_s = min(self._limits.query_timeout_s, longest)
+            self._limited.limits = replace(self._limits, query_timeout_s=timeout_s)
         try:
             result = send()
         except GraphError as error:
@@ -101,6 +119,7 @@ class SurveyQueries:
             reason = REFUSED
             if isinstance(error, GraphTimeoutError):
                 reason = TOOK_TOO_LONG
+                self.lacked_time = True
             self.failed += 1
             self.note_lack(reason)
             return None
@@ -111,12 +130,6 @@ class SurveyQueries:
     def note_lack(self, reason: str) -> None:
         """Note that a query for ``part`` has no result, and why, unless that is noted already."""
         self.lacks.setdefault(self.part, reason)
-
-    def _limits_for(self, seconds_left: float) -> QueryLimits:
-        """Return the limits of the next query: it gets a share of the time that is left at most."""
-        longest = seconds_left * MAX_SHARE_OF_TIME_LEFT
-        timeout_s = min(self._limits.query_timeout_s, longest)
-        return replace(self._limits, query_timeout_s=timeout_s)
 
     def select(self, query: str, keys: int = 0) -> list[Row]:
         """Return the rows of a SELECT whose first ``keys`` terms are valid IRIs; [] if refused.

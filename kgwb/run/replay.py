@@ -13,7 +13,7 @@ from typing import Any
 from rdflib import URIRef
 
 from kgwb.errors import NotRecordedError, QueryError
-from kgwb.kg.base import Graph, QueryLimits, ResultSet, SearchResult, Vocabulary
+from kgwb.kg.base import Graph, ResultSet, SearchResult, Vocabulary
 from kgwb.kg.muting import add_muted, rewrite_without
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest
 from kgwb.records import JsonObject, to_data
@@ -44,14 +44,12 @@ class RecordedGraph:
             self.source = "recording"
             self.vocabulary = Vocabulary()
             self.remote = False
-            self.limits = QueryLimits()
             self.muted: Triples = ()
         else:
             self.identity = inner.identity
             self.source = inner.source
             self.vocabulary = inner.vocabulary
             self.remote = inner.remote
-            self.limits = inner.limits
             self.muted = inner.muted
 
     def with_recorder(self, record: Recorder) -> RecordedGraph:

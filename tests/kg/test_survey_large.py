@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from rdflib import URIRef
 from small import films, iri
 
 from kgwb.errors import GraphTimeoutError, GraphUnreachableError, QueryError
+from kgwb.kg import survey as survey_module
 from kgwb.kg import survey_builder, survey_queries
-from kgwb.kg.base import QueryLimits, ResultSet
+from kgwb.kg.base import Graph, QueryLimits, ResultSet, SearchResult
+from kgwb.kg.endpoint import Endpoint
 from kgwb.kg.local import LocalGraph
 from kgwb.kg.survey import survey_graph
 from kgwb.kg.survey_builder import SurveyBuilder
@@ -27,6 +33,7 @@ from kgwb.kg.survey_queries import (
 )
 from kgwb.kg.survey_records import Survey
 from kgwb.kg.survey_text import SurveyWriter
+from kgwb.terms import Triple, Triples
 
 MANY = (
     "@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> ."
@@ -220,3 +227,167 @@ def test_a_survey_that_had_more_time_is_another_one(engine: Engine) -> None:
     longer = survey_graph(engine.kg, timeout_s=10_000.0)
     assert not longer.lacks
     assert survey_graph(engine.kg) == short
+
+
+def test_a_survey_that_lacked_time_is_not_kept(engine: Engine) -> None:
+    engine.seconds = 2 * SECONDS_OF_QUERY
+    assert survey_graph(engine.kg).lacks
+    engine.seconds = 0
+    whole = survey_graph(engine.kg)
+    assert (described(whole), whole.lacks) == ({f"K{kind}" for kind in range(5)}, ())
+    engine.sent.clear()
+    assert (survey_graph(engine.kg), engine.sent) == (whole, [])
+
+
+@pytest.mark.parametrize(
+    ("errors", "is_kept"),
+    [
+        ([QueryError("it is too complex", hint="")], True),
+        ([GraphTimeoutError("10 s are over", hint="")], False),
+        # The reason that is told is that of the first one.
+        ([QueryError("no", hint=""), GraphTimeoutError("10 s are over", hint="")], False),
+    ],
+)
+def test_a_survey_is_kept_after_a_refusal_but_not_after_a_query_that_took_too_long(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, errors: list[Exception], is_kept: bool
+) -> None:
+    monkeypatch.setattr(survey_builder, "MAX_INSTANCES_PER_QUERY", 10)
+    waiting = list(errors)
+
+    def refuses(query: str) -> bool:
+        is_refused = bool(waiting) and "?things" in query
+        if is_refused:
+            engine.error = waiting.pop(0)
+        return is_refused
+
+    engine.refuses = refuses
+    first = survey_graph(engine.kg)
+    assert first.lacks and not waiting
+    assert (survey_graph(engine.kg) == first) == is_kept
+
+
+def test_threads_that_wait_for_a_survey_take_it_also_if_it_lacks_something(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.seconds = 2 * SECONDS_OF_QUERY
+    builds = []
+    times: list[float] = []
+    all_have_asked = threading.Event()
+
+    class Watched(SurveyBuilder):
+        def build(self) -> Survey:
+            builds.append(self)
+            assert all_have_asked.wait(30)
+            return super().build()
+
+    def monotonic() -> float:
+        times.append(float(len(times)))
+        if len(times) == 3:
+            all_have_asked.set()
+        return times[-1]
+
+    monkeypatch.setattr(survey_module, "_incomplete_surveys", {})
+    monkeypatch.setattr(survey_module, "SurveyBuilder", Watched)
+    monkeypatch.setattr(survey_module, "time", SimpleNamespace(time=time.time, monotonic=monotonic))
+    with ThreadPoolExecutor(3) as pool:
+        first, *others = pool.map(lambda _: survey_graph(engine.kg), range(3))
+    assert len(builds) == 1
+    assert first.lacks
+    assert others == [first, first]
+
+
+class OwnGraph:
+    """A graph of a class of one's own: it has no limits."""
+
+    def __init__(self, kg: Graph) -> None:
+        self._kg = kg
+        self.source = kg.source
+        self.identity = "a graph of its own"
+        self.vocabulary = kg.vocabulary
+        self.remote = False
+        self.muted: Triples = ()
+
+    @property
+    def whole_graph(self) -> Graph:
+        return self
+
+    def without(self, *triples: Triple) -> Graph:
+        return self._kg.without(*triples)
+
+    def select(self, query: str) -> ResultSet:
+        return self._kg.select(query)
+
+    def ask(self, query: str) -> bool:
+        return self._kg.ask(query)
+
+    def construct(self, query: str) -> tuple[Triple, ...]:
+        return self._kg.construct(query)
+
+    def search(self, text: str, limit: int) -> SearchResult:
+        return self._kg.search(text, limit)
+
+    def exact(self, labels: Sequence[str]) -> Mapping[str, tuple[URIRef, ...]]:
+        return self._kg.exact(labels)
+
+    def names(self, iris: Sequence[URIRef]) -> Mapping[URIRef, str]:
+        return self._kg.names(iris)
+
+
+def test_a_graph_without_limits_can_be_surveyed() -> None:
+    kg = films(MANY)
+    expected = replace(survey_graph(kg), seconds=0)
+    assert replace(survey_graph(OwnGraph(kg)), seconds=0) == expected
+
+
+class SlowEndpoint(Endpoint):
+    """An endpoint that takes some seconds for each query, by a clock that only it moves."""
+
+    def __init__(self, turtle: str, seconds: float) -> None:
+        super().__init__("http://localhost:1/sparql", dialect="generic")
+        self.kg: Graph = films(turtle)
+        self.seconds = seconds
+        self.clock = SimpleNamespace(now=0.0)
+        self.sent: list[str] = []
+
+    def select(self, query: str) -> ResultSet:
+        self.sent.append(query)
+        timeout_s = self.limits.query_timeout_s
+        self.clock.now += min(self.seconds, timeout_s)
+        if self.seconds > timeout_s:
+            raise GraphTimeoutError("it takes too long", hint="")
+        return self.kg.select(query)
+
+    def select_complete(self, query: str, *arguments: Any, **options: Any) -> ResultSet:
+        return self.select(query)
+
+
+MANY_CLASSES = (
+    "@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> ."
+    + "".join(f':n{n} a :C{n} . :C{n} rdfs:label "Klasse {n}"@de .' for n in range(600))
+)
+"""So many classes that an endpoint needs a dozen queries for their names."""
+
+
+@pytest.mark.parametrize("seconds", [0.2, 0.5, 1.0, 2.0, 7.0])
+@pytest.mark.parametrize("timeout_s", [4.0, 10.0, 60.0])
+def test_a_survey_takes_no_longer_than_its_time_limit(
+    monkeypatch: pytest.MonkeyPatch, seconds: float, timeout_s: float
+) -> None:
+    kg = SlowEndpoint(MANY_CLASSES, seconds)
+    monkeypatch.setattr(survey_queries, "time", SimpleNamespace(perf_counter=lambda: kg.clock.now))
+    try:
+        SurveyBuilder(kg, timeout_s=timeout_s).build()
+    except GraphTimeoutError:
+        assert seconds > timeout_s / 4  # it had no time for the first query
+    assert kg.clock.now <= timeout_s + 1e-6
+
+
+def test_which_labels_an_endpoint_has_is_asked_once_for_its_survey_and_itself() -> None:
+    kg = SlowEndpoint(MANY_CLASSES, 0.0)
+    SurveyBuilder(kg).build()
+    names = dict(kg.names([iri("C1")]))
+    assert names == {iri("C1"): "Klasse 1"}
+    counted = [
+        query for query in kg.sent if "BIND(LANG(?label) AS ?tag)" in query and "LIMIT" in query
+    ]
+    assert len(counted) == 1

@@ -13,6 +13,7 @@ from kgwb.build import (
     Answer,
     AnswerKind,
     Dialogue,
+    JsonObject,
     Question,
     Reading,
     Run,
@@ -46,7 +47,7 @@ from kgwb.systems.surveyor.mentions import (
     retrieve_named,
 )
 from kgwb.systems.surveyor.records import Draft, Executed, Mentions
-from kgwb.systems.surveyor.settings import SurveyorSettings
+from kgwb.systems.surveyor.settings import DEFAULT_SURVEY_SECONDS, SurveyorSettings
 from kgwb.systems.surveyor.views import VIEWS
 
 
@@ -146,15 +147,18 @@ def extend_survey(survey: Survey, classes: Iterable[URIRef], run: Run) -> Survey
 def _survey_classes(class_iris: tuple[URIRef, ...], run: Run) -> Survey:
     """Survey these classes, or the whole graph if there are none, as a recorded call of the run.
 
+    The request has the time limit if it is not the default, so that another limit is another call.
     Raises NotRecordedError in a replay that lacks the call.
     """
-    request = {
+    request: JsonObject = {
         "graph": run.kg.identity,
         "vocabulary": to_data(run.kg.vocabulary),
         "only": list(class_iris),
     }
-    graph = run.unrecorded_graph
     seconds = SurveyorSettings.of_run(run).survey_seconds
+    if seconds != DEFAULT_SURVEY_SECONDS:
+        request["seconds"] = seconds
+    graph = run.unrecorded_graph
     make = None
     if graph is not None:
         make = partial(survey_graph, graph, class_iris, timeout_s=float(seconds))

@@ -6,6 +6,8 @@ from pydantic.dataclasses import dataclass
 
 from kgwb.build import STRICT_CONFIG, Count, Settings
 
+DEFAULT_SURVEY_SECONDS = 60
+
 
 @dataclass(frozen=True, kw_only=True, config=STRICT_CONFIG)
 class SurveyorSettings(Settings):
@@ -17,7 +19,7 @@ class SurveyorSettings(Settings):
     Of a larger survey, the drafter sees the classes that the question names, and others only in half
     of the tokens. The reviewer sees half as much.
     """
-    survey_seconds: Count = 60
+    survey_seconds: Count = DEFAULT_SURVEY_SECONDS
     """How many seconds the survey of a graph may take. It says what it lacks if that is not enough."""
     reviews: Count = 3
     """How often the reviewer is asked at most. A second draft takes the place of one review."""

@@ -274,6 +274,25 @@ def test_the_survey_may_take_as_long_as_the_setting_says(monkeypatch: pytest.Mon
     assert given == [7.0]
 
 
+def test_a_fork_with_another_time_limit_surveys_anew_and_one_with_the_same_does_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given = []
+
+    def watched(kg: Any, classes: Any, *, timeout_s: float) -> Survey:
+        given.append(timeout_s)
+        return survey_graph(kg, classes, timeout_s=timeout_s)
+
+    monkeypatch.setattr(pipeline, "survey_graph", watched)
+    run = surveyor(Scripted(script())).go(until="drafter")
+    for seconds in (60, 300, 300):
+        settings = SURVEYOR.settings(survey_seconds=seconds)
+        run = run.fork(settings=settings).go(until="drafter")
+    assert given == [60.0, 300.0]
+    [first, second] = [call.request for call in run.calls.values() if call.kind == "survey"]
+    assert second == {**first, "seconds": 300}
+
+
 def test_rows_have_no_names_if_the_graph_cannot_be_asked_for_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
