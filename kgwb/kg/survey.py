@@ -28,13 +28,12 @@ CACHE_LIFETIME_S = 86_400.0
 """How long the survey of an endpoint is used. That of a file is used as long as it is unchanged."""
 SURVEY_VERSION = 6
 """Part of a survey's identity: surveys of other versions are built again."""
+INCOMPLETE_LIFETIME_S = 600.0
+"""How long a survey that lacked time is used: else each question of a slow endpoint would wait for another."""
 _survey_locks: dict[str, Lock] = {}
 """By survey: one thread builds it, while the others wait."""
-_incomplete_surveys: dict[str, tuple[float, Survey]] = {}
-"""By survey: the last one that lacked time, with the time at which it was made.
-
-It is used only by the threads that waited for it. Otherwise each of them would take the time limit anew.
-"""
+_incomplete_surveys: dict[Path, tuple[float, Survey]] = {}
+"""By the file in which a whole one would be: the last one that lacked time, with the time at which it was made."""
 _loaded_surveys: dict[Path, tuple[int, Survey]] = {}
 """Surveys that this process has read, with the times (ns) at which their files were written."""
 
@@ -45,12 +44,12 @@ def survey_graph(
     """Return the survey of a graph: from the cache folder if it is there, else a new one.
 
     A new survey takes seconds and is stored in the cache folder, unless that cannot be written. It
-    is not stored either if a query took too long or no time was left for one: the next call may
-    have more time. The stored survey of an endpoint is used for CACHE_LIFETIME_S. Surveys with
-    different time limits are stored apart. No query is sent after ``timeout_s`` seconds,
-    SURVEY_TIMEOUT_S by default. Triples that are muted in ``kg`` are in the survey nevertheless. With
-    ``only_classes``, a sample of the instances of these classes is surveyed, and the cache is
-    neither read nor written.
+    is not stored either if a query took too long or no time was left for one, since a later call
+    may have more: this process uses it for INCOMPLETE_LIFETIME_S. The stored survey of an endpoint
+    is used for CACHE_LIFETIME_S. Surveys with different time limits are stored apart. No query is
+    sent after ``timeout_s`` seconds, SURVEY_TIMEOUT_S by default. Triples that are muted in ``kg``
+    are in the survey nevertheless. With ``only_classes``, a sample of the instances of these
+    classes is surveyed, and the cache is neither read nor written.
 
     Parts whose queries the graph refuses, and for which no time is left, are left out, and the
     survey says so (``lacks``). Raises GraphError if the graph answers nothing.
@@ -66,18 +65,17 @@ def survey_graph(
     file_name = f"survey-{digest[:32]}.json"
     path = disk.cache_dir() / file_name
     lock = _survey_locks.setdefault(digest, Lock())
-    asked_at = time.monotonic()
     with lock:  # several questions may be asked of one graph at the same time
         survey = _read_survey(path, kg.remote)
         if survey is not None:
             return survey
-        made_at, incomplete = _incomplete_surveys.get(digest, (asked_at, None))
-        if incomplete is not None and made_at > asked_at:
+        made_at, incomplete = _incomplete_surveys.get(path, (0.0, None))
+        if incomplete is not None and time.monotonic() - made_at < INCOMPLETE_LIFETIME_S:
             return incomplete
         builder = SurveyBuilder(kg, timeout_s=timeout_s)
         survey = builder.build()
         if builder.queries.lacked_time:
-            _incomplete_surveys[digest] = (time.monotonic(), survey)
+            _incomplete_surveys[path] = (time.monotonic(), survey)
             return survey
         text = json.dumps(to_data(survey))
         with suppress(OSError):
