@@ -214,11 +214,21 @@ def in_pairs(pairs: int, checkouts: list[Path]) -> list[list[dict[str, list[Clic
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             sites.append(Site(stack.enter_context(serving("lab", folder, root)), browser))
         for pair in range(pairs + 1):
-            for measured, site in zip(visits, sites, strict=True):
+            for root, measured, site in zip(checkouts, visits, sites, strict=True):
                 clicks = visit(site)
                 if pair:
                     measured.append(clicks)
+                    print(f"pair {pair}, {root.name}: {_totals(clicks)}", flush=True)
     return visits
+
+
+def _totals(clicks: dict[str, list[Click]]) -> str:
+    """Return the median of each kind of click as a line of text."""
+    texts = []
+    for kind in KINDS:
+        total_ms = statistics.median(click.total_ms for click in clicks[kind])
+        texts.append(f"{kind} {total_ms:.0f} ms")
+    return ", ".join(texts)
 
 
 def rows_of(visits: list[dict[str, list[Click]]], other: list[dict[str, list[Click]]]) -> list[Row]:

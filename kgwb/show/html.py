@@ -114,10 +114,13 @@ def _template_environment() -> Environment:
     """Return the Jinja environment for the templates of the package.
 
     Every value of a template is escaped unless it is Html, and a missing one raises UndefinedError.
+    A template is read once in a process: to look for a newer file at every use costs time, above
+    all while another thread computes.
     """
     package = Path(__file__).parent.parent
     return Environment(
         loader=FileSystemLoader(package),
+        auto_reload=False,
         autoescape=True,
         finalize=safe,
         undefined=StrictUndefined,
@@ -268,18 +271,23 @@ def _css_rules() -> tuple[tuple[frozenset[str], str], ...]:
 # Icons, states and controls
 
 
+@lru_cache(maxsize=256)
 def icon(name: str, class_: str = "") -> Html:
-    """Render an icon of ICON_PATHS. Screen readers skip it."""
+    """Render an icon of ICON_PATHS. Screen readers skip it.
+
+    The results are cached: a view has dozens of icons, of few kinds.
+    """
     path = tag("path", d=ICON_PATHS[name])
     classes = f"i {class_}".strip()
     return tag("svg", path, class_=classes, viewBox="0 0 16 16", aria_hidden="true")
 
 
+@lru_cache(maxsize=256)
 def agent_kind_badge(kind: str, *, small: bool = False, outlined: bool = False) -> Html:
     """Render the icon of a kind of agent, with the name of the kind as the tooltip.
 
     ``outlined`` is for an agent whose model was not asked: the icon is drawn hollow, and the
-    tooltip says so. ``kind`` is one of AGENT_KIND_LABELS.
+    tooltip says so. ``kind`` is one of AGENT_KIND_LABELS. The results are cached as those of ``icon``.
     """
     classes = f"kind {kind}"
     tooltip = AGENT_KIND_LABELS[kind]
