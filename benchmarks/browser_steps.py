@@ -30,24 +30,11 @@ ROOT = Path(__file__).parent.parent
 sys.path.append(str(ROOT / "tests"))
 
 from browser.harness import HELD_MS, Cell, NotebookPage, Site, browsing  # noqa: E402
+from browser.screenshots import AGENTS  # noqa: E402
 from browser.scripts import REST  # noqa: E402
 from browser.servers import serving  # noqa: E402
 from playwright.sync_api import Locator  # noqa: E402
 
-AGENTS = (
-    "translator",
-    "context",
-    "classifier",
-    "rephraser",
-    "qir",
-    "entity_retriever",
-    "vertex_selection",
-    "relation_linking",
-    "query_generator",
-    "predicate_selection",
-    "execution",
-)
-"""Of Chatty-KG, in flow order."""
 SETUP = """import kgwb
 
 workbench = kgwb.Workbench(kgwb.open_kg("films"), kgwb.model("rules"))

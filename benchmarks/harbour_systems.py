@@ -26,6 +26,7 @@ from typing import Any
 from graphs import engines
 from recorded_questions import lenient, replay
 from replies import RECORDINGS, keep_replies
+from table import write_between
 
 from kgwb.bench.results import BenchRow, read_results
 
@@ -137,10 +138,7 @@ def write_page() -> None:
         for row in replayed:
             if row["f1"] != figures[system][row["id"]]["f1"]:
                 print(f"  {row['id']} has another F1 now: {row['f1']}")
-    head, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    _, _, tail = rest.partition(END)
-    table = "\n".join(lines)
-    PAGE.write_text(f"{head}{BEGIN}\n\n{table}\n\n{END}{tail}", encoding="utf-8")
+    write_between("\n".join(lines), PAGE, BEGIN, END)
 
 
 def main(action: str, *arguments: str) -> None:

@@ -19,6 +19,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from replies import MODEL, RECORDINGS, keep_replies
+from table import write_between
 
 from kgwb.bench.figures import LoadedResults
 from kgwb.cli import main as run_kgwb
@@ -90,13 +91,6 @@ def make_tables(measurements: Sequence[Measurement]) -> str:
     return "\n\n".join(table.strip() for table in tables)
 
 
-def write_page(text: str, page: Path) -> None:
-    """Put a text between the lines BEGIN and END of a page."""
-    head, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
-    _, _, tail = rest.partition(END)
-    page.write_text(f"{head}{BEGIN}\n\n{text}\n\n{END}{tail}", encoding="utf-8")
-
-
 def main(action: str, *folders: str) -> None:
     """Keep the replies in results folders, if ``action`` is "keep", and write the table."""
     if action == "keep":
@@ -106,7 +100,7 @@ def main(action: str, *folders: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         measurements = replay(RECORDING, Path(folder))
     tables = make_tables(measurements)
-    write_page(tables, PAGE)
+    write_between(tables, PAGE, BEGIN, END)
     print(tables)
     for measurement in measurements:
         for row in measurement.rows:

@@ -104,6 +104,13 @@ def save(rows: Sequence[Row], path: Path) -> None:
     path.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
+def write_between(text: str, page: Path, begin: str, end: str) -> None:
+    """Replace what stands between two lines of a page by a text."""
+    head, _, rest = page.read_text(encoding="utf-8").partition(begin)
+    _, _, tail = rest.partition(end)
+    page.write_text(f"{head}{begin}\n\n{text}\n\n{end}{tail}", encoding="utf-8")
+
+
 def p95(values: Sequence[float]) -> float:
     """The 95th percentile."""
     return statistics.quantiles(values, n=20)[-1]

@@ -20,7 +20,7 @@ from kgwb.deprecated import renamed_names
 from kgwb.errors import QueryError
 from kgwb.flow import Direction
 from kgwb.kg.algebra import TriplePattern, patterns_and_filters_to_sparql
-from kgwb.kg.base import SCHEMA_CLASSES, Graph
+from kgwb.kg.base import SCHEMA_CLASSES, Graph, Vocabulary
 from kgwb.kg.labels import fact_condition
 from kgwb.kg.sparql import LANGUAGE_TAG, n3, string_literal, union_clause, values_clause
 from kgwb.kg.support import (
@@ -56,6 +56,7 @@ __all__ = [
     "find_triples",
     "find_values_containing",
     "parse_count",
+    "rank_description",
     "where_clause",
     "with_display_names",
 ]
@@ -104,9 +105,7 @@ def describe_vertices(kg: Graph, iris: Sequence[URIRef]) -> dict[URIRef, Descrip
         if isinstance(value, URIRef) and predicate in vocabulary.types:
             types[vertex].append(value)
         elif isinstance(value, Literal) and predicate in vocabulary.descriptions:
-            language = language_rank(value.language or "", vocabulary.languages)
-            order = vocabulary.descriptions.index(URIRef(predicate))
-            ranked_text = (language, order, str(value))
+            ranked_text = rank_description(value, URIRef(predicate), vocabulary)
             texts[vertex].append(ranked_text)
 
     all_types = set(chain.from_iterable(types.values()))
@@ -121,6 +120,19 @@ def describe_vertices(kg: Graph, iris: Sequence[URIRef]) -> dict[URIRef, Descrip
             _, _, text = min(texts[iri])
         descriptions[iri] = Description(tuple(distinct_names), text)
     return descriptions
+
+
+def rank_description(
+    text: Literal, predicate: URIRef, vocabulary: Vocabulary
+) -> tuple[int, int, str]:
+    """Return the key that the descriptions of a vertex are sorted by: the smallest is the best.
+
+    The language decides, then the position of the predicate among those for descriptions in the
+    vocabulary, then the text, which is last in the key.
+    """
+    language = language_rank(text.language or "", vocabulary.languages)
+    order = vocabulary.descriptions.index(predicate)
+    return language, order, str(text)
 
 
 def count_degrees(kg: Graph, iris: Sequence[URIRef], limit: int) -> dict[URIRef, int]:

@@ -10,7 +10,7 @@ from functools import partial
 from rdflib import OWL, RDFS, Literal, URIRef
 
 from kgwb.kg.base import SCHEMA_NAMESPACES, WIKIBASE_NAMESPACE, Graph
-from kgwb.kg.queries import IRIS_PER_NAME_QUERY, parse_count
+from kgwb.kg.queries import IRIS_PER_NAME_QUERY, parse_count, rank_description
 from kgwb.kg.sparql import is_valid_iri, n3, union_over_predicates, values_clause
 from kgwb.kg.survey_groups import group_classes
 from kgwb.kg.survey_properties import ClassProperties, PropertyCollector
@@ -29,7 +29,6 @@ from kgwb.kg.survey_queries import (
 )
 from kgwb.kg.survey_records import NUMERIC_DATATYPES, ClassSurvey, Survey, by_frequency
 from kgwb.kg.survey_relations import RelationFinder, count_incoming, count_unions
-from kgwb.kg.text import language_rank
 from kgwb.terms import Term, name_from_iri
 from kgwb.text import pluralize
 
@@ -491,7 +490,6 @@ class SurveyBuilder:
         """
         if not self.descriptions:
             return ()
-        languages = self.kg.vocabulary.languages
         valid_iris = list(dict.fromkeys(filter(is_valid_iri, iris)))
         texts: dict[URIRef, list[tuple[int, int, str]]] = defaultdict(list)
         for start in range(0, len(valid_iris), MAX_IRIS_PER_QUERY):
@@ -501,9 +499,8 @@ class SurveyBuilder:
             rows = self.queries.select(f"SELECT ?v ?p ?text WHERE {{ {union} }}", 2)
             for iri, predicate, text in rows:
                 if isinstance(text, Literal):
-                    language = language_rank(text.language or "", languages)
-                    order = self.descriptions.index(predicate)
-                    texts[iri].append((language, order, str(text)))
+                    ranked_text = rank_description(text, predicate, self.kg.vocabulary)
+                    texts[iri].append(ranked_text)
         descriptions = []
         for iri, found in sorted(texts.items()):
             _, _, description = min(found)

@@ -62,7 +62,7 @@ def test_replies_that_were_kept_replay_all_120_answers(
     page = tmp_path / "page.md"
     page.write_text(f"a\n{section4.BEGIN}\nold\n{section4.END}\nb\n", encoding="utf-8")
     tables = section4.make_tables(measurements)
-    section4.write_page(tables, page)
+    section4.write_between(tables, page, section4.BEGIN, section4.END)
     assert text_on_page(page) == tables
     assert tables.count("| 100.0 ") == 4 and "old" not in page.read_text(encoding="utf-8")
 
