@@ -37,8 +37,10 @@ from kgwb.show.html import load_style
 from kgwb.show.notebook import to_html
 from kgwb.show.records import render
 from kgwb.show.run import render_run_page
+from kgwb.show.run_state import RunState
 from kgwb.show.step import render_inputs, render_step_page
 from kgwb.show.terms import RenderContext, curie_text, lay_out, readable_query, render_query
+from kgwb.show.timeline import render_timeline
 from kgwb.show.waterfall import render_waterfall
 from kgwb.systems import load_system
 from kgwb.systems.chatty_kg.records import (
@@ -468,6 +470,15 @@ def test_differences_show_both_outputs_of_steps_that_differ(run: Run) -> None:
     assert {pair.status for pair in run.diff(run.fork().go())} == {"same"}
 
 
+# Templates
+
+
+def test_a_list_has_no_text_between_its_lines(run: Run) -> None:
+    timeline = str(render_timeline(RunState.of(run), "qir"))
+    inside = timeline[timeline.index("<ol") : timeline.index("</ol>")]
+    assert re.findall(r"</li>(.*?)<li", inside, re.S) == [""] * (inside.count("<li") - 1)
+
+
 # Where the time went
 
 
@@ -477,7 +488,7 @@ def test_the_time_of_a_step_is_shown_without_that_of_the_steps_it_supervises() -
     rows = re.findall(r'padding-left:(\d)em" title="([^"]*)".*?class="num">(.*?)<', markup, re.S)
     depths = {key: depth for depth, key, _ in rows}
     figures = {key: figures for _, key, figures in rows}
-    assert re.match(r"model 2\d ms", figures["qir"])
+    assert re.match(r"model \d+ ms", figures["qir"])
     assert "model" not in figures["understanding"]
     assert (depths["query_planning"], depths["matching"]) == ("0", "1")
     assert "(recorded)" in plain(render_waterfall(run.go().steps, run.calls))

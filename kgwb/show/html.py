@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2.ext import Extension
 
 from kgwb.show.static_form import VOID_ELEMENTS, make_static
 from kgwb.text import MAX_LABEL_CHARS, and_more, remove_controls, shorten
@@ -109,6 +110,24 @@ _escape_short_text = lru_cache(maxsize=8192)(_escape_text)
 """Remembers its results: a widget that is rendered again has the same labels."""
 
 
+_BLOCK_TAG = r"</?(?:details|div|form|h[1-6]|li|ol|option|p|section|summary|table|td|th|tr|ul)\b"
+_BREAK_BEFORE_BLOCK = re.compile(rf"\s*\n\s*(?={_BLOCK_TAG})")
+_BREAK_AFTER_BLOCK = re.compile(rf"({_BLOCK_TAG}[^<>]*>)\s*\n\s*")
+
+
+class WithoutBreaksAtBlocks(Extension):
+    """Leaves out the line breaks of a template, with their indentation, beside tags of block elements.
+
+    A browser shows nothing for them, but makes text nodes of them. With these, the comparison in
+    live.js takes one line of a list for another, and makes most lines anew at each step.
+    """
+
+    def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:
+        """Return the source of a template without these line breaks."""
+        source = _BREAK_BEFORE_BLOCK.sub("", source)
+        return _BREAK_AFTER_BLOCK.sub(r"\1", source)
+
+
 @cache
 def _template_environment() -> Environment:
     """Return the Jinja environment for the templates of the package.
@@ -126,6 +145,7 @@ def _template_environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        extensions=[WithoutBreaksAtBlocks],
     )
 
 

@@ -101,6 +101,21 @@ def test_the_debugger_steps_back_and_forth_and_stops_where_told(page: NotebookPa
         cell.tab(view, until=shown)
 
 
+def test_a_step_leaves_the_other_lines_of_the_timeline_alone(page: NotebookPage) -> None:
+    """A line that is made anew loses its focus, and drawing all of them takes most of a click's time."""
+    cell = page.cell("workbench.debug()")
+    cell.tab("Step")
+    cell.click("To the start").wait("No answer yet")
+    cell.click("Step")
+    expect(cell.row("translator")).to_have_attribute("aria-current", "step")
+    lines = cell.output.locator("ol.tl > li:not(.cursor)")
+    lines.evaluate_all("lines => lines.forEach(line => { line.wasThere = true })")
+    cell.click("Step")
+    expect(cell.row("context")).to_have_attribute("aria-current", "step")
+    assert lines.evaluate_all("lines => lines.filter(line => !line.wasThere).length") == 0
+    cell.click("Continue", until="Answered")
+
+
 def test_the_keys_do_what_buttons_do(page: NotebookPage) -> None:
     """j and k move, b stops here, s and c step and continue; Notebook's own keys keep still."""
     cell = page.cell("workbench.debug()")
