@@ -436,11 +436,12 @@ def _move_into_cache(draft: Path, folder: Path) -> tuple[Store, LabelIndex]:
         except _DAMAGED_CACHE_ERRORS:
             os.rename(folder, draft / "damaged")
             os.rename(graph, folder)
-    return _open_cached(folder)
+    # Its checksums were computed a moment ago, so they are not compared.
+    return _open_store_and_labels(folder)
 
 
 def _open_cached(folder: Path) -> tuple[Store, LabelIndex]:
-    """Open the store (read-only) and the label index in a folder of the cache.
+    """Open the store and the label index in a folder of the cache, if they are as they were written.
 
     The checksums of all files are compared first, because opening a damaged store may end the
     process. Raises ValueError if they differ, FileNotFoundError if there is no such folder, or
@@ -450,6 +451,14 @@ def _open_cached(folder: Path) -> tuple[Store, LabelIndex]:
     checksums = json.loads(checksums_file.read_text(encoding="utf-8"))
     if checksums != _compute_checksums(folder):
         raise ValueError("its files are not as they were written")
+    return _open_store_and_labels(folder)
+
+
+def _open_store_and_labels(folder: Path) -> tuple[Store, LabelIndex]:
+    """Open the store (read-only) and the label index in a folder of the cache.
+
+    Raises one of _DAMAGED_CACHE_ERRORS if one of them cannot be opened.
+    """
     store = Store.read_only(str(folder / "store"))
     labels = LabelIndex.open(folder / "labels.sqlite")
     return store, labels
