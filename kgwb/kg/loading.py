@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, TypeVar
 
@@ -81,31 +81,17 @@ class Load:
         return tell
 
 
-class WatchedNQuads:
-    """N-Quads that are read from a stream, and while they are, counted and searched for labels."""
+def read_nquads(stream: IO[bytes], load: Load) -> Iterator[bytes]:
+    """Yield the lines of a stream of N-Quads, some at once, which are counted and searched for labels.
 
-    def __init__(self, stream: IO[bytes], load: Load) -> None:
-        self._stream = stream
-        self._load = load
-
-    def read(self, size: int = -1) -> bytes:
-        """Return at most ``size`` bytes, none at the end. Raises LoadStoppedError after ``stop``."""
-        self._load.check()
-        data = self._stream.read(size)
-        self._load.triples += data.count(b"\n")
-        self._load.labels.write(data)
-        return data
-
-    def write_to(self, file: Path) -> None:
-        """Write all to a file, and read the labels to the end.
-
-        Raises LoadStoppedError after ``stop``, and OSError.
-        """
-        with file.open("wb") as output:
-            while data := self.read(_READ_BYTES):
-                output.write(data)
-        # Whether a triple in a triple may be there must be known before the file is loaded.
-        self._load.labels.flush()
+    Raises LoadStoppedError after ``load.stop``.
+    """
+    while data := stream.read(_READ_BYTES):
+        load.check()
+        data += stream.readline()
+        load.triples += data.count(b"\n")
+        load.labels.read(data)
+        yield data
 
 
 def read_if_plain(

@@ -50,6 +50,23 @@ def split_plain_lines(data: bytes) -> list[Line] | None:
     return lines
 
 
+def split_by_blank_nodes(data: bytes) -> tuple[bytes, bytes]:
+    """Return the lines without blank nodes, and the others.
+
+    A line where "_:" stands in an IRI or a literal may be among the others, too.
+    """
+    if b"_:" not in data:
+        return data, b""
+    without = []
+    others = []
+    for line in data.splitlines(keepends=True):
+        if b"_:" in line:
+            others.append(line)
+        else:
+            without.append(line)
+    return b"".join(without), b"".join(others)
+
+
 def is_iri(term: bytes) -> bool:
     """Return whether the subject of a line is an IRI, and not a blank node."""
     return term.startswith(b"<")
