@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.parse import quote
 
-from pyoxigraph import RdfFormat, Store
+from pyoxigraph import Quad, RdfFormat, Store, parse
 
 from kgwb.disk import cache_dir
 from kgwb.errors import GraphFileError
@@ -32,18 +32,21 @@ from kgwb.kg.loading import (
     READING_SHARE,
     STORING_SHARE,
     Load,
-    WatchedNQuads,
     load_with_bar,
     read_if_plain,
+    read_nquads,
 )
+from kgwb.kg.nquads import split_by_blank_nodes
 from kgwb.kg.parsing import open_as_nquads
 
 MIN_CACHED_BYTES = 1_000_000
 """Graphs whose files are larger than this are kept in the cache folder."""
 CACHE_VERSION = 2
 """Must be raised when a cache or a label index of before would give other results."""
-_FOLDER_PREFIX = "labels3-"
-"""Of folders in the cache. Its number must be raised when labels are kept or found in another way.
+_FOLDER_PREFIX = "labels4-"
+"""Of folders in the cache.
+
+Its number must be raised when labels are kept or found, or blank nodes named, in another way.
 
 CACHE_VERSION would change the identity of each graph, and no recorded run would be found again.
 """
@@ -76,6 +79,8 @@ _PREFIX_DECLARATION = re.compile(
 )
 """Finds a prefix in Turtle (group 1) or in RDF/XML (group 2), and its namespace (group 3)."""
 _CHECKSUM_CHUNK_BYTES = 1 << 20
+_DRAFT_BYTES = 1 << 16
+"""So many bytes of a draft are parsed at once."""
 _STALE_AFTER_S = 86_400
 """After this time an unfinished folder in the cache belongs to a process that was killed."""
 _DAMAGED_CACHE_ERRORS = (
@@ -220,9 +225,12 @@ def _load_into_memory(store: Store, path: Path, files: Sequence[Path], load: Loa
     """
     load.restart()
     with _parse(path, files, load) as quads:
-        watched: Any = WatchedNQuads(quads, load)
-        # Lenient, because the parser has checked the IRIs already.
-        store.bulk_load(watched, RdfFormat.N_QUADS, lenient=True)
+        for lines in read_nquads(quads, load):
+            without_blank_nodes, others = split_by_blank_nodes(lines)
+            # Lenient, because the parser has checked the IRIs already.
+            store.bulk_load(without_blank_nodes, RdfFormat.N_QUADS, lenient=True)
+            # bulk_load would rename blank nodes.
+            store.bulk_extend(parse(others, RdfFormat.N_QUADS, lenient=True))
     _check_for_triples(store, path)
 
 
@@ -230,8 +238,9 @@ def _read_files(path: Path, files: Sequence[Path], load: Load, draft: Path) -> S
     """Read files and their labels, and return files of N-Triples or N-Quads with the same triples.
 
     Oxigraph loads a file several times as fast as a stream. So the files are parsed, and what the
-    parser writes is put into ``draft``, a file that is not there. Files in the form in which the
-    parser would write them, without blank nodes, are returned themselves, if all are.
+    parser writes is put into ``draft``, a file that is not there. Lines with blank nodes are put
+    beside it, see ``_blank_nodes_draft``. Files in the form in which the parser would write them,
+    without blank nodes, are returned themselves, if all are.
 
     Raises GraphFileError, with line and column where they are known, for the first file that does
     not parse, and LoadStoppedError after ``load.stop``.
@@ -245,10 +254,21 @@ def _read_files(path: Path, files: Sequence[Path], load: Load, draft: Path) -> S
     ):
         return files
     load.restart()
-    with _parse(path, files, load) as quads:
-        watched = WatchedNQuads(quads, load)
-        watched.write_to(draft)
+    with (
+        _parse(path, files, load) as quads,
+        draft.open("wb") as output,
+        _blank_nodes_draft(draft).open("wb") as blank_nodes_output,
+    ):
+        for lines in read_nquads(quads, load):
+            without_blank_nodes, others = split_by_blank_nodes(lines)
+            output.write(without_blank_nodes)
+            blank_nodes_output.write(others)
     return [draft]
+
+
+def _blank_nodes_draft(draft: Path) -> Path:
+    """Return the file for the lines with blank nodes, of which bulk_load would rename the nodes."""
+    return draft.with_name("blank_nodes.nq")
 
 
 def _watch_positions(files: Sequence[Path], load: Load) -> Callable[[int, int], None]:
@@ -262,15 +282,16 @@ def _parse(path: Path, files: Sequence[Path], load: Load) -> Iterator[IO[bytes]]
     """Parse files, and give the block their N-Quads as one stream, which it must read to the end.
 
     Relative IRIs are resolved against the path within the folder of ``path``, so that they do not
-    depend on where the files are. Raises GraphFileError, with line and column where they are known,
+    depend on where the files are. Blank nodes have the same names each time: "_:f2n17" is the 17th
+    of the second file. Raises GraphFileError, with line and column where they are known,
     for the first file that does not parse.
     """
     sources = []
-    for file in files:
+    for number, file in enumerate(files, start=1):
         file_format = FORMAT_BY_EXTENSION[_suffix(file)]
         inner_path = file.relative_to(path.parent).as_posix()
         base_iri = f"file:///{quote(os.fsencode(inner_path))}"
-        sources.append((file, file_format, base_iri, True))
+        sources.append((file, file_format, base_iri, f"f{number}n"))
     try:
         with open_as_nquads(sources, on_position=_watch_positions(files, load)) as quads:
             yield quads
@@ -291,8 +312,8 @@ def _load_into_store(
     triples in triples, which need a part of the stack for each, are read from a stream on this
     thread.
 
-    Raises GraphFileError for a file that does not parse, and if there is no triple, and OSError.
-    The store may have a part of the triples then.
+    Raises GraphFileError for a file that does not parse, and if there is no triple, and OSError,
+    and LoadStoppedError after ``load.stop``. The store may have a part of the triples then.
     """
     if list(files) != [draft]:
         _load_plain_files(store, path, files, load)
@@ -301,8 +322,23 @@ def _load_into_store(
             store.bulk_load(stream, RdfFormat.N_QUADS, lenient=True)
     else:
         store.bulk_load(path=str(draft), format=RdfFormat.N_QUADS, lenient=True)
+    blank_nodes_draft = _blank_nodes_draft(draft)
+    if blank_nodes_draft.exists():
+        store.bulk_extend(_parse_draft(blank_nodes_draft, load))
     draft.unlink(missing_ok=True)
+    blank_nodes_draft.unlink(missing_ok=True)
     _check_for_triples(store, path)
+
+
+def _parse_draft(draft: Path, load: Load) -> Iterator[Quad]:
+    """Yield the quads of a draft. Raises LoadStoppedError after ``load.stop``, and OSError.
+
+    Other threads can take over only between two pieces of it, so these are small.
+    """
+    with draft.open("rb") as stream:
+        while lines := stream.readlines(_DRAFT_BYTES):
+            load.check()
+            yield from parse(b"".join(lines), RdfFormat.N_QUADS, lenient=True)
 
 
 def _load_plain_files(store: Store, path: Path, files: Sequence[Path], load: Load) -> None:
@@ -436,11 +472,12 @@ def _move_into_cache(draft: Path, folder: Path) -> tuple[Store, LabelIndex]:
         except _DAMAGED_CACHE_ERRORS:
             os.rename(folder, draft / "damaged")
             os.rename(graph, folder)
-    return _open_cached(folder)
+    # Its checksums were computed a moment ago, so they are not compared.
+    return _open_store_and_labels(folder)
 
 
 def _open_cached(folder: Path) -> tuple[Store, LabelIndex]:
-    """Open the store (read-only) and the label index in a folder of the cache.
+    """Open the store and the label index in a folder of the cache, if they are as they were written.
 
     The checksums of all files are compared first, because opening a damaged store may end the
     process. Raises ValueError if they differ, FileNotFoundError if there is no such folder, or
@@ -450,6 +487,14 @@ def _open_cached(folder: Path) -> tuple[Store, LabelIndex]:
     checksums = json.loads(checksums_file.read_text(encoding="utf-8"))
     if checksums != _compute_checksums(folder):
         raise ValueError("its files are not as they were written")
+    return _open_store_and_labels(folder)
+
+
+def _open_store_and_labels(folder: Path) -> tuple[Store, LabelIndex]:
+    """Open the store (read-only) and the label index in a folder of the cache.
+
+    Raises one of _DAMAGED_CACHE_ERRORS if one of them cannot be opened.
+    """
     store = Store.read_only(str(folder / "store"))
     labels = LabelIndex.open(folder / "labels.sqlite")
     return store, labels

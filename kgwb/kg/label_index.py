@@ -12,7 +12,7 @@ import threading
 import time
 import weakref
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import partial
 from heapq import nsmallest
@@ -39,7 +39,6 @@ _MAX_SPELLED_OUT_WORDS = 16
 """A beginning of more words is not written out as all of them in a query."""
 _LAST_CHARACTER = "\U0010ffff"
 _TABLES_SQL = """
-CREATE TEMP TABLE unsorted (length, key, text, iri, shown);
 CREATE TABLE labels (id INTEGER PRIMARY KEY, length INTEGER, key TEXT, text TEXT, iri TEXT, shown INTEGER);
 CREATE VIRTUAL TABLE words USING fts5(key, content='', detail=none, columnsize=0, tokenize=ascii);
 CREATE VIRTUAL TABLE terms USING fts5vocab(words, row);
@@ -55,11 +54,12 @@ CREATE TABLE vocabulary (word TEXT PRIMARY KEY, labels INTEGER) WITHOUT ROWID;
 INSERT INTO vocabulary SELECT term, doc FROM terms;
 CREATE INDEX without_numbers ON vocabulary (word) WHERE word GLOB '*[^0-9]*';
 """
-_COLUMNS = "length, key, text, iri, shown"
 _CACHE_SIZE_SQL = "PRAGMA cache_size=-65536;"
 """In KiB. Building an index takes so much memory, however many labels there are."""
 _STEPS_PER_CHECK = 10_000
 """After so many steps of SQLite it is asked whether building an index is to stop: some 1,000 labels."""
+_LABELS_PER_CHECK = 1_000
+"""After so many labels that were read it is asked, too."""
 _LENGTH_CONDITION = "AND length(word) BETWEEN ? AND ?"
 _WITHOUT_NUMBERS = "vocabulary INDEXED BY without_numbers"
 _NO_NUMBER_CONDITION = "AND word GLOB '*[^0-9]*'"
@@ -82,6 +82,10 @@ class Label(NamedTuple):
     """Whether it is the name to show; true of one label of each IRI."""
     is_searchable: bool
     """Whether the IRI can be found by it."""
+
+
+_Row = tuple[int, str, str, str, bool]
+"""A row of the table of labels, see ``_label_row``."""
 
 
 class LabelIndex:
@@ -118,13 +122,13 @@ class LabelIndex:
         cls,
         labels: Iterable[Label],
         path: Path | None = None,
-        is_stopped: Callable[[], bool] | None = None,
+        is_stopped: Callable[[], bool] = lambda: False,
     ) -> LabelIndex:
         """Build an index of labels in a new SQLite file, or in memory without a path.
 
         Labels are stored from short to long, so that where matches are cut, the longest go. Only
-        searchable labels are indexed by their words. ``is_stopped`` is asked every _STEPS_PER_CHECK
-        steps of SQLite, because sorting and indexing many labels takes long. Raises sqlite3.Error
+        searchable labels are indexed by their words. ``is_stopped`` is asked from time to time,
+        because reading and indexing many labels takes long. Raises sqlite3.Error
         if the index cannot be written, and once ``is_stopped`` returns True.
         """
         connection = sqlite3.connect(
@@ -132,7 +136,7 @@ class LabelIndex:
         )
         try:
             connection.set_progress_handler(is_stopped, _STEPS_PER_CHECK)
-            _write_labels(connection, labels, in_memory=path is None)
+            _write_labels(connection, labels, is_stopped, in_memory=path is None)
             connection.set_progress_handler(None, 0)
         except BaseException:
             connection.close()
@@ -413,9 +417,19 @@ class LabelIndex:
 
 
 def _write_labels(
-    connection: sqlite3.Connection, labels: Iterable[Label], *, in_memory: bool
+    connection: sqlite3.Connection,
+    labels: Iterable[Label],
+    is_stopped: Callable[[], bool],
+    *,
+    in_memory: bool,
 ) -> None:
-    """Write the tables and indexes of labels to an empty database. Raises sqlite3.Error."""
+    """Write the tables and indexes of labels to an empty database.
+
+    Raises sqlite3.Error, also once ``is_stopped`` returns True.
+    """
+    rows = _collect_rows(labels, is_stopped)
+    # Short labels come first: where matches are cut, the labels with the most other words go.
+    rows.sort(reverse=True)
     # An index in memory must not sort on disk either: the disk may be full.
     sorting = ""
     if in_memory:
@@ -424,15 +438,32 @@ def _write_labels(
         f"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; {sorting} {_CACHE_SIZE_SQL} {_TABLES_SQL}"
     )
     connection.execute("BEGIN")
-    connection.executemany("INSERT INTO unsorted VALUES (?, ?, ?, ?, ?)", map(_label_row, labels))
-    # Short labels come first: where matches are cut, the labels with the most other words go.
-    connection.execute(
-        f"INSERT INTO labels ({_COLUMNS}) SELECT * FROM unsorted ORDER BY {_COLUMNS}"
+    connection.executemany(
+        "INSERT INTO labels (length, key, text, iri, shown) VALUES (?, ?, ?, ?, ?)",
+        _take_from_end(rows),
     )
-    connection.execute("DROP TABLE unsorted")
     connection.execute("INSERT INTO words (rowid, key) SELECT id, key FROM labels WHERE length")
     connection.execute("COMMIT")
     connection.executescript(_INDEXES_SQL)
+
+
+def _collect_rows(labels: Iterable[Label], is_stopped: Callable[[], bool]) -> list[_Row]:
+    """Return the rows of labels in the table of labels.
+
+    Raises sqlite3.OperationalError soon after ``is_stopped`` returns True.
+    """
+    rows: list[_Row] = []
+    for label in labels:
+        if len(rows) % _LABELS_PER_CHECK == 0 and is_stopped():
+            raise sqlite3.OperationalError("interrupted")
+        rows.append(_label_row(label))
+    return rows
+
+
+def _take_from_end(rows: list[_Row]) -> Iterator[_Row]:
+    """Yield rows, the last first. They are removed, because the store is loaded meanwhile."""
+    while rows:
+        yield rows.pop()
 
 
 def _join_quoted(words: Iterable[str], separator: str, suffix: str = "") -> str:
@@ -440,7 +471,7 @@ def _join_quoted(words: Iterable[str], separator: str, suffix: str = "") -> str:
     return separator.join(f'"{word}"{suffix}' for word in words)
 
 
-def _label_row(label: Label) -> tuple[int, str, str, str, bool]:
+def _label_row(label: Label) -> _Row:
     """Return the row of a label in the table of labels.
 
     The key is empty if the label is not searchable. The row has the length of the key, the key, the

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from pyoxigraph import Literal, Quad, RdfFormat, parse, serialize
@@ -13,6 +12,7 @@ from rdflib.namespace import RDF
 
 from kgwb.kg.base import SCHEMA_CLASSES, SCHEMA_NAMESPACES, WIKIBASE_NAMESPACE, Vocabulary
 from kgwb.kg.label_index import Label
+from kgwb.kg.nquads import Line, is_iri, split_lines
 from kgwb.kg.sparql import n3, string_literal
 from kgwb.kg.text import language_rank
 from kgwb.terms import name_from_iri
@@ -25,39 +25,23 @@ _CLAIM_PREDICATES = {
 _SCHEMA_CLASSES_AS_WRITTEN = {f"<{iri}>".encode() for iri in SCHEMA_CLASSES}
 _NAMES_OF_NAME_PREDICATES = ("name", "full name", "label", "title")
 """What a graph calls a label predicate of its own, the preferred first: ``:name``, ``:fullName``."""
-_LINE = re.compile(rb"([^ ]+) ([^ ]+) (<[^ <]+|)(.*)\n")
-"""A line of N-Quads: the subject, the predicate, the object if it is an IRI, and the rest."""
-_PLAIN_LITERAL = re.compile(rb'"([^"\\]*)"(?:@([A-Za-z]+(?:-[A-Za-z0-9]+)*))?')
-"""A literal without escaped characters: its text and its language."""
 _BUFFER_BYTES = 1 << 20
 """Lines are read from so many bytes at once."""
-LabelRank = tuple[bool, int, int, str]
-"""By which the labels of an IRI are sorted, the preferred first.
+_Preference = tuple[bool, int, int]
+"""Whether the language of a label is not preferred, and where its predicate and language stand.
 
-Whether its language is not preferred, the position of its predicate in the vocabulary, the position
-of its language there, and the text.
+Both are positions in the vocabulary.
 """
+LabelRank = tuple[_Preference, str]
+"""By which the labels of an IRI are sorted, the preferred first. The second is the text."""
 
 
 class _Role(NamedTuple):
-    """What the triples of a predicate tell about labels."""
+    """What the lines of a predicate tell about labels."""
 
     is_fact: bool
-    label_order: int | None
-    """The position among the label predicates of the vocabulary; None for another predicate."""
-    is_type: bool
-    """Whether an object is a class."""
-    declares: bool
-    """Whether it is rdf:type, so that a subject may be declared to be a class or a predicate."""
-    is_claim: bool
-    """Whether it is one of _CLAIM_PREDICATES."""
-    is_own_name: bool
-    """Whether the graph calls it as a label predicate is called: one of _NAMES_OF_NAME_PREDICATES."""
-
-
-_ONLY_FACT = _Role(
-    True, label_order=None, is_type=False, declares=False, is_claim=False, is_own_name=False
-)
+    readers: tuple[Callable[[LabelReader, Line], None], ...]
+    """They add what a line tells besides a fact. There are none for most predicates."""
 
 
 class LabelReader:
@@ -76,10 +60,12 @@ class LabelReader:
         """The role of each predicate that was read."""
         self._only_facts: set[bytes] = set()
         """Those whose triples are facts and tell nothing else: most."""
-        self._rank_starts: dict[tuple[int, bytes], tuple[bool, int, int]] = {}
-        """What the ranks of a predicate, by its position, and a language begin with."""
-        self._ranked: dict[bytes, list[LabelRank]] = defaultdict(list)
-        """The labels so far by IRI, each as the key that it is sorted by, unsorted."""
+        self._preferences: dict[tuple[bytes, bytes], _Preference] = {}
+        """What the ranks of a predicate and a language begin with."""
+        self._first_labels: dict[bytes, LabelRank] = {}
+        """By IRI the first label that was read. Most IRIs have one label."""
+        self._more_labels: dict[bytes, list[LabelRank]] = defaultdict(list)
+        """By IRI the other labels, in the order in which they were read."""
         self._without_text: set[bytes] = set()
         """IRIs with a label that is blank or no literal."""
         self._in_facts: set[bytes] = set()
@@ -114,15 +100,23 @@ class LabelReader:
         """Add the labels of whole lines of N-Quads."""
         if b"<<(" in lines:
             self.may_be_nested = True
+        self.read_lines(split_lines(lines))
+
+    def read_lines(self, lines: Iterable[Line]) -> None:
+        """Add the labels of lines."""
+        only_facts = self._only_facts
         in_facts = self._in_facts
         last_subject = b""
-        for subject, predicate, iri, rest in _LINE.findall(lines):
-            if predicate not in self._only_facts:
-                is_fact = self._read_more(subject, predicate, iri, rest)
+        for line in lines:
+            subject, predicate, iri, _, _, _ = line
+            if predicate not in only_facts:
+                is_fact, readers = self._roles.get(predicate) or self._find_role(predicate)
+                for read in readers:
+                    read(self, line)
                 if not is_fact:
                     continue
             # Most lines have the subject of the line before.
-            if subject != last_subject and subject.startswith(b"<"):
+            if subject != last_subject and is_iri(subject):
                 last_subject = subject
                 in_facts.add(subject)
             if iri:
@@ -133,54 +127,71 @@ class LabelReader:
         iri = _to_text(predicate)
         term = URIRef(iri)
         is_fact = term not in self._excluded and not iri.startswith(SCHEMA_NAMESPACES)
-        label_order = None
-        if term in self._vocabulary.labels:
-            label_order = self._vocabulary.labels.index(term)
-        is_type = term in self._vocabulary.types
-        declares = term == RDF.type
-        is_claim = term in _CLAIM_PREDICATES
         name = name_from_iri(iri).casefold()
-        is_own_name = label_order is None and name in _NAMES_OF_NAME_PREDICATES
-        role = _Role(is_fact, label_order, is_type, declares, is_claim, is_own_name)
+        readers = []
+        if term in self._vocabulary.types:
+            readers.append(LabelReader._read_class)
+        if term == RDF.type:
+            readers.append(LabelReader._read_declaration)
+        if term in _CLAIM_PREDICATES:
+            readers.append(LabelReader._read_claim)
+        if term in self._vocabulary.labels:
+            readers.append(LabelReader._read_label)
+        elif name in _NAMES_OF_NAME_PREDICATES:
+            readers.append(LabelReader._read_own_name)
+        role = _Role(is_fact, tuple(readers))
         self._roles[predicate] = role
-        if role == _ONLY_FACT:
+        if is_fact and not readers:
             self._only_facts.add(predicate)
         return role
 
-    def _read_more(self, subject: bytes, predicate: bytes, iri: bytes, rest: bytes) -> bool:
-        """Add what a line tells besides a fact, and return whether it is a fact too.
-
-        ``iri`` is empty for an object that is no IRI.
-        """
-        role = self._roles.get(predicate) or self._find_role(predicate)
-        if role.is_type and iri:
+    def _read_class(self, line: Line) -> None:
+        """Add the class of a line with a type."""
+        iri = line[2]
+        if iri:
             self._classes.add(iri)
-        if not subject.startswith(b"<"):
-            return role.is_fact
-        if role.label_order is not None:
-            self._read_label(role.label_order, subject, rest)
-        if role.declares and iri in _SCHEMA_CLASSES_AS_WRITTEN:
-            self._classes.add(subject)
-        if role.is_claim and iri:
-            self._claims[iri, subject] = None
-        if role.is_own_name:
-            text, language = _read_literal(rest)
-            if text:
-                self._own_names[predicate].append((subject, text, language))
-        return role.is_fact
 
-    def _read_label(self, order: int, subject: bytes, rest: bytes) -> None:
-        """Add a label. ``order`` is the position of its predicate in the vocabulary."""
-        text, language = _read_literal(rest)
+    def _read_declaration(self, line: Line) -> None:
+        """Add the subject if it is declared to be a class or a predicate."""
+        subject, _, iri, _, _, _ = line
+        if iri in _SCHEMA_CLASSES_AS_WRITTEN and is_iri(subject):
+            self._classes.add(subject)
+
+    def _read_claim(self, line: Line) -> None:
+        """Add a predicate of Wikidata's triples, and the property entity that has its label."""
+        subject, _, iri, _, _, _ = line
+        if iri and is_iri(subject):
+            self._claims[iri, subject] = None
+
+    def _read_own_name(self, line: Line) -> None:
+        """Add the value of a predicate with a name of a label predicate."""
+        subject, predicate, _, _, _, _ = line
+        text, language = _read_literal(line)
+        if text and is_iri(subject):
+            self._own_names[predicate].append((subject, text, language))
+
+    def _read_label(self, line: Line) -> None:
+        """Add a label."""
+        subject, predicate, _, _, _, _ = line
+        if not is_iri(subject):
+            return
+        text, language = _read_literal(line)
         if not text:
             self._without_text.add(subject)
             return
-        start = self._rank_starts.get((order, language))
-        if start is None:
-            rank = rank_label("", language.decode(), order, self._vocabulary)
-            start = rank[:-1]
-            self._rank_starts[order, language] = start
-        self._ranked[subject].append((*start, text))
+        preference = self._preferences.get((predicate, language))
+        if preference is None:
+            preference = self._find_preference(predicate, language)
+        rank = (preference, text)
+        if self._first_labels.setdefault(subject, rank) is not rank:
+            self._more_labels[subject].append(rank)
+
+    def _find_preference(self, predicate: bytes, language: bytes) -> _Preference:
+        """Return what the ranks of labels of a predicate and a language begin with, and keep it."""
+        order = self._vocabulary.labels.index(URIRef(_to_text(predicate)))
+        preference, _ = rank_label("", language.decode(), order, self._vocabulary)
+        self._preferences[predicate, language] = preference
+        return preference
 
     def labels(self) -> Iterator[Label]:
         """Yield the labels of all IRIs that have one, or that are subject or object of a fact.
@@ -196,18 +207,21 @@ class LabelReader:
         meanwhile needs the memory.
         """
         self.flush()
-        ranked = self._ranked
-        self._ranked = defaultdict(list)
         schema = self._roles.keys() | self._classes
-        not_searchable = {iri for iri in schema if iri not in self._in_facts}
-        unlabelled = self._in_facts - ranked.keys() - self._without_text
+        not_searchable = schema - self._in_facts
+        unlabelled = self._in_facts
         self._in_facts = set()
-        for iri, ranks in ranked.items():
+        unlabelled.difference_update(self._first_labels)
+        unlabelled -= self._without_text
+        yield from self._label_claims(unlabelled)
+        while self._first_labels:
+            iri, rank = self._first_labels.popitem()
             is_searchable = iri not in not_searchable
-            if len(ranks) == 1:  # most IRIs
-                yield Label(_to_text(iri), ranks[0][-1], True, is_searchable)
+            others = self._more_labels.pop(iri, None)
+            if others is None:
+                yield Label(_to_text(iri), rank[-1], True, is_searchable)
             else:
-                yield from _label_iri(iri, ranks, is_searchable=is_searchable)
+                yield from _label_iri(iri, [rank, *others], is_searchable=is_searchable)
 
         own_names = self._rank_own_names(unlabelled)
         for iri in unlabelled:
@@ -217,10 +231,15 @@ class LabelReader:
             else:
                 text = _to_text(iri)
                 yield Label(text, name_from_iri(text), True, True)
+
+    def _label_claims(self, unlabelled: set[bytes]) -> Iterator[Label]:
+        """Yield the labels of Wikidata's predicates without one, which are those of their properties."""
+        labels = self._first_labels
         for predicate, entity in self._claims:
-            has_name = predicate in ranked or predicate in unlabelled
-            if entity in ranked and not has_name:
-                best = min(ranked[entity])
+            has_name = predicate in labels or predicate in unlabelled
+            if entity in labels and not has_name:
+                ranks = [labels[entity], *self._more_labels.get(entity, [])]
+                best = min(ranks)
                 yield Label(_to_text(predicate), best[-1], True, False)
 
     def _rank_own_names(self, unlabelled: set[bytes]) -> dict[bytes, list[LabelRank]]:
@@ -261,21 +280,19 @@ def _label_iri(iri: bytes, ranks: list[LabelRank], *, is_searchable: bool) -> It
         yield Label(text, label, is_preferred, is_searchable)
 
 
-def _read_literal(rest: bytes) -> tuple[str, bytes]:
-    """Return the text and the language of a literal at the beginning of the rest of a line.
+def _read_literal(line: Line) -> tuple[str, bytes]:
+    """Return the text and the language of the literal that is the object of a line.
 
     The text is without white space around it, and empty if there is no literal.
     """
-    if not rest.startswith(b'"'):
-        return "", b""
-    plain = _PLAIN_LITERAL.match(rest)
-    if plain:
-        text, language = plain.groups(b"")
+    _, _, _, text, language, rest = line
+    if text:
         return text.decode().strip(), language
-    for quad in parse(b"<x:s> <x:p> " + rest, RdfFormat.N_QUADS, lenient=True):
-        literal = quad.object
-        if isinstance(literal, Literal):
-            return literal.value.strip(), (literal.language or "").encode()
+    if rest.startswith(b'"'):
+        for quad in parse(b"<x:s> <x:p> " + rest + b" .", RdfFormat.N_QUADS, lenient=True):
+            literal = quad.object
+            if isinstance(literal, Literal):
+                return literal.value.strip(), (literal.language or "").encode()
     return "", b""
 
 
@@ -293,7 +310,7 @@ def rank_label(text: str, language: str | None, order: int, vocabulary: Vocabula
     languages = vocabulary.languages
     position = language_rank(language or "", languages)
     is_foreign = position >= len(languages)
-    return is_foreign, order, position, text
+    return (is_foreign, order, position), text
 
 
 def fact_condition(vocabulary: Vocabulary) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, TypeVar
 
 from kgwb.kg.base import Vocabulary
 from kgwb.kg.labels import LabelReader
+from kgwb.kg.nquads import split_plain_lines
 from kgwb.progress import transient_bar
 from kgwb.threads import run_in_thread
 
@@ -19,16 +19,8 @@ READING_SHARE = 0.25
 STORING_SHARE = 0.9
 """The share of all up to the triples in the store, and the labels in their index."""
 _BAR_FORMAT = "{desc}: {percentage:3.0f}%|{bar}|{postfix}, {remaining} left"
-_READ_BYTES = 1 << 20
-"""So many bytes of N-Quads are read at once."""
-_IRI = rb"<[^<>\"{}|^`\\\x00-\x20]*+>"
-_LITERAL = rb'"[^"\\\n\r]*+(?:\\.[^"\\\n\r]*+)*+"(?:@[A-Za-z0-9-]++|\^\^IRI)?+'
-_PLAIN_LINES = re.compile(
-    rb"(?:IRI IRI (?:IRI|LITERAL)(?: IRI)?+ \.\n)*+".replace(b"LITERAL", _LITERAL).replace(
-        b"IRI", _IRI
-    )
-)
-"""Lines of N-Triples or N-Quads in the form in which Oxigraph writes them, without blank nodes."""
+_READ_BYTES = 1 << 16
+"""So many bytes of N-Quads are read at once. More are slower: they do not fit the processor's cache."""
 
 
 class LoadStoppedError(Exception):
@@ -89,31 +81,17 @@ class Load:
         return tell
 
 
-class WatchedNQuads:
-    """N-Quads that are read from a stream, and while they are, counted and searched for labels."""
+def read_nquads(stream: IO[bytes], load: Load) -> Iterator[bytes]:
+    """Yield the lines of a stream of N-Quads, some at once, which are counted and searched for labels.
 
-    def __init__(self, stream: IO[bytes], load: Load) -> None:
-        self._stream = stream
-        self._load = load
-
-    def read(self, size: int = -1) -> bytes:
-        """Return at most ``size`` bytes, none at the end. Raises LoadStoppedError after ``stop``."""
-        self._load.check()
-        data = self._stream.read(size)
-        self._load.triples += data.count(b"\n")
-        self._load.labels.write(data)
-        return data
-
-    def write_to(self, file: Path) -> None:
-        """Write all to a file, and read the labels to the end.
-
-        Raises LoadStoppedError after ``stop``, and OSError.
-        """
-        with file.open("wb") as output:
-            while data := self.read(_READ_BYTES):
-                output.write(data)
-        # Whether a triple in a triple may be there must be known before the file is loaded.
-        self._load.labels.flush()
+    Raises LoadStoppedError after ``load.stop``.
+    """
+    while data := stream.read(_READ_BYTES):
+        load.check()
+        data += stream.readline()
+        load.triples += data.count(b"\n")
+        load.labels.read(data)
+        yield data
 
 
 def read_if_plain(
@@ -128,23 +106,15 @@ def read_if_plain(
     read. Raises LoadStoppedError after ``load.stop``, and OSError.
     """
     with file.open("rb") as stream:
-        while lines := stream.read(_READ_BYTES):
+        while data := stream.read(_READ_BYTES):
             load.check()
-            lines += stream.readline()
-            if not _PLAIN_LINES.fullmatch(lines) or not _is_utf8(lines):
+            data += stream.readline()
+            lines = split_plain_lines(data)
+            if lines is None:
                 return False
-            load.labels.read(lines)
-            load.triples += lines.count(b"\n")
+            load.labels.read_lines(lines)
+            load.triples += len(lines)
             on_position(stream.tell())
-    return True
-
-
-def _is_utf8(data: bytes) -> bool:
-    """Return whether bytes are a text in UTF-8."""
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
     return True
 
 

@@ -1,8 +1,8 @@
 """The program of the process that parses RDF. ``kgwb.kg.parsing`` starts it, and explains why.
 
-Standard input is a JSON list of sources: path, media type, base IRI, whether blank nodes are
-renamed, bytes of memory, bytes of output, seconds of processor time. All triples go to standard
-output as N-Quads. Standard error gets lines of JSON: one with the number of each source before it
+Standard input is a JSON list of sources: path, media type, base IRI, what the names of its blank
+nodes begin with, bytes of memory, bytes of output, seconds of processor time. All triples go to
+standard output as N-Quads. Standard error gets lines of JSON: one with the number of each source before it
 is parsed, some with how many of its bytes were read, one with the error of a source that does not
 parse, or one at the end of all.
 
@@ -17,6 +17,7 @@ import importlib
 import json
 import math
 import os
+import re
 import sys
 import threading
 import time
@@ -44,6 +45,18 @@ REPORT_INTERVAL_S = 0.25
 """How often it is reported how many bytes of a source were read."""
 POLL_INTERVAL_S = 0.1
 """How often this process looks at its processor time then."""
+BLANK_NODE = re.compile(
+    rb"""
+    ((?: <[^<> ]*+> | "(?:[^"\\]++ | \\.)*+" | [^<"_]++ | < | _(?!:) )*+)
+    (?: _:([^ ]+) | \Z )
+    """,
+    re.VERBOSE,
+)
+"""Finds what stands before the next blank node in lines of N-Quads, and its name.
+
+What looks like a blank node within an IRI or a literal is passed over. After the last blank node
+the name is empty.
+"""
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 UTF8_MARK = b"\xef\xbb\xbf"
 """Programs of Windows put it before UTF-8."""
@@ -61,7 +74,7 @@ class _LimitedOutput:
         self._next_report_at = time.monotonic() + REPORT_INTERVAL_S
 
     def write(self, data: bytes) -> int:
-        """Write bytes to standard output, and return how many.
+        """Write bytes to standard output, and return how many they are.
 
         Raises MemoryError, and writes nothing, if they are more than the limit leaves.
         """
@@ -76,6 +89,47 @@ class _LimitedOutput:
 
     def flush(self) -> None:
         sys.stdout.buffer.flush()
+
+
+class _NumberingOutput:
+    """Another output, where the blank nodes of N-Quads are numbered in their order.
+
+    The parser gives random names to blank nodes without a name. By their numbers a file has the
+    same triples each time. ``prefix`` stands before each number.
+    """
+
+    def __init__(self, output: _LimitedOutput, prefix: str) -> None:
+        self._output = output
+        self._prefix = f"_:{prefix}".encode()
+        self._names: dict[bytes, bytes] = {}
+        """The new names of blank nodes by those of the parser."""
+        self._rest = b""
+        """The beginning of a line that is not complete."""
+
+    def write(self, data: bytes) -> int:
+        """Write bytes, except for a line that is not complete, and return how many they are.
+
+        Raises MemoryError, see ``_LimitedOutput``.
+        """
+        lines, newline, self._rest = (self._rest + data).rpartition(b"\n")
+        lines += newline
+        if b"_:" in lines:
+            lines = self._number_blank_nodes(lines)
+        self._output.write(lines)
+        return len(data)
+
+    def flush(self) -> None:
+        self._output.flush()
+
+    def _number_blank_nodes(self, lines: bytes) -> bytes:
+        """Return lines with the new names of their blank nodes."""
+        pieces = []
+        for before, name in BLANK_NODE.findall(lines):
+            pieces.append(before)
+            if name:
+                next_number = len(self._names) + 1
+                pieces.append(self._names.setdefault(name, b"%s%d" % (self._prefix, next_number)))
+        return b"".join(pieces)
 
 
 def set_resource_limit(name: str, limit: int) -> None:
@@ -131,7 +185,7 @@ def _convert_to_nquads(
     path: str,
     media_type: str,
     base_iri: str,
-    rename_blank_nodes: bool,
+    blank_node_prefix: str,
     memory_bytes: int,
     output_bytes: int,
     processor_s: float,
@@ -139,10 +193,11 @@ def _convert_to_nquads(
     """Write the triples of a file to standard output as N-Quads, within limits.
 
     The limits are bytes of memory, bytes of output, and ``processor_s`` seconds of processor time
-    from now, after which the process ends. A file whose name ends in ".gz" is unpacked, and a byte
-    order mark of UTF-8 skipped. Raises SyntaxError for a file that does not parse or is UTF-16,
-    MemoryError above a limit, OSError or ValueError, and EOFError, zlib.error or gzip.BadGzipFile
-    for a broken .gz file.
+    from now, after which the process ends. Blank nodes are numbered in their order, after
+    ``blank_node_prefix``; without one they keep their names. A file whose name ends in ".gz" is
+    unpacked, and a byte order mark of UTF-8 skipped. Raises SyntaxError for a file that does not
+    parse or is UTF-16, MemoryError above a limit, OSError or ValueError, and EOFError, zlib.error
+    or gzip.BadGzipFile for a broken .gz file.
     """
     set_resource_limit("RLIMIT_AS", memory_bytes)
     _processor_time.limit(time.process_time() + processor_s)
@@ -156,15 +211,15 @@ def _convert_to_nquads(
     if start.startswith(UTF8_MARK):
         source.read(len(UTF8_MARK))
     rdf_format = pyoxigraph.RdfFormat.from_media_type(media_type)
-    quads = pyoxigraph.parse(
-        source, rdf_format, base_iri=base_iri, rename_blank_nodes=rename_blank_nodes
-    )
+    quads = pyoxigraph.parse(source, rdf_format, base_iri=base_iri)
 
     def report() -> None:
         """Report how many bytes of the file were read."""
         _report(position=file.tell())
 
     output: Any = _LimitedOutput(output_bytes, report)
+    if blank_node_prefix:
+        output = _NumberingOutput(output, blank_node_prefix)
     pyoxigraph.serialize(quads, output, pyoxigraph.RdfFormat.N_QUADS)
 
 

@@ -51,8 +51,11 @@ TOO_SLOW_EXIT_CODES = [TOO_SLOW_EXIT_CODE]
 if hasattr(signal, "SIGXCPU"):  # Windows has no such signal
     TOO_SLOW_EXIT_CODES.append(-signal.SIGXCPU)
 PARSER_COMMAND = (sys.executable, "-P", str(Path(__file__).with_name("parser_process.py")))
-RdfSource = tuple[Path, RdfFormat, str, bool]
-"""A file, its format, its base IRI, and whether its blank nodes are renamed to be unique."""
+RdfSource = tuple[Path, RdfFormat, str, str]
+"""A file, its format, its base IRI, and what the names of its blank nodes begin with.
+
+A number follows, and the same file has the same numbers each time. If it is empty, names are kept.
+"""
 
 
 @contextmanager
@@ -137,11 +140,11 @@ def _watch_reports(
 def _parser_job(source: RdfSource, max_counted_bytes: int) -> tuple[Any, ...]:
     """Return a source as the parser process gets it, as JSON data.
 
-    It is the path, media type, base IRI, whether blank nodes are renamed, and what is allowed: the
-    bytes of memory and of output, and the seconds of processor time. A byte of a .gz file counts as
-    GZIP_RATIO bytes.
+    It is the path, media type, base IRI, what the names of blank nodes begin with, and what is
+    allowed: the bytes of memory and of output, and the seconds of processor time. A byte of a .gz
+    file counts as GZIP_RATIO bytes.
     """
-    file, rdf_format, base_iri, rename_blank_nodes = source
+    file, rdf_format, base_iri, blank_node_prefix = source
     size = file.stat().st_size
     if file.suffix.lower() == ".gz":
         size *= GZIP_RATIO
@@ -149,7 +152,7 @@ def _parser_job(source: RdfSource, max_counted_bytes: int) -> tuple[Any, ...]:
     extra = EXPANSION_FACTOR * counted_bytes
     processor_s = PROCESSOR_S + PROCESSOR_S_PER_MB * counted_bytes / 1e6
     limits = (MEMORY_BYTES + extra, OUTPUT_BYTES + extra, processor_s)
-    return (str(file), rdf_format.media_type, base_iri, rename_blank_nodes, *limits)
+    return (str(file), rdf_format.media_type, base_iri, blank_node_prefix, *limits)
 
 
 def _last_report(lines: Iterable[bytes], exit_code: int) -> dict[str, Any]:
@@ -195,7 +198,7 @@ def parse_response(
     with TemporaryDirectory(prefix="kgwb-") as folder:
         file = Path(folder, "reply")
         file.write_bytes(body)
-        source = (file, rdf_format, base_iri, False)
+        source = (file, rdf_format, base_iri, "")
         with open_as_nquads([source], timeout_s, MAX_COUNTED_REPLY_BYTES) as nquads:
             data = nquads.read()
     return parse(data, RdfFormat.N_QUADS, lenient=True)

@@ -24,7 +24,8 @@ SimilarWords = Mapping[str, Mapping[str, float]]
 """For each word that is in no label, similar words of labels with a likeness from 0 to 1."""
 NO_SIMILAR_WORDS: SimilarWords = MappingProxyType({})
 
-_ASCII_WORD = re.compile("[a-z0-9]+")
+_ASCII_SEPARATORS = bytes(byte for byte in range(128) if not chr(byte).isalnum())
+_SEPARATORS_TO_SPACES = bytes.maketrans(_ASCII_SEPARATORS, b" " * len(_ASCII_SEPARATORS))
 _LETTER_FOLDING = str.maketrans(
     {"ł": "l", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i"}
 )
@@ -39,7 +40,8 @@ def normalize(text: str) -> str:
     """
     folded = text.casefold()
     if folded.isascii():
-        words = _ASCII_WORD.findall(folded)
+        separated = folded.encode().translate(_SEPARATORS_TO_SPACES)
+        words = separated.decode().split()
     else:
         words = _split_words(folded)
     if not words:
