@@ -20,7 +20,7 @@ from small import films
 import kgwb
 from kgwb.build import Answer, ChatRequest, Message, Run, Scripted, Settings, System, agent
 from kgwb.errors import NotRecordedError, PromptError
-from kgwb.run.calls import call_key
+from kgwb.run.calls import call_key, encode_canonical, hash_call
 from kgwb.show.run_state import RunState
 from kgwb.show.step import render_attempts, render_step_header
 from kgwb.ui.debugger import Debugger
@@ -44,26 +44,34 @@ def greet_twice(name: str, run: Run) -> str:
 
 
 def test_the_key_of_a_request_is_made_once_and_that_of_its_repeat_from_both(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Prompts are long: hashing one takes as long as all else that a call costs."""
-    made = []
+    """Prompts are long: encoding one takes as long as all else that a call costs."""
+    made, encoded = [], []
 
-    def counted(kind: str, request: Any, repeat: int) -> str:
+    def counted(kind: str, request_json: str, repeat: int) -> str:
         """Note the repeat number of each key that is made."""
         if kind == "model":
             made.append(repeat)
-        return call_key(kind, request, repeat)
+        return hash_call(kind, request_json, repeat)
 
-    monkeypatch.setattr("kgwb.run.calls.call_key", counted)
-    monkeypatch.setattr("kgwb.run.engine.call_key", counted)
+    def noted(data: Any) -> str:
+        """Note each request that is encoded."""
+        if "task" in data:
+            encoded.append(data["task"])
+        return encode_canonical(data)
+
+    monkeypatch.setattr("kgwb.run.calls.hash_call", counted)
+    monkeypatch.setattr("kgwb.run.calls.encode_canonical", noted)
     system = System(
         "greeter",
         lambda question, _, run: Answer("list", reason=greet_twice("Ann", run)),
         [greet_twice],
     )
-    run = Run(system, "?", kg=films(), models=Scripted({"greet": ["hello", "again"]})).go()
+    model = Scripted({"greet": ["hello", "again"]})
+    run = Run(system, "?", kg=films(), models=model, path=tmp_path / "run.jsonl").go()
     assert made == [0, 0, 1]
+    assert encoded == ["greet", "greet"]
     assert [call.repeat for call in run.calls.values()] == [0, 1]
     assert [call.key for call in run.calls.values()] == [
         call_key("model", call.request, call.repeat) for call in run.calls.values()

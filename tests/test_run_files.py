@@ -160,6 +160,23 @@ def test_a_call_is_encoded_as_its_data_is(
     assert Call.from_data(json.loads(call.to_json())).result == Call.from_data(data).result
 
 
+@pytest.mark.parametrize("is_saved", [True, False])
+def test_numbers_of_a_request_are_in_the_file_as_its_key_is_computed(
+    tmp_path: Path, is_saved: bool
+) -> None:
+    """A program in another language hashes the text as it stands."""
+    path = tmp_path / "run.jsonl"
+    settings = {"temperature": 0.00001}
+    run = made_up(Scripted(SCRIPT), settings=settings, path=None if is_saved else path).go()
+    if is_saved:
+        run.save(path)
+    text = path.read_text(encoding="utf-8")
+    asked = [call for call in run.calls.values() if call.kind == "model"]
+    assert asked
+    assert text.count('"temperature":1e-05') >= len(asked)
+    assert Run.load(path, MADE_UP).go().answer == run.answer
+
+
 def test_a_paused_run_is_loaded_paused_and_can_be_resumed(tmp_path: Path) -> None:
     run = chatty("Who directed Arrival?", Scripted(DIRECTED)).go(until="qir")
     path = run.save(tmp_path / "run.jsonl")

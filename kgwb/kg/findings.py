@@ -111,6 +111,8 @@ def describe_unbound_concat(query: str, result: ResultSet) -> str:
     The cause is that GROUP_CONCAT takes texts only: an IRI must be made a text by STR (SPARQL 1.1,
     section 18.5.1.7). Only a GROUP_CONCAT of a variable alone counts. The first one is described.
     """
+    if "group_concat" not in query.lower():  # ten times as fast as the pattern
+        return ""
     for match in UNTYPED_CONCAT.finditer(query):
         source, variable = match.groups()
         if variable not in result.variables:

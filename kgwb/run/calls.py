@@ -22,8 +22,7 @@ from kgwb import old_names
 from kgwb.kg.base import ResultSet, SearchResult
 from kgwb.llm.base import ChatReply
 from kgwb.llm.notice import DataNotice
-from kgwb.records import JsonObject, from_data, to_data, to_json
-from kgwb.run.run_file import encode_compact
+from kgwb.records import JsonObject, encode_data, from_data, to_data, to_json
 from kgwb.terms import Iri, Triple
 
 RESULT_TYPES: JsonObject = {
@@ -48,10 +47,7 @@ QUERY_KINDS = frozenset({"select", "ask", "construct", TRACED_QUERY})
 SEARCH_KINDS = frozenset({"search", "exact"})
 """Kinds that count as label searches in the cost of a step."""
 TEXT_KINDS = frozenset({"select", "ask", "construct", "exact", "names"})
-"""Kinds with no fractions in request and result, so that ``to_json`` may write them.
-
-It writes 0.00001 in another way than a call's key is computed with, and what is no number as null.
-"""
+"""Kinds with no fractions in the result. ``to_json``, which writes infinity as null, may write it."""
 
 encode_canonical = json.JSONEncoder(
     sort_keys=True, separators=(",", ":"), ensure_ascii=False, check_circular=False
@@ -62,15 +58,28 @@ class CallIdentity(NamedTuple):
     """What decides whether a recorded result is used for a call."""
 
     key: str
-    """See ``call_key``; made of the other three."""
+    """See ``call_key``; made of kind, request and repeat."""
     kind: str
     request: JsonObject
     repeat: int
+    request_json: str
+    """The request as canonical JSON text.
+
+    Encoding a long prompt takes as long as all else that a call costs, so it is done once: the key is
+    the hash of this text, and the run's file gets it as it is.
+    """
 
     @classmethod
     def of(cls, kind: str, request: JsonObject, repeat: int) -> CallIdentity:
         """Return the identity of a call, with its key."""
-        return cls(call_key(kind, request, repeat), kind, request, repeat)
+        request_json = encode_canonical(request)
+        key = hash_call(kind, request_json, repeat)
+        return cls(key, kind, request, repeat, request_json)
+
+    def with_repeat(self, repeat: int) -> CallIdentity:
+        """Return the identity of the call that sends the same request with this repeat number."""
+        key = hash_call(self.kind, self.request_json, repeat)
+        return self._replace(key=key, repeat=repeat)
 
 
 @dataclass(slots=True)
@@ -117,30 +126,32 @@ class Call:
             "seconds": round(self.seconds, 6),
         }
 
-    def to_json(self) -> str:
-        """Return the data of ``to_data`` as JSON text."""
-        if self.kind in TEXT_KINDS:
-            with suppress(PydanticSerializationError):  # half a character, which JSON can keep
-                return self._texts_to_json()
-        return encode_compact(self.to_data())
+    def to_json(self, request_json: str = "") -> str:
+        """Return the data of ``to_data`` as JSON text; request and reply stand last.
 
-    def _texts_to_json(self) -> str:
-        """Return the JSON text of a call of TEXT_KINDS: these are most of what a run records.
-
-        It takes half the time of the data and its encoding. The reply stands last.
+        ``request_json`` is the canonical JSON text of the request, if it is known.
         """
-        entry = {
+        others = {
             "key": self.key,
             "kind": self.kind,
             "step": self.step,
-            "request": self.request,
             "repeat": self.repeat,
             "taken_at": self.taken_at,
             "seconds": round(self.seconds, 6),
         }
-        start = to_json(entry).removesuffix("}")
-        reply = to_json(self.result, self.result_type)
-        return f'{start},"reply":{reply}}}'
+        start = encode_data(others).removesuffix("}")
+        request_json = request_json or encode_canonical(self.request)
+        return f'{start},"request":{request_json},"reply":{self._reply_to_json()}}}'
+
+    def _reply_to_json(self) -> str:
+        """Return the result as JSON text.
+
+        For a kind of TEXT_KINDS, as most calls are, it is made without the data: in half the time.
+        """
+        if self.kind in TEXT_KINDS:
+            with suppress(PydanticSerializationError):  # half a character, which JSON can keep
+                return to_json(self.result, self.result_type)
+        return encode_data(to_data(self.result, self.result_type))
 
     @classmethod
     def from_data(cls, data: JsonObject) -> Call:
@@ -153,7 +164,7 @@ class Call:
         ValueError for data of another form.
         """
         kind = data["kind"]
-        repeat = data["repeat"]
+        repeat = from_data(data["repeat"], int)
         key = call_key(kind, data["request"], repeat)
         if key != data["key"]:
             raise ValueError(f"the content of call {data['key']} does not match its key")
@@ -286,7 +297,12 @@ def call_key(kind: str, request: JsonObject, repeat: int) -> str:
     The content is hashed as the canonical JSON text of ``[kind, request, repeat]``: object keys are
     sorted, there are no spaces, and characters outside ASCII are not escaped.
     """
-    text = encode_canonical([kind, request, repeat])
+    return hash_call(kind, encode_canonical(request), repeat)
+
+
+def hash_call(kind: str, request_json: str, repeat: int) -> str:
+    """Return the key of a call whose request is given as canonical JSON text; see ``call_key``."""
+    text = f"[{encode_canonical(kind)},{request_json},{repeat}]"
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
 

@@ -49,7 +49,7 @@ from kgwb.run.calls import (
 )
 from kgwb.run.execution import Frame, StopCondition, current_frame
 from kgwb.run.outputs import matches_type, type_text, value_text
-from kgwb.run.past_calls import inside_recorded_call, watch_requests
+from kgwb.run.past_calls import make_recorded, watch_requests
 from kgwb.run.prompts import Prompts
 from kgwb.run.replay import RecordedGraph
 from kgwb.run.run_file import RunFile
@@ -210,8 +210,9 @@ class Engine:
         """
         step = self._current_frame().step
         request = self._edited_request(step, request)
-        if request.timeout_s == DEFAULT_TIMEOUT_S:
-            request = replace(request, timeout_s=self.settings.model_timeout_s)
+        timeout_s = self.settings.model_timeout_s
+        if request.timeout_s == DEFAULT_TIMEOUT_S and timeout_s != DEFAULT_TIMEOUT_S:
+            request = replace(request, timeout_s=timeout_s)
         if self._stop_condition.is_preview(step):
             self._previewed_request = request
             self._stop()
@@ -344,7 +345,7 @@ class Engine:
             self._request_counts[counter] += 1
         if not repeat:
             return first  # the key of a long prompt is not computed twice
-        return CallIdentity.of("model", content, repeat)
+        return first.with_repeat(repeat)
 
     # Graph, embeddings and tools
 
@@ -443,7 +444,7 @@ class Engine:
         """
         self._stop_if_cancelled()
         step = self._current_frame().step
-        key, kind, request, repeat = identity
+        key, kind, request, repeat, request_json = identity
         if self._stop_condition.preview_of or self._earlier_steps:
             # Otherwise it does not matter yet, and a store need not be asked twice.
             is_recorded = self._record.find(key) is not None
@@ -472,8 +473,7 @@ class Engine:
                 result_type=result_type,
             )
             started = time.perf_counter()
-            with inside_recorded_call():
-                call.result = self._make_result(step, call, make, is_remote, missing)
+            call.result = self._make_result(step, call, make, is_remote, missing)
             call.seconds = time.perf_counter() - started
             made_calls.append(call)
             return call
@@ -481,7 +481,7 @@ class Engine:
         call, is_new = self._record.find_or_make(key, kind, make_call, self._stop_if_cancelled)
         if is_new:
             call.step = step.key  # in the store it may be one of another question
-            self._append_call_to_file(call)
+            self._append_call_to_file(call, request_json)
         if made_calls:
             if step.origin == "record":
                 step.origin = "live"
@@ -526,8 +526,8 @@ class Engine:
                 "from the record",
             )
         if is_remote:
-            return run_in_thread(make, poll=self._stop_if_cancelled)
-        return make()
+            make = partial(run_in_thread, make, poll=self._stop_if_cancelled)
+        return make_recorded(make)
 
     def _refuse_change(self, step: Step, call: Call) -> None:
         """Raise NotRecordedError, which shows both, if a step asks what was not recorded.
@@ -1041,10 +1041,13 @@ class Engine:
         if self._file:
             self._write(partial(self._file.append, **entry))
 
-    def _append_call_to_file(self, call: Call) -> None:
-        """Add the entry of a call to the run's file; without a file, do nothing."""
+    def _append_call_to_file(self, call: Call, request_json: str) -> None:
+        """Add the entry of a call, whose request is also given as JSON text, to the run's file.
+
+        Without a file, do nothing.
+        """
         if self._file:
-            entry = f'{{"call":{call.to_json()}}}'
+            entry = f'{{"call":{call.to_json(request_json)}}}'
             self._write(partial(self._file.append_json, entry))
 
     def _write(self, write: Callable[[], None]) -> None:

@@ -11,14 +11,14 @@ import http.client
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from contextvars import ContextVar
 from functools import wraps
-from typing import Any
+from typing import Any, TypeVar
 
 from kgwb.run.execution import Frame, current_frame
 
+T = TypeVar("T")
 _is_in_call: ContextVar[bool] = ContextVar("kgwb_is_in_call", default=False)
 """Whether a recorded call is being made here, whose requests are the run's own."""
 _lock = threading.Lock()
@@ -30,15 +30,14 @@ OWN_THREADS = "kgwb"
 """How the names of kgwb's own threads begin. They know the run that they work for."""
 
 
-@contextmanager
-def inside_recorded_call() -> Iterator[None]:
-    """Let the HTTP requests of the code inside count as recorded: no step gets a note.
+def make_recorded(make: Callable[[], T]) -> T:
+    """Return ``make()``, and let its HTTP requests count as recorded: no step gets a note.
 
     This holds for the calling thread.
     """
     token = _is_in_call.set(True)
     try:
-        yield
+        return make()
     finally:
         _is_in_call.reset(token)
 

@@ -103,10 +103,12 @@ class RecordedGraph:
         It is recorded under the text that leaves out the muted triples. A query that cannot be
         rewritten without knowing the graph is recorded under its own text and the muted triples.
         """
-        try:
-            request = {"query": rewrite_without(query, self.muted)}
-        except QueryError:
-            request = {"query": query, **self.muted_data}
+        request = {"query": query}
+        if self.muted:
+            try:
+                request = {"query": rewrite_without(query, self.muted)}
+            except QueryError:
+                request = {"query": query, **self.muted_data}
         return self._call(kind, request, query)
 
     def select(self, query: str) -> ResultSet:

@@ -10,7 +10,7 @@ from typing import Any
 
 from kgwb import disk
 from kgwb.errors import InputError, RunFileError
-from kgwb.records import JsonObject
+from kgwb.records import JsonObject, encode_data
 
 FORMAT_VERSION = 1
 """Raised by a change that older programs cannot read."""
@@ -60,7 +60,7 @@ class RunFile:
 
         Raises RunFileError if that fails; the line is then written together with the next one.
         """
-        self.append_json(encode_compact(entry))
+        self.append_json(encode_data(entry))
 
     def append_json(self, entry: str) -> None:
         """Write an entry that is JSON text as one line at the end; it raises what ``append`` does."""
@@ -217,5 +217,10 @@ def damage_errors(path: str | Path) -> Iterator[None]:
 
 
 def _to_line(entry: JsonObject) -> str:
-    """Return an entry as one line of JSON, with the line break at its end."""
-    return encode_compact(entry) + "\n"
+    """Return an entry as one line of JSON, with the line break at its end.
+
+    The numbers of a call are written as in the text that its key is the hash of.
+    """
+    if "call" in entry:
+        return encode_compact(entry) + "\n"
+    return encode_data(entry) + "\n"
