@@ -387,6 +387,7 @@ def load_history(workbench: Workbench, path: Path) -> None:
 
     from kgwb.flow import Dialogue, Turn
     from kgwb.records import describe_validation_error, from_data
+    from kgwb.run.failures import explained_failure
 
     try:
         data = json.loads(disk.read_text(path))
@@ -398,7 +399,10 @@ def load_history(workbench: Workbench, path: Path) -> None:
         ) from exc
     for entry in entries:
         if isinstance(entry, str):
-            workbench.ask(entry)
+            run = workbench.begin(entry)
+            with explained_failure(run):
+                run.go()
+            workbench.keep_turns()
         else:
             turns = (*workbench.dialogue.turns, entry)
             workbench.continue_dialogue(Dialogue(turns))

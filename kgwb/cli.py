@@ -204,8 +204,10 @@ class AskCommand(QuestionArguments):
         question so. A run that fails is saved too, as far as it came, and its steps are printed
         unless JSON is wanted. If the disk is full, the run goes on without its file. Returns
         EXIT_FAILED if the run could not be saved, else 0. Raises InputError for ``systems`` with
-        arguments of a single run, and the error that the run failed with.
+        arguments of a single run, and the KgwbError that the run failed with.
         """
+        from kgwb.run.failures import explained_failure
+
         names = parse_system_names(self.systems) if self.systems else ()
         if names:
             self._check_arguments_of_several()
@@ -223,14 +225,17 @@ class AskCommand(QuestionArguments):
         run = self._begin(workbench)
         try:
             try:
-                run.go()
+                with explained_failure(run):
+                    run.go()
                 if self.reading is not None:
                     run = run.read_as(self.reading)
-                    run.go()
+                    with explained_failure(run):
+                        run.go()
             except RunFileError:
                 # The disk got full. A fork has no file, and reuses the calls made so far.
                 run = run.fork()
-                run.go()
+                with explained_failure(run):
+                    run.go()
             finally:
                 if not self.json:
                     print_answer_and_steps(run, self.steps)

@@ -40,6 +40,11 @@ class KgwbError(Exception):
             text += f"\n  What to do: {self.hint}"
         return remove_controls(text)
 
+    @property
+    def without_hint(self) -> str:
+        """What is kept where there is no place for a hint, such as in a row of results."""
+        return self.message
+
 
 class InputError(KgwbError):
     """A person's input cannot be used."""
@@ -138,8 +143,18 @@ class OutputError(KgwbError):
 class AgentFailedError(KgwbError):
     """An agent, or a system, raised an error that is not one of kgwb's.
 
-    It is the ``error`` of the run. What was raised is raised on as it is.
+    It is the ``error`` of the run. What was raised is raised on as it is; where a person reads a
+    message and no traceback, this is raised in its place (``kgwb.run.failures``).
     """
+
+    def __init__(self, message: str, *, place: str) -> None:
+        super().__init__(message, hint=f"correct it where it arose: {place}")
+        self.place = place
+        """File and line of the person's own code."""
+
+    @property
+    def without_hint(self) -> str:
+        return f"{self.message}: {self.place}"
 
 
 class NotRecordedError(KgwbError):

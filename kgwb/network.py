@@ -1,11 +1,15 @@
-"""Redirects and bodies of HTTP replies, for requests to endpoints and to model servers."""
+"""Certificates, redirects and bodies of HTTP replies, for requests to endpoints and to model servers."""
 
 from __future__ import annotations
 
+import os
+import ssl
 import time
 import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from ipaddress import ip_address
+from pathlib import Path
 from urllib.parse import urlsplit
 
 MAX_ERROR_BYTES = 10_000
@@ -20,6 +24,26 @@ _GZIP_OR_ZLIB_WBITS = 47
 
 class RedirectError(ValueError):
     """A redirect leads to a server that must not get the request."""
+
+
+def identify_certificates() -> tuple[object, ...]:
+    """Return what tells whether the certificates that servers are checked with have changed.
+
+    That is the values of SSL_CERT_FILE and SSL_CERT_DIR, and for the file and the folder in use,
+    which may be the system's own, the time of change and the size. A connection that was made
+    before stays as it is.
+    """
+    variables = (os.environ.get("SSL_CERT_FILE", ""), os.environ.get("SSL_CERT_DIR", ""))
+    in_use = ssl.get_default_verify_paths()
+    versions = []
+    for path in (in_use.cafile, in_use.capath):
+        version = None
+        if path is not None:
+            with suppress(OSError):
+                found = Path(path).stat()
+                version = (found.st_mtime_ns, found.st_size)
+        versions.append(version)
+    return (*variables, *versions)
 
 
 def check_redirect(url: str, redirect_url: str) -> None:

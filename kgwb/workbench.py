@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import difflib
-import json
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kgwb import systems
+from kgwb import disk, systems
 from kgwb.deprecated import RenamedAttribute
 from kgwb.errors import InputError, SettingError
 from kgwb.flow import Dialogue, Turn
@@ -403,9 +402,7 @@ def _right_answer_of_recording(file: Path) -> RightAnswer | None:
     if not questions_file.is_file():
         return None
     number = int(file.name.removesuffix(RECORDING_SUFFIX))
-    text = questions_file.read_text(encoding="utf-8")
-    lines = text.splitlines()
-    question = json.loads(lines[number - 1])
+    question = dict(disk.read_json_lines(questions_file))[number]
     return known_right_answer(question["answers"], question["answer_labels"])
 
 

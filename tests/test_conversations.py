@@ -65,6 +65,14 @@ def test_a_conversation_is_kept_listed_opened_and_gone_on_with(file: Path, syste
     assert len(second.conversations) == 2
 
 
+def test_any_text_is_kept_as_it_was_and_letters_can_be_read_in_the_file(file: Path) -> None:
+    turn = Turn("Wer führte Regie? \ud800 \u2028 \x00", ("Jürgen",))
+    ConversationFile(file).keep("1", Dialogue((turn,)), [0], "dog", films())
+    [kept] = ConversationFile(file).read()
+    assert kept.turns == (turn,)
+    assert "Jürgen" in file.read_text(encoding="utf-8")
+
+
 def test_the_answers_come_back_as_they_were(file: Path) -> None:
     bench = rules(file)
     run = bench.ask(QUESTION)

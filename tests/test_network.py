@@ -12,8 +12,8 @@ import threading
 import time
 import traceback
 import zlib
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -35,6 +35,8 @@ from kgwb.terms import Term, term_to_data
 
 KEY = "q7Zp-api-key-value-1"
 SELECT = "SELECT ?x { ?s ?p ?x }"
+CERTIFICATES = Path(__file__).parent / "certificates"
+"""Two self-signed certificates of this machine, each with its key. Both are made for these tests."""
 
 
 def _graph(url: str, query: str = SELECT, key: str = KEY) -> str:
@@ -341,6 +343,56 @@ def test_calls_share_the_certificates_that_were_read(
     refused(ASK[name], 404)
     refused(ASK[name], 404)
     assert len(contexts) == 1
+
+
+def test_queries_of_endpoints_share_the_certificates_that_were_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATES / "one.pem"))
+    made = []
+
+    def count_making() -> ssl.SSLContext:
+        context = ssl.create_default_context()
+        made.append(context)
+        return context
+
+    monkeypatch.setattr(ssl, "_create_default_https_context", count_making)
+    with secured("GET", CERTIFICATES / "one.pem") as url:
+        kg = open_kg(f"{url}/sparql", dialect="generic")
+        for _ in range(3):
+            kg.select(SELECT)
+    assert len(made) == 1
+
+
+@contextmanager
+def secured(name: str, certificate: Path) -> Iterator[str]:
+    """A server that proves itself with a certificate and gives a reply to ``ASK[name]``; its address."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    with serving(lambda seen: (200, {}, body("secured", name))) as plain:
+        plain.wrap(context)
+        yield plain.url.replace("http:", "https:")
+
+
+@pytest.mark.parametrize("name", SERVERS)
+def test_certificates_that_changed_under_the_same_path_are_read_again(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """So a person who adds the certificate of a server need not start the kernel anew."""
+    monkeypatch.setenv("no_proxy", "*")
+    one, two = CERTIFICATES / "one.pem", CERTIFICATES / "two.pem"
+    trusted = tmp_path / "trusted.pem"
+    trusted.write_bytes(one.read_bytes())
+    monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
+    with secured(name, one) as first, secured(name, two) as second:
+        assert ASK[name](first) == "secured"
+        with pytest.raises(KgwbError):
+            ASK[name](second)
+        trusted.write_bytes(one.read_bytes() + two.read_bytes())
+        assert ASK[name](second) == "secured"
+        trusted.write_bytes(two.read_bytes())
+        with pytest.raises(KgwbError):
+            ASK[name](first)
 
 
 # --- keys that come back

@@ -15,6 +15,7 @@ from kgwb.kg import GraphSource
 from kgwb.records import decision_of, one_line
 from kgwb.run import Run, System
 from kgwb.run.calls import QUERY_KINDS, SEARCH_KINDS
+from kgwb.run.failures import explained_failure
 from kgwb.run.models import Models
 from kgwb.text import pluralize
 
@@ -71,7 +72,8 @@ def check_system(
         problems += _unwrapped_graph(first, plain_reads)
     second = first.fork()
     try:
-        second.go()
+        with explained_failure(second):
+            second.go()
     except KgwbError as error:
         problems.append(f"the second time it failed: {error.message}")
     problems += _differences(first, second)
@@ -154,7 +156,9 @@ def _file_problems(run: Run) -> Iterator[str]:
     with TemporaryDirectory() as folder:
         path = run.save(Path(folder) / "run.jsonl")
         try:
-            loaded = Run.load(path, run.system).go()
+            loaded = Run.load(path, run.system)
+            with explained_failure(loaded):
+                loaded.go()
         except KgwbError as error:
             yield f"without graph and model it fails: {error.message}"
             return

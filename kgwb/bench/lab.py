@@ -48,6 +48,7 @@ from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatModel
 from kgwb.run import Replay, Run
 from kgwb.run.calls import Call
+from kgwb.run.failures import explained_failure
 from kgwb.run.models import open_model
 from kgwb.run.prompts import Prompts
 from kgwb.run.steps import Step
@@ -470,7 +471,7 @@ class RetryExperiment:
         """
         run = setup.begin(question.question, self._dialogue_before(question))
         run.use_store(store)
-        with suppress(KgwbError):
+        with suppress(KgwbError), explained_failure(run):
             run.go()
         changed_agents = _list_stopped_agents(run)
         if run.error is None or not changed_agents:
@@ -505,7 +506,8 @@ class RetryExperiment:
             measured_setup = replace(setup, models=models)
             run = measured_setup.begin(question.question, self._dialogue_before(question))
             run.use_store(store)
-            return run.go()
+            with explained_failure(run):
+                return run.go()
         except KgwbError:
             return None
 

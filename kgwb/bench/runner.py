@@ -53,6 +53,7 @@ from kgwb.records import to_data
 from kgwb.run import Run
 from kgwb.run import Setup as RunSetup
 from kgwb.run.calls import Call
+from kgwb.run.failures import explained_failure
 from kgwb.run.store import CallStore, find_store
 from kgwb.version import __version__
 
@@ -316,7 +317,9 @@ class Benchmark:
         if file is None:
             return None
         try:
-            return Run.load(file, self.setup.system).go()
+            run = Run.load(file, self.setup.system)
+            with explained_failure(run):
+                return run.go()
         except KgwbError:
             return None
 

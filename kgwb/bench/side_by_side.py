@@ -17,6 +17,7 @@ from kgwb.errors import KgwbError
 from kgwb.flow import Dialogue
 from kgwb.kg.distinct_texts import format_exactly
 from kgwb.run import Run, Setup
+from kgwb.run.failures import explained_failure
 from kgwb.show import html as h
 from kgwb.show.answer_state import ANSWER_STATE_LABELS, ERROR
 from kgwb.show.run_state import state_of_output
@@ -306,8 +307,8 @@ def _ask_system(
 ) -> SystemAnswer:
     """Ask one system, score its answer if the gold answers are known, and return both.
 
-    A run that fails with a KgwbError has this error, and F1 0 if there is gold; any other exception
-    is raised. For an answer whose F1 is below 1 the agent that lost it is looked for.
+    A run that fails has its error, and F1 0 if there is gold. For an answer whose F1 is below 1 the
+    agent that lost it is looked for.
     """
     name = setup.system.name
     run = setup.begin(text, dialogue)
@@ -315,9 +316,10 @@ def _ask_system(
         run.right_answer = known_right_answer(gold.gold, gold.answer_labels)
     error = ""
     try:
-        run.go()
+        with explained_failure(run):
+            run.go()
     except KgwbError as exc:
-        error = exc.message
+        error = exc.without_hint
     if gold is None or gold.answers is None:
         return SystemAnswer(name, run, error)
     if error:

@@ -11,6 +11,7 @@ from typing import Any
 
 from kgwb.errors import Cancelled, GraphUnreachableError, KgwbError, ModelUnreachableError
 from kgwb.run import Run
+from kgwb.run.failures import explained_failure
 from kgwb.threads import shielded
 
 Task = Generator[tuple[Any, ...], Any, None]
@@ -46,9 +47,10 @@ class RunCanceller:
         try:
             if self.cancelled.is_set():
                 raise Cancelled
-            run.go()
+            with explained_failure(run):
+                run.go()
         except KgwbError as exc:
-            return exc.message
+            return exc.without_hint
         except Exception as exc:  # noqa: BLE001  # see above
             return f"{type(exc).__name__}: {exc}"
         finally:

@@ -6,16 +6,23 @@ import base64
 import hashlib
 import http.client
 import re
+import ssl
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
-from functools import cache, partial
+from functools import lru_cache, partial
 from io import BytesIO
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
-from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_opener
+from urllib.request import (
+    HTTPRedirectHandler,
+    HTTPSHandler,
+    OpenerDirector,
+    Request,
+    build_opener,
+)
 
 from SPARQLWrapper import JSON, POST, TURTLE, SPARQLWrapper
 
@@ -37,7 +44,7 @@ from kgwb.masking import (
     mask_url,
     truncate_at_word,
 )
-from kgwb.network import MAX_ERROR_BYTES, check_redirect, read_body
+from kgwb.network import MAX_ERROR_BYTES, check_redirect, identify_certificates, read_body
 from kgwb.threads import run_in_thread
 from kgwb.version import __version__
 
@@ -306,10 +313,25 @@ class _SameOriginRedirects(HTTPRedirectHandler):
         )
 
 
-@cache
 def _opener() -> OpenerDirector:
-    """Return a new opener that follows redirects within one server only."""
-    return build_opener(_SameOriginRedirects)
+    """Return an opener that follows redirects within one server only.
+
+    Queries share it: Python 3.11 would otherwise read all certificates of the machine for each, which
+    takes 20 to 80 ms. It is made anew when the certificates have changed, or another function was
+    put in place of the one that makes Python's default context, as those do who check none.
+    """
+    return _make_opener(identify_certificates(), ssl._create_default_https_context)
+
+
+@lru_cache(maxsize=1)
+def _make_opener(
+    _certificates: object, create_context: Callable[[], ssl.SSLContext]
+) -> OpenerDirector:
+    """Make a new opener, which reads the certificates. Its context is as ``http.client`` has it."""
+    context = create_context()
+    context.set_alpn_protocols(["http/1.1"])
+    context.post_handshake_auth = True
+    return build_opener(HTTPSHandler(context=context), _SameOriginRedirects)
 
 
 def _receive_response(url: str, request: Request, limits: QueryLimits) -> EndpointResponse:

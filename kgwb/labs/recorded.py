@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from kgwb import disk
 from kgwb.bench.metrics import score_answers
 from kgwb.bench.questions import answer_to_strings
 from kgwb.deprecated import RenamedAttribute, renamed_names
@@ -72,8 +72,7 @@ def load_questions(graph: str) -> tuple[Mapping[str, Any], ...]:
     recordings = iter(list_recordings().values())
     folder = next(recordings).parents[2]
     file = folder / f"{graph}.questions.jsonl"
-    lines = file.read_text(encoding="utf-8").splitlines()
-    return tuple(map(json.loads, lines))
+    return tuple(question for _, question in disk.read_json_lines(file))
 
 
 @cache

@@ -5,7 +5,6 @@ The SDKs use httpx, or httpx2 since version 3 of openai. Both have the same clas
 
 from __future__ import annotations
 
-import os
 import re
 import ssl
 import threading
@@ -14,7 +13,7 @@ from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
 from contextvars import ContextVar
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from importlib import import_module
 from importlib.util import find_spec
 from math import inf
@@ -23,7 +22,7 @@ from urllib.parse import urlsplit
 
 from kgwb.errors import UnknownModelError
 from kgwb.masking import mask_url
-from kgwb.network import MAX_ERROR_BYTES, check_redirect, read_body
+from kgwb.network import MAX_ERROR_BYTES, check_redirect, identify_certificates, read_body
 from kgwb.threads import poll_interval_s
 
 MAX_REPLY_BYTES = 32_000_000
@@ -91,17 +90,15 @@ def _tls_context(package: str) -> ssl.SSLContext:
     """Return what clients of httpx or httpx2 check the certificates of servers with.
 
     It is the default of the package. Clients share it: otherwise each reads all certificates of the
-    machine, which takes 20 to 80 ms. It is made anew when SSL_CERT_FILE or SSL_CERT_DIR has another value.
-    Raises OSError if these name no certificates.
+    machine, which takes 20 to 80 ms. It is made anew when the certificates have changed. Raises
+    OSError if SSL_CERT_FILE or SSL_CERT_DIR names no certificates.
     """
-    file = os.environ.get("SSL_CERT_FILE", "")
-    folder = os.environ.get("SSL_CERT_DIR", "")
-    return _make_tls_context(package, file, folder)
+    return _make_tls_context(package, identify_certificates())
 
 
-@cache
-def _make_tls_context(package: str, _file: str, _folder: str) -> ssl.SSLContext:
-    """Make the default context of a package, which reads the variables with the file and folder."""
+@lru_cache(maxsize=2)
+def _make_tls_context(package: str, _certificates: object) -> ssl.SSLContext:
+    """Make the default context of a package, which reads the certificates."""
     context: ssl.SSLContext = import_module(package).create_ssl_context()
     return context
 

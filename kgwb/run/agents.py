@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 
 from kgwb.errors import SettingError
-from kgwb.flow import Answer, Link, Turn
+from kgwb.flow import Answer, Link, Reading, Turn
 from kgwb.llm.base import Rule
 from kgwb.run.agent_spec import Agent, AgentKind, AgentSpec, InputCheck, system_problems
 from kgwb.run.execution import current_run
@@ -226,7 +226,7 @@ class System:
     ``commands`` has a function for each command that a form or button of the views sends as the
     event "command"; see ``Command``.
     ``read_as(run, reading)`` returns a fork of a run that answers the question read in another way,
-    for a system whose answers have ``readings``.
+    for a system whose answers have ``readings``; it gets the Reading that was chosen.
     ``prompts`` is the folder of the system's prompts, or their texts by name. By default it is the
     folder ``prompts`` beside the module of ``answer``, if there is one.
 
@@ -250,7 +250,7 @@ class System:
         gold: GoldDecisions | None = None,
         handover: str = "",
         commands: Mapping[str, Command] | None = None,
-        read_as: Callable[[Any, str], Any] | None = None,
+        read_as: Callable[[Any, Reading], Any] | None = None,
         prompts: Mapping[str, str] | str | Path | None = None,
     ) -> None:
         self.name = name

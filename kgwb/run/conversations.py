@@ -6,7 +6,6 @@ last one counts, so that a turn which was asked again is written again.
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -156,11 +155,11 @@ class ConversationFile:
                 len(dialogue.turns),
                 dialogue.turns[number],
             )
-            texts.append(json.dumps(to_data(line)) + "\n")
+            texts.append(disk.to_json_line(to_data(line)))
         problem = f"the conversation cannot be written to {self.path}"
         with disk.os_errors_as_input_error(problem, "name a file in another folder"):
             disk.truncate_unfinished_line(self.path)
-            disk.append_text(self.path, "".join(texts))
+            disk.append_text(self.path, "".join(texts), disk.JSON_ENCODING_ERRORS)
 
 
 def _read_line(data: Any) -> ConversationLine:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 import time
-import traceback
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +19,6 @@ from typing import Any, Literal, NoReturn, TypeVar
 
 from kgwb.deprecated import RenamedAttribute
 from kgwb.errors import (
-    AgentFailedError,
     Cancelled,
     KgwbError,
     NotRecordedError,
@@ -48,6 +46,7 @@ from kgwb.run.calls import (
     utc_now,
 )
 from kgwb.run.execution import Frame, StopCondition, current_frame
+from kgwb.run.failures import explain_failure
 from kgwb.run.outputs import matches_type, type_text, value_text
 from kgwb.run.past_calls import make_recorded, watch_requests
 from kgwb.run.prompts import Prompts
@@ -108,6 +107,9 @@ class Engine:
 
     _begun: frozenset[str] = frozenset()
     """Keys of the steps that the latest execution began."""
+
+    _raised: list[tuple[Exception, str]]
+    """What steps raised in the present execution, with their keys; an inner step comes first."""
 
     def __init__(self) -> None:
         self._record = CallRecord()
@@ -688,6 +690,7 @@ class Engine:
         except Exception as exc:
             message = getattr(exc, "message", "") or repr(exc)
             step.error = step.error or message
+            self._raised.append((exc, step.key))
             raise
         finally:
             step.seconds = time.perf_counter() - started
@@ -956,6 +959,7 @@ class Engine:
         self.position = 0
         self._step_counts.clear()
         self._request_counts.clear()
+        self._raised = []
         self._stop_condition = stop_condition
         self._has_stopped = False
         root = Step("", "", "", "", {}, None)
@@ -981,7 +985,7 @@ class Engine:
             if isinstance(exc, KgwbError):
                 self.error = exc
             elif isinstance(exc, Exception):
-                self.error = _explain_failure(exc)
+                self.error = explain_failure(exc, self._failed_step(exc))
             raise
         finally:
             root.seconds = time.perf_counter() - started
@@ -991,6 +995,14 @@ class Engine:
             current_frame.reset(token)
             self._begun = frozenset(step.key for step in self.steps)
             self._stop_condition = StopCondition()
+            self._raised = []
+
+    def _failed_step(self, error: Exception) -> str:
+        """Return the key of the innermost step that raised an error; "" if none did."""
+        for raised, key in self._raised:
+            if raised is error:
+                return key
+        return ""
 
     def _stop_if_cancelled(self) -> None:
         """Raise Cancelled if the execution has been cancelled, or Stopped if it has stopped."""
@@ -1064,18 +1076,6 @@ class Engine:
         shielded(write_alone)
 
     graph = RenamedAttribute("graph", "unrecorded_graph")
-
-
-def _explain_failure(error: Exception) -> AgentFailedError:
-    """Return an AgentFailedError with type and message of an error, and where it was raised.
-
-    The place is the innermost line of the traceback, which may be in a library.
-    """
-    last_frame = traceback.extract_tb(error.__traceback__)[-1]
-    return AgentFailedError(
-        f"{type(error).__name__}: {error}",
-        hint=f"correct it where it arose: {last_frame.filename}, line {last_frame.lineno}",
-    )
 
 
 def _steps_below(step: Step, later: Iterable[Step]) -> list[Step]:

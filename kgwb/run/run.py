@@ -367,7 +367,7 @@ class Run(EditableRun):
                 f"the answer has no other reading {number}: it has {offered}",
                 hint="run.readings shows them, and the first one has the number 1",
             )
-        fork: Run = take(self, self.readings[number - 1].other)
+        fork: Run = take(self, self.readings[number - 1])
         return fork
 
     def mute(self, *triples: Triple) -> Run:

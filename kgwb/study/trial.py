@@ -20,6 +20,7 @@ from kgwb.llm.behaviour import ServerBehaviour
 from kgwb.run import Run, System
 from kgwb.run.ask import JSON_CHECK_NAME, SCHEMA_CHECK_NAME
 from kgwb.run.calls import Call
+from kgwb.run.failures import explained_failure
 from kgwb.run.models import open_model
 from kgwb.study.papers import Paper, count_questions, load_papers
 from kgwb.text import format_seconds, pluralize, shorten
@@ -185,13 +186,10 @@ def try_system(system: System, spec: ChatModel | str, graph: Graph) -> SystemTri
         if isinstance(model, RemoteModel):
             server = model
         run = Run(system, TRIAL_QUESTION, kg=graph, models=model, embeddings=Embeddings())
-        run.go()
+        with explained_failure(run):
+            run.go()
     except KgwbError as exc:
         error = str(exc)
-    except Exception:  # of the code of an own system; the run keeps it with its place
-        if run is None or run.error is None:
-            raise
-        error = str(run.error)
     return SystemTrial(system.name, name, run, error, server)
 
 

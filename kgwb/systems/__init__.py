@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kgwb.deprecated import renamed_names
-from kgwb.errors import KgwbError, RunFileError, SettingError
+from kgwb.errors import AgentFailedError, KgwbError, RunFileError, SettingError
 from kgwb.kg.base import Graph
 from kgwb.llm.base import ChatModel
 from kgwb.records import JsonObject
 from kgwb.run import Run, System
+from kgwb.run.failures import explained_failure, last_own_frame
 from kgwb.run.models import open_model
 from kgwb.run.recorded import read_only_run
 from kgwb.run.run_file import DAMAGED_FILE_ERRORS, RunFile
@@ -90,17 +91,31 @@ def load_run(
     models = open_model(model) if isinstance(model, str) else model
     run = Run.load(path, run_system, kg=kg, models=models, append=resume)
     until = run.recorded_position if run.recorded_status == "paused" else None
+    can_only_replay = kg is None and model is None
     try:
-        return run.go(until=until)
+        with explained_failure(run):
+            return run.go(until=until)
+    except AgentFailedError as exc:
+        if can_only_replay and run.recorded_status == "failed":
+            return run
+        cause = exc.__cause__
+        if isinstance(cause, DAMAGED_FILE_ERRORS) and last_own_frame(cause) is None:
+            raise _damaged_file_error(path, cause) from cause
+        raise
     except KgwbError:
-        if kg is not None or model is not None or run.recorded_status == "done":
+        if not can_only_replay or run.recorded_status == "done":
             raise
         return run
     except DAMAGED_FILE_ERRORS as exc:
-        raise RunFileError(
-            f"the run file {path} is damaged: {exc!r}",
-            hint="restore the file from a copy, or ask the question again",
-        ) from exc
+        raise _damaged_file_error(path, exc) from exc
+
+
+def _damaged_file_error(path: str | Path, error: BaseException) -> RunFileError:
+    """Return, without raising it, the error of a run file whose entries lack their form."""
+    return RunFileError(
+        f"the run file {path} is damaged: {error!r}",
+        hint="restore the file from a copy, or ask the question again",
+    )
 
 
 def _system_of_header(header: JsonObject, source: SystemSource | None) -> System:

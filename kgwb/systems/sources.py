@@ -6,8 +6,6 @@ import importlib
 import importlib.util
 import os
 import sys
-import sysconfig
-import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
@@ -18,6 +16,7 @@ from typing import TypeAlias
 
 from kgwb.errors import KgwbError, SettingError
 from kgwb.run.agents import System
+from kgwb.run.failures import own_place
 
 SystemSource: TypeAlias = System | str | Path
 """A system, or what ``resolve_system`` finds one by."""
@@ -31,9 +30,6 @@ ENTRY_POINT_GROUP = "kgwb.systems"
 DEFAULT_VALUE = "SYSTEM"
 """The name of the value in a module that is its system, if no other is given."""
 SOURCE_FORMATS = "a name, an import path (mytog.tog:SYSTEM), a file (./tog.py), or a System"
-
-PACKAGE_FOLDER = Path(__file__).parent.parent
-"""The folder of kgwb's own modules."""
 
 _file_modules: dict[Path, tuple[int, ModuleType]] = {}
 """The module of each file that was loaded as a system, with the file's time of change in ns."""
@@ -259,33 +255,12 @@ def _explained_import(place: str) -> Iterator[None]:
     except KgwbError:
         raise
     except Exception as exc:
-        last_frame = _last_own_frame(exc)
-        where = f"{last_frame.filename}, line {last_frame.lineno}"
-        hint = f"correct it where it arose: {where}"
+        hint = f"correct it where it arose: {own_place(exc)}"
         if isinstance(exc, ModuleNotFoundError):
             hint = f"install {exc.name}, or go to the folder that holds it"
         raise SettingError(
             f"{place} cannot be imported: {type(exc).__name__}: {exc}", hint=hint
         ) from exc
-
-
-def _last_own_frame(error: Exception) -> traceback.FrameSummary:
-    """Return the deepest place of an error in the person's own code; without any, the deepest of all.
-
-    Frames of Python itself, of installed packages and of kgwb are not the person's own.
-    """
-    frames = traceback.extract_tb(error.__traceback__)
-    folders = sysconfig.get_paths()
-    foreign = (
-        folders["stdlib"],
-        folders["purelib"],
-        str(PACKAGE_FOLDER),
-        "<",
-    )
-    for frame in reversed(frames):
-        if not frame.filename.startswith(foreign):
-            return frame
-    return frames[-1]
 
 
 def _system_in(module: ModuleType, value_name: str, place: str) -> System:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kgwb.flow import Reading
 from kgwb.show import html as h
 from kgwb.show.data_notice import render_notices
 from kgwb.show.html import Html
@@ -26,8 +27,8 @@ class AgentCell(StepPanel):
         Raises SettingError if the system has no such agent.
         """
         session.run.system.agent_spec(agent)
-        self.readings: dict[str, Session] = {}
-        """The runs that read the question in another way, by the reading, the latest last."""
+        self.readings: dict[tuple[int, Reading], Session] = {}
+        """The runs that read the question in another way, by number and reading."""
         super().__init__(session, agent)
 
     def view(self) -> Html:
@@ -55,7 +56,7 @@ class AgentCell(StepPanel):
         fork = self.session.run.read_as(number)
         session = session_of(fork)
         self.subscribe_to(session)
-        self.readings[self.session.run.readings[number - 1].other] = session
+        self.readings[number, self.session.run.readings[number - 1]] = session
         session.go()
 
     def _render_readings(self) -> Html:
@@ -67,17 +68,21 @@ class AgentCell(StepPanel):
         if self.step is None or run.answer is None or self.step.output is not run.answer:
             return Html()
         buttons = []
-        for number, other, taken in offered_readings(run):
+        texts = {}
+        for number, text, taken in offered_readings(run):
             title = f"the answer is for: {taken}"
-            buttons.append(h.button(other, "reading", "run", arg=number, title=title))
+            buttons.append(h.button(text, "reading", "run", arg=number, title=title))
+            texts[number] = text
         parts = []
         if buttons:
             label = h.muted_text("also read as")
             parts.append(h.div("band row controls", label, *buttons))
-        offered = {reading.other for reading in run.readings}
-        for other, session in self.readings.items():
-            if other in offered:
-                parts.append(h.div("band", h.muted_text(f"read as: {other}")))
+        readings = dict(enumerate(run.readings, 1))
+        for (number, reading), session in self.readings.items():
+            # After an edit, the answer may have other readings under these numbers
+            if readings.get(number) == reading:
+                text = texts.get(number, reading.other)
+                parts.append(h.div("band", h.muted_text(f"read as: {text}")))
                 parts.append(render_answer_banner(session.run_state()))
         return h.join(*parts)
 

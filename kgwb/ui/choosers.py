@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from concurrent.futures import Future
 from functools import partial
 from itertools import islice
 from weakref import WeakKeyDictionary
 
-from kgwb import systems
+from kgwb import disk, systems
 from kgwb.errors import GraphFileError, KgwbError, SettingError
 from kgwb.flow import Answer
 from kgwb.kg import SAMPLE_NAMES, Graph, open_kg, sample_path
@@ -149,13 +148,10 @@ def sample_questions(source: str) -> list[SuggestedQuestion]:
     """
     try:
         path = sample_path(source).with_suffix(".questions.jsonl")
-        text = path.read_text(encoding="utf-8")
+        entries = [entry for _, entry in disk.read_json_lines(path)]
     except (GraphFileError, OSError):
         return []
-    questions = []
-    for line in text.splitlines():
-        question = json.loads(line)["question"]
-        questions.append(SuggestedQuestion(question, None))
+    questions = [SuggestedQuestion(entry["question"], None) for entry in entries]
     middle = len(questions) // 2
     distance = len(questions) // 6
     return questions[:middle:distance]

@@ -429,8 +429,9 @@ class Debugger(StepPanel):
         """
         number = int(argument_of(event))
         fork = self.run.read_as(number)
-        reading = self.run.readings[number - 1]
-        self._run_beside(f"read as: {reading.other}", fork)
+        texts = {offered: text for offered, text, _ in offered_readings(self.run)}
+        text = texts.get(number, self.run.readings[number - 1].other)
+        self._run_beside(f"read as: {text}", fork)
 
     def do_gold(self, event: Event) -> str:
         """Keep the question in a file with the answers and the query of the form, as gold.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from kgwb.errors import SettingError
 from kgwb.flow import CANNOT_EXPRESS
 from kgwb.run import Run, Setup
@@ -27,12 +29,19 @@ def find_able_system(run: Run) -> str:
 def offered_readings(run: Run) -> tuple[tuple[int, str, str], ...]:
     """Return the other readings of a question that can be asked now: number, text, what was taken.
 
-    There are none while the run has no answer or is executed, and in a replay, which has no graph.
+    Where several are worded alike, the text has what was taken, too. There are none while the run
+    has no answer or is executed, and in a replay, which has no graph.
     """
     if run.unrecorded_graph is None or run.status != "done":
         return ()
-    readings = enumerate(run.readings, 1)
-    return tuple((number, reading.other, reading.taken) for number, reading in readings)
+    wordings = Counter(reading.other for reading in run.readings)
+    offered = []
+    for number, reading in enumerate(run.readings, 1):
+        text = reading.other
+        if wordings[text] > 1:
+            text = str(reading)
+        offered.append((number, text, reading.taken))
+    return tuple(offered)
 
 
 def hand_over(run: Run) -> Run:

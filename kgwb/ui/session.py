@@ -17,6 +17,7 @@ from kgwb.errors import EmbeddingError, SettingError
 from kgwb.llm.base import ChatRequest
 from kgwb.run import Run
 from kgwb.run.agents import agent_of_key
+from kgwb.run.failures import explained_failure
 from kgwb.run.steps import Step, group_by_supervisor
 from kgwb.show.run_state import RunState
 from kgwb.text import display_name
@@ -418,7 +419,8 @@ class Session(Worker):
                 self._wait_for_embeddings()
                 if not self.cancelled:
                     self.current_task = label
-                    command()
+                    with explained_failure(self.run):
+                        command()
             finally:
                 self._update_steps()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -72,6 +73,10 @@ class Server:
         self.port = self._http.server_port
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,))
         self._thread.start()
+
+    def wrap(self, context: ssl.SSLContext) -> None:
+        """Accept connections over TLS only."""
+        self._http.socket = context.wrap_socket(self._http.socket, server_side=True)
 
     def stop(self) -> None:
         """From now on connections are refused."""

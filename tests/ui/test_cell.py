@@ -341,3 +341,34 @@ def test_the_cell_of_the_answer_reads_the_question_in_another_way() -> None:
     assert fork.run.answer is not None and fork.run.answer.labels == ("Dune",)
     assert session.run.answer == before
     assert asked(model) == {"mention_finder": 1, "drafter": 2}
+
+
+def test_two_readings_in_the_same_words_are_two() -> None:
+    assumed = [
+        {"taken": "films that he directed", "others": ["any of these"]},
+        {"taken": "films, no series", "others": ["any of these"]},
+    ]
+    lynch = surveying.draft("SELECT DISTINCT ?film WHERE { ?film org:director org:lynch }")
+    proved = surveying.draft("ASK { ?film org:director org:lynch }", "yes or no")
+    drafts = [surveying.draft(assumptions=assumed), lynch, proved]
+    model = Scripted(surveying.script(drafts))
+    run = surveying.surveyor(model, settings=surveying.SURVEYOR.settings())
+    session = Session(run)
+    session.go().result()
+    made = AgentCell(session, "answer")
+    for number in ("1", "2"):
+        made.update({"do": "reading", "arg": number})
+        wait_for(lambda: all(each.run.status == "done" for each in made.readings.values()))
+    first, second = made.readings.values()
+    assert (first.run.answer, second.run.answer) != (None, None)
+    assert first.run.answer != second.run.answer
+    asked_again = [
+        request.variables["question"]
+        for request in model.requests
+        if request.task == "surveyor/drafter"
+    ][1:]
+    for own, other, question in zip(assumed, reversed(assumed), asked_again, strict=True):
+        assert own["taken"] not in question
+        assert other["taken"] in question
+    for each in assumed:
+        assert f"read as: any of these (taken: {each['taken']})" in text(made)

@@ -288,17 +288,20 @@ def make_turn(run: Run) -> Turn:
     return remember_turn(run, standalone=standalone)
 
 
-def read_as(run: Run, reading: str) -> Run:
+def read_as(run: Run, reading: Reading) -> Run:
     """Return a fork of a run that drafts the query anew, with the question read in another way.
 
     What was found for the question stays. Readings that were chosen before stay, too, and so does
-    what the draft assumed about other words of the question.
+    what the draft assumed about other words of the question, also if another reading of these is
+    worded like the chosen one.
     """
     mentions: Mentions = run.output("mention_finder")
     draft: Draft = run.output("drafter")
-    replaced = {offered.taken for offered in draft.readings if offered.other == reading}
-    kept = [assumption for assumption in draft.assumptions if assumption not in replaced]
-    readings = dict.fromkeys((*mentions.readings, *kept, reading))
+    kept = []
+    for assumption in draft.assumptions:
+        if " ".join(assumption.split()) != reading.taken:
+            kept.append(assumption)
+    readings = dict.fromkeys((*mentions.readings, *kept, reading.other))
     chosen = replace(mentions, readings=tuple(readings))
     return run.fork().override("mention_finder", chosen)
 
