@@ -368,7 +368,7 @@ class Answer(Record):
     ungrounded: bool = False
     """Whether the model answered from its own knowledge, without a triple of the graph."""
     doubt: str = ""
-    """What in the answer is not proved by the triples that it cites; empty if all is."""
+    """What in the answer is not proved by the triples that it cites, or may be missing; else empty."""
     evidence: Hidden[tuple[Triple, ...]] = ()
     """Of an answer in words without values, such as "none of them": the triples that it stands on."""
     readings: tuple[Reading, ...] = ()

@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 from page import Page, settle
 from page import press as press_button
-from rdflib import Literal
-from small import films, iri
+from rdflib import Graph, Literal, URIRef
+from small import FILMS, films, iri
 
 import kgwb
 from kgwb.bench import Benchmark, BenchSetup, Report, Results
 from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.verdicts import get_verdict, known_right_answer
+from kgwb.build import Dialogue, Question, System, agent
 from kgwb.cli import main
 from kgwb.flow import CANNOT_EXPRESS, NOT_IN_GRAPH, Answer, Value
 from kgwb.run import Run
@@ -36,6 +37,50 @@ WHO = "Who directed Arrival?"
 DENIS = Answer("list", (Value(iri("denis"), "Denis Villeneuve"),))
 NOTHING = Answer("list", reason=f"{NOT_IN_GRAPH}: no vertex")
 BEYOND = Answer("list", reason=f"{CANNOT_EXPRESS}: a superlative")
+
+
+DIRECTED_BY = "SELECT ?film WHERE { ?film <http://example.org/director> ?person }"
+
+
+@agent
+def find_films(run: Run) -> list[str]:
+    """The films that the query finds."""
+    rows = run.kg.select(DIRECTED_BY).rows
+    return [str(film) for (film,) in rows]
+
+
+def answer_films(question: Question, dialogue: Dialogue, run: Run) -> Answer:
+    """Answer with the films, or with their number."""
+    found = find_films(run)
+    if question.text.startswith("How many"):
+        number = Value(Literal(len(found)), str(len(found)))
+        return Answer("count", (number,), (DIRECTED_BY,))
+    values = tuple(Value(URIRef(film), film) for film in found)
+    return Answer("list", values, (DIRECTED_BY,))
+
+
+LISTING = System("listing", answer_films, [find_films])
+
+
+@pytest.mark.parametrize("question", ["Which films?", "How many films?"])
+@pytest.mark.parametrize("is_muted", [False, True])
+def test_values_of_a_result_that_was_cut_are_in_doubt(
+    tmp_path: Path, question: str, is_muted: bool
+) -> None:
+    whole = kgwb.open_kg(Graph().parse(data=FILMS, format="turtle"))
+    part = kgwb.open_kg(Graph().parse(data=FILMS, format="turtle"), row_limit=1)
+    if is_muted:
+        dropped = (iri("arrival"), iri("director"), iri("denis"))
+        whole, part = whole.without(dropped), part.without(dropped)
+    answers = []
+    for kg in (whole, part):
+        run = Run(LISTING, question, kg=kg, models=None).go()
+        assert run.answer is not None
+        answers.append(run.answer)
+        loaded = kgwb.load_run(run.save(tmp_path / "run.jsonl"), system=LISTING)
+        assert loaded.answer == run.answer
+    states = [judge_answer(question, answer).name for answer in answers]
+    assert states == ["given", "in doubt"]
 
 
 def alone(value: Literal) -> Answer:

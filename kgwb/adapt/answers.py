@@ -17,6 +17,7 @@ from kgwb.kg.term_text import short_name
 from kgwb.run import Run
 from kgwb.run.calls import Call
 from kgwb.run.execution import current_run
+from kgwb.run.steps import used_calls
 from kgwb.terms import Term, Triples
 
 IRI_SCHEMES = ("http://", "https://", "urn:")
@@ -37,8 +38,8 @@ def make_answer(
     ``values`` are one value or several: terms of rdflib, texts (an IRI is a vertex), numbers, truth
     values, or terms in the JSON form of SPARQL results. Of a row, the first cell counts.
     ``queries`` are the queries that they came from; None means those of the run whose results have
-    a value, the last MAX_FOUND_QUERIES of them. ``kind`` is by default that of the values. Without
-    values, ``reason`` says why.
+    a value, the last MAX_FOUND_QUERIES of them; without values, those that have no rows. ``kind`` is
+    by default that of the values. Without values, ``reason`` says why.
 
     The support of a value is found from the recorded queries: the triples that they match where the
     value is in a row. The step gets a note if no value has support.
@@ -50,10 +51,9 @@ def make_answer(
     results = _results_of_queries(run, queries, terms)
     texts = tuple(dict.fromkeys(results if queries is None else queries))
     if not terms:
-        no_value = f"{NOT_IN_GRAPH}: the queries gave no value"
-        if not texts:
-            no_value = f"{CANNOT_EXPRESS}: the pipeline gave no value, and no query"
-        return Answer(kind, queries=texts, text=text, reason=reason or no_value)
+        if queries is None:
+            texts = _queries_without_rows(run)
+        return Answer(kind, queries=texts, text=text, reason=reason or _why_no_value(run, texts))
     labels = _labels_of(run, terms)
     answer_values = []
     for term in dict.fromkeys(terms):
@@ -62,6 +62,26 @@ def make_answer(
     if run is not None and not any(value.support for value in answer_values):
         run.note(_why_unsupported(results))
     return Answer(kind, tuple(answer_values), texts, text, reason)
+
+
+def _queries_without_rows(run: Run | None) -> tuple[str, ...]:
+    """Return the latest MAX_FOUND_QUERIES queries of the run that have no rows, the last first."""
+    if run is None:
+        return ()
+    texts: dict[str, None] = {}
+    for call in reversed(_recorded_queries(run)):
+        if isinstance(call.result, ResultSet) and not call.result.rows:
+            texts[call.request["query"]] = None
+    return tuple(texts)[:MAX_FOUND_QUERIES]
+
+
+def _why_no_value(run: Run | None, queries: Sequence[str]) -> str:
+    """Return the reason of an answer without values; ``queries`` are those that gave none."""
+    if queries:
+        return f"{NOT_IN_GRAPH}: the queries gave no value"
+    if run is not None and _recorded_queries(run):
+        return f"{CANNOT_EXPRESS}: the pipeline gave no value, although its queries have results"
+    return f"{CANNOT_EXPRESS}: the pipeline gave no value, and no query"
 
 
 def _items_of(values: Any) -> list[Any]:
@@ -132,6 +152,12 @@ def _labels_of(run: Run | None, terms: Sequence[Term]) -> dict[Term, str]:
 # Support
 
 
+def _recorded_queries(run: Run) -> list[Call]:
+    """Return the SELECT and ASK queries that the present execution used, in order, each once."""
+    calls = used_calls(run.steps, run.calls)
+    return [call for call in calls if call.kind in ("select", "ask")]
+
+
 def _results_of_queries(
     run: Run | None, queries: Sequence[str] | None, terms: Sequence[Term]
 ) -> dict[str, ResultSet | bool]:
@@ -143,7 +169,7 @@ def _results_of_queries(
     """
     if run is None:
         return {}
-    recorded = [call for call in _used_calls(run) if call.kind in ("select", "ask")]
+    recorded = _recorded_queries(run)
     results = {}
     if queries is None:
         holding = [call for call in reversed(recorded) if _holds_any(call.result, terms)]
@@ -155,14 +181,6 @@ def _results_of_queries(
             if query.strip() in call.request["query"]:
                 results[call.request["query"]] = call.result
     return results
-
-
-def _used_calls(run: Run) -> list[Call]:
-    """Return the calls that the steps of the present execution used, in order, each once."""
-    keys: dict[str, None] = {}
-    for step in run.steps:
-        keys.update(dict.fromkeys(step.calls))
-    return [run.calls[key] for key in keys if key in run.calls]
 
 
 def _holds_any(result: Any, terms: Sequence[Term]) -> bool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
+from dataclasses import replace
 from functools import partial
 
 import pyoxigraph
 
-from kgwb.errors import GraphTimeoutError, QueryError
+from kgwb.errors import GraphError, GraphTimeoutError, QueryError
 from kgwb.kg.base import QueryLimits, ResultSet, Vocabulary, vocabulary_for_url
 from kgwb.kg.local import read_triples
 from kgwb.kg.muting import rewrite_without
@@ -19,9 +21,12 @@ from kgwb.terms import Triple, Triples
 VIRTUOSO_SORT_LIMIT_ERROR = "SR353"
 """Virtuoso sorts at most 10,000 rows in a query with a LIMIT, and any number in one without."""
 VIRTUOSO_MIN_TIMEOUT_MS = 1000
+MIN_SILENT_ROW_LIMIT = 100
+"""The smallest number of rows that is taken for a possible limit of an endpoint."""
 _TIMEOUT_HINT = (
     "give the query a LIMIT or fewer patterns, or raise query_timeout_s (--query-timeout)"
 )
+_log = logging.getLogger("kgwb")
 
 
 class SparqlClient:
@@ -32,6 +37,9 @@ class SparqlClient:
     (``ValidatedQuery.is_monotonic``) are returned and marked as cut, and an ASK that is true is
     true. In all other cases GraphTimeoutError is raised: for no rows, counts, the first rows of an
     order, negation, a false ASK, triples, which cannot be marked as cut, and ``select_complete``.
+
+    An endpoint may also have a limit of rows of its own and not say so. A result with a round
+    number of rows is therefore looked into by one more query, see ``_has_unsent_row``.
     """
 
     muted: Triples = ()
@@ -54,7 +62,7 @@ class SparqlClient:
         is monotonic: then they are returned, marked as cut.
         """
         request, reply = self._validate_and_send(query, ("select",))
-        result = reply.parse_result_set(request.variables, self.limits.row_limit)
+        result = self._parse_rows(request, reply)
         if reply.is_partial:
             is_usable = request.is_monotonic and result.rows
             if not is_usable:
@@ -75,7 +83,7 @@ class SparqlClient:
         request, reply = self._validate_and_send(query, ("select",), allowed_service_iri)
         if require_valid_text:
             reply.require_valid_text()
-        result = reply.parse_result_set(request.variables, self.limits.row_limit)
+        result = self._parse_rows(request, reply)
         if reply.is_partial:
             raise self._timeout_error()
         return result
@@ -119,6 +127,35 @@ class SparqlClient:
             # Some engines report an error in a comment, or in JSON-LD that holds no triple.
             raise reply.invalid_response_error("no triples, but an error")
         return triples
+
+    def _parse_rows(self, request: ValidatedQuery, reply: EndpointResponse) -> ResultSet:
+        """Return the rows of the reply to a SELECT, at most the row limit.
+
+        They are marked as cut where rows are missing, also where the endpoint left them out without
+        a word.
+        """
+        result = reply.parse_result_set(request.variables, self.limits.row_limit)
+        if result.cut or not self._has_unsent_row(request, len(result.rows)):
+            return result
+        return replace(result, cut=True)
+
+    def _has_unsent_row(self, request: ValidatedQuery, row_count: int) -> bool:
+        """Return whether a query has a row after the first ``row_count``, which were sent.
+
+        One row after them is asked for, if their number may be a limit of the endpoint. False if
+        the query takes no OFFSET, or if the endpoint fails or does not heed OFFSET and LIMIT.
+        """
+        if not request.accepts_limit or not _may_be_row_limit(row_count):
+            return False
+        next_row = f"{request.text}\nOFFSET {row_count}\nLIMIT 1"
+        try:
+            validate_query(next_row, allow_service=True)
+            reply = self._send(next_row, request.form)
+            found = reply.parse_result_set(request.variables, 1)
+        except GraphError as error:
+            _log.debug("not known whether %s has more rows: %s", self.source, error.message)
+            return False
+        return len(found.rows) == 1 and not found.cut
 
     def _validate_and_send(
         self, query: str, forms: tuple[QueryForm, ...], allowed_service_iri: str = ""
@@ -173,6 +210,14 @@ class SparqlClient:
             f"{self.source} reached its time limit and sent only a part of the result",
             hint=_TIMEOUT_HINT,
         )
+
+
+def _may_be_row_limit(row_count: int) -> bool:
+    """Return whether a number of rows looks like a limit: so many hundreds, or a power of two."""
+    if row_count < MIN_SILENT_ROW_LIMIT:
+        return False
+    is_power_of_two = row_count & (row_count - 1) == 0
+    return row_count % 100 == 0 or is_power_of_two
 
 
 def _rdf_format(media_type: str) -> pyoxigraph.RdfFormat:

@@ -9,13 +9,15 @@ from typing import Any
 
 from kgwb.kg.base import Graph
 from kgwb.llm.base import ChatModel, ChatRequest, Message
-from kgwb.records import Record
+from kgwb.records import JsonObject, Record
 from kgwb.run.calls import Call
 from kgwb.text import pluralize
 
 DEFAULT_TEMPERATURE = 1.0
 """For a call of a trace that does not say: what most servers take then."""
 DEFAULT_MAX_TOKENS = 2048
+LIMIT_OPTIONS = ("max_output_tokens", "max_completion_tokens", "max_tokens")
+"""Names of the limit of tokens in the two protocols of OpenAI."""
 ROLES = {"system": "system", "developer": "system", "assistant": "assistant", "ai": "assistant"}
 """The role under which a message is sent, by its role in the record; all others are the user's."""
 
@@ -82,9 +84,11 @@ def _request_of(call: Call, messages: Sequence[Message] | None, number: int) -> 
     ``messages`` replace the recorded ones unless they are None. A temperature or limit that was not
     recorded is DEFAULT_TEMPERATURE or DEFAULT_MAX_TOKENS.
     """
-    content: Any = call.request["content"]
     if messages is None:
         messages = recorded_messages(call)
+    content: Any = call.request["content"]
+    if "options" in content:
+        content = _named_as_recorded(content["options"])
     temperature = content["temperature"]
     if temperature is None:
         temperature = DEFAULT_TEMPERATURE
@@ -99,6 +103,20 @@ def _request_of(call: Call, messages: Sequence[Message] | None, number: int) -> 
         seed=seed,
         max_output_tokens=content["max_output_tokens"] or DEFAULT_MAX_TOKENS,
     )
+
+
+def _named_as_recorded(options: JsonObject) -> JsonObject:
+    """Return the options of a wrapped client under the names that requests of kgwb have.
+
+    An option that was not given is None. Tools and a form of the reply are left out.
+    """
+    limits = [options.get(name) for name in LIMIT_OPTIONS]
+    return {
+        "schema": None,
+        "temperature": options.get("temperature"),
+        "seed": options.get("seed"),
+        "max_output_tokens": next(filter(None, limits), None),
+    }
 
 
 def recorded_messages(call: Call) -> tuple[Message, ...]:

@@ -230,24 +230,17 @@ def _call_attributes(call: Call) -> Attributes:
 def _model_attributes(call: Call) -> Attributes:
     """Return the attributes of a model call: messages, reply, parameters and token counts.
 
-    The model is the one that the reply names, else the one that was asked. The schema is a
-    parameter if there is one. Secrets in texts are masked.
+    The model is the one that the reply names, else the one that was asked. Secrets in texts are
+    masked.
     """
     content = call.request["content"]
     reply = call.result
-    parameters = {
-        "temperature": content["temperature"],
-        "seed": content["seed"],
-        "max_tokens": content["max_output_tokens"],
-    }
-    if content["schema"]:
-        parameters["response_format"] = content["schema"]
     attributes = {
         **_kind(Kind.LLM),
         **_value(SpanAttributes.INPUT_VALUE, SpanAttributes.INPUT_MIME_TYPE, content["messages"]),
         **_text(SpanAttributes.OUTPUT_VALUE, SpanAttributes.OUTPUT_MIME_TYPE, reply.text),
         SpanAttributes.LLM_MODEL_NAME: reply.model or call.request["model"],
-        SpanAttributes.LLM_INVOCATION_PARAMETERS: _json(parameters),
+        SpanAttributes.LLM_INVOCATION_PARAMETERS: _json(_invocation_parameters(content)),
         SpanAttributes.LLM_TOKEN_COUNT_PROMPT: reply.prompt_tokens,
         SpanAttributes.LLM_TOKEN_COUNT_COMPLETION: reply.completion_tokens,
         SpanAttributes.LLM_TOKEN_COUNT_TOTAL: reply.prompt_tokens + reply.completion_tokens,
@@ -256,6 +249,24 @@ def _model_attributes(call: Call) -> Attributes:
         attributes |= _message(SpanAttributes.LLM_INPUT_MESSAGES, number, role, text)
     attributes |= _message(SpanAttributes.LLM_OUTPUT_MESSAGES, 0, "assistant", reply.text)
     return attributes
+
+
+def _invocation_parameters(content: JsonObject) -> JsonObject:
+    """Return the parameters of a recorded request to a model; the schema is one if there is one.
+
+    A request of a wrapped client has the options that its pipeline gave, under their own names.
+    """
+    if "options" in content:
+        options: JsonObject = content["options"]
+        return options
+    parameters = {
+        "temperature": content["temperature"],
+        "seed": content["seed"],
+        "max_tokens": content["max_output_tokens"],
+    }
+    if content["schema"]:
+        parameters["response_format"] = content["schema"]
+    return parameters
 
 
 def _message(messages: str, number: int, role: str, text: str) -> Attributes:

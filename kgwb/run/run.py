@@ -31,6 +31,7 @@ from kgwb.records import JsonObject
 from kgwb.run.agents import System, agent_of_key
 from kgwb.run.asked_again import NewReplies, ask_call_again
 from kgwb.run.calls import utc_now
+from kgwb.run.cut_results import doubt_cut_results
 from kgwb.run.differences import Differences, compare_steps
 from kgwb.run.edits import EditableRun
 from kgwb.run.execution import StopCondition
@@ -50,7 +51,7 @@ from kgwb.run.run_entries import (
     run_arguments,
 )
 from kgwb.run.run_file import DAMAGED_FILE_ERRORS, RunFile, damage_errors
-from kgwb.run.steps import format_tree, names_in_steps
+from kgwb.run.steps import format_tree, names_in_steps, used_calls
 from kgwb.settings import Settings
 from kgwb.terms import Triple
 from kgwb.text import list_first, pluralize, single_line
@@ -268,7 +269,8 @@ class Run(EditableRun):
                     question = Question(self.question)
                     answer = self.system.answer(question, self.dialogue, self)
                     self._check_answer(answer)
-                    self.answer = answer
+                    calls = used_calls(self.steps, self.calls)
+                    self.answer = doubt_cut_results(answer, calls, self.kg.muted)
                     self.turn = self.system.remember(self)
             except BaseException:
                 with suppress(RunFileError):  # the first failure is the one to report

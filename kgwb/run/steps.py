@@ -271,6 +271,14 @@ def group_by_supervisor(steps: Collection[Step]) -> dict[str | None, list[Step]]
     return groups
 
 
+def used_calls(steps: Iterable[Step], calls: Calls) -> list[Call]:
+    """Return the recorded calls that some steps used, in order, each once."""
+    keys: dict[str, None] = {}
+    for step in steps:
+        keys.update(dict.fromkeys(step.calls))
+    return [calls[key] for key in keys if key in calls]
+
+
 def names_in_steps(steps: Iterable[Step], calls: Calls) -> dict[str, str]:
     """Return every display name that a run's record holds, by IRI.
 

@@ -24,6 +24,7 @@ from kgwb.build import (
     wrap_sparqlwrapper,
 )
 from kgwb.errors import QueryError, SettingError
+from kgwb.flow import CANNOT_EXPRESS, NOT_IN_GRAPH
 from kgwb.run import Run
 
 PREFIX = "PREFIX : <http://example.org/> "
@@ -327,3 +328,35 @@ def test_a_mistake_is_refused_as_by_the_wrapper(endpoint: Endpoint) -> None:
 def test_what_is_no_wrapper_is_refused() -> None:
     with pytest.raises(SettingError, match="SPARQLWrapper"):
         wrap_sparqlwrapper(object())
+
+
+@pytest.mark.parametrize(
+    ("query", "reason", "query_count"),
+    [
+        (PREFIX + "SELECT ?x WHERE { :arrival :sequel ?x }", NOT_IN_GRAPH, 1),
+        (PREFIX + "SELECT ?x WHERE { :arrival :director ?x }", CANNOT_EXPRESS, 0),
+        (None, CANNOT_EXPRESS, 0),
+    ],
+)
+def test_an_answer_without_values_says_whether_a_query_gave_none(
+    query: str | None, reason: str, query_count: int
+) -> None:
+    graph = wrap_rdflib(plain_films())
+
+    @agent
+    def look_up(question: str) -> list[str]:
+        if query is not None:
+            list(graph.query(query))
+        return []
+
+    def answer(question: str) -> list[str]:
+        return look_up(question)
+
+    run = Run(
+        system_from_function("nothing", answer, agents=[look_up]), "Who?", kg=films(), models=None
+    )
+    found = run.go().answer
+    assert found is not None
+    assert found.reason.startswith(reason)
+    assert len(found.queries) == query_count
+    assert ("no query" in found.reason) == (query is None)

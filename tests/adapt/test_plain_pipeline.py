@@ -29,6 +29,7 @@ from kgwb.build import (
     system_from_function,
 )
 from kgwb.cli import main
+from kgwb.llm import Scripted
 from kgwb.llm.base import Message
 from kgwb.llm.rules import BASELINE_REMARK
 from kgwb.run import Run
@@ -101,6 +102,27 @@ def test_it_is_saved_and_replayed_without_network(
     assert loaded.answer == run.answer
     assert [step.output for step in loaded.steps] == [step.output for step in run.steps]
     assert (len(chats.requests), len(endpoint.queries)) == asked
+
+
+def test_it_is_exported_as_a_trace(run: Run, tmp_path: Path) -> None:
+    run.export(tmp_path / "trace.json")
+    text = (tmp_path / "trace.json").read_text(encoding="utf-8")
+    spans = json.loads(text)["resourceSpans"][0]["scopeSpans"][0]["spans"]
+    parameters = []
+    for span in spans:
+        for attribute in span["attributes"]:
+            if attribute["key"] == "llm.invocation_parameters":
+                parameters.append(json.loads(attribute["value"]["stringValue"]))
+    assert parameters == [{"model": "tiny", "temperature": 0}] * 2
+
+
+def test_a_model_call_of_it_is_asked_again(run: Run) -> None:
+    model = Scripted(lambda request: "Dune")
+    [reply] = run.ask_again("mentions", model).replies
+    assert reply.text == "Dune"
+    [request] = model.requests
+    assert request.messages[1] == Message("user", QUESTION)
+    assert request.temperature == 0
 
 
 def test_a_replay_does_not_depend_on_the_address_of_the_server(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 import tracemalloc
@@ -128,6 +129,53 @@ def test_rows_are_cut_at_the_limit(server: Server, query: str, sent: str) -> Non
     rows = Endpoint(f"{server.url}/sparql", limits=QueryLimits(row_limit=3)).select(query)
     assert (len(rows.rows), rows.cut) == (3, True)
     assert server.seen[0].fields["query"][0].endswith(sent)
+
+
+@pytest.fixture
+def members() -> pyoxigraph.Store:
+    """Return a club with 300 members."""
+    store = pyoxigraph.Store()
+    for number in range(300):
+        member = pyoxigraph.NamedNode(f"{EX}member{number}")
+        store.add(
+            pyoxigraph.Quad(
+                pyoxigraph.NamedNode(EX + "club"), pyoxigraph.NamedNode(EX + "member"), member
+            )
+        )
+    return store
+
+
+@pytest.mark.parametrize(
+    ("silent_limit", "query", "row_count", "is_cut"),
+    [
+        (200, "SELECT ?x { ?c ?p ?x }", 200, True),
+        (200, "SELECT DISTINCT ?x { ?c ?p ?x } ORDER BY ?x", 200, True),
+        (256, "SELECT ?x { ?c ?p ?x }", 256, True),
+        (300, "SELECT ?x { ?c ?p ?x }", 300, False),  # exactly as many rows as there are
+        (200, "SELECT ?x { ?c ?p ?x } LIMIT 200", 200, False),  # the query's own limit
+        (200, "SELECT ?x { ?c ?p ?x } OFFSET 10", 200, False),  # it takes no second OFFSET
+        (9_999, "SELECT ?x { ?c ?p ?x }", 300, False),
+    ],
+)
+def test_rows_that_an_endpoint_leaves_out_without_a_word_are_noticed(
+    members: pyoxigraph.Store, silent_limit: int, query: str, row_count: int, is_cut: bool
+) -> None:
+    def answer(seen: Seen) -> Said:
+        result: Any = members.query(seen.fields["query"][0])
+        reply = json.loads(result.serialize(format=pyoxigraph.QueryResultsFormat.JSON))
+        del reply["results"]["bindings"][silent_limit:]
+        return reply_of(json.dumps(reply))
+
+    with serving(answer) as server:
+        rows = Endpoint(server.url, dialect="generic").select(query)
+    assert (len(rows.rows), rows.cut) == (row_count, is_cut)
+
+
+def test_a_reply_that_does_not_heed_offset_and_limit_shows_no_missing_row() -> None:
+    bindings = [{"x": {"type": "literal", "value": "same"}}] * 100
+    reply = {"head": {"vars": ["x"]}, "results": {"bindings": bindings}}
+    rows = select(json.dumps(reply))
+    assert (len(rows.rows), rows.cut) == (100, False)
 
 
 def select(*reply: Any) -> Any:
