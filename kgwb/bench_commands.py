@@ -539,33 +539,32 @@ def print_metrics(folder: Path, rows: Sequence[BenchRow], prices: Prices) -> Non
 def _print_lost_answer(row: BenchRow) -> None:
     """Print a lost answer in one line: verdict, id, question, answers or error, and gold.
 
-    Answers and gold are shown by their labels, each list cut at MAX_LISTED_CHARS with the number
-    left out. Columns of a table that were not asked for are named as such.
+    Answers and gold are shown by their names (``name_values``), each list cut at MAX_LISTED_CHARS
+    with the number left out. Columns of a table that were not asked for are named as such.
     """
+    from kgwb.bench.report_parts import name_values
     from kgwb.bench.results import split_answers
     from kgwb.bench.verdicts import get_verdict
 
+    names = name_values([row])
     answers, not_asked_for = split_answers(row)
-    outcome = _list_labels(row, answers) or "nothing"
+    outcome = _list_names(names, answers) or "nothing"
     if row["error"]:
         outcome = shorten(row["error"])
     if not_asked_for:
-        outcome += f"; columns not asked for: {_list_labels(row, not_asked_for)}"
-    gold = _list_labels(row, row["gold"])
+        outcome += f"; columns not asked for: {_list_names(names, not_asked_for)}"
+    gold = _list_names(names, row["gold"]) or "no answer"
     text = single_line(f"{row['id']}: {shorten(row['question'])} → {outcome}; right: {gold}")
     verdict = get_verdict(row)
     print(color(f"{verdict:<10}", "failure"), text)
 
 
-def _list_labels(row: BenchRow, values: Sequence[str]) -> str:
-    """Return the labels of values of a row as one text with commas, cut between values at MAX_LISTED_CHARS.
+def _list_names(names: Mapping[str, str], values: Sequence[str]) -> str:
+    """Return the names of values as one text with commas, cut between values at MAX_LISTED_CHARS.
 
     It ends with the number of those that were left out.
     """
-    from kgwb.bench.results import get_label
-
-    labels = [get_label(row, value) for value in values]
-    return list_within(labels, MAX_LISTED_CHARS)
+    return list_within([names[value] for value in values], MAX_LISTED_CHARS)
 
 
 # --- retry

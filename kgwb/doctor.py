@@ -14,10 +14,12 @@ from typing import NamedTuple
 
 from kgwb.disk import cache_dir
 from kgwb.errors import KgwbError
+from kgwb.llm.base import ChatModel
 from kgwb.run.calls import Call
 from kgwb.run.models import open_model
 from kgwb.run.run_file import RunFile
 from kgwb.study.trial import TRIAL_GRAPH, TRIAL_QUESTION, Usage, usage_of_calls
+from kgwb.text import list_first
 from kgwb.workbench import list_recordings
 
 INSTALL_HINT = "run `make lab` in the checkout, or `pip install kgwb`"
@@ -27,6 +29,8 @@ PACKAGES = dict.fromkeys(REQUIRED_PACKAGES, INSTALL_HINT) | dict.fromkeys(
     LAB_PACKAGES, f"needed for `kgwb lab`: {INSTALL_HINT}"
 )
 """The packages that must be installed, each with what to do if it is not."""
+CACHE_TRIAL_BYTES = 100_000
+"""Bytes that are written to the cache folder to see whether the disk has space."""
 CHROMIUM_COMMANDS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -138,9 +142,8 @@ def _check_models(spec: str) -> Iterator[HealthCheck]:
     """Yield a result for every kind of model server, and then one for the model itself.
 
     A server is required only if it is the one that ``spec`` names ("ollama:phi4", without an address
-    of its own). The last
-    result has the model's name; the model is opened, not asked. Raises ModelError if it cannot be
-    opened.
+    of its own). The last result is that of ``_check_model``. Raises ModelError if the model cannot
+    be opened, or its server cannot be used.
     """
     from kgwb import llm
 
@@ -154,7 +157,31 @@ def _check_models(spec: str) -> Iterator[HealthCheck]:
             remedy=f"needed for {status.kind}:MODEL only",
             required=status.kind == kind and not has_address,
         )
-    yield HealthCheck("model", True, open_model(spec).name)
+    yield _check_model(open_model(spec))
+
+
+def _check_model(model: ChatModel) -> HealthCheck:
+    """Return whether a model can be used, as far as its server's list of models tells it.
+
+    The model itself is not asked. A model without a server passes. One that Ollama does not list
+    fails. Other servers may take models that they do not list: the detail says so. Raises
+    ModelError if the server cannot be reached, refuses the key or fails.
+    """
+    from kgwb.llm import OllamaModel, RemoteModel
+
+    name = model.name
+    if not isinstance(model, RemoteModel):
+        return HealthCheck("model", True, name)
+    listed = model.find_listed_models()
+    if listed is None:
+        return HealthCheck("model", True, f"{name}: its server answers, and has no list of models")
+    if model.model in listed or f"{model.model}:latest" in listed:
+        return HealthCheck("model", True, f"{name}, which its server lists")
+    others = list_first(listed) or "none"
+    detail = f"{name}: its server does not list it, but {others}"
+    if isinstance(model, OllamaModel):
+        return HealthCheck("model", False, detail, f"pull it: ollama pull {model.model}")
+    return HealthCheck("model", True, detail)
 
 
 def _check_embeddings() -> Iterator[HealthCheck]:
@@ -210,12 +237,15 @@ def _check_browser() -> HealthCheck:
 def _check_cache_folder() -> HealthCheck:
     """Create the cache folder if it is missing, write a temporary file to it, and return the result.
 
-    The detail has the folder and, if one of the two failed, the reason. The check is not required.
+    The file has CACHE_TRIAL_BYTES: an empty one can be made on a full disk, too. The detail has the
+    folder and, if one of the two failed, the reason. The check is not required.
     """
     folder = cache_dir()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(bytes(CACHE_TRIAL_BYTES))
+            file.flush()
             return HealthCheck("cache folder", True, f"{folder} can be written")
     except OSError as exc:
         return HealthCheck(

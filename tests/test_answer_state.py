@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from page import Page, settle
 from page import press as press_button
-from rdflib import Graph, Literal, URIRef
+from rdflib import XSD, Graph, Literal, URIRef
 from small import FILMS, films, iri
 
 import kgwb
@@ -21,6 +21,7 @@ from kgwb.run import Run
 from kgwb.show.answer_state import ANSWER_STATE_ICONS, judge_answer
 from kgwb.show.html import load_style
 from kgwb.show.run import render_run
+from kgwb.terms import Term
 from kgwb.ui.cell import AgentCell
 from kgwb.ui.chat import Chat
 from kgwb.ui.debugger import Debugger
@@ -109,6 +110,36 @@ def test_the_state_of_an_answer(
     judged = judge_answer(question, answer, known_right_answer(gold, gold or ()))
     assert (judged.name, judged.label) == (name, label)
     assert bool(judged.doubt) == (name == "in doubt")
+
+
+@pytest.mark.parametrize(
+    ("question", "term", "doubted"),
+    [
+        ("How many inhabitants has it?", Literal(1834), False),
+        ("How many inhabitants has it?", Literal("1834"), False),
+        ("How many inhabitants has it?", Literal("1.2E6"), False),
+        ("How many inhabitants has it?", Literal("1 200"), False),
+        ("For how many years?", Literal("P5Y", datatype=XSD.duration), False),
+        ("How many?", Literal("1834", datatype=XSD.gYear), True),
+        ("When does it leave?", Literal("10:00:00", datatype=XSD.time), False),
+        ("Who was it?", Literal("10:00:00", datatype=XSD.time), True),
+        ("Where is it?", Literal("48.2, 16.3"), False),
+        ("What is the birth date of the man who directed it?", Literal("1967-10-03"), False),
+        ("In which year was the city where he was born founded?", Literal("0850-01-01"), False),
+        ("How long is the film where he stars?", Literal(116), False),
+        ("Count the films that the man who made it made.", Literal(4), False),
+        ("When he was king, who was bishop?", iri("bishop"), False),
+        ("When he was king, who was bishop?", Literal(True), True),
+        ("When he was king, what did he say?", Literal(True), False),
+        ("In the film, who plays him?", Literal(7), True),
+        ("Please tell me where he was born", Literal(7), True),
+    ],
+)
+def test_a_doubt_about_the_type_of_a_value_is_only_raised_where_it_is_asked_for(
+    question: str, term: Term, doubted: bool
+) -> None:
+    answer = Answer("list", (Value(term, str(term)),))
+    assert (judge_answer(question, answer).name == "in doubt") == doubted
 
 
 def test_an_answer_from_own_knowledge_is_marked_unless_gold_is_known() -> None:

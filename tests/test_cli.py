@@ -255,6 +255,19 @@ def test_bench_scores_by_hops_and_type_and_resumes(capsys: Capture) -> None:
     assert "theta was 3" in capsys.readouterr().err
 
 
+def test_bench_tells_a_gold_text_from_the_thing_of_that_name(capsys: Capture) -> None:
+    lines = [
+        {"id": "1", "question": "Who directed Arrival?", "answers": ["Denis Villeneuve"]},
+        {"id": "2", "question": "Who directed Sicario?", "answers": []},
+    ]
+    Path("named.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    main(["bench", "--kg", "films", "--questions", "named.jsonl", "--out", "named"])
+    lost = [line for line in capsys.readouterr().out.splitlines() if line.startswith("wrong")]
+    director = "Denis Villeneuve (https://kgwb.example/films/Denis_Villeneuve)"
+    assert lost[0].endswith(f"→ {director}; right: Denis Villeneuve")
+    assert lost[1].endswith("right: no answer")
+
+
 def test_bench_asks_every_nth_question_but_no_torn_dialogue(capsys: Capture) -> None:
     write_questions(*({"id": str(number)} for number in range(5)))
     assert main([*BENCH, "--every", "2", "--limit", "2"]) == 0

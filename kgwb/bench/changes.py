@@ -54,6 +54,7 @@ error, such as that of a server, says nothing about the change.
 FAILED_REPEATS = "all repeats of it failed"
 UNFOLDED_OUTCOMES = ("fixed", "broken")
 MAX_OPEN_SETTINGS = 6
+MIN_SHOWN_P_VALUE = 0.001
 NOT_LOCATED = "–"
 """In place of a number of lost answers that is not known."""
 UNKNOWN_AGENT = "not known: its run was not kept"
@@ -315,10 +316,15 @@ def _is_compared(change: QuestionChange, sample: QuestionSample | None) -> bool:
 
 
 def _describe_chance(comparison: ScoreComparison) -> str:
-    """Return whether a difference may be chance, with its p-value."""
+    """Return whether a difference may be chance, with its p-value.
+
+    A small one is only said to be below MIN_SHOWN_P_VALUE: so few permutations are counted inexactly.
+    """
     if not comparison.improved_ids and not comparison.worsened_ids:
         return "no answer differs"
     p_value = f"(p {comparison.p_value:.3f})"
+    if comparison.p_value < MIN_SHOWN_P_VALUE:
+        p_value = f"(p < {MIN_SHOWN_P_VALUE})"
     if comparison.p_value > SIGNIFICANCE_LEVEL:
         return f"may be chance {p_value}"
     return f"more than chance {p_value}"

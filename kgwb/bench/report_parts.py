@@ -161,7 +161,8 @@ def _list_changed_settings(
 def render_f1_chart(all_results: AllResults) -> Html:
     """Render a bar chart of F1 with its interval, for all questions and for each kind of question.
 
-    The bars of one kind stand together, one for each folder. Kinds without gold have no bar.
+    The bars of one kind stand together, one for each folder. Questions without gold do not count;
+    kinds without any gold have no bar.
     """
     bars = []
     for name in distinct_groups(all_results):
@@ -170,7 +171,7 @@ def render_f1_chart(all_results: AllResults) -> Html:
             f1 = group.estimate("f1") if group else None
             if group is None or f1 is None:
                 continue
-            questions = pluralize(len(group.rows), "question")
+            questions = pluralize(len(group.rows) - group.without_gold, "question")
             bar = ChartBar(
                 label=name + results.label_suffix,
                 value=f1.value,

@@ -113,6 +113,15 @@ def open_files(
     return load_with_bar(open_them, path.name, vocabulary)
 
 
+def identify_files(path: Path, vocabulary: Vocabulary) -> str:
+    """Return the identity that a graph in files would have if it were opened now; nothing is parsed.
+
+    Raises GraphFileError if there is no RDF file, or one cannot be read.
+    """
+    files = _find_rdf_files(path)
+    return f"sha256:{_fingerprint(path, files, vocabulary)}"
+
+
 def _open_while_watched(
     path: Path, vocabulary: Vocabulary, load: Load, *, cache: bool
 ) -> tuple[Store, LabelIndex, str, dict[str, str]]:

@@ -47,6 +47,10 @@ ORDER_BY_CLAUSE = re.compile(
     r"\bORDER\s+BY\s+(.*?)\s*\b(?:LIMIT|OFFSET)\b", re.IGNORECASE | re.DOTALL
 )
 GROUP_BY_CLAUSE = re.compile(r"\bGROUP\s+BY\s+(?:\?\w+\s*)+", re.IGNORECASE)
+GROUP_BY_EXPRESSION = re.compile(r"\bGROUP\s+BY\s+(?:\?\w+\s*)*[^\s?)]*\(", re.IGNORECASE)
+"""A GROUP BY with an expression among its keys."""
+MAY_UNBIND = re.compile(r"\b(?:OPTIONAL|UNION|VALUES|BIND)\b", re.IGNORECASE)
+"""What may leave a variable of a query unbound in some solutions."""
 AGGREGATE = re.compile(r"\s*(COUNT|SUM|AVG)\s*\(\s*\?(\w+)\s*\)\s*", re.IGNORECASE)
 """An aggregate of a variable, without DISTINCT."""
 SELECT_KEYWORD = re.compile(r"\bSELECT\s+(DISTINCT\s+)?", re.IGNORECASE)
@@ -264,8 +268,10 @@ def _find_mutual_pairs(rows: Sequence[Row]) -> Iterator[Finding]:
 def _find_repeated_values(sparql: str, kg: Graph) -> Iterator[Finding]:
     """Yield whether COUNT, SUM or AVG takes a value of one thing several times.
 
-    That happens where a join repeats it. Only a query with one such aggregate, without DISTINCT and
-    without a subquery, is looked at. The variable of SUM and AVG must be the object of a pattern.
+    That happens where a join repeats it. A query of a single pattern has no join: several solutions
+    have the value there. Only a query with one such aggregate, without DISTINCT and without a
+    subquery, is looked at, and it may be grouped by variables only. The variable of SUM and AVG must
+    be the object of a pattern. Only solutions that bind the variable count, as for the aggregate.
     """
     with suppress(GraphError):
         clauses = split_clauses(sparql)
@@ -279,6 +285,9 @@ def _find_repeated_values(sparql: str, kg: Graph) -> Iterator[Finding]:
             return
         [aggregate_match] = aggregates
         name, variable = aggregate_match.groups()
+        if GROUP_BY_EXPRESSION.search(clauses.modifiers):
+            # A value may stand in several groups, which only the expression tells apart.
+            return
         grouped = GROUP_BY_CLAUSE.search(clauses.modifiers)
         keys = []
         if grouped:
@@ -293,6 +302,8 @@ def _find_repeated_values(sparql: str, kg: Graph) -> Iterator[Finding]:
                 return
             keys += filter(_is_variable, subjects)
         where = clauses.where
+        if MAY_UNBIND.search(where):
+            where = f"{{ {where} }} FILTER(BOUND({value}))"
         counted = f"{clauses.prologue} SELECT (COUNT(*) AS ?n_) {clauses.dataset} WHERE"
         distinct_keys = " ".join(dict.fromkeys(keys))
         each = f"{{ SELECT DISTINCT {distinct_keys} WHERE {{ {where} }} }}"
@@ -304,7 +315,13 @@ def _find_repeated_values(sparql: str, kg: Graph) -> Iterator[Finding]:
             return
         if parse_count(distinct) < parse_count(number):
             text = f"{aggregate} takes {number} values of {value}, of which {distinct} differ"
-            yield Finding(f"{text}: a join repeats them", wrong=True)
+            reason = "a join repeats them"
+            is_single_pattern = len(analyze_query(sparql).patterns) == 1
+            if is_single_pattern:
+                reason = (
+                    f"several solutions have one; {aggregate}(DISTINCT {value}) takes each once"
+                )
+            yield Finding(f"{text}: {reason}", wrong=True)
 
 
 def _subjects_with_object(sparql: str, object_: str) -> list[str]:

@@ -68,6 +68,8 @@ OPTIONAL_FIELDS = (
 """Fields of a request that some servers refuse."""
 REFUSING_STATUSES = (400, 422, 500, 501)
 """HTTP statuses with which servers refuse a field of a request."""
+STATUSES_WITHOUT_LIST = (404, 405, 501)
+"""HTTP statuses of a server that has no list of its models."""
 TOOL = {
     "type": "function",
     "function": {
@@ -257,6 +259,19 @@ class RemoteModel(ChatModel):
         """
         names = self._try_list_models(timeout_s)
         if isinstance(names, RequestFailure):
+            raise self._error_of(names, timeout_s, is_listing=True)
+        return names
+
+    def find_listed_models(self, timeout_s: float = LISTING_TIMEOUT_S) -> tuple[str, ...] | None:
+        """Ask the server for its models, as ``list_models`` does, to see whether it can be used.
+
+        None if it answers but has no list: some servers reply to questions alone. Raises a ModelError
+        if it cannot be reached, refuses the key or fails.
+        """
+        names = self._try_list_models(timeout_s)
+        if isinstance(names, RequestFailure):
+            if names.status in STATUSES_WITHOUT_LIST:
+                return None
             raise self._error_of(names, timeout_s, is_listing=True)
         return names
 

@@ -126,12 +126,19 @@ def is_text_alone(answer: Answer) -> bool:
 
 EXPECTED_VALUES = {
     "where": ("a place", {"a thing", "a text"}),
-    "when": ("a time", {"a date", "a number", "a text"}),
+    "when": ("a time", {"a date", "a time of day", "a duration", "a number", "a text"}),
     "who": ("somebody", {"a thing", "a text"}),
-    "how many": ("a number", {"a number"}),
+    "how many": ("a number", {"a number", "a duration"}),
 }
 """What each question word asks for, and the types of values that can be it."""
-QUESTION_WORD_PATTERN = re.compile(rf"\b({'|'.join(EXPECTED_VALUES)})\b")
+QUESTION_WORD_PATTERN = re.compile(r"\b(how many|how|where|when|whom|whose|who|what|which|why)\b")
+CLAUSE_START = re.compile(r"[,;:.!?()\u2013\u2014]")
+"""Signs that separate the clauses of a question."""
+LEAD_IN_WORDS = frozenset(
+    "about after and at before but by can could do during exactly for from i in know me now of ok on or "
+    "please say since so tell than then through till to until us we with wonder would you".split()
+)
+"""Words that may stand before a question word that asks. After any other word, it is relative."""
 MAX_VALUE_CHARS = 60
 MAX_MISMATCHES = 3
 
@@ -153,13 +160,12 @@ def describe_unfitting_values(question: str, typed_labels: Iterable[tuple[str, s
     """Return a text such as "1967-10-03 is a date where a place was asked"; "" if all values fit.
 
     ``typed_labels`` has the label and the type of each value. What is asked for is told by the
-    first of EXPECTED_VALUES in the question, wherever it stands; without one the text is "". Labels
+    question word that asks (``_find_expected_values``); without one the text is "". Labels
     are cut at MAX_VALUE_CHARS. The first MAX_MISMATCHES values are named, and how many more there are.
     """
-    question_word = QUESTION_WORD_PATTERN.search(question.casefold())
-    if question_word is None:
+    expected, fitting_types = _find_expected_values(question)
+    if not expected:
         return ""
-    expected, fitting_types = EXPECTED_VALUES[question_word[1]]
     unfitting = []
     for full_label, value_type in typed_labels:
         if value_type not in fitting_types:
@@ -171,16 +177,48 @@ def describe_unfitting_values(question: str, typed_labels: Iterable[tuple[str, s
     return f"{text} where {expected} was asked"
 
 
-def _value_type(value: Value) -> str:
-    """Return "a thing", "a date", "a number" or "a text" for a value.
+def _find_expected_values(question: str) -> tuple[str, set[str]]:
+    """Return what a question asks for, such as "a place", and the types of values that can be it.
 
-    A thing is an IRI or blank node. A literal is a date by its datatype or by its text, such as
-    "1967-10"; else it is a number if it has only digits, points and commas.
+    A question word asks at the beginning of a clause, also after LEAD_IN_WORDS: "in Arrival, who
+    ...", "tell me where ...". Elsewhere it is relative: "the city where ...". Of several that ask,
+    each may be meant: "When he was king, who ...". Both are empty if none asks, or if one
+    that asks is not among EXPECTED_VALUES, such as "which".
+    """
+    expected = []
+    fitting_types: set[str] = set()
+    for clause in CLAUSE_START.split(question.casefold()):
+        question_word = QUESTION_WORD_PATTERN.search(clause)
+        if question_word is None:
+            continue
+        words_before = clause[: question_word.start()].split()
+        if not LEAD_IN_WORDS.issuperset(words_before):
+            continue
+        if question_word[1] not in EXPECTED_VALUES:
+            return "", set()
+        name, types = EXPECTED_VALUES[question_word[1]]
+        expected.append(name)
+        fitting_types |= types
+    distinct_names = dict.fromkeys(expected)
+    return " or ".join(distinct_names), fitting_types
+
+
+def _value_type(value: Value) -> str:
+    """Return "a thing", "a date", "a number", "a text" and so on for a value.
+
+    A thing is an IRI or blank node. The datatype of a literal decides, and else its text
+    (``literal_type``).
     """
     if not isinstance(value.term, Literal):
         return "a thing"
     datatype_iri = str(value.term.datatype or "").casefold()
     _, _, datatype = datatype_iri.rpartition("#")
+    if datatype == "time":
+        return "a time of day"
+    if datatype == "boolean":
+        return "a truth value"
+    if datatype.endswith("duration"):
+        return "a duration"
     is_date_type = "date" in datatype or datatype.startswith("g")  # xsd:gYear, xsd:gMonthDay, ...
     if is_date_type:
         return "a date"
@@ -190,11 +228,12 @@ def _value_type(value: Value) -> str:
 def literal_type(text: str) -> str:
     """Return "a date", "a number" or "a text" for the text of a literal.
 
-    It is a date if it is like "1967", "1967-10" or "1967-10-03". Else it is a number if it has only
-    digits, points and commas, with or without a sign.
+    It is a date if it is like "1967-10" or "1967-10-03". A number has digits, single points, commas
+    or spaces between them, and perhaps a sign and an exponent. "1967" is a number: it may be a year
+    or a count.
     """
-    if re.fullmatch(r"-?\d{4}(-\d\d){0,2}", text):
+    if re.fullmatch(r"-?\d{4}(-\d\d){1,2}", text):
         return "a date"
-    if re.fullmatch(r"[-+]?[\d.,]+", text):
+    if re.fullmatch(r"[-+]?[.,]?\d+([.,\s]\d+)*[.,]?([eE][-+]?\d+)?", text):
         return "a number"
     return "a text"

@@ -23,11 +23,14 @@ from urllib.parse import quote
 from kgwb import disk
 from kgwb.bench.changes import load_prompt_texts
 from kgwb.bench.figures import LoadedResults
+from kgwb.bench.lab import RETRIES_FOLDER
 from kgwb.bench.ladder import LADDER_FILE
 from kgwb.bench.ratings import RATINGS_FILES
 from kgwb.bench.results import CONFIG_FILE, RESULTS_FILE, find_run_file
-from kgwb.errors import InputError
-from kgwb.kg import find_graph_file
+from kgwb.bench.scorers import SCORES_FILE
+from kgwb.errors import GraphFileError, InputError
+from kgwb.kg import VOCABULARIES, Vocabulary, find_graph_file
+from kgwb.kg.files import identify_files
 from kgwb.masking import mask_text
 from kgwb.study.error_analysis import CODINGS_FILES, SAMPLE_FILE
 from kgwb.text import pluralize
@@ -45,6 +48,7 @@ COPIED_FILES = (
     RESULTS_FILE,
     LADDER_FILE,
     RATINGS_FILES,
+    SCORES_FILE,
     SAMPLE_FILE,
     CODINGS_FILES,
 )
@@ -229,6 +233,10 @@ def _entries_of(name: str, results: LoadedResults, left_out: list[str]) -> Itera
     unsent = len(measured) - len(texts)
     if unsent:
         left_out.append(f"{name}: {pluralize(unsent, 'prompt')} that no saved run used")
+    retries = list(results.folder.glob(f"{RETRIES_FOLDER}/*/{CONFIG_FILE}"))
+    if retries:
+        count = pluralize(len(retries), "retry")
+        left_out.append(f"{name}: {count}, each of which can be packed as a folder of its own")
     if any(results.folder.glob(CALLS_PATTERN)):
         left_out.append(
             f"{name}: the store of calls; saved runs are replayed from their own record"
@@ -238,7 +246,10 @@ def _entries_of(name: str, results: LoadedResults, left_out: list[str]) -> Itera
 def _graph_entry(
     name: str, results: LoadedResults, max_graph_mb: int, left_out: list[str]
 ) -> _Entry | None:
-    """Return the file of the measured graph; None, with the reason in ``left_out``, without one."""
+    """Return the file of the measured graph; None, with the reason in ``left_out``, without one.
+
+    A file that is another graph now is not the one that was asked.
+    """
     source = str(results.config.get("source"))
     file = find_graph_file(source)
     if file is None:
@@ -250,7 +261,25 @@ def _graph_entry(
             f"{name}: the graph {file.name}, {size_mb:.0f} MB (--max-graph-mb {max_graph_mb})"
         )
         return None
+    if not _is_measured_graph(file, results):
+        left_out.append(
+            f"{name}: the graph {file.name}, which is not the one that was measured: its content, its "
+            "vocabulary or the version of kgwb is another one now"
+        )
+        return None
     return _Entry(f"{GRAPHS_FOLDER}/{file.name}", file, description="The graph that was asked")
+
+
+def _is_measured_graph(file: Path, results: LoadedResults) -> bool:
+    """Return whether a file has the graph that was measured, with any of the vocabularies of kgwb."""
+    measured = results.config.get("kg")
+    try:
+        for vocabulary in (Vocabulary(), *VOCABULARIES.values()):
+            if identify_files(file, vocabulary) == measured:
+                return True
+    except GraphFileError:
+        return False
+    return False
 
 
 def _describe(

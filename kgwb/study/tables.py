@@ -266,10 +266,12 @@ def make_quality_table(
     """Return a table with a row for each results folder and a column for each measure.
 
     Each value has its 95 % bootstrap interval over questions, and the highest of a column is the
-    best. With a ``baseline``, the name of a folder, values that differ from the baseline's are
-    marked with SIGNIFICANT: by the paired permutation test of ``compare_results``, with p-values
-    adjusted by Holm's method over all comparisons of the table. Raises InputError for an unknown
-    measure or baseline, and if results are compared that do not have the same questions and gold.
+    best. If the results do not have the same questions with gold, none is: the caption says so.
+
+    With a ``baseline``, the name of a folder, values that differ from the baseline's are marked with
+    SIGNIFICANT: by the paired permutation test of ``compare_results``, with p-values adjusted by
+    Holm's method over all comparisons of the table. Raises InputError for an unknown measure or
+    baseline, and if results are compared that do not have the same questions and gold.
     """
     for measure in measures:
         if measure not in MEASURE_LABELS:
@@ -278,6 +280,7 @@ def make_quality_table(
                 hint=f"choose one of {', '.join(MEASURE_LABELS)}",
             )
     marked = _find_significant(all_results, measures, baseline)
+    are_comparable = _have_same_questions(all_results)
     rows = []
     for position, results in enumerate(all_results):
         row = [Cell(results.name)]
@@ -286,19 +289,32 @@ def make_quality_table(
             text = str(estimate or "–")
             if (position, measure) in marked:
                 text += SIGNIFICANT
-            row.append(Cell(text, _is_best(estimate, measure, all_results)))
+            is_best = are_comparable and _is_best(estimate, measure, all_results)
+            row.append(Cell(text, is_best))
         rows.append(row)
     headers = ["system"]
     headers += [MEASURE_LABELS[measure] for measure in measures]
     caption = (
         f"Quality, with 95 % bootstrap intervals over questions. {describe_setups(all_results)}"
     )
+    if not are_comparable:
+        caption += " They are of different questions, so that none is marked as the best."
     if baseline is not None:
         caption += (
             f" {SIGNIFICANT} differs from {baseline}: paired permutation test, p < "
             f"{SIGNIFICANCE_LEVEL} after Holm's correction."
         )
     return PaperTable(caption, headers, rows)
+
+
+def _have_same_questions(all_results: AllResults) -> bool:
+    """Return whether all results have the same questions with gold."""
+    return len({frozenset(_ids_with_gold(results)) for results in all_results}) < 2
+
+
+def _ids_with_gold(results: LoadedResults) -> set[str]:
+    """Return the ids of the questions that have gold."""
+    return {id_ for id_, row in results.rows.items() if row["gold"] is not None}
 
 
 def _is_best(estimate: Estimate | None, measure: str, all_results: AllResults) -> bool:
@@ -321,11 +337,18 @@ def _find_significant(
     """Return the position of results and the measure of each value that differs from the baseline's.
 
     It differs if its p-value, adjusted over all these comparisons by Holm's method, is below
-    SIGNIFICANCE_LEVEL. Empty without a baseline. Raises InputError for an unknown one.
+    SIGNIFICANCE_LEVEL. Empty without a baseline. Raises InputError for an unknown one, and if the
+    results do not have the same questions with gold: the values are means over all of them.
     """
     if baseline is None:
         return set()
     base = _find_results(all_results, baseline)
+    if not _have_same_questions(all_results):
+        raise InputError(
+            f"no value can be marked as different from that of {baseline}: the results do not have the same "
+            "questions with gold",
+            hint="name results of one question set, or leave --baseline out",
+        )
     p_values = {}
     for position, results in enumerate(all_results):
         if results is base:

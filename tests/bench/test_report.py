@@ -22,7 +22,7 @@ from kgwb.bench.changes import UNKNOWN_AGENT
 from kgwb.bench.figures import LoadedResults
 from kgwb.bench.metrics import MEASURES
 from kgwb.bench.report import render_run_page
-from kgwb.bench.report_parts import PUBLISHED_FIGURES_FILE, render_published
+from kgwb.bench.report_parts import PUBLISHED_FIGURES_FILE, render_f1_chart, render_published
 from kgwb.bench_commands import print_metrics
 from kgwb.cli import main
 from kgwb.errors import InputError
@@ -232,6 +232,22 @@ def test_two_result_sets_are_compared(tmp_path: Path) -> None:
     assert "cannot be compared" not in page(tmp_path, first, corrected).text
     other = folder(tmp_path / "other", ROWS[0] | {"question": "Another?", "gold": ["5"]})
     assert "cannot be compared" in page(tmp_path, first, other).text
+
+
+def test_a_small_p_value_is_not_said_to_be_0(tmp_path: Path) -> None:
+    before = [ROWS[0] | {"id": f"q{number}"} for number in range(16)]
+    after = [row | {"answers": ["7"], "f1": 0.0} for row in before]
+    made = page(tmp_path, folder(tmp_path / "one", *before), folder(tmp_path / "two", *after))
+    assert made.lines("two")[0][-1] == "more than chance (p < 0.001)"
+
+
+def test_a_bar_of_f1_counts_the_questions_with_gold_alone(tmp_path: Path) -> None:
+    without_gold = ROWS[0] | {"id": "open", "gold": None}
+    results = LoadedResults.read(folder(tmp_path / "one", *ROWS, without_gold))
+    with_gold = sum(row["gold"] is not None for row in results.rows.values())
+    chart = str(render_f1_chart([results]))
+    assert f"({with_gold} questions)" in chart
+    assert f"({len(results.rows)} questions)" not in chart
 
 
 def test_folders_of_one_name_are_told_apart_by_the_folder_around_them(tmp_path: Path) -> None:

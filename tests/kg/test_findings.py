@@ -84,6 +84,13 @@ NOTHING = "! nothing in the graph matches"
         ("SELECT ?y (COUNT(?d) AS ?n) { ?f :director ?d ; :year ?y } GROUP BY ?y", []),
         ("SELECT (SUM(?m) AS ?all) { ?f :runtime ?m ; :starring ?who }",
          ["! SUM takes 2 values of ?m, of which 1 differ: a join repeats them"]),
+        ("SELECT (COUNT(?d) AS ?n) { ?f :director ?d }",
+         ["! COUNT takes 4 values of ?d, of which 2 differ: several solutions have one;"
+          " COUNT(DISTINCT ?d) takes each once"]),
+        ("SELECT (COUNT(?m) AS ?n) { ?f a :Film OPTIONAL { ?f :runtime ?m } }", []),
+        ("SELECT (COUNT(?y) AS ?n) { ?f a :Film OPTIONAL { ?f :year ?y } OPTIONAL { ?f :starring ?who } }",
+         ["! COUNT takes 4 values of ?y, of which 3 differ: a join repeats them"]),
+        ("SELECT ?k (COUNT(?m) AS ?n) { ?f :runtime ?m ; :starring ?w } GROUP BY (STR(?w) AS ?k)", []),
         ("SELECT ?a ?b { { ?a :next ?b } UNION { ?b :next ?a } }",
          ["! 4 rows of 4 are another row turned round: each of these pairs is there twice"]),
         ("SELECT ?n { :denis :numberOfChildren ?n }", []),

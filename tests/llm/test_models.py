@@ -8,7 +8,7 @@ import sys
 import pytest
 from model_servers import Answer, OllamaServer, OpenAIServer
 
-from kgwb import llm
+from kgwb import doctor, llm
 from kgwb.errors import UnknownModelError
 from kgwb.llm import SPEC_FORMATS, ModelStatus, OllamaModel, OpenAIModel, check_models, model
 
@@ -166,3 +166,37 @@ def test_the_status_of_servers_that_do_not_list_their_models(
     assert not state.is_usable
     assert detail in state.detail
     assert key not in repr(state)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "listing", "ok"),
+    [
+        ("tiny", "openai", None, True),
+        ("other", "openai", None, True),
+        ("other", "openai", Answer({"error": "no such page"}, 404), True),
+        ("other", "openai", Answer({"error": "bad key"}, 401), False),
+        ("tiny", "openai", Answer({}, delay_s=10), False),
+        ("tiny", "ollama", None, True),
+        ("other", "ollama", None, False),
+    ],
+)
+def test_doctor_tries_the_server_of_the_model_that_is_named(
+    openai_server: OpenAIServer,
+    ollama_server: OllamaServer,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    kind: str,
+    listing: Answer | None,
+    ok: bool,
+) -> None:
+    server = openai_server if kind == "openai" else ollama_server
+    if listing is not None:
+        monkeypatch.setattr(server, "listing", lambda: listing)
+    found = list(doctor.run_health_checks("films", f"{kind}:{name}@{server.url}"))
+    assert [check.ok for check in found if check.name == "model"] == [ok]
+    [nowhere] = [
+        check
+        for check in doctor.run_health_checks("films", f"{kind}:{name}@http://127.0.0.1:9/v1")
+        if check.name == "model"
+    ]
+    assert (nowhere.ok, nowhere.required) == (False, True)

@@ -111,6 +111,32 @@ def test_a_graph_that_is_too_large_and_runs_that_were_not_saved_are_left_out_and
         ]
 
 
+def test_a_graph_that_has_changed_is_not_packed_as_the_measured_one(here: Path) -> None:
+    graph = here / "films.ttl"
+    shutil.copy(ROOT / "sample_kgs" / "films.ttl", graph)
+    Path("q.jsonl").write_text('{"id": "1", "question": "Who?", "answers": []}\n')
+    command = ["bench", "--kg", str(graph), "--questions", "q.jsonl"]
+    assert main([*command, "--out", "r"]) == 0
+    assert main([*command, "--vocabulary", "wikidata", "--out", "other"]) == 0
+    for folder in ("r", "other"):
+        assert "films.ttl" not in " ".join(pack_results([Path(folder)], Path("a.zip")).left_out)
+    graph.write_text(graph.read_text() + '<http://e/a> <http://e/p> "b" .')
+    packed = pack_results([Path("r")], Path("a.zip"))
+    assert "films.ttl" in " ".join(packed.left_out)
+    with zipfile.ZipFile("a.zip") as archive:
+        assert "graphs/films.ttl" not in archive.namelist()
+
+
+def test_scores_are_packed_and_retries_are_said_to_be_left_out(measured: Path) -> None:
+    assert main(["score", "r", "--right", "films-001", "--questions", "q.jsonl"]) == 0
+    assert main(["score", "r", "--scorer", "labels:q.jsonl"]) == 0
+    assert main(["retry", "r", "--set", "spelling=0", "--only", "all"]) == 0
+    packed = pack_results([measured], Path("a.zip"))
+    assert "1 retry" in " ".join(packed.left_out)
+    with zipfile.ZipFile("a.zip") as archive:
+        assert "results/r/scores.jsonl" in archive.namelist()
+
+
 def test_a_key_never_leaves(measured: Path) -> None:
     (measured / "ratings.ann.jsonl").write_text(
         '{"note": "sk-abcdefghijklmnopqrstuvwxyz0123456789"}\n'

@@ -73,6 +73,18 @@ def test_the_best_is_bold_and_what_differs_from_the_baseline_is_marked(
     assert "†" not in str(make_table("quality", results, measures=["f1"]).rows)
 
 
+def test_results_of_different_questions_have_no_best_and_no_baseline(
+    measured: list[Path],
+) -> None:
+    first, second = Report(*measured).results
+    fewer = second.with_rows(list(second.rows.values())[:5])
+    table = make_table("quality", [first, fewer], measures=["f1"])
+    assert [cell.is_best for row in table.rows for cell in row] == [False] * 4
+    assert len(table.caption) > len(make_table("quality", [first, second]).caption)
+    with pytest.raises(InputError):
+        make_table("quality", [first, fewer], measures=["f1"], baseline="good_one")
+
+
 def test_other_tables_and_wrong_names(measured: list[Path]) -> None:
     results = Report(*measured).results
     assert make_table("cost", results).rows

@@ -234,11 +234,13 @@ def _row_values(executed: Executed, run: Run) -> list[Value]:
 
     The term of the value is the first one in the row. Its label has the names of all cells, with "
     · " between them; an unbound cell is empty there. The row itself is kept if there are several
-    columns. The measure of a row is that of the value.
+    columns. The measure of a row is that of the value; of equal rows it is that of the first, by
+    which the value is in the result.
     """
     measures: dict[Row, Term | None] = {}
     if executed.measured:
-        measures = dict(zip(executed.rows, executed.measured, strict=True))
+        for row, measure in zip(executed.rows, executed.measured, strict=True):
+            measures.setdefault(row, measure)
     rows = [row for row in dict.fromkeys(executed.rows) if set(row) - {None}]
     if not rows:
         return []

@@ -635,6 +635,14 @@ def test_the_measure_of_a_superlative_is_beside_its_rows() -> None:
     assert "?f | [measure, no column: ?m]" in request.variables["result"].splitlines()
 
 
+def test_of_equal_rows_the_measure_is_that_of_the_first() -> None:
+    longest = "SELECT ?d { ?f org:director ?d ; org:minutes ?m } ORDER BY DESC(?m) LIMIT 3"
+    minutes = films(FILMS + ":arrival :minutes 90 . :dune :minutes 50 . :lynchs_dune :minutes 40 .")
+    run, _ = answered(draft(longest), kg=minutes)
+    measured = [(value.label, str(value.measure)) for value in answer_of(run).values]
+    assert measured == [("Denis Villeneuve", "90"), ("David Lynch", "40")]
+
+
 def test_the_measure_and_what_ties_are_told_beside_the_answer_and_one_click_away() -> None:
     longest = (
         "SELECT ?f { ?f org:runtime ?m { SELECT (MAX(?x) AS ?m) WHERE { ?y org:runtime ?x } } }"
