@@ -105,7 +105,8 @@ class LabelReader:
     def read_lines(self, lines: Iterable[Line]) -> None:
         """Add the labels of lines."""
         only_facts = self._only_facts
-        in_facts = self._in_facts
+        # At first in a set of their own, which fits the processor's cache.
+        in_facts = set()
         last_subject = b""
         for line in lines:
             subject, predicate, iri, _, _, _ = line
@@ -121,6 +122,7 @@ class LabelReader:
                 in_facts.add(subject)
             if iri:
                 in_facts.add(iri)
+        self._in_facts |= in_facts
 
     def _find_role(self, predicate: bytes) -> _Role:
         """Return what the triples of a predicate tell about labels, and keep it."""
