@@ -84,7 +84,7 @@ class Label(NamedTuple):
     """Whether the IRI can be found by it."""
 
 
-_Row = tuple[int, str, str, str, bool]
+_Row = tuple[int, str, str, str, int]
 """A row of the table of labels, see ``_label_row``."""
 
 
@@ -480,7 +480,9 @@ def _label_row(label: Label) -> _Row:
     key = ""
     if label.is_searchable:
         key = normalize(label.text)
-    return len(key), key, label.text, label.iri, label.is_display_name
+    # sqlite3 looks for an adapter of each bool, which takes longer than the rest of the row.
+    shown = int(label.is_display_name)
+    return len(key), key, label.text, label.iri, shown
 
 
 def _filter_similar(

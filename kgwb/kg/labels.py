@@ -12,7 +12,7 @@ from rdflib.namespace import RDF
 
 from kgwb.kg.base import SCHEMA_CLASSES, SCHEMA_NAMESPACES, WIKIBASE_NAMESPACE, Vocabulary
 from kgwb.kg.label_index import Label
-from kgwb.kg.nquads import Line, is_iri, split_lines
+from kgwb.kg.nquads import Line, split_lines
 from kgwb.kg.sparql import n3, string_literal
 from kgwb.kg.text import language_rank
 from kgwb.terms import name_from_iri
@@ -105,7 +105,8 @@ class LabelReader:
     def read_lines(self, lines: Iterable[Line]) -> None:
         """Add the labels of lines."""
         only_facts = self._only_facts
-        in_facts = self._in_facts
+        # At first in a set of their own, which fits the processor's cache.
+        in_facts = set()
         last_subject = b""
         for line in lines:
             subject, predicate, iri, _, _, _ = line
@@ -116,11 +117,12 @@ class LabelReader:
                 if not is_fact:
                     continue
             # Most lines have the subject of the line before.
-            if subject != last_subject and is_iri(subject):
+            if subject and subject != last_subject:
                 last_subject = subject
                 in_facts.add(subject)
             if iri:
                 in_facts.add(iri)
+        self._in_facts |= in_facts
 
     def _find_role(self, predicate: bytes) -> _Role:
         """Return what the triples of a predicate tell about labels, and keep it."""
@@ -154,26 +156,26 @@ class LabelReader:
     def _read_declaration(self, line: Line) -> None:
         """Add the subject if it is declared to be a class or a predicate."""
         subject, _, iri, _, _, _ = line
-        if iri in _SCHEMA_CLASSES_AS_WRITTEN and is_iri(subject):
+        if iri in _SCHEMA_CLASSES_AS_WRITTEN and subject:
             self._classes.add(subject)
 
     def _read_claim(self, line: Line) -> None:
         """Add a predicate of Wikidata's triples, and the property entity that has its label."""
         subject, _, iri, _, _, _ = line
-        if iri and is_iri(subject):
+        if iri and subject:
             self._claims[iri, subject] = None
 
     def _read_own_name(self, line: Line) -> None:
         """Add the value of a predicate with a name of a label predicate."""
         subject, predicate, _, _, _, _ = line
         text, language = _read_literal(line)
-        if text and is_iri(subject):
+        if text and subject:
             self._own_names[predicate].append((subject, text, language))
 
     def _read_label(self, line: Line) -> None:
         """Add a label."""
         subject, predicate, _, _, _, _ = line
-        if not is_iri(subject):
+        if not subject:
             return
         text, language = _read_literal(line)
         if not text:

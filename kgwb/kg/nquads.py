@@ -11,7 +11,7 @@ import re
 Line = tuple[bytes, bytes, bytes, bytes, bytes, bytes]
 """What tells of a line whether and how it names something.
 
-They are the subject, the predicate, the object if it is an IRI, the text and the language of the
+They are the subject if it is an IRI, the predicate, the object if it is an IRI, the text and the language of the
 object if it is a literal without escaped characters, and the rest up to the " ." at the end. It
 begins with the object if that is anything else. Each is empty if the line has no such part. IRIs
 have their "<" and ">".
@@ -27,7 +27,7 @@ def _compile(pattern: bytes) -> re.Pattern[bytes]:
     return re.compile(pattern.replace(b"IRI", _IRI), re.MULTILINE)
 
 
-_LINE = _compile(rb"^([^ ]+) ([^ ]+) (?:(<[^ <]+)|TEXT|)(.*) \.\n")
+_LINE = _compile(rb"^(?:(<[^ ]+)|[^ ]+) ([^ ]+) (?:(<[^ <]+)|TEXT|)(.*) \.\n")
 _PLAIN_LINE = _compile(rb"^(IRI) (IRI) (?:(IRI)|TEXT|(ESCAPED))(?: IRI)?+ \.\n")
 """A line without blank nodes and triples in triples. Its rest is a literal with escaped characters."""
 
@@ -65,11 +65,6 @@ def split_by_blank_nodes(data: bytes) -> tuple[bytes, bytes]:
         else:
             without.append(line)
     return b"".join(without), b"".join(others)
-
-
-def is_iri(term: bytes) -> bool:
-    """Return whether the subject of a line is an IRI, and not a blank node."""
-    return term.startswith(b"<")
 
 
 def _is_utf8(data: bytes) -> bool:
