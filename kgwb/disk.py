@@ -79,19 +79,16 @@ def read_text(path: Path, encoding: str = "utf-8") -> str:
 class AppendedFile:
     """A file to which texts are added at its end. It is kept open from one text to the next.
 
-    If another file has taken its place on the disk since, the text goes to that one. It is not for
-    several threads at the same time.
+    If it is deleted, or another file takes its place, the text goes to the file that is at the path
+    then. If it is moved, the text follows it. It is not for several threads at the same time.
     """
 
     def __init__(self, path: Path, errors: str = "strict") -> None:
         """Do not open the file yet. ``errors`` is as for ``open``."""
         self.path = path
-        self._name = os.fspath(path)  # the system takes a text twice as fast as a Path
         self._errors = errors
         self._descriptor: int | None = None
         """The open file; None if it is closed."""
-        self._identity = (0, 0)
-        """Device and inode of the open file."""
 
     def append(self, text: str) -> None:
         """Add text at the end of the file, which is created with its folders if it is missing.
@@ -106,7 +103,7 @@ class AppendedFile:
             _write_all(descriptor, data)
         except OSError:
             with suppress(OSError):  # half a line must not stay in the middle of the file
-                os.truncate(self.path, size)
+                os.ftruncate(descriptor, size)
             raise
 
     def close(self) -> None:
@@ -117,18 +114,20 @@ class AppendedFile:
             os.close(descriptor)
 
     def _open(self) -> tuple[int, int]:
-        """Return the descriptor of the open file that is at the path now, and its size."""
+        """Return the descriptor of the open file, and its size.
+
+        The number of its names on the disk is 0 once it was deleted or replaced. Looking the path
+        up anew would take four times as long.
+        """
         if self._descriptor is not None:
-            with suppress(FileNotFoundError):
-                status = os.stat(self._name)
-                if (status.st_dev, status.st_ino) == self._identity:
-                    return self._descriptor, status.st_size
+            status = os.fstat(self._descriptor)
+            if status.st_nlink:
+                return self._descriptor, status.st_size
         self.close()
         check_regular_file(self.path)
         make_folder(self.path.parent)
         self._descriptor = os.open(self.path, _APPEND_FLAGS, _NEW_FILE_MODE)
         status = os.fstat(self._descriptor)
-        self._identity = (status.st_dev, status.st_ino)
         return self._descriptor, status.st_size
 
 

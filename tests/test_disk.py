@@ -22,6 +22,7 @@ from kgwb.cli import main
 from kgwb.disk import cache_dir
 from kgwb.errors import InputError, RunFileError
 from kgwb.llm import Scripted
+from kgwb.run.steps import Step
 
 QUESTION = "Who directed Arrival?"
 ASK = ("ask", "--kg", "films")
@@ -184,6 +185,35 @@ def test_a_text_goes_to_the_file_that_is_at_the_path_now(tmp_path: Path, is_repl
     file.append("more\n")
     file.close()
     assert path.read_text(encoding="utf-8") == ("new\nmore\n" if is_replaced else "more\n")
+
+
+def test_a_text_follows_a_file_that_is_moved(tmp_path: Path) -> None:
+    """A new file at the old path would lack the beginning, as the header of a run."""
+    file = disk.AppendedFile(tmp_path / "lines")
+    file.append("old\n")
+    moved = file.path.rename(tmp_path / "moved")
+    file.append("more\n")
+    file.close()
+    assert moved.read_text(encoding="utf-8") == "old\nmore\n"
+    assert not file.path.exists()
+
+
+def test_a_run_saved_to_its_own_file_while_it_is_executed_goes_on_in_it(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    run = made_up(Scripted(SCRIPT), path=path)
+    saved: list[Path] = []
+
+    def save(event: str, step: Step) -> None:
+        if event == "end" and not saved:
+            saved.append(run.save(path))
+
+    run.listeners.append(save)
+    run.go()
+    assert saved == [path]
+    entries = [entry for _, entry in disk.read_json_lines(path)]
+    keys = [entry["call"]["key"] for entry in entries if "call" in entry]
+    assert keys == list(run.calls)
+    assert entries[-1]["end"]["status"] == "done"
 
 
 def test_a_run_in_a_file_opens_it_once_while_it_is_executed(

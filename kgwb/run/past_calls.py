@@ -114,4 +114,5 @@ def _count_request(host: str) -> None:
     """
     frame = current_frame.get(None) or _frames.get(threading.current_thread())
     if frame is not None and not _is_in_call.get():
-        frame.step.past_calls[host] += 1
+        counts = frame.step.past_calls
+        counts[host] = counts.get(host, 0) + 1

@@ -532,6 +532,8 @@ class Run(EditableRun):
             """Write all entries of the run to the file."""
             entries = make_entries(self)
             RunFile(Path(path)).write(entries)
+            if self._file:
+                self._file.close()  # it may be the one that was replaced
 
         self._write(write)
         return Path(path)

@@ -95,7 +95,7 @@ class Step:
     """How long the execution took that made its calls; None unless the latest took recorded ones."""
     error: str = ""
     """The message of the error that stopped it; empty if there was none."""
-    past_calls: Counter[str] = field(default_factory=Counter, compare=False)
+    past_calls: dict[str, int] = field(default_factory=dict, compare=False)
     """Requests that it made past the run, which are made again each time: their number, by host."""
     role: str = field(default="", compare=False)
     """The role that plays the agent, by the system; empty if it has none."""
