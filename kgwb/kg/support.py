@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, pairwise
 from typing import TypeVar
@@ -351,17 +351,19 @@ def existing_triples(kg: Graph, triples: Collection[Triple]) -> set[Triple]:
 # Names
 
 
-def with_display_names(kg: Graph, answer: AnswerType) -> AnswerType:
+def with_display_names(
+    kg: Graph, answer: AnswerType, known: Mapping[URIRef, str] | None = None
+) -> AnswerType:
     """Return a copy of an answer with new ``names``: one for each IRI of its values and support.
 
-    The graph is asked for them. They are pairs of IRI and name, sorted by IRI, and replace the
-    earlier ones.
+    The graph is asked for them, unless ``known`` has all of them. They are pairs of IRI and name,
+    sorted by IRI, and replace the earlier ones.
     """
     terms = set(chain.from_iterable(answer.support))
     for value in answer.values:
         terms.update(value.terms)
     iris = [term for term in terms if isinstance(term, URIRef)]
     iris.sort(key=str)  # comparing texts is far faster than comparing URIRefs
-    names = kg.names(iris)
-    sorted_names = sorted(names.items(), key=lambda pair: str(pair[0]))
-    return replace(answer, names=tuple(sorted_names))
+    if known is None or not all(iri in known for iri in iris):
+        known = kg.names(iris)
+    return replace(answer, names=tuple((iri, known[iri]) for iri in iris))

@@ -14,7 +14,7 @@ from rdflib import URIRef
 from kgwb.deprecated import renamed_names
 from kgwb.flow import Candidate, Context, Link, RetrievedCandidates
 from kgwb.kg.queries import describe_vertices
-from kgwb.kg.sparql import values_clause
+from kgwb.kg.sparql import union_clause, values_clause
 from kgwb.kg.text import normalize
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, Reply, schema_config, try_to_ask
@@ -31,6 +31,8 @@ MAX_DOUBTFUL = 10
 """Candidates of an entity that may be a common noun."""
 MAX_LONGER = 10
 """Candidates with a longer name that are kept beside exact ones."""
+INCOMING = " (incoming)"
+"""Behind the name of a predicate of which a vertex is the object."""
 MAX_MORE_WORDS = 2
 """Words that a longer name has more, such as a title."""
 
@@ -221,29 +223,30 @@ def find_candidate(iri: URIRef | None, candidates: Iterable[Candidate]) -> Candi
 
 
 def find_relation_names(iris: Sequence[URIRef], run: Run) -> dict[URIRef, tuple[str, ...]]:
-    """Return the names of the predicates of each vertex, with two queries for all vertices together.
+    """Return the names of the predicates of each vertex, with one query for all vertices together.
 
     Predicates of which the vertex is the subject come first, each group in alphabetical order. The
-    others have " (incoming)" behind their names. Predicates that the graph's vocabulary excludes
-    are left out. Vertices without any have an empty tuple.
+    others have INCOMING behind their names. Predicates that the graph's vocabulary excludes are left
+    out. Vertices without any have an empty tuple.
     """
-    names_by_vertex: dict[URIRef, dict[str, None]] = {iri: {} for iri in iris}
     excluded = run.kg.vocabulary.excluded_predicates
     values = values_clause("?v", iris)
-    for pattern, ending in (("?v ?p ?o", ""), ("?o ?p ?v", " (incoming)")):
-        result = run.kg.select(f"SELECT DISTINCT ?v ?p WHERE {{ {values} {pattern} }}")
-        vertices = []
-        predicates = []
-        for vertex, predicate in result.rows:
-            if not isinstance(vertex, URIRef) or not isinstance(predicate, URIRef):
-                continue
-            if vertex in names_by_vertex and predicate not in excluded:
-                vertices.append(vertex)
-                predicates.append(predicate)
-        names = run.kg.names(predicates)
-        own_names = [names[predicate] for predicate in predicates]
-        for vertex, name in sorted(zip(vertices, own_names, strict=True)):
-            names_by_vertex[vertex][f"{name}{ending}"] = None
+    outgoing = f'{values} ?v ?p ?o BIND("out" AS ?d)'
+    incoming = f'{values} ?o ?p ?v BIND("in" AS ?d)'
+    where = union_clause((outgoing, incoming))
+    result = run.kg.select(f"SELECT DISTINCT ?v ?p ?d WHERE {{ {where} }}")
+    names_by_vertex: dict[URIRef, dict[str, None]] = {iri: {} for iri in iris}
+    found = []
+    for vertex, predicate, direction in result.rows:
+        if not isinstance(vertex, URIRef) or not isinstance(predicate, URIRef):
+            continue
+        if vertex in names_by_vertex and predicate not in excluded:
+            ending = INCOMING if str(direction) == "in" else ""
+            found.append((vertex, predicate, ending))
+    names = run.kg.names([predicate for _, predicate, _ in found])
+    in_order = sorted((ending, names[predicate], vertex) for vertex, predicate, ending in found)
+    for ending, name, vertex in in_order:
+        names_by_vertex[vertex][f"{name}{ending}"] = None
     return {iri: tuple(names) for iri, names in names_by_vertex.items()}
 
 

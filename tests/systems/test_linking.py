@@ -276,7 +276,9 @@ def test_homonyms_are_told_apart_by_type_description_and_relations() -> None:
         MANY_DUNES
         + ':novel a :Novel ; rdfs:label "Dune" ; :author :ted . :Novel rdfs:label "novel" .'
     )
-    retrieved, _, _ = alone(lambda run: retrieve_candidates("dune", run), kg=films(novel))
+    retrieved, run, _ = alone(lambda run: retrieve_candidates("dune", run), kg=films(novel))
+    kinds = [call.kind for call in run.calls.values()]
+    assert kinds.count("select") == 2  # types and descriptions, and relations in both directions
     shown = {candidate.iri: candidate for candidate in retrieved.candidates}
     assert set(shown) == {iri("dune"), iri("lynchs_dune"), iri("novel")}  # exact labels only
     assert shown[iri("novel")].types == ("novel",)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TypeGuard
@@ -48,12 +48,12 @@ def execute_queries(selection: QuerySelection, qir: QIR, linked: LinkingResult, 
     missing = _find_missing(selection, linked, run)
     if missing:
         return Answer(qir.kind, reason=f"{NOT_IN_GRAPH}: {missing}")
+    if qir.kind != "boolean" and not qir.columns:
+        return _answer_values(selection.queries, qir, one_direction, run)
     if qir.kind == "boolean":
         answer = _answer_boolean(selection.queries, one_direction, run)
-    elif qir.columns:
-        answer = _answer_table(selection.queries, qir, one_direction, run)
     else:
-        answer = _answer_values(selection.queries, qir, one_direction, run)
+        answer = _answer_table(selection.queries, qir, one_direction, run)
     return with_display_names(run.kg, answer)
 
 
@@ -118,7 +118,8 @@ def _answer_values(
     Values are ordered by the best score of their queries; with ``value_order`` "by_query" equals by
     label. With ``merges_names``, texts that name another value are left out. With
     ``counts_values``, the number of values is returned instead if a count is asked for and they are
-    not all numbers. If no query has rows, the answer has no values and says so as its reason.
+    not all numbers. If no query has rows, the answer has no values and says so as its reason. The
+    display names of values and support are asked for together.
     """
     settings = ChattySettings.of_run(run)
     results = _collect_values(queries, qir, one_direction, run)
@@ -130,15 +131,26 @@ def _answer_values(
         return Answer(qir.kind, queries=results.sparql, reason=reason)
     has_other_values = not all(map(is_number, supports))
     if qir.kind == "count" and settings.counts_values and has_other_values:
-        return _count_values(results, qir.target, run)
+        return with_display_names(run.kg, _count_values(results, qir.target, run))
+    names = run.kg.names(_list_iris(supports))
     values = []
-    for term, label in label_terms(supports, run).items():
-        values.append(Value(term, label, supports[term]))
+    for term, triples in supports.items():
+        label = names[term] if isinstance(term, URIRef) else str(term)
+        values.append(Value(term, label, triples))
     if settings.value_order == "by_query":
         values.sort(key=lambda value: (value.label, str(value.term)))
     # Sorting is stable: the values of one query keep their order.
     values.sort(key=lambda value: -results.scores[value.term])
-    return Answer(qir.kind, tuple(values), results.sparql)
+    answer = Answer(qir.kind, tuple(values), results.sparql)
+    return with_display_names(run.kg, answer, names)
+
+
+def _list_iris(supports: Mapping[Term, Iterable[Triple]]) -> list[URIRef]:
+    """Return the distinct IRIs among values and their supporting triples."""
+    terms = set(supports)
+    for triples in supports.values():
+        terms.update(chain.from_iterable(triples))
+    return [term for term in terms if isinstance(term, URIRef)]
 
 
 def _collect_values(

@@ -8,12 +8,10 @@ from collections.abc import Set as AbstractSet
 from rdflib import BNode, URIRef
 
 from kgwb.build import CandidateQuery, Run, Term
-from kgwb.build.graph import TriplePattern, patterns_to_sparql
-from kgwb.systems.chatty_kg.predicates import TermByEnd
+from kgwb.build.graph import TriplePattern, patterns_to_sparql, variables_of
 from kgwb.systems.chatty_kg.records import (
     QIR,
     GeneratedQueries,
-    LinkedRelation,
     LinkingResult,
     RankedPredicate,
 )
@@ -32,12 +30,18 @@ NAMELESS = "(a node without a name)"
 """What a model sees of a blank node."""
 CELLS = ("?_a", "?_b", "?_c", "?_d")
 """The variables of an example: subject and object of its first triple, and of its second."""
+MAX_EXAMPLES_PER_QUERY = 30
+"""Predicates for which one query asks for examples: some engines refuse a query with hundreds of subqueries."""
+MAX_EXAMPLE_NODES = 10_000
+"""Nodes between two predicates that are looked at for an example of both."""
 
 Offer = dict[str, RankedPredicate | None]
 """The predicates that are offered for one fact, by the name that a model sees.
 
 A query that a person wrote may have a predicate that was not linked: it has a name only.
 """
+OfferedName = tuple[int, str]
+"""The position of a fact, and the name of a predicate that is offered for it."""
 LinkedPredicate = tuple[RankedPredicate, frozenset[TriplePattern]]
 """A predicate of a fact, with the triple patterns of the fact with it."""
 
@@ -103,19 +107,34 @@ class Offers:
         """Return what a model is shown, for each fact: its "triple", and its "predicates" by name.
 
         A predicate has a triple of the graph as its "example", if there is one. One query is sent
-        for each fact, and one for names.
+        for MAX_EXAMPLES_PER_QUERY predicates, and one for names.
         """
+        examples = _find_examples(self._list_patterns(), self.restrictions, run)
         shown = []
-        for relation, offer in zip(self.relations, self.by_fact, strict=True):
-            examples = _find_examples(relation, offer, self.terms, self.restrictions, run)
+        for position, offer in enumerate(self.by_fact):
             predicates = []
             for name in offer:
                 entry = {"name": name}
-                if name in examples:
-                    entry["example"] = examples[name]
+                if (position, name) in examples:
+                    entry["example"] = examples[position, name]
                 predicates.append(entry)
-            shown.append({"triple": list(relation.fact.as_tuple), "predicates": predicates})
+            fact = self.relations[position].fact
+            shown.append({"triple": list(fact.as_tuple), "predicates": predicates})
         return shown
+
+    def _list_patterns(self) -> dict[OfferedName, list[TriplePattern]]:
+        """Return the triple patterns of each offered predicate; none of type predicates.
+
+        Predicates that were not linked are left out.
+        """
+        patterns_by_name = {}
+        for position, offer in enumerate(self.by_fact):
+            fact = self.relations[position].fact
+            for name, predicate in offer.items():
+                if predicate is not None and not predicate.classes:
+                    patterns, _ = make_patterns(fact, predicate, self.terms)
+                    patterns_by_name[position, name] = patterns
+        return patterns_by_name
 
 
 def _find_predicate(
@@ -162,32 +181,27 @@ def _find_names_of_both_directions(predicates: Iterable[RankedPredicate | None])
 
 
 def _find_examples(
-    relation: LinkedRelation,
-    offer: Offer,
-    terms: TermByEnd,
+    patterns_by_name: Mapping[OfferedName, Sequence[TriplePattern]],
     restrictions: Mapping[str, str],
     run: Run,
-) -> dict[str, str]:
-    """Return, by shown name, a triple of the graph with this predicate, as text; all with one query.
+) -> dict[OfferedName, str]:
+    """Return, by offered name, a triple of the graph with this predicate, as text.
 
     It is two triples for a predicate that leads over a node. The triple has the linked ends of the
-    fact, if it has any. Names without a triple, and those of type predicates, are missing.
+    fact, if it has any. Names without a triple are missing. One query is sent for
+    MAX_EXAMPLES_PER_QUERY of them, and one for the names of what is in the triples.
     """
-    patterns_by_name: dict[str, Sequence[TriplePattern]] = {}
-    for name, predicate in offer.items():
-        if predicate is not None and not predicate.classes:
-            patterns_by_name[name], _ = make_patterns(relation.fact, predicate, terms)
-    if not patterns_by_name:
-        return {}
+    offered = list(patterns_by_name)
     branches = []
     for number, patterns in enumerate(patterns_by_name.values()):
         branches.append(_make_branch(number, patterns, restrict(patterns, restrictions)))
-    query = f"SELECT ?_i {' '.join(CELLS)} WHERE {{ {' UNION '.join(branches)} }}"
-    shown_names = list(patterns_by_name)
-    cells_by_name = {}
-    for position, *cells in run.kg.select(query).rows:
-        name = shown_names[int(str(position))]
-        cells_by_name[name] = [cell for cell in cells if cell is not None]
+    cells_by_name: dict[OfferedName, list[Term]] = {}
+    for start in range(0, len(branches), MAX_EXAMPLES_PER_QUERY):
+        where = " UNION ".join(branches[start : start + MAX_EXAMPLES_PER_QUERY])
+        query = f"SELECT ?_i {' '.join(CELLS)} WHERE {{ {where} }}"
+        for position, *cells in run.kg.select(query).rows:
+            name = offered[int(str(position))]
+            cells_by_name[name] = [cell for cell in cells if cell is not None]
     display_names = _find_display_names(patterns_by_name, cells_by_name, run)
     examples = {}
     for name, ends in cells_by_name.items():
@@ -196,8 +210,8 @@ def _find_examples(
 
 
 def _find_display_names(
-    patterns_by_name: Mapping[str, Sequence[TriplePattern]],
-    cells_by_name: Mapping[str, Sequence[Term]],
+    patterns_by_name: Mapping[OfferedName, Sequence[TriplePattern]],
+    cells_by_name: Mapping[OfferedName, Sequence[Term]],
     run: Run,
 ) -> Mapping[URIRef, str]:
     """Return the display names of the predicates and of all IRIs in examples, with one look-up."""
@@ -221,8 +235,24 @@ def _make_branch(number: int, patterns: Sequence[TriplePattern], filters: str) -
     selected = [f'("{number}" AS ?_i)']
     for end, cell in zip(ends, CELLS, strict=False):
         selected.append(f"({end} AS {cell})")
-    where = f"{patterns_to_sparql(patterns)} {filters}".strip()
+    where = f"{_order_patterns(patterns)} {filters}".strip()
     return f"{{ SELECT {' '.join(selected)} WHERE {{ {where} }} LIMIT 1 }}"
+
+
+def _order_patterns(patterns: Sequence[TriplePattern]) -> str:
+    """Return triple patterns as SPARQL, so that an engine finds their first match soon.
+
+    Where two of them meet in a node, and their other ends are open, the nodes are listed first, and
+    each is tried once. An engine would try it again for each triple that leads to it, and a genre
+    has thousands of films. At most MAX_EXAMPLE_NODES are tried.
+    """
+    variables = variables_of(patterns)
+    if len(patterns) != 2 or len(variables) != 3:
+        return patterns_to_sparql(patterns)
+    first, second = patterns
+    [node] = set(first).intersection(second, variables)
+    nodes = f"SELECT DISTINCT {node} WHERE {{ {patterns_to_sparql([first])} }}"
+    return f"{{ {nodes} LIMIT {MAX_EXAMPLE_NODES} }} {patterns_to_sparql([second, first])}"
 
 
 def _write_example(

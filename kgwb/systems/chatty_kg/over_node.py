@@ -9,12 +9,13 @@ from rdflib import URIRef
 from rdflib.namespace import RDFS
 
 from kgwb.build import Direction, Run, Term
-from kgwb.build.graph import values_clause
+from kgwb.build.graph import union_clause, values_clause
 from kgwb.build.linking import compute_similarities
 from kgwb.systems.chatty_kg.predicates import (
     PREDICATE_VARIABLES,
     Pair,
     PathsByEnd,
+    choose_predicate_names,
     is_literal,
     make_ranking_key,
     make_sample_clause,
@@ -49,6 +50,9 @@ MAX_PAIRS = 3
 """Pairs of predicates to an unknown that are kept for a relation."""
 MAX_NODES = 1_000
 """Nodes around the reached end of a fact that are looked at for what they lead to."""
+MAX_THINGS = 2_000
+"""Things, each with a pair of predicates, that are looked at in a direction from the reached end: a
+single node such as a country may lead to millions."""
 
 
 # Between two ends
@@ -131,7 +135,7 @@ def _rank_pairs(pairs: Iterable[NodePair], relation: str, run: Run) -> list[Rank
     The similarity of a pair is the better of the two similarities of its predicates' names with the
     relation.
     """
-    names = _name_pairs(pairs, run)
+    names = name_predicates(_list_iris(pairs), run)
     similarities = compute_similarities(relation, names.values(), run)
     ranked = []
     for pair in pairs:
@@ -140,12 +144,13 @@ def _rank_pairs(pairs: Iterable[NodePair], relation: str, run: Run) -> list[Rank
     return sorted(ranked, key=make_ranking_key)
 
 
-def _name_pairs(pairs: Iterable[NodePair], run: Run) -> Mapping[URIRef, str]:
-    """Return the name of each predicate in some pairs by its IRI, see ``name_predicates``."""
-    iris: list[URIRef] = []
-    for pair in pairs:
-        iris += [iri for iri, _ in pair]
-    return name_predicates(iris, run)
+def _list_iris(pairs: Iterable[NodePair]) -> list[URIRef]:
+    """Return the IRIs of the predicates in some pairs, each once."""
+    iris: dict[URIRef, None] = {}
+    for (first, _), (second, _) in pairs:
+        iris[first] = None
+        iris[second] = None
+    return list(iris)
 
 
 def _make_predicate(
@@ -186,11 +191,11 @@ def find_predicates_to_open_end(fact: Fact, paths: PathsByEnd, run: Run) -> list
     """Return the best MAX_PAIRS pairs of predicates that lead from the reached end of a fact over a node.
 
     The other end must be an unknown that nothing leads to yet: from a ship over its calls to the
-    pilots. Only the first path to the reached end counts, and at most MAX_NODES nodes are looked
-    at. The predicate at the unknown must be like the relation or like the unknown's name, or the
-    name must be like a class of what is there, with a similarity of MIN_LIKE_OPEN_END. The
-    similarity of a pair is the mean of this and of the relation's with the nearer of the two
-    predicates. Empty for another fact.
+    pilots. Only the first path to the reached end counts, and at most MAX_NODES nodes and
+    MAX_THINGS things behind them are looked at. The predicate at the unknown must be like the
+    relation or like the unknown's name, or the name must be like a class of what is there, with a
+    similarity of MIN_LIKE_OPEN_END. The similarity of a pair is the mean of this and of the
+    relation's with the nearer of the two predicates. Empty for another fact.
     """
     open_fact = _make_open_fact(fact, paths, run)
     if open_fact is None:
@@ -232,18 +237,14 @@ def _walk_over_node(fact: OpenFact, run: Run) -> Iterator[tuple[NodePair, URIRef
     the subject of the fact. Things without a class have RDFS.Resource. Predicates that the
     vocabulary excludes are left out, and so is the way back by the predicate that led to the node.
     """
-    types = values_clause("?_t", run.kg.vocabulary.types)
-    patterns = []
+    far_by_near: dict[Direction, list[Direction]] = {}
     for near_direction, far_direction in OVER_NODE_DIRECTIONS:
-        variable = FIRST[near_direction]
-        near = _write_pattern(fact.start, variable, "?_n", near_direction)
-        far = _write_pattern("?_n", SECOND[far_direction], fact.open_end, far_direction)
-        patterns.append(
-            f"{{ SELECT DISTINCT {variable} ?_n WHERE {{ {fact.sample}{near}"
-            f" FILTER(!isLiteral(?_n)) }} LIMIT {MAX_NODES} }} {far}"
-            f" OPTIONAL {{ {types} {fact.open_end} ?_t ?_c }}"
-        )
-    where = unite_patterns(patterns)
+        far_by_near.setdefault(near_direction, []).append(far_direction)
+    walks = []
+    for near_direction, far_directions in far_by_near.items():
+        walks.append(_write_walk(fact, near_direction, far_directions))
+    types = values_clause("?_t", run.kg.vocabulary.types)
+    where = f"{{ {union_clause(walks)} }} OPTIONAL {{ {types} {fact.open_end} ?_t ?_c }}"
     rows = run.kg.select(f"SELECT DISTINCT {PAIR_COLUMNS} ?_c WHERE {{ {where} }}").rows
     for *cells, class_iri in rows:
         pair = _read_pair(cells)
@@ -252,6 +253,31 @@ def _walk_over_node(fact: OpenFact, run: Run) -> Iterator[tuple[NodePair, URIRef
         if not fact.starts_at_subject:
             pair = _reverse_pair(pair)
         yield pair, class_iri if isinstance(class_iri, URIRef) else RDFS.Resource
+
+
+def _write_walk(
+    fact: OpenFact, near_direction: Direction, far_directions: Sequence[Direction]
+) -> str:
+    """Return a SELECT of what is behind the nodes in one direction, each with the pairs that lead to it.
+
+    A thing is there once for each pair, so that its classes are looked up once, and not for each
+    node that leads to it.
+    """
+    near_predicate = FIRST[near_direction]
+    near = _write_pattern(fact.start, near_predicate, "?_n", near_direction)
+    nodes = (
+        f"SELECT DISTINCT {near_predicate} ?_n WHERE {{ {fact.sample}{near}"
+        f" FILTER(!isLiteral(?_n)) }} LIMIT {MAX_NODES}"
+    )
+    columns = [near_predicate]
+    patterns = []
+    for direction in far_directions:
+        columns.append(SECOND[direction])
+        patterns.append(_write_pattern("?_n", SECOND[direction], fact.open_end, direction))
+    return (
+        f"SELECT DISTINCT {' '.join(columns)} {fact.open_end}"
+        f" WHERE {{ {{ {nodes} }} {unite_patterns(patterns)} }} LIMIT {MAX_THINGS}"
+    )
 
 
 def _is_way_back(pair: NodePair) -> bool:
@@ -288,11 +314,13 @@ def _rank_pairs_to_open_end(pairs: NodePairs, fact: OpenFact, run: Run) -> list[
     class_iris: set[URIRef] = set()
     for classes in pairs.values():
         class_iris.update(classes)
-    names = _name_pairs(pairs, run)
-    class_names = run.kg.names(sorted(class_iris))
+    predicates = _list_iris(pairs)
+    labels = run.kg.names([*predicates, *class_iris])
+    names = choose_predicate_names(predicates, labels, run)
+    class_names = [labels[iri] for iri in class_iris]
     kind = fact.open_end.lstrip("?").replace("_", " ")
     like_relation = compute_similarities(fact.relation, names.values(), run)
-    like_kind = compute_similarities(kind, (*names.values(), *class_names.values()), run)
+    like_kind = compute_similarities(kind, (*names.values(), *class_names), run)
     ranked = []
     for pair, classes in pairs.items():
         near, far = pair
@@ -300,7 +328,7 @@ def _rank_pairs_to_open_end(pairs: NodePairs, fact: OpenFact, run: Run) -> list[
         far_name = names[far_iri]
         similarities = [like_relation[far_name], like_kind[far_name]]
         for class_iri in classes:
-            class_name = class_names[class_iri]
+            class_name = labels[class_iri]
             similarities.append(like_kind[class_name])
         best = max(similarities)
         if best < MIN_LIKE_OPEN_END:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from rdflib import URIRef
 
@@ -20,9 +20,7 @@ PathsByEnd = dict[str, tuple[tuple[str, str], ...]]
 The path to a linked vertex is empty.
 """
 Pair = tuple[URIRef, Direction]
-Pairs = Mapping[Pair, int]
-"""Predicates with the directions in which they were found, seen from the subject of the fact, and
-the number of the fact's ends at which they were found."""
+"""A predicate with the direction in which it was found, seen from the subject of the fact."""
 PREDICATE_VARIABLES: Mapping[Direction, str] = {"out": "?_out", "in": "?_in"}
 """The variable that a pattern of ``select_predicates`` has for its predicate, by direction.
 
@@ -43,10 +41,17 @@ def name_predicates(iris: Sequence[URIRef], run: Run) -> Mapping[URIRef, str]:
     A last part without two letters in a row, such as P57 in Wikidata, is no name: the label is
     taken.
     """
-    names = dict(run.kg.names(iris))
+    return choose_predicate_names(iris, run.kg.names(iris), run)
+
+
+def choose_predicate_names(
+    iris: Iterable[URIRef], labels: Mapping[URIRef, str], run: Run
+) -> Mapping[URIRef, str]:
+    """Return the names of predicates as ``name_predicates`` does; ``labels`` has the label of each."""
+    names = {iri: labels[iri] for iri in iris}
     if ChattySettings.of_run(run).predicate_names == "labels":
         return names
-    for iri in iris:
+    for iri in names:
         segment = name_from_iri(iri)
         if READABLE.search(segment):
             names[iri] = segment
@@ -65,6 +70,17 @@ def unite_patterns(patterns: Sequence[str]) -> str:
     if len(patterns) == 1:
         return patterns[0]
     return " UNION ".join(f"{{ {pattern} }}" for pattern in patterns)
+
+
+def make_samples_clause(wheres: Sequence[str], term: str, limit: int) -> str:
+    """Return a subquery for the values of a term by several ways, at most ``limit`` by each; "" for a linked vertex.
+
+    A value that several ways lead to is bound once.
+    """
+    samples = [make_sample_clause(where, term, limit) for where in wheres]
+    if len(samples) == 1:
+        return samples[0]
+    return f"{{ SELECT DISTINCT {term} WHERE {{ {' UNION '.join(samples)}}} }} "
 
 
 def select_predicates(patterns: Sequence[str], run: Run) -> set[Pair]:
@@ -101,11 +117,16 @@ def select_predicates_between(subject: str, object_: str, samples: str, run: Run
     return select_predicates(patterns, run)
 
 
-def make_ranking_key(predicate: RankedPredicate) -> tuple[float, str, str, bool]:
-    """Return a key that sorts predicates by similarity, the highest first, then by IRIs, then "out" first."""
+def make_ranking_key(predicate: RankedPredicate) -> tuple[float, str, str, bool, bool]:
+    """Return a key that sorts predicates by similarity, the highest first, then by IRIs, then by directions.
+
+    "out" comes first, but of two pairs over a node that differ in what leads onward only, "in":
+    they are in the order of OVER_NODE_DIRECTIONS.
+    """
     return (
         -predicate.similarity,
         str(predicate.iri),
         str(predicate.onward or ""),
         predicate.direction == "in",
+        predicate.onward_direction == "out",
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -16,6 +15,7 @@ from kgwb.build.graph import (
     TriplePattern,
     n3,
     patterns_to_sparql,
+    union_clause,
     values_clause,
     variables_of,
 )
@@ -27,12 +27,11 @@ from kgwb.systems.chatty_kg.over_node import (
 from kgwb.systems.chatty_kg.predicates import (
     PREDICATE_VARIABLES,
     Pair,
-    Pairs,
     PathsByEnd,
     TermByEnd,
     is_literal,
     make_ranking_key,
-    make_sample_clause,
+    make_samples_clause,
     name_predicates,
     select_predicates,
     select_predicates_between,
@@ -332,12 +331,12 @@ def link_relation(fact: Fact, paths: PathsByEnd, run: Run) -> LinkedRelation:
         return LinkedRelation(fact, tuple(type_predicates))
 
     connecting = _find_connecting_predicates(fact, paths, run)
-    found = Counter(connecting or {})
+    found = set(connecting or ())
     if connecting is None or settings.linked_ends != "connecting":
         found.update(_find_predicates_at_ends(fact, paths, run))
     for predicate in type_predicates:
-        found.pop((predicate.iri, "out"), None)
-        found.pop((predicate.iri, "in"), None)
+        found.discard((predicate.iri, "out"))
+        found.discard((predicate.iri, "in"))
     pairs = _without_literal_subjects(found, fact, paths)
     ranked = _rank_predicates(pairs, fact.relation, run) + type_predicates
     over_node: list[RankedPredicate] = []
@@ -371,19 +370,18 @@ def _rank_predicates(pairs: Iterable[Pair], relation: str, run: Run) -> list[Ran
     return ranked
 
 
-def _without_literal_subjects(pairs: Pairs, fact: Fact, paths: PathsByEnd) -> Pairs:
+def _without_literal_subjects(
+    pairs: Collection[Pair], fact: Fact, paths: PathsByEnd
+) -> Collection[Pair]:
     """Return the predicates, but for those in a direction in which a literal would be the subject."""
     left_out = set()
     for end, direction in ((fact.subject, "out"), (fact.object, "in")):
         terms = [term for _, term in paths.get(end, ())]
         if any(map(is_literal, terms)):
             left_out.add(direction)
-    kept = {}
-    for pair, ends in pairs.items():
-        _, direction = pair
-        if direction not in left_out:
-            kept[pair] = ends
-    return kept
+    if not left_out:
+        return pairs
+    return [(iri, direction) for iri, direction in pairs if direction not in left_out]
 
 
 def _has_predicate_like_relation(ranked: Iterable[RankedPredicate]) -> bool:
@@ -438,10 +436,10 @@ def _find_type_predicates(fact: Fact, paths: PathsByEnd, run: Run) -> list[Ranke
     return predicates
 
 
-def _find_connecting_predicates(fact: Fact, paths: PathsByEnd, run: Run) -> Pairs | None:
+def _find_connecting_predicates(fact: Fact, paths: PathsByEnd, run: Run) -> set[Pair] | None:
     """Return the predicates that connect the two linked ends of a fact, with their directions.
 
-    The mapping may be empty. None is returned instead if not both ends are linked vertices, or if
+    The set may be empty. None is returned instead if not both ends are linked vertices, or if
     the setting ``linked_ends`` is "any_end". One query is made. Source: Chatty-KG, section
     5.1.3.
     """
@@ -455,30 +453,34 @@ def _find_connecting_predicates(fact: Fact, paths: PathsByEnd, run: Run) -> Pair
     subject, object_ = linked
     if is_literal(subject) or is_literal(object_):
         return None
-    return Counter(select_predicates_between(subject, object_, "", run))
+    return select_predicates_between(subject, object_, "", run)
 
 
-def _find_predicates_at_ends(fact: Fact, paths: PathsByEnd, run: Run) -> Pairs:
-    """Return the predicates found at the ends of a fact, with direction, and at how many ends each was found.
+def _find_predicates_at_ends(fact: Fact, paths: PathsByEnd, run: Run) -> set[Pair]:
+    """Return the predicates found at the ends of a fact, with their directions, by one query.
 
-    The direction is seen from the subject of the fact. At an end that a path leads to, a sample of
-    ``join_sample`` vertices is looked at. One query is made for each end. A literal has no outgoing
-    triples, so none are looked for.
+    The direction is seen from the subject of the fact. Of the vertices that a path leads to, a
+    sample of ``join_sample`` is looked at. A literal has no outgoing triples, so none are looked
+    for.
     """
-    found: Counter[Pair] = Counter()
     limit = ChattySettings.of_run(run).join_sample
+    patterns = []
     for end, paths_to_end in paths.items():
         outgoing, incoming = PREDICATE_VARIABLES["out"], PREDICATE_VARIABLES["in"]
         if end != fact.subject:
             outgoing, incoming = incoming, outgoing
-        patterns = []
-        for where, term in paths_to_end:
-            sample = make_sample_clause(where, term, limit)
-            if not is_literal(term):
-                patterns.append(f"{sample}{term} {outgoing} ?_o")
-            patterns.append(f"{sample}?_o {incoming} {term}")
-        found.update(select_predicates(patterns, run))
-    return found
+        wheres = [where for where, _ in paths_to_end]
+        [term] = {term for _, term in paths_to_end}
+        at_end = [f"?_o {incoming} {term}"]
+        if not is_literal(term):
+            at_end.insert(0, f"{term} {outgoing} ?_o")
+        samples = make_samples_clause(wheres, term, limit)
+        if samples:
+            # The sample is taken once, and not once for each direction.
+            patterns.append(f"{samples}{union_clause(at_end)}")
+        else:
+            patterns += at_end
+    return select_predicates(patterns, run)
 
 
 def _prefer_worded_direction(

@@ -16,8 +16,18 @@ from small import (
 
 from kgwb import profile
 from kgwb.flow import Candidate, Link
+from kgwb.run import Run
 from kgwb.settings import Settings
-from kgwb.systems.chatty_kg.records import QIR, Fact, RankedPredicate
+from kgwb.systems.chatty_kg.offers import Offers
+from kgwb.systems.chatty_kg.predicates import make_ranking_key
+from kgwb.systems.chatty_kg.queries import generate_queries
+from kgwb.systems.chatty_kg.records import (
+    QIR,
+    Fact,
+    LinkedRelation,
+    LinkingResult,
+    RankedPredicate,
+)
 from kgwb.systems.chatty_kg.relations import link_relations
 
 VERTICES = {"Denis": "denis", "Amy": "amy", "Arrival": "arrival"}
@@ -144,3 +154,75 @@ def test_one_query_looks_in_both_directions_at_all_that_an_end_may_be() -> None:
     assert directions == {"in", "out"}
     selects = [call for call in run.calls.values() if call.kind == "select"]
     assert len(selects) == len(qir.facts)
+
+
+def test_one_query_looks_at_both_ends_of_a_fact() -> None:
+    qir = QIR((Fact("Arrival", "award", "Denis"),))
+    links = tuple(Link(name, Candidate(iri(VERTICES[name]), name)) for name in ("Arrival", "Denis"))
+    settings = ALL.with_changes(joins_over_node=False)
+    relations, run, _ = alone(
+        lambda run: link_relations(qir, links, run), kg=films(FILMS), settings=settings
+    )
+    names = {name for name, _ in shown(relations[0].predicates)}
+    assert {"director", "runtime", "birth place"} <= names
+    selects = [call for call in run.calls.values() if call.kind == "select"]
+    assert len(selects) == 2  # what connects the two, and what is at either
+
+
+def test_pairs_that_differ_in_the_way_onward_only_have_an_order() -> None:
+    pairs = []
+    for onward_direction in ("in", "out"):
+        pairs.append(
+            RankedPredicate(
+                iri("a"), "a", "in", 0.5, onward=iri("b"), onward_direction=onward_direction
+            )
+        )
+    backwards = [pairs[1], pairs[0]]
+    assert sorted(pairs, key=make_ranking_key) == pairs
+    assert sorted(backwards, key=make_ranking_key) == pairs
+
+
+def test_examples_for_all_facts_are_asked_for_together() -> None:
+    qir = QIR((Fact("Denis", "directed", "?film"), Fact("?film", "starring place", "?x")), "?x")
+    links = (Link("Denis", Candidate(iri("denis"), "Denis")),)
+
+    def describe(run: Run) -> list[dict[str, Any]]:
+        linking = LinkingResult(links, link_relations(qir, links, run))
+        offers = Offers(generate_queries(qir, linking, run), linking)
+        before = set(run.calls)
+        described = offers.describe(run)
+        new = [call.kind for key, call in run.calls.items() if key not in before]
+        assert sorted(new) == ["names", "select"]
+        return described
+
+    described, _, _ = alone(describe, kg=films(FILMS), settings=profile("fast"))
+    examples = {}
+    for fact in described:
+        for predicate in fact["predicates"]:
+            examples[predicate["name"]] = predicate.get("example")
+    assert examples["starring"] in (
+        "Arrival | starring | Amy Adams",
+        "Arrival | starring | Jeremy Renner",
+        "Dune | starring | Timothée Chalamet",
+    )
+
+
+def test_an_example_over_a_node_is_found_where_both_ends_are_open() -> None:
+    over_node = RankedPredicate(iri("director"), "over", "out", 0.6, onward=iri("birthPlace"))
+    relation = LinkedRelation(Fact("?film", "place", "?x"), (over_node,))
+    linking = LinkingResult((), (relation,))
+    qir = QIR((relation.fact,), "?x")
+
+    def describe(run: Run) -> list[dict[str, Any]]:
+        return Offers(generate_queries(qir, linking, run), linking).describe(run)
+
+    [fact], run, _ = alone(describe, kg=films(FILMS), settings=profile("fast"))
+    [predicate] = fact["predicates"]
+    to_node, onward = predicate["example"].split(" ; ")
+    film, _, director = to_node.split(" | ")
+    assert film in ("Arrival", "Dune", "Sicario")
+    places = {"Denis Villeneuve": "Gentilly", "David Lynch": "Missoula"}
+    assert onward == f"{director} | birth place | {places[director]}"
+    # Each director is tried once, and not once for each film.
+    [select] = [call for call in run.calls.values() if call.kind == "select"]
+    assert "SELECT DISTINCT ?_node" in select.request["query"]
