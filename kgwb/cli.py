@@ -80,7 +80,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     It is 0 after success, 2 after a KgwbError, 3 if a budget is used up, 4 if a condition of
     --fail-if is met, 130 after an interrupt. ``doctor`` returns 1 if something needed is missing.
-    These errors are printed with what to do, not raised. Exits with 2 for wrong arguments.
+    These errors, and those of a system of one's own, are printed with what to do, not raised. Exits
+    with 2 for wrong arguments.
     """
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
@@ -102,6 +103,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KgwbError as exc:
         print_error(exc)
         return EXIT_FAILED
+    except Exception as exc:
+        # What a run raises is explained where the run is. A system has functions besides its agents,
+        # such as ``read_as`` and those of ``gold``.
+        failure = _explain_own_failure(exc)
+        if failure is None:
+            raise
+        print_error(failure)
+        return EXIT_FAILED
+
+
+def _explain_own_failure(error: Exception) -> KgwbError | None:
+    """Return what to print of an error that the person's own code raised; None for another error."""
+    from kgwb.run.failures import explain_failure, last_own_frame
+
+    if last_own_frame(error) is None:
+        return None
+    return explain_failure(error)
 
 
 def _parse_command(argv: Sequence[str] | None) -> Any:

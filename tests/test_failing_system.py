@@ -96,6 +96,35 @@ def test_ask_names_the_agent_and_the_line(
     assert is_explained(capsys.readouterr().err, file)
 
 
+def test_what_a_function_beside_the_agents_raises_is_said_with_its_line(
+    file: Path, capsys: Capture
+) -> None:
+    answered = """
+from kgwb.build import Answer, Reading, System, agent
+
+
+@agent
+def look(text, run):
+    return text
+
+
+def answer(question, dialogue, run):
+    return Answer("list", reason=look(question.text, run), readings=(Reading("this", "that"),))
+
+
+def read_as(run, reading):
+    return run[reading.unknown]
+
+
+SYSTEM = System("failing", answer, [look], read_as=read_as)
+"""
+    file.write_text(answered)
+    assert main(["ask", *ASK, *FAILING, "--reading", "1", "Who?"]) == 2
+    error = capsys.readouterr().err
+    assert "AttributeError" in error
+    assert f"{file}, line 15" in error
+
+
 def test_a_question_of_the_history_that_fails_is_explained(file: Path, capsys: Capture) -> None:
     Path("history.json").write_text('["Who?"]')
     assert main(["ask", *ASK, *FAILING, "--history", "history.json", "Where?"]) == 2

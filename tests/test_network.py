@@ -395,6 +395,24 @@ def test_certificates_that_changed_under_the_same_path_are_read_again(
             ASK[name](first)
 
 
+@pytest.mark.parametrize("name", ["openai", "ollama"])
+def test_a_model_that_is_open_sees_certificates_that_were_added(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("no_proxy", "*")
+    one, two = CERTIFICATES / "one.pem", CERTIFICATES / "two.pem"
+    trusted = tmp_path / "trusted.pem"
+    trusted.write_bytes(one.read_bytes())
+    monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
+    request = ChatRequest("task", (Message("user", "Who wrote Faust?"),), timeout_s=20.0)
+    with secured(name, two) as url:
+        opened = model(f"{name}:tiny@{url}")
+        with pytest.raises(KgwbError):
+            opened.complete(request, None, threading.Event())
+        trusted.write_bytes(one.read_bytes() + two.read_bytes())
+        assert opened.complete(request, None, threading.Event()).text == "secured"
+
+
 # --- keys that come back
 
 

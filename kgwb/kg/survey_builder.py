@@ -13,7 +13,12 @@ from kgwb.kg.base import SCHEMA_NAMESPACES, WIKIBASE_NAMESPACE, Graph
 from kgwb.kg.queries import IRIS_PER_NAME_QUERY, parse_count, rank_description
 from kgwb.kg.sparql import is_valid_iri, n3, union_over_predicates, values_clause
 from kgwb.kg.survey_groups import group_classes
-from kgwb.kg.survey_properties import ClassProperties, PropertyCollector
+from kgwb.kg.survey_properties import (
+    PREDICATES_PART,
+    VALUES_PART,
+    ClassProperties,
+    PropertyCollector,
+)
 from kgwb.kg.survey_queries import (
     DISTINCT_VERTICES,
     MISSING_PREDICATE,
@@ -52,6 +57,9 @@ MAX_QUERIES_FOR_NAMES = 4
 
 Two find out which labels there are, and two read them: those in preferred languages, then others.
 """
+INSTANCES_PART = "some instances of each class"
+EXACT_NUMBERS_PART = "the exact numbers of predicates and values"
+"""The part of a survey that a sample lacks which was taken since the graph refused more."""
 MAX_UNIT_INSTANCES = 12
 """A class with more instances is not taken for units."""
 MAX_LANGUAGES = 12
@@ -111,17 +119,17 @@ class SurveyBuilder:
 
         queries.part = "the superclasses"
         parents = self._find_parents()
-        queries.part = "some instances of each class"
+        queries.part = INSTANCES_PART
         instances = self._choose_instances(sizes, things, schema_terms)
         classes = [*sizes, *find_ancestors(sizes, parents)]
         classes = [iri for iri in classes if iri != UNTYPED_CLASS]
         queries.part = "the names of classes"
         names = self._find_names(classes)
-        collector = PropertyCollector(queries, instances, self.labels)
-        properties = collector.collect()
+        collector, properties = self._collect_properties(instances, sizes)
+        instances = collector.instances
 
         unused: tuple[URIRef, ...] = ()
-        if not instances.is_sample:
+        if not self.is_large:
             queries.part = "which declarations are not used"
             unused = self._find_unused(classes)
         queries.part = "the names of predicates and values"
@@ -129,12 +137,12 @@ class SurveyBuilder:
         unnamed_iris = {*unused, *in_properties}.difference(names)
         names |= self._find_names(unnamed_iris)
         queries.part = "the languages of labels"
-        labelled, languages = self._count_labels(instances, schema_terms, properties)
+        labelled, languages = self._count_labels(schema_terms, properties)
         unlabelled = None
         if things is not None and labelled is not None:
             unlabelled = things - labelled
         queries.part = "the instances of superclasses"
-        totals = self._count_totals(instances, sizes, parents)
+        totals = self._count_totals(sizes, parents)
         queries.part = "which predicates hold both ways"
         both_ways = self._count_symmetric_use(properties, triples_by_predicate)
         predicates = list(triples_by_predicate)
@@ -169,6 +177,27 @@ class SurveyBuilder:
             seconds=round(queries.seconds, 3),
         )
 
+    def _collect_properties(
+        self, instances: Instances, sizes: dict[URIRef, int]
+    ) -> tuple[PropertyCollector, ClassProperties]:
+        """Return the predicates that instances use, by class, with the collector that asked for them.
+
+        If the graph refuses to look at all instances, they are those of a sample, as of a large
+        graph; ``lacks`` then says so of the exact numbers, and not of what the sample gives.
+        """
+        collector = PropertyCollector(self.queries, instances, self.labels)
+        properties = collector.collect()
+        if not collector.refused_whole:
+            return collector, properties
+        lacks = self.queries.lacks
+        for part in (VALUES_PART, PREDICATES_PART):
+            if part in lacks:
+                lacks[EXACT_NUMBERS_PART] = lacks.pop(part)
+        self.queries.part = INSTANCES_PART
+        sample = self._sample_instances(sizes)
+        collector = PropertyCollector(self.queries, sample, self.labels)
+        return collector, collector.collect()
+
     def _name_unsampled(
         self, sizes: Mapping[URIRef, int], instances: Instances, collector: PropertyCollector
     ) -> dict[str, str]:
@@ -180,7 +209,7 @@ class SurveyBuilder:
             return {}
         lacks = self.queries.lacks
         reason = f"only those of the {MAX_SAMPLED_CLASSES} largest were asked for"
-        for part in ("the predicates of classes", "some instances of each class"):
+        for part in (PREDICATES_PART, INSTANCES_PART):
             reason = lacks.pop(part, reason)
         missing = collector.not_surveyed.union(sizes.keys() - instances.fractions.keys())
         if not missing:
@@ -368,19 +397,23 @@ class SurveyBuilder:
 
         The classes are the first MAX_SAMPLED_CLASSES of ``sizes``, the largest. Without any, the
         sample is of any instances, or of any things if the graph has no types, and their classes
-        are added to ``sizes``. The result names the instances, and has the fraction of each class
+        are added to ``sizes``. Things without a class are asked for last, in a query of their own,
+        if ``sizes`` has them. The result names the instances, and has the fraction of each class
         that they are. There are at most MAX_INSTANCES_PER_QUERY instances of a class.
         """
         classes = list(sizes)[:MAX_SAMPLED_CLASSES]
         share = SAMPLED_INSTANCES // max(1, len(classes))
         limit = min(share, MAX_INSTANCES_PER_QUERY)
         parts = []
-        for class_term in map(n3, classes):
+        for class_iri in classes:
+            if class_iri == UNTYPED_CLASS:
+                continue
+            class_term = n3(class_iri)
             parts.append(
                 f"{{ SELECT ?v ({class_term} AS ?c)"
                 f" WHERE {{ ?v ({self.types}) {class_term} FILTER(isIRI(?v)) }} LIMIT {limit} }}"
             )
-        if not parts:
+        if not classes:
             any_instance = f"?v ({self.types}) ?c"
             if self.types == MISSING_PREDICATE:
                 any_instance = f"?v ?any ?value FILTER(isIRI(?v)) BIND({n3(UNTYPED_CLASS)} AS ?c)"
@@ -389,6 +422,10 @@ class SurveyBuilder:
         for start in range(0, len(parts), MAX_CLASSES_PER_QUERY):
             union = " UNION ".join(parts[start : start + MAX_CLASSES_PER_QUERY])
             rows += self.queries.select(f"SELECT ?v ?c WHERE {{ {union} }}", 2)
+        if UNTYPED_CLASS in classes:
+            without_type = f"{untyped_pattern(self.types)} BIND({n3(UNTYPED_CLASS)} AS ?c)"
+            query = f"SELECT DISTINCT ?v ?c WHERE {{ {without_type} }} LIMIT {limit}"
+            rows += self.queries.select(query, 2)
 
         sampled = Counter(class_iri for _, class_iri in rows)
         fractions = {}
@@ -414,11 +451,11 @@ class SurveyBuilder:
         return parents
 
     def _count_totals(
-        self, instances: Instances, sizes: Mapping[URIRef, int], parents: ParentClasses
+        self, sizes: Mapping[URIRef, int], parents: ParentClasses
     ) -> dict[URIRef, int]:
         """Return each class's and superclass's number of instances, with those of subclasses.
 
-        An instance of several subclasses counts once. In a sample, or if the graph refuses to
+        An instance of several subclasses counts once. In a large graph, or if the graph refuses to
         count, a superclass's number is estimated: its own instances, plus those of all its
         subclasses if one of these is larger than itself.
         """
@@ -430,7 +467,7 @@ class SurveyBuilder:
                 subclass_sizes[ancestor].append(size)
 
         totals = dict(sizes)
-        if pairs and not instances.is_sample:
+        if pairs and not self.is_large:
             for ancestor in subclass_sizes:
                 pairs.append((ancestor, ancestor))
             values = values_of_pairs("?c ?d", pairs)
@@ -540,18 +577,15 @@ class SurveyBuilder:
         return tuple(counted)
 
     def _count_labels(
-        self,
-        instances: Instances,
-        schema_terms: Sequence[URIRef],
-        properties: ClassProperties,
+        self, schema_terms: Sequence[URIRef], properties: ClassProperties
     ) -> tuple[int | None, tuple[tuple[str, int], ...]]:
         """Return how many things have a label, and pairs of a language and how many have one in it.
 
         The first number is None if the graph refuses to count it. A language is a tag, "" for none;
         there are at most MAX_LANGUAGES, the most frequent first. ``schema_terms`` are subtracted.
-        Of a sample, the first number is None, and the labels in ``properties`` are counted.
+        Of a large graph, the first number is None, and the labels in ``properties`` are counted.
         """
-        if instances.is_sample:
+        if self.is_large:
             languages = largest_first(self._count_label_languages(properties))
             return None, tuple(languages[:MAX_LANGUAGES])
         counts: Counter[str] = Counter()

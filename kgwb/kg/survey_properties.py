@@ -20,6 +20,9 @@ MAX_LISTED_VALUES = 12
 """If a predicate of a class has at most so many distinct values, all are in the survey."""
 MAX_PAIRS_PER_QUERY = 300
 """Pairs of class and predicate in one query for all values."""
+PREDICATES_PART = "the predicates of classes"
+VALUES_PART = "the values of predicates"
+"""These parts of a survey are what a scan of the instances gives."""
 ClassProperties = Mapping[URIRef, Sequence[PropertySurvey]]
 """The predicates of each class."""
 PropertyKey = tuple[URIRef, ...]
@@ -40,6 +43,8 @@ class PropertyCollector:
         self.labels = labels
         self.not_surveyed: set[URIRef] = set()
         """Classes with a sample whose predicates the graph did not return."""
+        self.refused_whole = False
+        """Whether the graph refused to look at all instances. They must then be sampled."""
 
     def collect(self) -> ClassProperties:
         """Ask the graph which predicates the instances of each class use; return them by class.
@@ -47,7 +52,8 @@ class PropertyCollector:
         A predicate has the number of instances that have it, of its triples, its values by sort,
         its inner predicates, and the number of values without a label. Type predicates are left
         out. Numbers of a sample are scaled to the whole class. The predicates are in the order in
-        which the graph returns them. The largest classes of a sample are asked for first.
+        which the graph returns them. The largest classes of a sample are asked for first. If the
+        graph refuses a query about all instances, nothing is returned, and ``refused_whole`` is set.
         """
         instances = self.instances
         queries = self.queries
@@ -56,9 +62,13 @@ class PropertyCollector:
         for part in instances.parts:
             fact = f"?v ?p ?o FILTER(?p NOT IN ({instances.not_a_type}))"
             facts = f"{part.pattern} {fact}"
-            queries.part = "the values of predicates"
+            queries.part = VALUES_PART
+            failed_before = queries.failed
             values_by_key.update(self._collect_values("?c ?p", facts))
-            queries.part = "the predicates of classes"
+            if not instances.is_sample and queries.failed > failed_before:
+                self.refused_whole = True
+                return {}
+            queries.part = PREDICATES_PART
             failed_before = queries.failed
             if instances.is_sample:
                 # Without OPTIONAL, Virtuoso may read the whole graph instead of these instances.
@@ -68,6 +78,9 @@ class PropertyCollector:
             rows += queries.select_grouped("?c ?p", counts, facts)
             if queries.failed > failed_before:
                 self.not_surveyed.update(part.classes)
+                if not instances.is_sample:
+                    self.refused_whole = True
+                    return {}
         queries.part = "the predicates of nodes that only hold structure"
         inner = self._collect_inner(values_by_key)
         value_sets: Mapping[PropertyKey, list[Term]] = {}

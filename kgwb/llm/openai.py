@@ -15,6 +15,7 @@ from kgwb.llm.base import ChatReply, ChatRequest, parse_token_count
 from kgwb.llm.failures import RequestFailure, failure_from_status
 from kgwb.llm.remote import CONNECT_TIMEOUT_S, TOOL, RemoteModel, RequestFormat, messages_to_data
 from kgwb.llm.transport import httpx_package, make_client, validate_url
+from kgwb.network import identify_certificates
 
 if TYPE_CHECKING:
     import openai
@@ -42,8 +43,6 @@ class OpenAIModel(RemoteModel):
         Raises UnknownModelError if OpenAI's key is missing, the key has characters that no key has,
         or the address is not usable.
         """
-        import openai
-
         default_url = os.environ.get("OPENAI_BASE_URL", "").strip() or OPENAI_URL
         if client is not None:
             base_url = str(client.base_url).rstrip("/")
@@ -66,21 +65,47 @@ class OpenAIModel(RemoteModel):
             "check the model's name, and the address: it usually ends in /v1",
         )
         super().__init__(name, model, url, form, hints)
+        self._certificates: object = None
+        """Those that the client was made with. None if the client was given."""
         if client is not None:
-            self._client = client.with_options(max_retries=0)
+            self._newest_client = client.with_options(max_retries=0)
             return
+        self._certificates = identify_certificates()
+        self._newest_client = self._make_client(key or "no-key-needed")
+
+    @property
+    def _client(self) -> openai.OpenAI:
+        """The client; a new one if the certificates have changed since it was made.
+
+        Calls that another thread is making go on with the client before it. Raises
+        UnknownModelError if the environment does not allow a new client.
+        """
+        if self._certificates is not None:
+            present = identify_certificates()
+            if present != self._certificates:
+                self._newest_client = self._make_client(self._api_key())
+                self._certificates = present
+        return self._newest_client
+
+    def _make_client(self, key: str) -> openai.OpenAI:
+        """Return a new client with a key, whose sockets are closed at the end of this model at the latest.
+
+        The SDK does not repeat: it would repeat after timeouts too, and its waits cannot be
+        cancelled.
+        """
+        import openai
+
         client_class = openai.DefaultHttpxClient
         package = httpx_package(client_class)
-        # The SDK does not repeat: it would repeat after timeouts too, and its waits cannot be
-        # cancelled
-        self._client = openai.OpenAI(
-            api_key=key or "no-key-needed",
-            base_url=url,
+        client = openai.OpenAI(
+            api_key=key,
+            base_url=self.url,
             max_retries=0,
-            http_client=make_client(client_class, url, self.behaviour.add_headers, package),
+            http_client=make_client(client_class, self.url, self.behaviour.add_headers, package),
         )
         # Otherwise its sockets stay open until the garbage collector runs
-        weakref.finalize(self, self._client.close)
+        weakref.finalize(self, client.close)
+        return client
 
     def _stream_reply(self, form: RequestFormat, request: ChatRequest) -> Iterator[ChatReply]:
         """Send one chat request, and yield the parts of the reply.
@@ -163,7 +188,7 @@ class OpenAIModel(RemoteModel):
         return super()._classify_error(error)
 
     def _api_key(self) -> str:
-        return self._client.api_key
+        return self._newest_client.api_key
 
 
 def _check_key(key: str, *, is_needed: bool) -> None:

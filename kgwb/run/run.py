@@ -354,7 +354,9 @@ class Run(EditableRun):
     @property
     def readings(self) -> tuple[Reading, ...]:
         """How else the question may be read, in the order of the numbers of ``read_as``."""
-        return self.answer.readings if self.answer else ()
+        if self.answer is None:  # an answer without values is falsy, and may have readings
+            return ()
+        return self.answer.readings
 
     def read_as(self, number: int) -> Run:
         """Return a fork that answers the question as one of ``readings`` has it, not executed yet.

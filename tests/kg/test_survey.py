@@ -18,7 +18,7 @@ from rdflib import Literal, URIRef
 from small import FILMS, films, iri
 
 from kgwb import disk, open_kg
-from kgwb.errors import GraphTimeoutError, GraphUnreachableError
+from kgwb.errors import GraphError, GraphTimeoutError, GraphUnreachableError, QueryError
 from kgwb.kg import Graph, sample_path, survey_builder, survey_queries
 from kgwb.kg.base import ResultSet
 from kgwb.kg.suggested_questions import suggest_questions
@@ -222,6 +222,55 @@ def test_the_parts_whose_queries_are_refused_are_left_out(monkeypatch: pytest.Mo
         lost[refused] = {part for part in parts if getattr(seen, part) != getattr(whole, part)}
     assert set().union(*lost.values()) >= {*parts} - {"sampled"}
     assert min(map(len, lost.values())) == 0 and sum(len(some) > 3 for some in lost.values()) < 5
+
+
+WHOLE_SCANS = {"values": "(SAMPLE(?o) AS ?some)", "predicates": "(COUNT(DISTINCT ?v) AS ?things)"}
+
+
+@pytest.mark.parametrize("scan", WHOLE_SCANS)
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [(GraphTimeoutError, survey_queries.TOOK_TOO_LONG), (QueryError, survey_queries.REFUSED)],
+)
+def test_a_small_graph_that_refuses_to_look_at_all_instances_is_sampled(
+    scan: str, error: type[GraphError], reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ask(query: str, select: Callable[[str], ResultSet]) -> ResultSet:
+        if WHOLE_SCANS[scan] in query and "VALUES (?v ?c)" not in query:
+            raise error("too much", hint="")
+        return select(query)
+
+    kg = films(f'{SHOP} :alone :power 1 ; rdfs:label "Alone" .')
+    whole = SurveyBuilder(kg).build()
+    watch_queries(kg, monkeypatch, ask)
+    seen = SurveyBuilder(kg).build()
+    assert seen.sampled
+    assert seen.lacks == ((survey_builder.EXACT_NUMBERS_PART, reason),)
+    assert (seen.triples, seen.things) == (whole.triples, whole.things)
+    before = classes_by_name(whole)
+    for name, kind in classes_by_name(seen).items():
+        assert (kind.size, kind.total) == (before[name].size, before[name].total)
+        used = properties_by_name(kind)
+        assert {each: prop.triples for each, prop in used.items()} == {
+            each: prop.triples for each, prop in properties_by_name(before[name]).items()
+        }
+    assert "power" in properties_by_name(classes_by_name(seen)["without a class"])
+
+
+def test_a_small_graph_that_refuses_the_sample_too_says_what_is_not_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def ask(query: str, select: Callable[[str], ResultSet]) -> ResultSet:
+        if any(scan in query for scan in WHOLE_SCANS.values()):
+            raise GraphTimeoutError("too slow", hint="")
+        return select(query)
+
+    kg = films(SHOP)
+    watch_queries(kg, monkeypatch, ask)
+    seen = SurveyBuilder(kg).build()
+    lacks = dict(seen.lacks)
+    assert lacks["the predicates of 4 classes"] == survey_queries.TOOK_TOO_LONG
+    assert lacks["the values of predicates"] == survey_queries.TOOK_TOO_LONG
 
 
 def test_things_without_a_label_are_not_known_if_those_with_one_cannot_be_counted(

@@ -469,6 +469,14 @@ def test_another_reading_asks_again_from_the_draft_on_and_nothing_else() -> None
             run.read_as(number)
 
 
+def test_an_answer_without_values_offers_its_other_readings() -> None:
+    nothing = draft("SELECT ?film { ?film org:director org:nobody }", assumptions=[READ])
+    run, _ = answered([nothing, draft()], settings=UNREVIEWED)
+    assert not answer_of(run).values
+    assert [each.other for each in run.readings] == READ["others"][:2]
+    assert set(answer_of(run.read_as(1).go()).labels) == {"Arrival", "Dune", "Sicario"}
+
+
 def test_a_reading_keeps_what_was_assumed_about_other_words() -> None:
     of_films = {"taken": "films, not series", "others": ["series too"]}
     run, model = answered(draft(assumptions=[READ, of_films]), settings=UNREVIEWED)
