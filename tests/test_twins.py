@@ -10,8 +10,9 @@ from rdflib import Graph
 from small import CHATTY, DOG, iri
 
 import kgwb
-from kgwb.run import Run, System
+from kgwb.run import System
 from kgwb.show.run_state import RunState, answer_view
+from kgwb.systems import load_system
 
 RIVERS = """
 @prefix : <http://example.org/> .
@@ -31,12 +32,7 @@ def workbench() -> kgwb.Workbench:
     return kgwb.Workbench(Graph().parse(data=RIVERS, format="turtle"), "rules")
 
 
-def linked_iri(run: Run) -> str:
-    [key] = [step.key for step in run.steps if step.agent == "vertex_selection"]
-    return str(run[key].output.vertex.iri)
-
-
-@pytest.mark.parametrize("system", [CHATTY, DOG])
+@pytest.mark.parametrize("system", [CHATTY, DOG, load_system("triad")])
 def test_an_answer_names_the_things_of_the_same_name(system: System, tmp_path: Path) -> None:
     kg = kgwb.open_kg(Graph().parse(data=RIVERS, format="turtle"))
     run = kgwb.Workbench(kg, "rules", system=system).ask("What is the river of Frankfurt?")

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection
 from dataclasses import replace
+from typing import TypeAlias
 
-from kgwb.flow import Answer, Candidate, Link
+from rdflib import URIRef
+
+from kgwb.flow import Answer, Candidate, Link, RetrievedCandidates
 from kgwb.kg.text import exact_form
+from kgwb.records import to_data
 from kgwb.run.steps import Step
 from kgwb.text import list_first, shorten
 
+Candidates: TypeAlias = tuple[Candidate, ...]
 MAX_NAME_CHARS = 80
 """Letters of a name that a remark shows."""
 
@@ -17,42 +23,55 @@ MAX_NAME_CHARS = 80
 def remark_on_twins(answer: Answer, steps: Collection[Step]) -> Answer:
     """Return an answer with a remark for each vertex that was chosen among things of its name.
 
-    Such a thing has the same label and the same types, and is not meant together with the vertex.
-    There is no remark on a vertex that a person put in.
+    Such a thing has the same label and the same types, and is not meant together with the vertex. A
+    vertex was chosen if a step linked it, or if a query of the answer names it. There is no remark
+    on a vertex that a person put in.
     """
-    by_hand: set[str] = set()
+    remarks: dict[URIRef, str] = {}
     for step in steps:
-        if step.origin == "by hand":
-            by_hand.update(str(vertex.iri) for vertex in _vertices_of(step))
-    remarks = dict.fromkeys(answer.remarks)
-    for step in steps:
-        for vertex in _vertices_of(step):
-            twins = _find_twins(vertex, step.output)
-            if twins and str(vertex.iri) not in by_hand:
-                remarks[_describe_twins(vertex, twins)] = None
-    if len(remarks) == len(answer.remarks):
+        candidates, chosen = _find_choice(step, answer)
+        for vertex in chosen:
+            twins = _find_twins(vertex, candidates, chosen)
+            if twins and not _was_put_in(vertex, steps):
+                remarks.setdefault(vertex.iri, _describe_twins(vertex, twins))
+    if not remarks:
         return answer
-    return replace(answer, remarks=tuple(remarks))
+    return replace(answer, remarks=(*answer.remarks, *remarks.values()))
 
 
-def _vertices_of(step: Step) -> tuple[Candidate, ...]:
-    """Return the vertices that a step chose for a mention; empty for any other step."""
-    if step.done and isinstance(step.output, Link):
-        return step.output.vertices
-    return ()
+def _find_choice(step: Step, answer: Answer) -> tuple[Candidates, Candidates]:
+    """Return the candidates that a step has, and those of them that were chosen; else nothing."""
+    output = step.output
+    if isinstance(output, Link):
+        return output.candidates, output.vertices
+    if isinstance(output, RetrievedCandidates):
+        queries = "\n".join(answer.queries)
+        chosen = [each for each in output.candidates if f"<{each.iri}>" in queries]
+        return output.candidates, tuple(chosen)
+    return (), ()
 
 
-def _find_twins(vertex: Candidate, link: Link) -> list[Candidate]:
+def _find_twins(vertex: Candidate, candidates: Candidates, chosen: Candidates) -> list[Candidate]:
     """Return the candidates that were not chosen, and have label and types of the vertex."""
-    chosen = {each.iri for each in link.vertices}
+    chosen_iris = {each.iri for each in chosen}
     label = exact_form(vertex.label)
     types = set(vertex.types)
     twins = []
-    for candidate in link.candidates:
+    for candidate in candidates:
         is_alike = exact_form(candidate.label) == label and set(candidate.types) == types
-        if is_alike and candidate.iri not in chosen:
+        if is_alike and candidate.iri not in chosen_iris:
             twins.append(candidate)
     return twins
+
+
+def _was_put_in(vertex: Candidate, steps: Collection[Step]) -> bool:
+    """Return whether a person put in a value that names the vertex."""
+    for step in steps:
+        if step.origin == "by hand":
+            value = json.dumps(to_data(step.output))
+            if json.dumps(str(vertex.iri)) in value:
+                return True
+    return False
 
 
 def _describe_twins(vertex: Candidate, twins: Collection[Candidate]) -> str:
