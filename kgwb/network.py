@@ -1,4 +1,4 @@
-"""Certificates, redirects and bodies of HTTP replies, for requests to endpoints and to model servers."""
+"""Certificates, redirects, bodies and asked waits of HTTP replies, for endpoints and model servers."""
 
 from __future__ import annotations
 
@@ -8,8 +8,12 @@ import time
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from ipaddress import ip_address
+from math import isfinite
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 MAX_ERROR_BYTES = 10_000
@@ -115,6 +119,32 @@ def _decompress(chunks: Iterable[bytes], coding: str) -> Iterator[bytes]:
             rest = decompressor.unused_data or decompressor.unconsumed_tail
     if not decompressor.eof:
         raise ValueError(f"its {coding} breaks off")
+
+
+def read_retry_after(headers: Any) -> float | None:
+    """Return how many seconds the header "retry-after" asks to wait, at least 0; None if it does not say.
+
+    It is a number of seconds or a date (RFC 9110, section 10.2.3). A date is compared with the
+    server's own clock, the header "date", and without that with the clock of this machine.
+    """
+    text = headers.get("retry-after", "")
+    with suppress(ValueError):
+        seconds = float(text)
+        return max(0.0, seconds) if isfinite(seconds) else None
+    until = _parse_date(text)
+    if until is None:
+        return None
+    now = _parse_date(headers.get("date", "")) or datetime.now(UTC)
+    return max(0.0, (until - now).total_seconds())
+
+
+def _parse_date(text: str) -> datetime | None:
+    """Return the date of an HTTP header; None for any other text. It is in UTC if it names no zone."""
+    try:
+        date = parsedate_to_datetime(text)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return date if date.tzinfo else date.replace(tzinfo=UTC)
 
 
 def is_loopback_host(host: str) -> bool:

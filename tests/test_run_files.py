@@ -40,6 +40,20 @@ from kgwb.terms import Iri, Triple
 # --- replay
 
 
+def test_a_run_that_is_opened_over_another_graph_says_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    run = kgwb.Workbench(films(), "rules").ask("Who directed Arrival?")
+    path = run.save(tmp_path / "run.jsonl")
+    with caplog.at_level("WARNING", "kgwb"):
+        kgwb.load_run(path, kg=films(), model="rules")
+        kgwb.load_run(path)
+        assert caplog.records == []
+        kgwb.load_run(path, kg=kgwb.open_kg("cars"), model="rules")
+    [record] = caplog.records
+    assert "cars" in record.getMessage()
+
+
 @pytest.fixture
 def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any) -> None:

@@ -178,8 +178,9 @@ class LoadedResults:
     def model(self, agent: str) -> ChatModel:
         """Open the model that an agent was measured with; "" is the default.
 
-        Raises InputError for a model at an address of its own: a folder that comes from elsewhere
-        must not decide where a person's key is sent.
+        Raises InputError for a model at an address of its own, and for one from a file of Python: a
+        folder that comes from elsewhere must not decide where a person's key is sent, or what is
+        executed.
         """
         spec = self.model_specs[agent]
         if "@" in spec:
@@ -187,6 +188,12 @@ class LoadedResults:
                 f"the results in {self.folder} name the model {spec}, and kgwb does not send a key "
                 "to an address that stands only in a folder of results",
                 hint="if you trust the address, name the model yourself: --model SPEC, or model=...",
+            )
+        if spec.partition(":")[0] == "scripted":
+            raise InputError(
+                f"the results in {self.folder} name the model {spec}, and kgwb executes no file "
+                "because a folder of results names it",
+                hint="name the model again, with the path of its file: --model scripted:FILE.py",
             )
         return open_model(spec)
 

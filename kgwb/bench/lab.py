@@ -41,12 +41,12 @@ from kgwb.bench.runner import (
 )
 from kgwb.bench.verdicts import get_verdict
 from kgwb.deprecated import RenamedAttribute, renamed_names
-from kgwb.errors import InputError, KgwbError
+from kgwb.errors import InputError, KgwbError, SettingError
 from kgwb.flow import Dialogue
 from kgwb.kg import Graph, cache_dir
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatModel
-from kgwb.run import Replay, Run
+from kgwb.run import Replay, Run, System
 from kgwb.run.calls import Call
 from kgwb.run.failures import explained_failure
 from kgwb.run.models import open_model
@@ -129,7 +129,7 @@ class RetryExperiment:
         self.earlier_results = LoadedResults.read(Path(folder))
         measured_system = self.earlier_results.config.get("system")
         if system is None:
-            system = systems.load_system(str(measured_system))
+            system = self._load_measured_system(str(measured_system))
         self.system = systems.resolve_system(system)
         self.kg = self.earlier_results.open_graph(kg)
         specs = dict(models or {})
@@ -143,6 +143,21 @@ class RetryExperiment:
             if agent not in self._given_models:
                 self.models[agent] = self.earlier_results.model(agent)
         self.models.update(self._given_models)
+
+    def _load_measured_system(self, name: str) -> System:
+        """Return the system of a name, which the results have.
+
+        Raises SettingError if there is none: nothing is imported because a folder of results says so.
+        """
+        try:
+            return systems.load_system(name)
+        except SettingError as error:
+            raise SettingError(
+                f"the results in {self.earlier_results.folder} were measured with the system "
+                f"{name!r}, and {error.message}",
+                hint="name the system again, by its file or import path: --system ./FILE.py, or "
+                "system=...",
+            ) from error
 
     def _measured_models(self) -> dict[str, ChatModel]:
         """Return the models that were measured, by agent: a given one if its name is the same, else opened anew.

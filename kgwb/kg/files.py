@@ -67,6 +67,7 @@ _EXTENSIONS_HINT = (
     f"the extensions of RDF files are {', '.join(FORMAT_BY_EXTENSION)}, each also with .gz"
 )
 _FIX_FILE_HINT = "fix the file, download it again, or convert it with another tool"
+_PERCENT_HINT = "write a % in an IRI as %25, or follow it with two digits of 0 to 9 and A to F"
 _REMOTE_CONTEXT_HINT = (
     "JSON-LD contexts are not fetched: write the context into the file, or convert it to Turtle"
 )
@@ -308,6 +309,8 @@ def _parse(path: Path, files: Sequence[Path], load: Load) -> Iterator[IO[bytes]]
         hint = _FIX_FILE_HINT
         if "remote contexts" in error.msg:
             hint = _REMOTE_CONTEXT_HINT
+        elif "percent encoding" in error.msg:
+            hint = _PERCENT_HINT
         message = f"{error.filename} does not parse: {error.msg}"
         raise GraphFileError(message, hint=hint, line=error.lineno, column=error.offset) from error
 

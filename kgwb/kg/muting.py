@@ -50,6 +50,11 @@ def add_muted(muted: Triples, triples: Sequence[Triple]) -> Triples:
                 f"{triple!s:.200} is not a triple of IRIs and literals",
                 hint="take a triple of value.support, or write each of its terms as rdflib.URIRef(...)",
             )
+        if any(isinstance(term, BNode) for term in triple):
+            raise QueryError(
+                f"{triple!s:.200} has a blank node and cannot be muted: no query can name it",
+                hint="mute a triple beside it that has IRIs and literals only",
+            )
         for term in triple:
             n3(term)  # raises QueryError if the term cannot stand in a query
     all_triples = (*muted, *triples)

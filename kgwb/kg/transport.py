@@ -44,7 +44,13 @@ from kgwb.masking import (
     mask_url,
     truncate_at_word,
 )
-from kgwb.network import MAX_ERROR_BYTES, check_redirect, identify_certificates, read_body
+from kgwb.network import (
+    MAX_ERROR_BYTES,
+    check_redirect,
+    identify_certificates,
+    read_body,
+    read_retry_after,
+)
 from kgwb.threads import run_in_thread
 from kgwb.version import __version__
 
@@ -61,6 +67,10 @@ SQL_STATE_HEADER = "X-SQL-State"
 PARTIAL_RESULT_STATE = "S1TAT"
 """The SQLSTATE of a result that was cut because its time was over."""
 TIMEOUT_STATES = ("S1T00", PARTIAL_RESULT_STATE)
+BUSY_STATUSES = (429, 503)
+"""HTTP statuses with which a server may say how long to wait before the same request."""
+MAX_WAITS = 2
+"""How often a query is sent again after a wait that the server asked for."""
 MAX_ERROR_CHARS = 500
 READ_CHUNK_BYTES = 1 << 16
 _CHECK_URL_HINT = "check the URL of the endpoint and the network"
@@ -337,13 +347,13 @@ def _make_opener(
 def _receive_response(url: str, request: Request, limits: QueryLimits) -> EndpointResponse:
     """Send a request and return the whole reply, on the calling thread.
 
-    It may take ``limits.query_timeout_s`` seconds. Raises GraphError for a reply longer than
-    ``limits.byte_limit`` and for an HTTP error, IncompleteRead for a reply shorter than announced,
-    and what urllib raises.
+    It may take ``limits.query_timeout_s`` seconds, with the waits that the server asks for. Raises
+    GraphError for a reply longer than ``limits.byte_limit`` and for an HTTP error, IncompleteRead
+    for a reply shorter than announced, and what urllib raises.
     """
     deadline = time.monotonic() + limits.query_timeout_s
     try:
-        response = _opener().open(request, timeout=limits.query_timeout_s)
+        response = _open_after_waits(request, limits, deadline)
     except HTTPError as error:
         message = _error_message(error, deadline)
         raise _graph_error(url, error, message) from error
@@ -357,6 +367,33 @@ def _receive_response(url: str, request: Request, limits: QueryLimits) -> Endpoi
         if response.length:  # bytes that Content-Length announced and that did not come
             raise http.client.IncompleteRead(body, response.length)
         return _response_from(response, body)
+
+
+def _open_after_waits(request: Request, limits: QueryLimits, deadline: float) -> Any:
+    """Send a request and return the reply whose body is not read yet.
+
+    A server that is busy may say how long to wait. Then the request is sent again, at most
+    MAX_WAITS times, if the wait ends before the deadline, a value of ``time.monotonic()``. Raises
+    what urllib raises, among others the HTTPError of the last reply.
+    """
+    waits = 0
+    while True:
+        try:
+            return _opener().open(request, timeout=limits.query_timeout_s)
+        except HTTPError as error:
+            wait_s = _asked_wait(error)
+            if wait_s is None or waits == MAX_WAITS or time.monotonic() + wait_s >= deadline:
+                raise
+            error.close()
+        waits += 1
+        time.sleep(wait_s)
+
+
+def _asked_wait(error: HTTPError) -> float | None:
+    """Return how many seconds a busy server asks to wait; None if it does not."""
+    if error.code not in BUSY_STATUSES:
+        return None
+    return read_retry_after(error.headers)
 
 
 def _response_from(response: Any, body: bytes) -> EndpointResponse:
@@ -420,6 +457,9 @@ def _graph_error(url: str, error: HTTPError, message: str) -> GraphError:
     if code < 400:
         default_hint = _CHECK_URL_HINT
     hint = _HINT_BY_STATUS.get(code, default_hint)
+    wait_s = _asked_wait(error)
+    if wait_s is not None:
+        hint = f"the endpoint asks to wait {wait_s:,.0f} s; then send fewer queries"
     problem = f"{url} fails (HTTP {code}): {message}"
     return GraphUnreachableError(problem, hint=hint)
 

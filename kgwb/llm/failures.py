@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
-from math import isfinite
 from typing import Any, Literal
 
 from kgwb.masking import KEY_PATTERN, MASK, mask_secrets
-from kgwb.network import MAX_ERROR_BYTES
+from kgwb.network import MAX_ERROR_BYTES, read_retry_after
 
 MAX_EXCERPT_CHARS = 300
 """Characters of a server's own words that an error shows."""
@@ -73,34 +69,8 @@ def failure_from_status(status: int, text: str, headers: Any, param: str = "") -
         refused_field=param,
         is_format_problem=is_format_problem,
         is_transient=is_transient and not is_format_problem,
-        retry_after_s=_read_retry_after(headers),
+        retry_after_s=read_retry_after(headers),
     )
-
-
-def _read_retry_after(headers: Any) -> float | None:
-    """Return how many seconds the header "retry-after" asks to wait, at least 0; None if it does not say.
-
-    It is a number of seconds or a date (RFC 9110, section 10.2.3). A date is compared with the
-    server's own clock, the header "date", and without that with the clock of this machine.
-    """
-    text = headers.get("retry-after", "")
-    with suppress(ValueError):
-        seconds = float(text)
-        return max(0.0, seconds) if isfinite(seconds) else None
-    until = _parse_date(text)
-    if until is None:
-        return None
-    now = _parse_date(headers.get("date", "")) or datetime.now(UTC)
-    return max(0.0, (until - now).total_seconds())
-
-
-def _parse_date(text: str) -> datetime | None:
-    """Return the date of an HTTP header; None for any other text. It is in UTC if it names no zone."""
-    try:
-        date = parsedate_to_datetime(text)
-    except (ValueError, TypeError, OverflowError):
-        return None
-    return date if date.tzinfo else date.replace(tzinfo=UTC)
 
 
 def masked_excerpt(text: str, secrets: Iterable[str] = ()) -> str:

@@ -20,8 +20,10 @@ ScriptedReply = str | Mapping[str, Any] | ChatReply | BaseException
 """One scripted answer: text, data to send as JSON, a whole reply, or an exception to raise."""
 ScriptedReplies = ScriptedReply | Sequence[ScriptedReply]
 """One answer for every call, or a list with one answer for each call."""
-Script = Callable[[ChatRequest], ScriptedReplies] | Mapping[str, ScriptedReplies]
-"""A function of the request, or the answers by task."""
+ScriptFunction = Callable[[ChatRequest], ScriptedReplies]
+"""Returns the answers to a request, which has ``task`` and ``messages``; each has ``content``."""
+Script = ScriptFunction | Mapping[str, ScriptedReplies | ScriptFunction]
+"""A function of the request, or by task the answers or such a function."""
 
 
 class Scripted(ChatModel):
@@ -86,12 +88,13 @@ class Scripted(ChatModel):
     def _next_reply(self, request: ChatRequest) -> ScriptedReply:
         """Return what the script has for a request; of a list of replies, the next one of its task.
 
-        A script that is a function is called with the request. Raises ModelError if the script does
-        not have the task, or if its list is used up.
+        A function in the script, or in place of it, is called with the request. Raises ModelError
+        if the script does not have the task, if its list is used up, or if what it has is no reply.
         """
         task = request.task
+        replies: ScriptedReplies | ScriptFunction
         if callable(self._script):
-            replies = self._script(request)
+            replies = self._script
         elif task in self._script:
             replies = self._script[task]
         else:
@@ -100,8 +103,15 @@ class Scripted(ChatModel):
                 f"the script has no reply for the prompt {task!r}",
                 hint=f"add a reply for it to the script, which has replies for: {tasks}",
             )
+        if callable(replies):
+            replies = replies(request)
         if isinstance(replies, str | Mapping | ChatReply | BaseException):
             return replies
+        if not isinstance(replies, Sequence):
+            raise ModelError(
+                f"what the script has for the prompt {task!r} is no reply: {replies!r}",
+                hint="give a text, a dictionary, a list of them, or a function of the request",
+            )
 
         with self._lock:
             position = self._reply_counts[task]

@@ -52,6 +52,9 @@ class RecordedGraph:
             self.remote = inner.remote
             self.muted = inner.muted
 
+    def __repr__(self) -> str:
+        return f"RecordedGraph({self.source!r})"
+
     def with_recorder(self, record: Recorder) -> RecordedGraph:
         """Return the same graph for another run."""
         graph = copy(self)

@@ -52,6 +52,7 @@ from kgwb.run.run_entries import (
 )
 from kgwb.run.run_file import DAMAGED_FILE_ERRORS, RunFile, damage_errors
 from kgwb.run.steps import format_tree, names_in_steps, used_calls
+from kgwb.run.twins import remark_on_twins
 from kgwb.settings import Settings
 from kgwb.terms import Triple
 from kgwb.text import list_first, pluralize, single_line
@@ -270,7 +271,8 @@ class Run(EditableRun):
                     answer = self.system.answer(question, self.dialogue, self)
                     self._check_answer(answer)
                     calls = used_calls(self.steps, self.calls)
-                    self.answer = doubt_cut_results(answer, calls, self.kg.muted)
+                    answer = doubt_cut_results(answer, calls, self.kg.muted)
+                    self.answer = remark_on_twins(answer, self.steps)
                     self.turn = self.system.remember(self)
             except BaseException:
                 with suppress(RunFileError):  # the first failure is the one to report

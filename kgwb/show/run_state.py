@@ -257,7 +257,7 @@ def _view_of_answer(judged: AnswerState, answer: Answer, cost: str) -> AnswerVie
     elif answer:
         text = single_line(shorten_at_word(str(answer), MAX_ANSWER_CHARS))
     else:
-        return _view_without_values(judged, answer.reason, cost)
+        return _view_without_values(judged, answer, cost)
     measures = _measures_of(answer)
     remarks = map(single_line, answer.remarks)
     origins = _origins_of(answer)
@@ -300,15 +300,14 @@ def _origins_of(answer: Answer) -> list[str]:
     return origins
 
 
-def _view_without_values(judged: AnswerState, reason: str, cost: str) -> AnswerView:
-    """Return how it is shown that a question has no answer, with the reason.
+def _view_without_values(judged: AnswerState, answer: Answer, cost: str) -> AnswerView:
+    """Return how it is shown that a question has no answer, with the reason and the remarks.
 
     A leading NOT_IN_GRAPH is removed from the reason.
     """
-    reason = reason.removeprefix(f"{NOT_IN_GRAPH}: ")
-    details = cost
-    if reason:
-        details = f"{reason} · {cost}"
+    reason = answer.reason.removeprefix(f"{NOT_IN_GRAPH}: ")
+    remarks = map(single_line, answer.remarks)
+    details = " · ".join(filter(None, [reason, *remarks, cost]))
     headline = "No answer in this graph"
     if reason.startswith(CANNOT_EXPRESS):
         headline = "The question was not answered"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,7 @@ __all__ = [
     "profile",
     "resolve_system",
 ]
+_log = logging.getLogger("kgwb")
 
 
 def profile(
@@ -75,7 +77,8 @@ def load_run(
     ``resume`` new calls are added to the file. A run that was saved while it was paused is paused
     again at the same step. A run that had failed, was cancelled or was interrupted is returned as
     far as it went, and its ``error`` says what stopped it. The file is not changed without
-    ``resume``.
+    ``resume``. A warning is logged if ``kg`` is another graph than that of the file, since what is
+    asked of it may be answered otherwise.
 
     Raises RunFileError if the file is damaged or is not a run file, and NotRecordedError if the run
     was finished and its file lacks a call. With ``kg`` or ``model``, raises the error that stops
@@ -90,6 +93,8 @@ def load_run(
         return read_only_run(path, _describe_missing_system(header, exc))
     models = open_model(model) if isinstance(model, str) else model
     run = Run.load(path, run_system, kg=kg, models=models, append=resume)
+    if kg is not None:
+        _warn_of_another_graph(header, run.kg)
     until = run.recorded_position if run.recorded_status == "paused" else None
     can_only_replay = kg is None and model is None
     try:
@@ -127,6 +132,18 @@ def _system_of_header(header: JsonObject, source: SystemSource | None) -> System
     if source is not None:
         return resolve_system(source)
     return load_system(str(header.get("system", "chatty_kg")))
+
+
+def _warn_of_another_graph(header: JsonObject, kg: Graph) -> None:
+    """Log a warning if a graph is not the one that a run was recorded over."""
+    recorded = header.get("graph", kg.identity)
+    if recorded != kg.identity:
+        _log.warning(
+            "the run was recorded over another graph (%s): requests are sent to %s, and answers may "
+            "differ from the recorded ones",
+            header.get("source", recorded),
+            kg.source,
+        )
 
 
 def _describe_missing_system(header: JsonObject, error: SettingError) -> str:

@@ -427,6 +427,26 @@ def test_the_command_says_why_it_stopped_and_continues(here: Path, capsys: Captu
     assert not any("nobody listens" in row["error"] for row in rows)
 
 
+def test_a_retry_says_that_a_file_must_be_named_again(here: Path, capsys: Capture) -> None:
+    Path("own.py").write_text(
+        "from kgwb.build import Answer, System\n"
+        "def answer(question, dialogue, run):\n"
+        "    return Answer('list', reason='nothing')\n"
+        "SYSTEM = System('own', answer, [])\n"
+    )
+    Path("script.py").write_text("SCRIPT = {}\n")
+    file = str(sample_path("films").with_suffix(".questions.jsonl"))
+    command = ["bench", "--kg", "films", "--questions", file, "--out", "r", "--limit", "2"]
+    assert main([*command, "--system", "./own.py", "--model", "scripted:script.py"]) == 0
+    again = ["retry", "r", "--set", "theta=2"]
+    for missing in "--system", "--model":
+        capsys.readouterr()
+        assert main(again) == 2
+        assert missing in capsys.readouterr().err
+        again += ["--system", "./own.py"]
+    assert main([*again, "--model", "scripted:script.py"]) == 0
+
+
 def test_prompts_that_were_measured_stay_unless_others_are_given(
     here: Path, capsys: Capture
 ) -> None:

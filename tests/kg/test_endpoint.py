@@ -178,6 +178,37 @@ def test_a_reply_that_does_not_heed_offset_and_limit_shows_no_missing_row() -> N
     assert (len(rows.rows), rows.cut) == (100, False)
 
 
+@pytest.mark.parametrize(
+    ("status", "wait", "busy_replies", "request_count", "is_answered"),
+    [
+        (429, "0", 1, 2, True),
+        (503, "0.01", 2, 3, True),
+        (429, "0", 9, 3, False),  # asked twice more, and no further
+        (429, "600", 1, 1, False),  # longer than the time of a query
+        (429, "", 1, 1, False),
+        (500, "0", 1, 1, False),
+    ],
+)
+def test_a_busy_endpoint_is_asked_again_after_the_wait_that_it_asks_for(
+    status: int, wait: str, busy_replies: int, request_count: int, is_answered: bool
+) -> None:
+    def answer(seen: Seen) -> Said:
+        if len(server.seen) <= busy_replies:
+            headers = {"Retry_After": wait} if wait else {}
+            return reply_of("busy", status, **headers)
+        return reply_of(RESULT % "here")
+
+    with serving(answer) as server:
+        endpoint = Endpoint(server.url, dialect="generic", limits=QueryLimits(query_timeout_s=20))
+        if is_answered:
+            assert endpoint.select(SELECT).rows == ((Literal("here"),),)
+        else:
+            with pytest.raises(GraphUnreachableError) as caught:
+                endpoint.select(SELECT)
+            assert ("600" in caught.value.hint) == (wait == "600")
+        assert len(server.seen) == request_count
+
+
 def select(*reply: Any) -> Any:
     with serving(lambda seen: reply_of(*reply)) as server:
         return Endpoint(server.url).select(SELECT)

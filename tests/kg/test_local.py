@@ -122,6 +122,7 @@ def test_opening_needs_no_network_library() -> None:
             b'{"@context": "http://schema.org", "name": "x"}',
             "contexts are not fetched",
         ),
+        ("percent.nt", b'<http://e/s?id=100%&v=1> <http://e/p> "a" .', "percent encoding"),
     ],
 )
 def test_file_that_cannot_be_opened_is_an_error_with_a_hint(
@@ -131,6 +132,7 @@ def test_file_that_cannot_be_opened_is_an_error_with_a_hint(
     with pytest.raises(GraphFileError, match=keyword) as caught:
         open_kg(tmp_path / name)
     assert caught.value.hint
+    assert ("%25" in caught.value.hint) == (keyword == "percent encoding")
 
 
 def test_parser_that_does_not_finish_is_an_error(

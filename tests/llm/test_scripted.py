@@ -37,6 +37,19 @@ def test_a_function_sees_the_request_and_may_give_a_whole_reply() -> None:
     assert (reply.text, reply.mode, reply.finish_reason) == ("cut", "schema", "length")
 
 
+def test_a_task_may_have_a_function() -> None:
+    model = Scripted({"a": lambda request: {"asked": request.task}, "b": "yes"})
+    assert [reply_text(model, task) for task in "ab"] == ['{"asked": "a"}', "yes"]
+
+
+def test_what_is_no_reply_is_an_error() -> None:
+    script: dict[str, object] = {"a": 5}
+    with pytest.raises(ModelError, match="'a' is no reply: 5"):
+        reply_text(Scripted(script))  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match="no reply: None"):
+        reply_text(Scripted(lambda request: None))  # type: ignore[arg-type, return-value]
+
+
 def test_a_delay_ends_with_a_cancel() -> None:
     model, cancel = Scripted({"a": "x"}, delay_s=30, remote=True), threading.Event()
     threading.Timer(0.05, cancel.set).start()

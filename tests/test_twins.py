@@ -1,0 +1,64 @@
+"""An answer about one of several things of a name says which one it is about."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rdflib import Graph
+from small import CHATTY, DOG, iri
+
+import kgwb
+from kgwb.run import System
+from kgwb.show.run_state import RunState, answer_view
+from kgwb.systems import load_system
+
+RIVERS = """
+@prefix : <http://example.org/> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+:City rdfs:label "city" . :Song rdfs:label "song" .
+:hesse a :City ; rdfs:label "Frankfurt" ; :river :main .
+:brandenburg a :City ; rdfs:label "Frankfurt" ; :river :oder .
+:ballad a :Song ; rdfs:label "Frankfurt" ; :composer :anna .
+:bonn a :City ; rdfs:label "Bonn" ; :river :rhine .
+:hymn a :Song ; rdfs:label "Bonn" ; :composer :anna .
+:main rdfs:label "Main" . :oder rdfs:label "Oder" . :rhine rdfs:label "Rhine" . :anna rdfs:label "Anna" .
+"""
+
+
+@pytest.fixture
+def workbench() -> kgwb.Workbench:
+    return kgwb.Workbench(Graph().parse(data=RIVERS, format="turtle"), "rules")
+
+
+@pytest.mark.parametrize("system", [CHATTY, DOG, load_system("triad")])
+def test_an_answer_names_the_things_of_the_same_name(system: System, tmp_path: Path) -> None:
+    kg = kgwb.open_kg(Graph().parse(data=RIVERS, format="turtle"))
+    run = kgwb.Workbench(kg, "rules", system=system).ask("What is the river of Frankfurt?")
+    assert run.answer is not None
+    [remark] = run.answer.remarks
+    for city in ("hesse", "brandenburg"):
+        assert str(iri(city)) in remark
+    assert str(iri("ballad")) not in remark  # a thing of another kind
+    assert remark in run.answer.summary()
+    assert remark in answer_view(RunState.of(run)).details
+    assert kgwb.load_run(run.save(tmp_path / "run.jsonl")).answer == run.answer
+
+
+def test_a_name_of_one_thing_of_its_kind_has_no_remark(workbench: kgwb.Workbench) -> None:
+    run = workbench.ask("What is the river of Bonn?")
+    assert run.answer is not None
+    assert run.answer.labels == ("Rhine",)
+    assert run.answer.remarks == ()
+
+
+def test_a_vertex_that_a_person_put_in_has_no_remark(workbench: kgwb.Workbench) -> None:
+    run = workbench.ask("What is the river of Frankfurt?")
+    [key] = [step.key for step in run.steps if step.agent == "vertex_selection"]
+    link = run[key].output
+    [other] = [each for each in link.candidates if each.iri == iri("brandenburg")]
+    run.override(key, replace(link, vertex=other)).go()
+    assert run.answer is not None
+    assert run.answer.labels == ("Oder",)
+    assert run.answer.remarks == ()
