@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kgwb.errors import KgwbError
-from kgwb.flow import CANNOT_EXPRESS, NOT_IN_GRAPH, Answer
+from kgwb.flow import CANNOT_EXPRESS, NO_SUPPORT, NOT_IN_GRAPH, Answer
 from kgwb.run import Run
 from kgwb.run.steps import Step, Totals, time_texts
 from kgwb.show.answer_state import (
@@ -284,7 +284,7 @@ def _origins_of(answer: Answer) -> list[str]:
     """Return texts that say where an answer comes from; [] for the text of a program alone.
 
     "from the model's own knowledge", or "stands on N triples", and "in the words of a model" if the
-    answer has a text.
+    answer has a text. Without support it is NO_SUPPORT, as for a "no".
     """
     if answer.ungrounded:
         return ["from the model's own knowledge"]
@@ -295,6 +295,8 @@ def _origins_of(answer: Answer) -> list[str]:
         texts = f"{pluralize(len(answer.texts), 'text')} beside the graph"
         support = f"{support} and {texts}" if answer.support else texts
     origins = [f"stands on {support}"]
+    if not answer.support and not answer.texts:
+        origins = [NO_SUPPORT]
     if answer.text:
         origins.append("in the words of a model")
     return origins
