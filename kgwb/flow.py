@@ -51,6 +51,10 @@ UNGROUNDED_NOTE = "not grounded: from the model's own knowledge, not from the gr
 """Shown with every ungrounded answer."""
 NO_SUPPORT = "no supporting triple found"
 """Shown beside a value without support."""
+MAX_SUPPORTED_ROWS = 60
+"""Values of an answer, or rows of a result, whose support systems look for, from the first one."""
+NOT_LOOKED_FOR = f"support was looked for of the first {MAX_SUPPORTED_ROWS} values only"
+"""Shown beside a value without support beyond these."""
 
 MAX_SUMMARY_VALUES = 5
 """How many values of an answer its summary shows, unless all are asked for."""
@@ -465,28 +469,37 @@ class Answer(Record):
             limit = len(self.support) + len(self.texts)
         known_names = {str(iri): name for iri, name in self.names}
         known_names.update(names)
-        format_value = partial(_value_with_support, names=known_names, limit=limit)
+
+        def format_value(position: int) -> str:
+            """Return the line of the value at a position."""
+            no_support = NO_SUPPORT
+            if position >= MAX_SUPPORTED_ROWS:
+                no_support = NOT_LOOKED_FOR
+            return _value_with_support(self.values[position], known_names, limit, no_support)
+
         line = one_line(self)
         if len(str(self)) > MAX_LINE_CHARS and self.labels and not self.text:
             values = list_within(self._distinct_labels(), MAX_LINE_CHARS)
             line = single_line(self._with_note(values))
         lines = [line]
         lines += map(single_line, self.remarks)
-        lines += first_items(self.values, value_limit, format_value)
+        lines += first_items(range(len(self.values)), value_limit, format_value)
         format_evidence = partial(format_triple, names=known_names)
         lines += first_items(self.evidence, limit, format_evidence)
         return "\n".join(lines)
 
 
-def _value_with_support(value: Value, names: DisplayNames, limit: int) -> str:
+def _value_with_support(value: Value, names: DisplayNames, limit: int, no_support: str) -> str:
     """Return one line with the label of a value, its first triples, and its first texts.
+
+    ``no_support`` stands in their place if there are none.
 
     "Villeneuve: Arrival — director → Villeneuve; and 2 more; text arrival.md, line 12: “...”"
     """
     format_support = partial(format_triple, names=names)
     parts = first_items(value.support, limit, format_support)
     parts += first_items(value.texts, limit, _format_cited_text)
-    support = "; ".join(parts) or NO_SUPPORT
+    support = "; ".join(parts) or no_support
     label = shorten(value.label)
     if value.measure is not None:
         measure = shorten(str(value.measure))

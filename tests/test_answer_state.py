@@ -5,10 +5,12 @@ import re
 from pathlib import Path
 
 import pytest
+import rdflib
 from page import Page, settle
 from page import press as press_button
 from rdflib import XSD, Graph, Literal, URIRef
-from small import FILMS, films, iri
+from small import EX, FILMS, films, iri
+from surveying import answered, draft
 
 import kgwb
 from kgwb.bench import Benchmark, BenchSetup, Report, Results
@@ -16,11 +18,12 @@ from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.verdicts import get_verdict, known_right_answer
 from kgwb.build import Dialogue, Question, System, agent
 from kgwb.cli import main
-from kgwb.flow import CANNOT_EXPRESS, NOT_IN_GRAPH, Answer, Value
+from kgwb.flow import CANNOT_EXPRESS, NO_SUPPORT, NOT_IN_GRAPH, NOT_LOOKED_FOR, Answer, Value
 from kgwb.run import Run
 from kgwb.show.answer_state import ANSWER_STATE_ICONS, judge_answer
 from kgwb.show.html import load_style
 from kgwb.show.run import render_run
+from kgwb.show.run_state import RunState, answer_view
 from kgwb.terms import Term
 from kgwb.ui.cell import AgentCell
 from kgwb.ui.chat import Chat
@@ -257,3 +260,50 @@ def test_a_recording_knows_what_is_right() -> None:
     assert run.right_answer is not None
     assert run.answer is not None
     assert judge_answer(run.question, run.answer, run.right_answer).name in ("right", "wrong")
+
+
+MANY = FILMS + "".join(f":more{n} a :Film ; :director :denis .\n" for n in range(70))
+DIRECTED_BY_HIM = f"SELECT ?f {{ ?f <{EX}director> <{EX}denis> }}"
+NUMBER_BY_HIM = f"SELECT (COUNT(?f) AS ?n) {{ ?f <{EX}director> <{EX}denis> }}"
+
+
+@pytest.mark.parametrize(
+    ("sparql", "kind", "row_limit", "is_cut", "support"),
+    [
+        (DIRECTED_BY_HIM, "list", 20, True, "at least 20 triples"),
+        (DIRECTED_BY_HIM, "list", 10_000, False, "at least 60 triples"),
+        (NUMBER_BY_HIM, "count", 10_000, False, "at least 60 triples"),
+        (f"SELECT ?f {{ ?f <{EX}director> <{EX}lynch> }}", "list", 20, False, "on 1 triple"),
+    ],
+)
+def test_an_answer_says_what_was_cut_and_that_its_support_may_be_more(
+    sparql: str, kind: str, row_limit: int, is_cut: bool, support: str
+) -> None:
+    kg = kgwb.open_kg(rdflib.Graph().parse(data=MANY), row_limit=row_limit)
+    run, _ = answered(draft(sparql, kind), kg=kg)
+    details = answer_view(RunState.of(run)).details
+    assert ("there may be more values" in details) == is_cut
+    assert support in details
+
+
+def test_the_terminal_says_that_a_result_was_cut(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    remark = "the row limit cut a result at 20 rows: there may be more values"
+    file = tmp_path / "many.ttl"
+    file.write_text(MANY)
+    question = "Which films did Denis Villeneuve direct?"
+    command = ["ask", "--kg", str(file), "--row-limit", "20", question]
+    assert main(command) == 0
+    assert f"\n  {remark}\n" in capsys.readouterr().out
+    assert main([*command, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["answer"]["remarks"] == [remark]
+
+
+def test_of_values_beyond_those_that_are_looked_at_no_support_is_denied() -> None:
+    kg = kgwb.open_kg(rdflib.Graph().parse(data=MANY))
+    run, _ = answered(draft(DIRECTED_BY_HIM), kg=kg)
+    assert run.answer is not None
+    lines = run.answer.summary(limit=None).splitlines()
+    assert [line for line in lines if NO_SUPPORT in line] == []
+    assert len([line for line in lines if NOT_LOOKED_FOR in line]) == 13

@@ -1,5 +1,6 @@
 """The questions that a person can ask about a result."""
 
+import html
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import pytest
 from page import record_html
 from rdflib import Literal
-from small import FILMS, alone, films, iri
+from small import EX, FILMS, alone, films, iri
 
 from kgwb.errors import GraphTimeoutError, QueryError, QueryRefusedError
 from kgwb.flow import (
@@ -78,6 +79,27 @@ def test_an_empty_query_without_a_single_blocking_pattern_is_explained() -> None
     alone = explain.explain_empty_result(kg, [("?x", iri(name).n3(), "?y") for name in "pqr"])
     assert (alone.blocking_patterns, alone.unmatched_patterns) == ((), ())
     assert "stays empty" in record_html(alone)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "excluding"),
+    [
+        ("", "OFFSET 100", "OFFSET 100"),
+        ("", "ORDER BY ?x LIMIT 0", "ORDER BY ?x LIMIT 0"),
+        (f"FROM <{EX}nowhere>", "", f"FROM <{EX}nowhere>"),
+        ("", "LIMIT 1", ""),
+    ],
+)
+def test_clauses_around_the_patterns_that_leave_out_all_matches_are_named(
+    before: str, after: str, excluding: str
+) -> None:
+    subject, predicate, object_ = BY_DENIS
+    query = f"SELECT ?x {before} WHERE {{ {subject} {predicate} {object_} }} {after}"
+    found = explain.explain_empty_query(films(), query, ())
+    assert (found.is_empty, found.excluding_clauses) == (bool(excluding), excluding)
+    assert found.is_empty == (not films().select(query).rows)
+    if excluding:
+        assert html.escape(excluding) in record_html(found)
 
 
 def step(key: str, output: object, parent: str = "") -> Step:

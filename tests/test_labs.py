@@ -408,6 +408,17 @@ def test_each_reference_repair_is_right(number: int, monkeypatch: pytest.MonkeyP
     assert len(find_first_wrong_agents(number)) == len(REFERENCE_REPAIRS[number])
 
 
+@pytest.mark.parametrize(("language", "tolerance"), [("en", "0.005"), ("de", "0,005")])
+def test_a_mean_that_is_right_within_a_tolerance_is_not_said_to_be_exact(
+    language: str, tolerance: str
+) -> None:
+    near = round(recorded.mean_f1("ragonite") + 0.004, 4)
+    feedback = kgwb.lab(2, None, language=language).check("2.6", near)
+    assert feedback.state == "right"
+    found = feedback.text.splitlines()[1]
+    assert str(near) in found and tolerance in found
+
+
 def test_a_right_answer_shows_what_was_found_and_a_question_to_discuss() -> None:
     feedback = kgwb.lab(1, None).check("1.5", ["based on"])
     assert "based on" in feedback.text and "To discuss: " in feedback.text

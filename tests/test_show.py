@@ -17,6 +17,7 @@ from small import DIRECTED, HOMONYMS, chatty, qir, vertex
 
 import kgwb
 from kgwb.flow import (
+    NO_SUPPORT,
     NOT_IN_GRAPH,
     Answer,
     Candidate,
@@ -37,7 +38,7 @@ from kgwb.show.html import load_style
 from kgwb.show.notebook import to_html
 from kgwb.show.records import render
 from kgwb.show.run import render_run_page
-from kgwb.show.run_state import RunState
+from kgwb.show.run_state import RunState, answer_view
 from kgwb.show.step import render_inputs, render_step_page
 from kgwb.show.terms import RenderContext, curie_text, lay_out, readable_query, render_query
 from kgwb.show.timeline import render_timeline
@@ -267,6 +268,13 @@ def test_a_run_shows_question_answer_support_totals_prompt_reply_and_checks(run:
     assert " ".join(run["qir"].attempts[0].reply.split()) in page
     assert "well-formed JSON" in page
     assert markup.count("<summary") == markup.count("</summary>") >= len(run.steps)
+
+
+def test_an_answer_without_support_stands_on_no_number_of_triples(run: Run) -> None:
+    no = Answer("boolean", (Value(Literal(False), "false"),))
+    details = answer_view(RunState.of(run.fork().override("execution", no).go())).details
+    assert NO_SUPPORT in details
+    assert "stands on" not in details
 
 
 def test_a_page_fetches_and_runs_nothing_and_sets_no_text_as_tex(run: Run) -> None:

@@ -21,6 +21,8 @@ from kgwb.run.steps import Step, Totals
 from kgwb.text import tell_apart
 
 DEFAULT_PRICES_FILE = Path(__file__).with_name("prices.toml")
+MODEL_WITHOUT_TOKENS = "rules"
+"""The model that reads no tokens, so that 0 of them is right."""
 COUNT_FIELDS = ("model_calls", "prompt_tokens", "completion_tokens", "queries")
 OTHER_STAGE = "other"
 """The stage of what is in no stage of a system."""
@@ -65,11 +67,18 @@ class Prices(BaseModel, frozen=True):
 
         Tokens of prompts and of completions have different prices, each for a million. It is 0 if
         the row has no ``models``, as in earlier versions. Raises InputError if a model has no
-        price.
+        price, or if it has one and its server reported no tokens.
         """
         money = 0.0
         for model, used in row.get("models", {}).items():
             price = self.find_price(model)
+            tokens = used["prompt_tokens"] + used["completion_tokens"]
+            is_unknown = used["calls"] and not tokens and model != MODEL_WITHOUT_TOKENS
+            if is_unknown and (price.input or price.output):
+                raise InputError(
+                    f"it is not known what the calls of {model} cost: its server reports no tokens",
+                    hint="see what the provider says, and limit tokens or money in another way there",
+                )
             input_money = price.input * used["prompt_tokens"]
             output_money = price.output * used["completion_tokens"]
             money += (input_money + output_money) / 1e6
@@ -79,8 +88,8 @@ class Prices(BaseModel, frozen=True):
         """Return how much of one of BUDGET_NAMES a row used.
 
         "money" is that of ``compute_money``, and "tokens" are those of prompts and completions
-        together. What the row does not have is 0. Raises InputError for "money" if a model has no
-        price.
+        together. What the row does not have is 0. Raises InputError for "money" as
+        ``compute_money`` does.
         """
         if budget == "money":
             return self.compute_money(row)
@@ -332,7 +341,7 @@ def summarize_costs(
     ``prices`` money, under the name of the currency. The wait for models stands apart: the seconds
     of a stage are without it, and "seconds, STAGE, model" is the wait alone, which is left out
     where no question waited. A row without a value of a kind does not count for it; without any
-    value all figures are 0. Raises InputError if a model has no price.
+    value all figures are 0. Raises InputError as ``Prices.compute_money`` does.
     """
     amounts: dict[str, list[float]] = {"seconds": [], "seconds, model": []}
     for row in rows:
@@ -389,7 +398,7 @@ class Budget:
         """Add the cost of a row to what is used of each limit.
 
         If the row reused recorded calls, only its own calls count ("paid"). Raises InputError if
-        money is limited and a model has no price.
+        money is limited and not known (``Prices.compute_money``).
         """
         paid = row.get("paid", row)
         for name in self.limits:

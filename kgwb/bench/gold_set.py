@@ -13,11 +13,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from rdflib import Literal
+
 from kgwb import disk
 from kgwb.bench.formats import load_questions
 from kgwb.bench.questions import answer_to_strings, row_to_strings, to_standard_sparql
 from kgwb.errors import InputError
-from kgwb.kg.sparql import validate_query
+from kgwb.flow import Answer
+from kgwb.kg.sparql import split_clauses, validate_query
 from kgwb.run import Run
 
 DEFAULT_FILE = "my_questions.jsonl"
@@ -36,7 +39,7 @@ class Gold(NamedTuple):
 
     @classmethod
     def of_run(cls, run: Run) -> Gold:
-        """Return the answer of a finished run as gold, with its query if it came from exactly one.
+        """Return the answer of a finished run as gold, with its query if that gives just this answer.
 
         An answer with columns is kept as rows. Raises InputError if the run has no answer yet, or
         was not finished.
@@ -47,7 +50,7 @@ class Gold(NamedTuple):
                 "nothing can be kept as gold: this run has no answer yet",
                 hint="continue the run to its end, for example with run.go()",
             )
-        sparql = str(answer.queries[0]) if len(answer.queries) == 1 else ""
+        sparql = _find_gold_query(run, answer)
         if answer.columns:
             rows = [row_to_strings(value.row) for value in answer.values]
             return cls(rows, sparql, answer.columns)
@@ -88,6 +91,42 @@ class Gold(NamedTuple):
         if not answers and sparql:
             return cls(None, sparql)
         return cls(answers, sparql, columns if is_table else ())
+
+
+def _find_gold_query(run: Run, answer: Answer) -> str:
+    """Return the only query of an answer, if its recorded result is the answer; else "".
+
+    Of values that the system has counted, it is the query that counts them in the graph. A query whose
+    result the run does not have is returned as it is, and so is that of a yes or no.
+    """
+    if len(answer.queries) != 1:
+        return ""
+    sparql = str(answer.queries[0])
+    result = None
+    for call in list(run.calls.values()):
+        if call.kind == "select" and call.request["query"] == sparql:
+            result = call.result
+    if result is None:
+        return sparql
+    if answer.columns:
+        rows = {value.row for value in answer.values}
+        found_rows = {row for row in result.rows if any(cell is not None for cell in row)}
+        return sparql if rows == found_rows else ""
+    values = {value.term for value in answer.values}
+    found = {row[0] for row in result.rows if row[0] is not None}
+    if values == found:
+        return sparql
+    is_counted = answer.kind == "count" and values == {Literal(len(found))} and not result.cut
+    return _to_counting_query(sparql, result.variables[0]) if is_counted else ""
+
+
+def _to_counting_query(sparql: str, variable: str) -> str:
+    """Return a query that counts the distinct values of a variable of a query; "" if that has modifiers."""
+    clauses = split_clauses(sparql)
+    if clauses.modifiers.strip():
+        return ""
+    counted = f"SELECT (COUNT(DISTINCT ?{variable}) AS ?count)"
+    return f"{clauses.prologue}{counted} {clauses.dataset}WHERE {{ {clauses.where.strip()} }}"
 
 
 def keep_as_gold(

@@ -275,12 +275,12 @@ class Text2SparqlServer(ThreadingHTTPServer):
 
 
 def _reason_of(answer: Answer | None, query: str) -> str:
-    """Return the reason that an answer gives, or that there is no query for it; else ""."""
-    if answer is not None and answer.reason:  # an answer without values is falsy
-        return answer.reason
-    if query == EMPTY_QUERY:
+    """Return that there is no query for the values of an answer, or the reason that it gives; else ""."""
+    reason = "" if answer is None else answer.reason
+    has_values = bool(answer)
+    if query == EMPTY_QUERY and (has_values or not reason):
         return "no query gives just these values"
-    return ""
+    return reason
 
 
 class _DeadlineReader(RawIOBase):

@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import chain
 
 from rdflib import XSD, Literal, URIRef
@@ -660,8 +661,8 @@ def _describe_order(
 
     ``inside`` are the values of the keys in the rows that the LIMIT allows, ``beyond`` those in the
     next rows. At most MAX_SHOWN_ROWS and MAX_SHOWN_EXTRA_ROWS values are shown. Rows tie if they
-    have the same value of the first key; a further key that decides among them is named. A tie says
-    "wrong" only if the LIMIT is 1. Empty cells are no tie.
+    have the same value of the first key, as numbers of several datatypes may have; a further key that
+    decides among them is named. A tie says "wrong" only if the LIMIT is 1. Empty cells are no tie.
     """
     values = [format_value(row[0]) for row in inside]
     shown = list_first(values, MAX_SHOWN_ROWS)
@@ -672,8 +673,12 @@ def _describe_order(
         text += f"; beyond the LIMIT {extra}"
     yield Finding(text, settled=True)
 
-    last = inside[-1]
-    tied = [row for row in beyond if row[0] == last[0]]
+    last = list(map(_comparable, inside[-1]))
+    tied = []
+    for row in beyond:
+        compared = list(map(_comparable, row))
+        if compared[0] == last[0]:
+            tied.append(compared)
     if not tied or last[0] is None:
         return
     number = pluralize(len(tied), "more row")
@@ -682,6 +687,13 @@ def _describe_order(
         text += f", put in order by {', '.join(keys[1:])}"
     is_only_row = len(inside) == 1
     yield Finding(text, wrong=is_only_row, told=True)
+
+
+def _comparable(term: Term | None) -> object:
+    """Return the value of a number, which is the same in several datatypes; any other term as it is."""
+    if isinstance(term, Literal) and isinstance(term.value, int | float | Decimal):
+        return term.value
+    return term
 
 
 def _check_directions_and_units(sparql: str, facts: SchemaFacts, kg: Graph) -> Iterator[Finding]:

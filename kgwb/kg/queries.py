@@ -445,6 +445,8 @@ class EmptyResultCause:
     """The patterns, or the text of all filters, each of which gives rows if it alone is removed."""
     unmatched_patterns: tuple[TriplePattern, ...] = ()
     """The patterns that no triple of the graph matches, each asked for by itself."""
+    excluding_clauses: str = ""
+    """The clauses outside of WHERE that leave out all matches: FROM, LIMIT or OFFSET."""
 
 
 def explain_empty_result(

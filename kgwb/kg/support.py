@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from rdflib import URIRef
 
-from kgwb.flow import Answer, CandidateQuery
+from kgwb.flow import MAX_SUPPORTED_ROWS, Answer, CandidateQuery
 from kgwb.kg.algebra import (
     PATH_PLACEHOLDER,
     TriplePattern,
@@ -33,8 +33,6 @@ MAX_TRIPLES_PER_VALUE = 60
 
 A value can have thousands of bindings, for example at the end of a chain of patterns.
 """
-MAX_SUPPORTED_ROWS = 60
-"""Rows of a result whose support is looked for."""
 MAX_SOLUTIONS = 2_000
 """Solutions that are read to find the support of the rows."""
 TRIPLES_PER_QUERY = 500

@@ -19,7 +19,7 @@ from kgwb.flow import Answer, Candidate, CandidateQuery, Direction, Link, Retrie
 from kgwb.kg.algebra import TriplePattern, analyze_query, extract_patterns
 from kgwb.kg.base import Graph, ResultSet
 from kgwb.kg.queries import EmptyResultCause, explain_empty_result
-from kgwb.kg.sparql import is_valid_iri, n3, validate_query
+from kgwb.kg.sparql import is_valid_iri, n3, split_clauses, validate_query
 from kgwb.kg.text import exact_form, normalize
 from kgwb.records import QueryPart, Record, nested_records
 from kgwb.run.steps import Step
@@ -47,14 +47,24 @@ def explain_empty_query(kg: Graph, sparql: str, steps: Iterable[Step]) -> EmptyR
     """Return the parts of a query that keep it from having rows; the graph is queried for this.
 
     Patterns and filters are those of the first candidate query in the steps with this SPARQL, else
-    they are read from its text. Raises QueryError for a text that is not a conjunctive query, and
-    the GraphError of a query.
+    they are read from its text. If these have matches, the clauses around them may leave out all of
+    them, such as OFFSET: the query itself tells. Raises QueryError for a text that is not a
+    conjunctive query, and the GraphError of a query.
     """
+    patterns: Sequence[TriplePattern] = ()
     for record in records_in(steps):
         if isinstance(record, CandidateQuery) and record.sparql == sparql:
-            return explain_empty_result(kg, record.patterns, record.filters)
-    patterns, filters = extract_patterns(sparql)
-    return explain_empty_result(kg, patterns, filters)
+            patterns = record.patterns
+            filters = record.filters
+            break
+    else:
+        patterns, filters = extract_patterns(sparql)
+    cause = explain_empty_result(kg, patterns, filters)
+    clauses = split_clauses(sparql)
+    around = " ".join(f"{clauses.dataset} {clauses.modifiers}".split())
+    if cause.is_empty or not around or not execute_query(kg, sparql).is_empty:
+        return cause
+    return EmptyResultCause(is_empty=True, excluding_clauses=around)
 
 
 def records_in(steps: Iterable[Step]) -> Iterator[Any]:
@@ -164,10 +174,14 @@ def render_blocking(found: EmptyResultCause, context: RenderContext) -> Html:
     """Render why a query has no rows: the parts that keep it empty, and the steps that wrote them.
 
     A part keeps a query empty if the query has rows without it, or if nothing in the graph matches
-    the part by itself. If there is no such part, or the query is not empty, a sentence says so.
+    the part by itself. If there is no such part, the clauses around the patterns leave out all
+    matches, or the query is not empty, a sentence says so.
     """
     if not found.is_empty:
         return div("", "This query has rows, or is true.")
+    if found.excluding_clauses:
+        clauses = tag("b", shorten(found.excluding_clauses))
+        return div("", "The patterns have matches, but ", clauses, " leaves out all of them.")
     parts = dict.fromkeys((*found.blocking_patterns, *found.unmatched_patterns))
     if not parts:
         remark = "the query stays empty if any one of them is removed"

@@ -7,7 +7,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kgwb.errors import KgwbError
-from kgwb.flow import CANNOT_EXPRESS, NOT_IN_GRAPH, Answer
+from kgwb.flow import (
+    CANNOT_EXPRESS,
+    MAX_SUPPORTED_ROWS,
+    NO_SUPPORT,
+    NOT_IN_GRAPH,
+    Answer,
+)
 from kgwb.run import Run
 from kgwb.run.steps import Step, Totals, time_texts
 from kgwb.show.answer_state import (
@@ -35,6 +41,8 @@ STEP_STATES = {
 """The icon and the label of each state of a step."""
 MAX_ANSWER_CHARS = 1_000
 """Characters of an answer in the head of a run; the whole answer is in its step."""
+MIN_CAPPED_TRIPLES = 30
+"""Systems keep at most so many supporting triples of a value, or up to twice as many."""
 RUN_STATUS_LABELS = {
     "new": "Not run yet",
     "running": "Running",
@@ -181,7 +189,7 @@ def answer_view(state: RunState) -> AnswerView:
         return AnswerView("off", label, "No answer yet", "")
     judged = judge_answer(state.run.question, state.answer, state.run.right_answer)
     cost = _cost_text(state.totals)
-    return _view_of_answer(judged, state.answer, cost)
+    return _view_of_answer(state.run, judged, state.answer, cost)
 
 
 def state_of_output(run: Run, output: Answer) -> AnswerState:
@@ -193,6 +201,25 @@ def state_of_output(run: Run, output: Answer) -> AnswerState:
     if output == run.answer:
         right_answer = run.right_answer
     return judge_answer(run.question, output, right_answer)
+
+
+def describe_cut_results(run: Run, answer: Answer) -> str:
+    """Return that the row limit cut the result of a query that an answer came from; "" if it cut none.
+
+    The answer may then lack values. A count does not: the graph itself has counted.
+    """
+    row_count = _count_rows_of_cut_result(run, answer)
+    if answer.kind != "list" or row_count is None:
+        return ""
+    return f"the row limit cut a result at {pluralize(row_count, 'row')}: there may be more values"
+
+
+def _count_rows_of_cut_result(run: Run, answer: Answer) -> int | None:
+    """Return the rows of the first result of an answer's queries that was cut; None if none was."""
+    for call in list(run.calls.values()):
+        if call.kind == "select" and call.result.cut and call.request["query"] in answer.queries:
+            return len(call.result.rows)
+    return None
 
 
 def answer_icon(run: Run) -> str:
@@ -243,11 +270,11 @@ def _view_of_stale_answer(previous: Answer | None) -> AnswerView:
     return AnswerView("stale", "Stale", headline, details)
 
 
-def _view_of_answer(judged: AnswerState, answer: Answer, cost: str) -> AnswerView:
+def _view_of_answer(run: Run, judged: AnswerState, answer: Answer, cost: str) -> AnswerView:
     """Return how an answer is shown: its text, and as details doubts, measure, remarks, origin and cost.
 
-    The text is cut at MAX_ANSWER_CHARS, except from a model's own knowledge. An answer without
-    values is shown by its reason.
+    A result that was cut stands with the remarks. The text is cut at MAX_ANSWER_CHARS, except from a
+    model's own knowledge. An answer without values is shown by its reason.
     """
     is_text = is_text_alone(answer)
     if answer.ungrounded:
@@ -259,9 +286,10 @@ def _view_of_answer(judged: AnswerState, answer: Answer, cost: str) -> AnswerVie
     else:
         return _view_without_values(judged, answer, cost)
     measures = _measures_of(answer)
+    cut = describe_cut_results(run, answer)
     remarks = map(single_line, answer.remarks)
-    origins = _origins_of(answer)
-    parts = [judged.doubt, measures, *remarks, *origins, cost]
+    origins = _origins_of(run, answer)
+    parts = [judged.doubt, measures, cut, *remarks, *origins, cost]
     details = " · ".join(filter(None, parts))
     return AnswerView(judged.icon, judged.label, text, details)
 
@@ -280,24 +308,42 @@ def _measures_of(answer: Answer) -> str:
     return single_line(f"decided by {answer.measure}: {listed}")
 
 
-def _origins_of(answer: Answer) -> list[str]:
+def _origins_of(run: Run, answer: Answer) -> list[str]:
     """Return texts that say where an answer comes from; [] for the text of a program alone.
 
     "from the model's own knowledge", or "stands on N triples", and "in the words of a model" if the
-    answer has a text.
+    answer has a text. It is "at least N" where not all were looked for. Without support it is
+    NO_SUPPORT, as for a "no".
     """
     if answer.ungrounded:
         return ["from the model's own knowledge"]
     if is_text_alone(answer):
         return []
     support = pluralize(len(answer.support), "triple")
+    if _may_lack_support(run, answer):
+        support = f"at least {support}"
     if answer.texts:
         texts = f"{pluralize(len(answer.texts), 'text')} beside the graph"
         support = f"{support} and {texts}" if answer.support else texts
     origins = [f"stands on {support}"]
+    if not answer.support and not answer.texts:
+        origins = [NO_SUPPORT]
     if answer.text:
         origins.append("in the words of a model")
     return origins
+
+
+def _may_lack_support(run: Run, answer: Answer) -> bool:
+    """Return whether an answer may stand on more triples than those that it has.
+
+    That is so if a result was cut, if there are values beyond those whose support is looked for, or
+    if a value has as many triples as systems keep of one.
+    """
+    if _count_rows_of_cut_result(run, answer) is not None:
+        return True
+    if not all(value.support for value in answer.values[MAX_SUPPORTED_ROWS:]):
+        return True
+    return any(len(value.support) >= MIN_CAPPED_TRIPLES for value in answer.values)
 
 
 def _view_without_values(judged: AnswerState, answer: Answer, cost: str) -> AnswerView:

@@ -65,6 +65,17 @@ def test_the_first_price_that_matches_a_model_applies(tmp_path: Path) -> None:
     assert table.compute_money({"seconds": 1.0}) == 0  # a line of an older kgwb has no tokens
 
 
+def test_money_is_not_known_where_a_server_reports_no_tokens(tmp_path: Path) -> None:
+    table = prices(tmp_path)
+    with pytest.raises(InputError, match="no tokens"):
+        table.compute_money(used(0, 0))
+    with pytest.raises(InputError, match="no tokens"):
+        summarize_costs([{"seconds": 1.0, **used(0, 0)}], table)
+    with pytest.raises(InputError, match="no tokens"):
+        Budget({"money": 1}, table).add(used(0, 0))
+    assert load_prices().compute_money(used(0, 0, "rules")) == 0
+
+
 def test_the_default_prices_have_none_of_a_hosted_model() -> None:
     shipped = load_prices()
     assert shipped.find_price("rules").input == shipped.find_price("ollama:phi4").output == 0

@@ -8,7 +8,7 @@ import pytest
 from page import do, press, settle, text
 
 import kgwb
-from kgwb.bench import load_questions
+from kgwb.bench import add_gold_answers, load_questions
 from kgwb.bench.gold_set import DEFAULT_FILE, Gold, keep_as_gold
 from kgwb.cli import main
 from kgwb.errors import InputError, QueryRefusedError
@@ -40,6 +40,28 @@ def test_an_answer_is_kept_and_measured(answered: Run, here: Path) -> None:
     assert "SELECT" in str(question.sparql)
     bench = ["bench", "--kg", "films", "--questions", str(FILE), "--out", "r"]
     assert main([*bench, "--fail-if", "right<1"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "has_query"),
+    [
+        ("films/chatty_kg/5", True),  # a number, counted by the system
+        ("films/chatty_kg/12", False),  # some of the values that the query finds
+        ("films/surveyor/5", True),
+        ("scholars/chatty_kg/4", True),
+    ],
+)
+def test_a_query_is_only_kept_as_gold_if_it_gives_the_answer(
+    name: str, has_query: bool, here: Path
+) -> None:
+    entry = keep_as_gold(kgwb.recording(name))
+    assert ("sparql" in entry) == has_query
+    if has_query:
+        [question] = load_questions(FILE)
+        without_answers = question.model_copy(update={"answers": None})
+        graph = kgwb.open_kg(name.partition("/")[0])
+        [found] = add_gold_answers([without_answers], graph)
+        assert set(found.answers or ()) == set(entry["answers"])
 
 
 def test_a_correction_replaces_the_gold_and_remembers_it(answered: Run, here: Path) -> None:

@@ -47,7 +47,7 @@ from kgwb.errors import (
 from kgwb.flow import Answer, AnswerKind, Dialogue, Value
 from kgwb.kg import Graph, sample_path
 from kgwb.llm import ChatRequest, Scripted
-from kgwb.run import Run
+from kgwb.run import Run, System, agent
 from kgwb.terms import Term
 
 FILMS = "https://example.org/text2sparql/films/"
@@ -196,6 +196,24 @@ def test_without_an_answer_the_query_has_no_solutions_and_there_is_a_reason() ->
     assert (status, reply_data["query"]) == (200, EMPTY_QUERY)
     assert "Xyzzy" in reply_data["reason"]
     assert values(EMPTY_QUERY, films()) == set()
+
+
+def test_values_that_came_from_no_query_are_not_explained_by_what_was_assumed() -> None:
+    by_heart = Answer("list", (Value(Literal(7), "7"),), reason="weeks were meant")
+    system = System("by_heart", lambda question, dialogue, run: by_heart, {"Answer": (recall,)})
+    bench = workbench(Scripted({}), system=system)
+    with Text2SparqlServer(
+        ("127.0.0.1", 0), {ANY_DATASET: BenchSetup.from_workbench(bench)}, workers=1
+    ) as service:
+        reply = service.answer_question(FILMS, "How many days?")
+    assert reply["query"] == EMPTY_QUERY
+    assert reply["reason"] not in ("", by_heart.reason)
+
+
+@agent("recall")
+def recall(run: Run) -> str:
+    """An agent that nobody asks."""
+    return ""
 
 
 @pytest.mark.parametrize(

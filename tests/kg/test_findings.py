@@ -102,6 +102,16 @@ def test_each_odd_thing_is_found_once(query: str, findings: list[str]) -> None:
     assert found(query, SchemaFacts()) == findings
 
 
+def test_numbers_of_several_datatypes_tie_by_their_value() -> None:
+    turtle = f"""{FILMS} :arrival :rank 7 . :dune :rank 7.0 . :sicario :rank "7"^^<{rdflib.XSD.double}> .
+    :lynchs_dune :rank 8 ."""
+    kg = open_kg(rdflib.Graph().parse(data=turtle))
+    sparql = f"SELECT ?f {{ ?f <{EX}rank> ?r }} ORDER BY ?r LIMIT 1"
+    findings = list(inspect_result(kg, sparql, kg.select(sparql), SchemaFacts()))
+    assert [(each.wrong, each.told) for each in findings] == [(False, False), (True, True)]
+    assert "2 more rows" in str(findings[1])
+
+
 @pytest.mark.parametrize(
     ("query", "findings"),
     [
