@@ -379,19 +379,15 @@ def print_answer_and_steps(run: Run, steps: bool = False) -> None:
 def _print_answer(run: Run) -> None:
     """Print the answer of a run in a line, its state in the next, and then each triple that supports it.
 
-    The state says whether it was proved or is in doubt. A line after it says if a result was cut.
-    Nothing is printed without an answer.
+    The state says whether it was proved or is in doubt. Nothing is printed without an answer.
     """
     if run.answer is None:
         return
-    from kgwb.show.run_state import describe_cut_results, state_of_output
+    from kgwb.show.run_state import state_of_output
 
     first, *support = run.answer.summary(run.display_names()).splitlines()
     print(color(f"→ {single_line(first)}", "key"))
     print(f"  {single_line(state_of_output(run, run.answer))}")
-    cut = describe_cut_results(run, run.answer)
-    if cut:
-        print(f"  {cut}")
     for line in support:
         print(f"    {single_line(line)}")
     for number, reading in enumerate(run.readings, 1):
@@ -408,17 +404,16 @@ def _run_to_data(run: Run) -> dict[str, Any]:
     """Return "answer", "steps" and "totals" of a run as JSON data; the run must have an answer.
 
     IRIs and literals are strings. Seconds are rounded to six decimals. "text" of the answer is its
-    text, else its labels with commas. "remarks" begin with a result that was cut, if one was.
+    text, else its labels with commas.
     """
     from kgwb.bench.cost import COUNT_FIELDS
     from kgwb.bench.questions import term_to_string
     from kgwb.records import to_data
-    from kgwb.show.run_state import describe_cut_results, state_of_output
+    from kgwb.show.run_state import state_of_output
 
     answer = run.answer
     assert answer is not None
     state = state_of_output(run, answer)
-    cut = describe_cut_results(run, answer)
     totals: dict[str, float] = {name: getattr(run.totals, name) for name in COUNT_FIELDS}
     totals["tokens"] = run.totals.prompt_tokens + run.totals.completion_tokens
     totals["seconds"] = round(run.totals.seconds, 6)
@@ -443,7 +438,7 @@ def _run_to_data(run: Run) -> dict[str, Any]:
                 None if value.measure is None else term_to_string(value.measure)
                 for value in answer.values
             ],
-            "remarks": [*filter(None, [cut]), *answer.remarks],
+            "remarks": list(answer.remarks),
         },
         "steps": [step.to_data() for step in run.steps],
         "totals": totals,

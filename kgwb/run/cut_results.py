@@ -17,25 +17,38 @@ from kgwb.terms import Triples
 def doubt_cut_results(answer: Answer, used_calls: Iterable[Call], muted: Triples) -> Answer:
     """Return an answer with a doubt if the result of one of its queries was cut, else as it is.
 
+    An answer without values, or of the kind "boolean", has no such doubt. The arguments are those
+    of ``find_cut_result``.
+    """
+    if not answer.values or answer.kind == "boolean":
+        return answer
+    result = find_cut_result(answer, used_calls, muted)
+    if result is None:
+        return answer
+    cut = f"the result of its query was cut at {len(result.rows):,} rows, so more may be missing"
+    doubts = filter(None, [answer.doubt, cut])
+    return replace(answer, doubt="; ".join(doubts))
+
+
+def find_cut_result(answer: Answer, used_calls: Iterable[Call], muted: Triples) -> ResultSet | None:
+    """Return the first result of an answer's queries that was cut; None if none was.
+
     For a count only the last query is looked at: a system counts again, by another query, where a
-    list was cut. An answer without values, or of another kind, has no such doubt. ``used_calls``
-    are the recorded calls that the answer was made from, and ``muted`` the triples that the graph
-    was read without.
+    list was cut. ``used_calls`` are the recorded calls that the answer was made from, and ``muted``
+    the triples that the graph was read without.
     """
     cut_calls = list(filter(_is_cut, used_calls))
-    if not cut_calls or not answer.values or answer.kind == "boolean":
-        return answer
+    if not cut_calls:
+        return None
     queries = answer.queries
     if answer.kind == "count":
         queries = queries[-1:]
     sent_queries = [_as_sent(query, muted) for query in queries]
     for call in cut_calls:
         if _is_one_of(call.request["query"], sent_queries):
-            row_count = len(call.result.rows)
-            cut = f"the result of its query was cut at {row_count:,} rows, so more may be missing"
-            doubts = filter(None, [answer.doubt, cut])
-            return replace(answer, doubt="; ".join(doubts))
-    return answer
+            result: ResultSet = call.result
+            return result
+    return None
 
 
 def _as_sent(query: str, muted: Triples) -> str:

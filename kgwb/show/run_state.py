@@ -15,7 +15,8 @@ from kgwb.flow import (
     Answer,
 )
 from kgwb.run import Run
-from kgwb.run.steps import Step, Totals, time_texts
+from kgwb.run.cut_results import find_cut_result
+from kgwb.run.steps import Step, Totals, time_texts, used_calls
 from kgwb.show.answer_state import (
     ANSWER_STATE_ICONS,
     ANSWER_STATE_LABELS,
@@ -203,25 +204,6 @@ def state_of_output(run: Run, output: Answer) -> AnswerState:
     return judge_answer(run.question, output, right_answer)
 
 
-def describe_cut_results(run: Run, answer: Answer) -> str:
-    """Return that the row limit cut the result of a query that an answer came from; "" if it cut none.
-
-    The answer may then lack values. A count does not: the graph itself has counted.
-    """
-    row_count = _count_rows_of_cut_result(run, answer)
-    if answer.kind != "list" or row_count is None:
-        return ""
-    return f"the row limit cut a result at {pluralize(row_count, 'row')}: there may be more values"
-
-
-def _count_rows_of_cut_result(run: Run, answer: Answer) -> int | None:
-    """Return the rows of the first result of an answer's queries that was cut; None if none was."""
-    for call in list(run.calls.values()):
-        if call.kind == "select" and call.result.cut and call.request["query"] in answer.queries:
-            return len(call.result.rows)
-    return None
-
-
 def answer_icon(run: Run) -> str:
     """Return the icon of the state of a run's answer; that of GIVEN if there is no answer yet."""
     if run.answer is None:
@@ -273,8 +255,8 @@ def _view_of_stale_answer(previous: Answer | None) -> AnswerView:
 def _view_of_answer(run: Run, judged: AnswerState, answer: Answer, cost: str) -> AnswerView:
     """Return how an answer is shown: its text, and as details doubts, measure, remarks, origin and cost.
 
-    A result that was cut stands with the remarks. The text is cut at MAX_ANSWER_CHARS, except from a
-    model's own knowledge. An answer without values is shown by its reason.
+    The text is cut at MAX_ANSWER_CHARS, except from a model's own knowledge. An answer without
+    values is shown by its reason.
     """
     is_text = is_text_alone(answer)
     if answer.ungrounded:
@@ -286,10 +268,9 @@ def _view_of_answer(run: Run, judged: AnswerState, answer: Answer, cost: str) ->
     else:
         return _view_without_values(judged, answer, cost)
     measures = _measures_of(answer)
-    cut = describe_cut_results(run, answer)
     remarks = map(single_line, answer.remarks)
     origins = _origins_of(run, answer)
-    parts = [judged.doubt, measures, cut, *remarks, *origins, cost]
+    parts = [judged.doubt, measures, *remarks, *origins, cost]
     details = " · ".join(filter(None, parts))
     return AnswerView(judged.icon, judged.label, text, details)
 
@@ -339,7 +320,8 @@ def _may_lack_support(run: Run, answer: Answer) -> bool:
     That is so if a result was cut, if there are values beyond those whose support is looked for, or
     if a value has as many triples as systems keep of one.
     """
-    if _count_rows_of_cut_result(run, answer) is not None:
+    calls = used_calls(run.steps, run.calls)
+    if find_cut_result(answer, calls, run.kg.muted) is not None:
         return True
     if not all(value.support for value in answer.values[MAX_SUPPORTED_ROWS:]):
         return True
