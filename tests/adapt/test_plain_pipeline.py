@@ -357,3 +357,35 @@ def test_benches_compare_it_with_others(system: System, tmp_path: Path) -> None:
     bench = kgwb.Workbench(films(), system=system)
     compared = bench.ask_all(QUESTION, [system])
     assert "Denis Villeneuve" in str(compared)
+
+
+@agent
+def first(text: str) -> str:
+    return text
+
+
+@agent
+def second(text: str, other: str) -> str:
+    return text + other
+
+
+@agent
+def third(texts: list[str]) -> list[str]:
+    return texts
+
+
+def nested(question: str) -> list[str]:
+    return third([second(name, "") for name in first(question)])
+
+
+def passed_on(question: str) -> list[str]:
+    return third(list(map(second, question, first(question))))
+
+
+@pytest.mark.parametrize("pipeline", [nested, passed_on])
+def test_the_steps_of_nested_calls_are_listed_as_they_are_executed(pipeline: Any) -> None:
+    system = system_from_function("nested", pipeline)
+    names = [spec.name for spec in system.agents]
+    run = Run(system, "ab", kg=films(), models=None).go()
+    executed = dict.fromkeys(step.agent for step in run.steps)
+    assert names == list(executed)
