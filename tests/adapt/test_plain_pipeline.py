@@ -33,6 +33,7 @@ from kgwb.llm import Scripted
 from kgwb.llm.base import Message
 from kgwb.llm.rules import BASELINE_REMARK
 from kgwb.run import Run
+from kgwb.show.run_state import setup_text
 from kgwb.systems import resolve_system
 from kgwb.ui.debugger import Debugger
 from kgwb.ui.session import session_of
@@ -123,6 +124,14 @@ def test_a_model_call_of_it_is_asked_again(run: Run) -> None:
     [request] = model.requests
     assert request.messages[1] == Message("user", QUESTION)
     assert request.temperature == 0
+
+
+def test_its_own_models_are_shown_and_not_the_one_of_the_workbench(system: System) -> None:
+    workbench = kgwb.Workbench(films(), system=system)
+    run = workbench.begin(QUESTION)
+    assert setup_text(run) == "plain · fast"
+    run.go(until="mentions")
+    assert setup_text(run) == "plain · openai:tiny · fast"
 
 
 def test_a_replay_does_not_depend_on_the_address_of_the_server(
