@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import functools
 import inspect
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from kgwb.adapt.answers import make_answer
@@ -115,7 +117,7 @@ def _used_agents(function: Pipeline) -> list[Any]:
         if id(plain) in seen or not inspect.isfunction(plain):
             return
         seen.add(id(plain))
-        for name in _names_in(plain.__code__):
+        for name in _names_in_order(plain):
             value = plain.__globals__.get(name) or getattr(owner, name, None)
             if isinstance(getattr(value, "spec", None), AgentSpec):
                 found[id(value)] = value
@@ -124,6 +126,58 @@ def _used_agents(function: Pipeline) -> list[Any]:
 
     visit(function)
     return list(found.values())
+
+
+def _names_in_order(function: FunctionType) -> list[str]:
+    """Return the names of globals and attributes in a function, in the order of their use.
+
+    Of ``say(draft(question))`` that is draft, then say, while the code object has "say" first. Where
+    the source is not known, the order is that of the code objects.
+    """
+    names = _names_in(function.__code__)
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    except (OSError, TypeError, SyntaxError):  # such as a lambda in the middle of a line
+        return names
+    in_source = _NamesInOrder()
+    in_source.visit(tree)
+    known = set(names)
+    in_order = [name for name in in_source.names if name in known]
+    return in_order + names
+
+
+class _NamesInOrder(ast.NodeVisitor):
+    """Collects names and attributes in the order in which Python uses them.
+
+    What is called comes after its arguments, and what a comprehension makes after what it reads.
+    """
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def visit_Name(self, node: ast.Name) -> None:
+        self.names.append(node.id)
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        self.visit(node.value)
+        self.names.append(node.attr)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        names = []
+        for argument in (*node.args, *node.keywords):
+            if isinstance(argument, ast.Name):
+                names.append(argument)  # a function that is passed on is called later
+            else:
+                self.visit(argument)
+        for callee in (*names, node.func):
+            self.visit(callee)
+
+    def visit_ListComp(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> None:
+        for generator in node.generators:
+            self.visit(generator)
+        self.visit(node.elt)
+
+    visit_SetComp = visit_GeneratorExp = visit_ListComp
 
 
 def _names_in(code: CodeType) -> list[str]:

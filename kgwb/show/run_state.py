@@ -132,14 +132,19 @@ def subject_text(step: Step) -> str:
 def setup_text(run: Run) -> str:
     """Return system, models, profile and muted triples: "chatty_kg · rules · fast · without ...".
 
-    Each model is named once; a replay has "recorded replies" in their place. A run that can only be
-    read has the names of its recorded models, no profile, and the reason at the end.
+    Each model is named once; a replay has "recorded replies" in their place. A pipeline with clients
+    of its own has the models that it has asked. A run that can only be read has the names of its
+    recorded models, no profile, and the reason at the end.
     """
-    names = [model.name for model in run.models.values()]
-    models = ", ".join(dict.fromkeys(names))
+    names = _usable_models(run) or _asked_models(run)
     if run.read_only:
-        models = ", ".join(dict.fromkeys(run.recorded_models.values()))
-    parts = [run.system.name, single_line(models or "recorded replies")]
+        names = list(run.recorded_models.values())
+    if not names and not run.models:
+        names = ["recorded replies"]
+    models = ", ".join(dict.fromkeys(names))
+    parts = [run.system.name]
+    if models:
+        parts.append(single_line(models))
     if not run.read_only:
         parts.append(run.settings.profile)
     if run.kg.muted:
@@ -147,6 +152,27 @@ def setup_text(run: Run) -> str:
     if run.read_only:
         parts.append(f"can only be read: {single_line(run.read_only)}")
     return " · ".join(parts)
+
+
+def _usable_models(run: Run) -> list[str]:
+    """Return the names of a run's models, without ``rules`` if the system has no rules for it."""
+    names = []
+    for model in run.models.values():
+        if model.name != "rules" or run.system.rules:
+            names.append(model.name)
+    return names
+
+
+def _asked_models(run: Run) -> list[str]:
+    """Return the names of the models that a run with models has asked, without their addresses."""
+    if not run.models:
+        return []
+    names = []
+    for call in run.calls.values():
+        if call.kind == "model":
+            name, _, _ = str(call.request["model"]).partition("@http")
+            names.append(name)
+    return names
 
 
 def _muted_text(run: Run) -> str:

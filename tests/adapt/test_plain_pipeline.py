@@ -33,6 +33,7 @@ from kgwb.llm import Scripted
 from kgwb.llm.base import Message
 from kgwb.llm.rules import BASELINE_REMARK
 from kgwb.run import Run
+from kgwb.show.run_state import setup_text
 from kgwb.systems import resolve_system
 from kgwb.ui.debugger import Debugger
 from kgwb.ui.session import session_of
@@ -123,6 +124,14 @@ def test_a_model_call_of_it_is_asked_again(run: Run) -> None:
     [request] = model.requests
     assert request.messages[1] == Message("user", QUESTION)
     assert request.temperature == 0
+
+
+def test_its_own_models_are_shown_and_not_the_one_of_the_workbench(system: System) -> None:
+    workbench = kgwb.Workbench(films(), system=system)
+    run = workbench.begin(QUESTION)
+    assert setup_text(run) == "plain · fast"
+    run.go(until="mentions")
+    assert setup_text(run) == "plain · openai:tiny · fast"
 
 
 def test_a_replay_does_not_depend_on_the_address_of_the_server(
@@ -357,3 +366,35 @@ def test_benches_compare_it_with_others(system: System, tmp_path: Path) -> None:
     bench = kgwb.Workbench(films(), system=system)
     compared = bench.ask_all(QUESTION, [system])
     assert "Denis Villeneuve" in str(compared)
+
+
+@agent
+def first(text: str) -> str:
+    return text
+
+
+@agent
+def second(text: str, other: str) -> str:
+    return text + other
+
+
+@agent
+def third(texts: list[str]) -> list[str]:
+    return texts
+
+
+def nested(question: str) -> list[str]:
+    return third([second(name, "") for name in first(question)])
+
+
+def passed_on(question: str) -> list[str]:
+    return third(list(map(second, question, first(question))))
+
+
+@pytest.mark.parametrize("pipeline", [nested, passed_on])
+def test_the_steps_of_nested_calls_are_listed_as_they_are_executed(pipeline: Any) -> None:
+    system = system_from_function("nested", pipeline)
+    names = [spec.name for spec in system.agents]
+    run = Run(system, "ab", kg=films(), models=None).go()
+    executed = dict.fromkeys(step.agent for step in run.steps)
+    assert names == list(executed)

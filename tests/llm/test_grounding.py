@@ -163,3 +163,46 @@ def test_the_signs_after_a_name_belong_to_it_if_it_is_a_label_with_them(
     question: str, name: str
 ) -> None:
     assert [mention.text for mention in find_mentions(question, films(SIGNS))] == [name]
+
+
+STATIONS = """
+@prefix : <http://e/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+:anna a :Person ; rdfs:label 'Anna Weber' . :bob a :Person ; rdfs:label 'Bob Stone' .
+:operator rdfs:label 'operator' .
+"""
+
+
+def test_what_an_unclear_name_may_mean_is_listed_in_short(tmp_path: Path) -> None:
+    lines = []
+    for number in range(30):
+        label = f"Station {number} of the {'very ' * 99} long name"
+        lines.append(f":s{number} a :Station ; rdfs:label '{label}' ; :operator :anna .")
+    path = tmp_path / "stations.ttl"
+    path.write_text(STATIONS + "\n".join(lines))
+    run = Workbench(open_kg(path), "rules").ask("Who is the operator of Station?")
+    assert run.answer is not None
+    assert "“Station” may be Station 0 of the" in run.answer.reason
+    assert len(run.answer.reason) < 500
+
+
+@pytest.mark.parametrize(
+    ("labels", "is_unclear"),
+    [
+        (("Old Station One", "Old Station Two"), True),
+        (("Old Station One", "Bus Stop"), False),
+        (("Old Station One", "Another Station Of The Second Line"), False),  # less like the name
+    ],
+)
+def test_of_labels_that_are_equally_like_a_name_none_is_chosen(
+    tmp_path: Path, labels: tuple[str, str], is_unclear: bool
+) -> None:
+    path = tmp_path / "stations.ttl"
+    first, second = labels
+    path.write_text(
+        f"{STATIONS}:s1 a :Stop ; rdfs:label '{first}' ; :operator :anna .\n"
+        f":s2 a :Stop ; rdfs:label '{second}' ; :operator :bob ."
+    )
+    run = Workbench(open_kg(path), "rules").ask("Who is the operator of Station?")
+    assert run.answer is not None
+    assert (run.answer.labels == ()) == is_unclear
+    assert all(label in run.answer.reason for label in labels) == is_unclear

@@ -63,6 +63,12 @@ from kgwb.llm.rules.words import (
     stem,
     tokenize,
 )
+from kgwb.text import shorten
+
+MAX_TIED_LABELS = 5
+"""How many labels that have the words of a name are compared."""
+MAX_CHOICE_CHARS = 80
+"""Letters of a label that a reason shows."""
 
 SURE_SIMILARITY = 0.45
 """Similarity from which a word of the question is taken for a predicate or a class."""
@@ -128,8 +134,8 @@ def find_unread_parts(
     """Return reasons why a reading does not answer the whole question; [] if it does.
 
     A reason is a sentence for a person: a name that may mean several things, words that nothing in
-    the reading stands for, or values of a kind that was not asked for. [] also if no name of the
-    reading is found in the graph, because there will be no answer.
+    the reading stands for, or values of a kind that was not asked for. Of names that stand in the
+    middle of labels, only the first is a reason.
     """
     question = remove_filler_phrases(question)
     tokens = tokenize(question)
@@ -138,12 +144,14 @@ def find_unread_parts(
         entities.update((subject, object_))
     mentions = [mention for mention in find_mentions(question, kg) if mention.text in entities]
     vertices = find_vertices(mentions, kg)
-    if not vertices:
-        return []
     if not bracketed_mentions(question):  # else a person has said what the name is
         unclear = _find_unclear_name(vertices, kg)
+        if not vertices:
+            unclear = _find_tied_name(mentions, kg)
         if unclear:
             return unclear
+    if not vertices:
+        return []
     words = _words_without(mentions, tokens)
     capitalized = [position for position, token in enumerate(tokens) if token.looks_like_name]
     coverage = _Coverage(words, capitalized, reading, vertices, kg, embeddings)
@@ -170,9 +178,28 @@ def _find_unclear_name(vertices_of: Mapping[Mention, Vertices], kg: Graph) -> li
             continue
         labels = set(kg.names(vertices).values())
         if len(labels) > 1 and _have_equal_classes(kg, vertices):
-            choices = " or ".join(sorted(labels))
-            return [f"“{mention.text}” may be {choices}"]
+            return [f"“{mention.text}” may be {_list_choices(labels)}"]
     return []
+
+
+def _find_tied_name(mentions: Iterable[Mention], kg: Graph) -> list[str]:
+    """Return the reason that labels are equally like a name that none of them begins or ends with.
+
+    [] if there is no such name. Any of these things would be an arbitrary choice.
+    """
+    for mention in mentions:
+        hits = kg.search(mention.text, MAX_TIED_LABELS).hits
+        tied = [hit for hit in hits if hit.score == hits[0].score]
+        labels = {hit.label for hit in tied}
+        if len(labels) > 1 and _have_equal_classes(kg, [hit.iri for hit in tied]):
+            return [f"“{mention.text}” may be {_list_choices(labels)}"]
+    return []
+
+
+def _list_choices(labels: Collection[str]) -> str:
+    """Return the beginnings of labels, sorted and each once, with "or" between."""
+    choices = [shorten(label, MAX_CHOICE_CHARS) for label in sorted(labels)]
+    return " or ".join(dict.fromkeys(choices))
 
 
 def _have_equal_classes(kg: Graph, vertices: Vertices) -> bool:
