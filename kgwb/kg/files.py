@@ -293,8 +293,8 @@ def _parse(path: Path, files: Sequence[Path], load: Load) -> Iterator[IO[bytes]]
 
     Relative IRIs are resolved against the path within the folder of ``path``, so that they do not
     depend on where the files are. Blank nodes have the same names each time: "_:f2n17" is the 17th
-    of the second file. Raises GraphFileError, with line and column where they are known,
-    for the first file that does not parse.
+    of the second file. Raises GraphFileError, with line and column where they are known, for the
+    first file that does not parse.
     """
     sources = []
     for number, file in enumerate(files, start=1):

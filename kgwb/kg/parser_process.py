@@ -2,9 +2,9 @@
 
 Standard input is a JSON list of sources: path, media type, base IRI, what the names of its blank
 nodes begin with, bytes of memory, bytes of output, seconds of processor time. All triples go to
-standard output as N-Quads. Standard error gets lines of JSON: one with the number of each source before it
-is parsed, some with how many of its bytes were read, one with the error of a source that does not
-parse, or one at the end of all.
+standard output as N-Quads. Standard error gets lines of JSON: one with the number of each source
+before it is parsed, some with how many of its bytes were read, one with the error of a source that
+does not parse, or one at the end of all.
 
 With an argument, a number of bytes, it only tries whether its memory can be limited to so many. The
 exit code is then 0 if it can, else 1.
@@ -74,7 +74,7 @@ class _LimitedOutput:
         self._next_report_at = time.monotonic() + REPORT_INTERVAL_S
 
     def write(self, data: bytes) -> int:
-        """Write bytes to standard output, and return how many they are.
+        """Write bytes to standard output, and return how many.
 
         Raises MemoryError, and writes nothing, if they are more than the limit leaves.
         """
@@ -103,19 +103,22 @@ class _NumberingOutput:
         self._prefix = f"_:{prefix}".encode()
         self._names: dict[bytes, bytes] = {}
         """The new names of blank nodes by those of the parser."""
-        self._rest = b""
+        self._pieces: list[bytes] = []
         """The beginning of a line that is not complete."""
 
     def write(self, data: bytes) -> int:
-        """Write bytes, except for a line that is not complete, and return how many they are.
+        """Write all lines that are complete now, and return how many bytes were given.
 
         Raises MemoryError, see ``_LimitedOutput``.
         """
-        lines, newline, self._rest = (self._rest + data).rpartition(b"\n")
-        lines += newline
-        if b"_:" in lines:
-            lines = self._number_blank_nodes(lines)
-        self._output.write(lines)
+        ending, newline, beginning = data.rpartition(b"\n")
+        if newline:
+            lines = b"".join([*self._pieces, ending, newline])
+            if b"_:" in lines:
+                lines = self._number_blank_nodes(lines)
+            self._output.write(lines)
+            self._pieces.clear()
+        self._pieces.append(beginning)
         return len(data)
 
     def flush(self) -> None:

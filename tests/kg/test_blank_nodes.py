@@ -8,9 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from pyoxigraph import Store
 from rdflib import BNode
 
 from kgwb.kg import cache_dir, files
+from kgwb.kg.base import Vocabulary
+from kgwb.kg.loading import Load, LoadStoppedError
 from kgwb.kg.local import LocalGraph
 
 PREFIX = "@prefix : <http://e/> .\n"
@@ -117,3 +120,22 @@ def test_many_blank_nodes_are_numbered_across_the_pieces_that_are_written(
     numbers = {str(node): int(str(number)) for node, number in rows}
     assert numbers == {f"f1n{number + 1}": number for number in range(count)}
     assert len(graph.store) == 2 * count
+
+
+def test_storing_triples_with_blank_nodes_can_be_stopped(tmp_path: Path) -> None:
+    draft = tmp_path / "draft.nq"
+    blank_nodes_draft = files._blank_nodes_draft(draft)
+    draft.write_text("")
+    blank_nodes_draft.write_text("_:x <http://e/p> _:y .\n")
+    load = Load(Vocabulary())
+    load.stop()
+    with pytest.raises(LoadStoppedError):
+        files._load_into_store(Store(tmp_path / "store"), tmp_path, [draft], load, draft)
+
+
+def test_a_long_line_with_blank_nodes_is_read_in_time(tmp_path: Path) -> None:
+    path = tmp_path / "a.nt"
+    text = "_:x " * 2_000_000
+    path.write_text(f'_:x <http://e/p> "{text}" .\n_:x <http://e/p> _:y .\n')
+    lines = _quads(LocalGraph.open(path, cache=False))
+    assert lines == [f'_:f1n1 <http://e/p> "{text}"', "_:f1n1 <http://e/p> _:f1n2"]

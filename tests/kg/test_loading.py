@@ -257,6 +257,10 @@ NOT_PLAIN = [
     "<http://e/s> <http://e/p> <http://e/\\u00e9> .",
     NESTED,
     "<http://e/s> <http://e/p> <http://e/o> .\r",
+    "x<http://e/s> <http://e/p> <http://e/o> .",
+    "<http://e/s> <http://e/p> <http://e/o> . <http://e/s> <http://e/p> <http://e/o> .",
+    '<http://e/s> <http://e/p> <http://e/o>"x" .',
+    '<http://e/s> <http://e/p> "x"<http://e/o> .',
 ]
 
 
@@ -279,6 +283,12 @@ def test_only_a_plain_file_is_loaded_without_the_parser(line: str, tmp_path: Pat
     file = tmp_path / "a.nq"
     file.write_bytes(f"{PLAIN[0]}\n{line}\n".encode())
     assert read_if_plain(file, Load(Vocabulary())) == (line in PLAIN)
+
+
+def test_a_file_without_the_end_of_its_last_line_is_parsed(tmp_path: Path) -> None:
+    file = tmp_path / "a.nq"
+    file.write_text(f"{PLAIN[0]}\n{PLAIN[1]}", encoding="utf-8")
+    assert not read_if_plain(file, Load(Vocabulary()))
 
 
 def test_a_plain_file_has_the_same_labels_and_triples_as_parsed(
