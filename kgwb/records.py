@@ -30,7 +30,7 @@ from typing import (
 
 import pydantic_core
 from pydantic import GetCoreSchemaHandler, TypeAdapter, ValidationError
-from pydantic_core import CoreSchema, PydanticSerializationError, core_schema
+from pydantic_core import CoreSchema, PydanticSerializationError, SchemaSerializer, core_schema
 
 from kgwb import old_names
 from kgwb.terms import DisplayNames, Term, Triple
@@ -487,6 +487,15 @@ def type_adapter(value_type: Any) -> TypeAdapter[Any]:
     return TypeAdapter(value_type)
 
 
+@lru_cache(maxsize=256)
+def _serializer(value_type: Any) -> SchemaSerializer:
+    """Return what makes JSON of the values of a type.
+
+    It is taken from the adapter once: the adapter's own methods take as long as a small value does.
+    """
+    return type_adapter(value_type).serializer
+
+
 def to_data(value: Any, value_type: Any = None) -> Any:
     """Return the JSON data of a value: of its own type, or of the type it is declared as.
 
@@ -494,18 +503,20 @@ def to_data(value: Any, value_type: Any = None) -> Any:
     them.
     """
     actual_type: Any = type(value)
-    adapter = type_adapter(value_type or actual_type)
-    return adapter.dump_python(value, mode="json")
+    return _serializer(value_type or actual_type).to_python(value, mode="json")
 
 
 def to_json(value: Any, value_type: Any = None) -> str:
     """Return the data of ``to_data`` as compact JSON text, which is made without the data.
 
-    Raises pydantic's PydanticSerializationError for a lone surrogate in a text.
+    What is no number becomes null.
     """
     actual_type: Any = type(value)
-    adapter = type_adapter(value_type or actual_type)
-    return adapter.dump_json(value).decode()
+    serializer = _serializer(value_type or actual_type)
+    try:
+        return serializer.to_json(value).decode()
+    except PydanticSerializationError:  # half a character, which only json writes
+        return _encode_slowly(serializer.to_python(value, mode="json"))
 
 
 def encode_data(data: Any) -> str:

@@ -12,13 +12,10 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
-
-from pydantic_core import PydanticSerializationError
 
 from kgwb import old_names
 from kgwb.kg.base import ResultSet, SearchResult
@@ -151,8 +148,7 @@ class Call:
         For a kind of TEXT_KINDS, as most calls are, it is made without the data: in half the time.
         """
         if self.kind in TEXT_KINDS:
-            with suppress(PydanticSerializationError):  # half a character, which JSON can keep
-                return to_json(self.result, self.result_type)
+            return to_json(self.result, self.result_type)
         return encode_data(to_data(self.result, self.result_type))
 
     @classmethod
