@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from kgwb.errors import GraphError
 from kgwb.kg.base import Graph, ResultSet
-from kgwb.kg.findings import order_rows, select_also
+from kgwb.kg.findings import LIMIT_CLAUSE, MAX_EXTRA_ROWS, order_rows, select_also
 from kgwb.kg.queries import Row
 from kgwb.kg.sparql import split_clauses, validate_query
 from kgwb.terms import Term
@@ -48,10 +48,11 @@ def find_measure(kg: Graph, sparql: str, result: ResultSet) -> Measure | None:
         return None
     with suppress(GraphError, ValueError):
         clauses = split_clauses(sparql)
-        ordered = order_rows(sparql, result.variables, kg)
+        ordered = _order_rows(kg, sparql, result)
         if ordered:
             names, keys = ordered
-            first_keys = [row[0] for row in keys]
+            row_count = len(result.rows)
+            first_keys = [row[0] for row in keys[:row_count]]
             return _measure_unless_shown(names[0], first_keys, result)
         variables = set(EXTREME.findall(clauses.where))
         is_computed = bool(clauses.aliases) or "GROUP" in clauses.modifiers.upper()
@@ -78,6 +79,23 @@ def find_measure(kg: Graph, sparql: str, result: ResultSet) -> Measure | None:
             values = [measured[row] for row in result.rows]
             return _measure_unless_shown(f"?{variable}", values, result)
     return None
+
+
+def _order_rows(
+    kg: Graph, sparql: str, result: ResultSet
+) -> tuple[tuple[str, ...], list[Row]] | None:
+    """Return what orders the rows of a query, and the values of these keys, as ``order_rows`` does.
+
+    Where the LIMIT is reached, the query is the one that looks for ties beyond it: a graph whose
+    results are kept has answered it already. If the rows beyond the LIMIT are split by their keys,
+    the query is sent without them.
+    """
+    limit = LIMIT_CLAUSE.search(split_clauses(sparql).modifiers)
+    if limit and len(result.rows) == int(limit[1]):
+        ordered = order_rows(sparql, result.variables, kg, MAX_EXTRA_ROWS)
+        if ordered:
+            return ordered
+    return order_rows(sparql, result.variables, kg)
 
 
 def _measure_unless_shown(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from small import EX, FILMS, films
+from small import EX, FILMS, alone, films
 
+from kgwb.kg.findings import SchemaFacts, inspect_result
 from kgwb.kg.measures import Measure, find_measure
+from kgwb.run import Run
 
 PRICED = (
     f"{FILMS} :arrival :cost 47 . :dune :cost 165 . :sicario :cost 30 . :lynchs_dune :cost 165 ."
@@ -59,3 +61,18 @@ def test_the_measure_of_a_superlative_is_found(query: str, name: str, values: li
 )
 def test_there_is_no_measure_beside_columns_that_have_it(query: str) -> None:
     assert measure_of(query) is None
+
+
+def test_ties_and_measure_of_a_ranking_take_one_query() -> None:
+    sparql = f"PREFIX : <{EX}> SELECT ?f {{ ?f :cost ?c }} ORDER BY DESC(?c) LIMIT 1"
+
+    def look(run: Run) -> Measure | None:
+        result = run.kg.select(sparql)
+        findings = list(inspect_result(run.kg, sparql, result, SchemaFacts()))
+        assert any(finding.told for finding in findings)  # two films cost 165
+        return find_measure(run.kg, sparql, result)
+
+    measure, run, _ = alone(look, kg=KG)
+    assert str(measure) == "?c"
+    selects = [call for call in run.calls.values() if call.kind == "select"]
+    assert len(selects) == 2  # the ranking, and the one with what it is ordered by

@@ -33,6 +33,8 @@ from kgwb.systems.chatty_kg.settings import ChattySettings
 
 Combination = tuple[RankedPredicate, ...]
 """One predicate for each fact, in the order of the facts."""
+PatternsOfPredicate = Mapping[int, tuple[list[TriplePattern], str]]
+"""The triple patterns and the FILTER of a fact, by the identity (``id``) of the predicate that it has."""
 MAX_COMBINATIONS = 20_000
 """Combinations that are considered before truncation: each fact of a QIR multiplies them."""
 MIN_FACTOR = 1e-3
@@ -84,10 +86,11 @@ def generate_queries(qir: QIR, linked: LinkingResult, run: Run) -> GeneratedQuer
     terms = assign_terms(qir, linked.links)
     restrictions = find_restrictions(linked.links, terms)
     named_filters = _exclude_named(qir, terms, settings)
+    patterns_by_place = _make_patterns_by_place(relations, terms)
     kept: dict[str, CandidateQuery] = {}
     for combination in combinations:
         query = _build_query(
-            qir, relations, combination, terms, restrictions, named_filters, settings
+            qir, combination, patterns_by_place, restrictions, named_filters, settings
         )
         if settings.wording_decides_direction and _joins_opposite_facts(query, combination):
             continue
@@ -156,11 +159,26 @@ def _score_factor(predicate: RankedPredicate) -> float:
     return max(predicate.similarity, MIN_FACTOR)
 
 
+def _make_patterns_by_place(
+    relations: Sequence[LinkedRelation], terms: TermByEnd
+) -> list[PatternsOfPredicate]:
+    """Return for each relation the patterns of its fact with each of its predicates, see ``make_patterns``.
+
+    A predicate is in many combinations, but its patterns are made once.
+    """
+    by_place: list[PatternsOfPredicate] = []
+    for relation in relations:
+        patterns_of = {}
+        for predicate in relation.predicates:
+            patterns_of[id(predicate)] = make_patterns(relation.fact, predicate, terms)
+        by_place.append(patterns_of)
+    return by_place
+
+
 def _build_query(
     qir: QIR,
-    relations: Sequence[LinkedRelation],
     combination: Combination,
-    terms: TermByEnd,
+    patterns_by_place: Sequence[PatternsOfPredicate],
     restrictions: Mapping[str, str],
     named_filters: str,
     settings: ChattySettings,
@@ -168,14 +186,15 @@ def _build_query(
     """Return the query of a combination of predicates: an ASK for a boolean question, else a SELECT.
 
     It selects the distinct values of the target or of the columns. A pattern or filter that several
-    facts have is written once. ``restrictions`` are those of ``find_restrictions``, and
-    ``named_filters`` those of ``_exclude_named``. Its score is that of the combination, rounded to
+    facts have is written once. ``patterns_by_place`` are those of ``_make_patterns_by_place``,
+    ``restrictions`` those of ``find_restrictions``, and ``named_filters`` those of
+    ``_exclude_named``. Its score is that of the combination, rounded to
     four digits.
     """
     patterns: dict[TriplePattern, None] = {}
     filters: dict[str, None] = {}
-    for relation, predicate in zip(relations, combination, strict=True):
-        fact_patterns, class_filter = make_patterns(relation.fact, predicate, terms)
+    for predicate, patterns_of in zip(combination, patterns_by_place, strict=True):
+        fact_patterns, class_filter = patterns_of[id(predicate)]
         patterns.update(dict.fromkeys(fact_patterns))
         filters[class_filter] = None
     filter_text = "".join(filters) + restrict(patterns, restrictions)

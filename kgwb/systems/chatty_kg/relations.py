@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import NamedTuple
 
 from rdflib import URIRef
@@ -506,6 +507,7 @@ def _prefer_worded_direction(
     return adjusted
 
 
+@lru_cache(maxsize=4096)  # questions have the same few relations and predicates
 def _leads_to_doer(name: str) -> bool:
     """Return whether a relation leads from a thing to its doer: "directed by", "director".
 
