@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from kgwb.errors import KgwbError
 from kgwb.flow import (
-    CANNOT_EXPRESS,
     MAX_SUPPORTED_ROWS,
     NO_SUPPORT,
     NOT_IN_GRAPH,
     Answer,
+    was_graph_asked,
 )
 from kgwb.run import Run
 from kgwb.run.steps import Step, Totals, time_texts
@@ -351,11 +351,11 @@ def _view_without_values(judged: AnswerState, reason: str, cost: str) -> AnswerV
 
     A leading NOT_IN_GRAPH is removed from the reason.
     """
+    headline = "The question was not answered"
+    if was_graph_asked(reason):
+        headline = "No answer in this graph"
     reason = reason.removeprefix(f"{NOT_IN_GRAPH}: ")
     details = cost
     if reason:
         details = f"{reason} · {cost}"
-    headline = "No answer in this graph"
-    if reason.startswith(CANNOT_EXPRESS):
-        headline = "The question was not answered"
     return AnswerView(judged.icon, judged.label, headline, details)
