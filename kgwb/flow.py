@@ -62,6 +62,15 @@ MAX_NEAREST_CANDIDATES = 5
 """How many candidates are named if a mention has no vertex."""
 
 
+def was_graph_asked(reason: str) -> bool:
+    """Return whether an answer without values means that the graph holds none, by its reason.
+
+    A reason that does not begin with NOT_IN_GRAPH is another one, such as a query that could not be
+    run. An empty reason says nothing else, so that the graph counts as asked.
+    """
+    return not reason or reason.startswith(NOT_IN_GRAPH)
+
+
 @dataclass(frozen=True, slots=True)
 class Turn(Record):
     """One earlier question of a dialogue with its answer (Chatty-KG, Definition 3.1)."""
@@ -364,7 +373,11 @@ class Answer(Record):
     text: str = ""
     """The answer as a sentence, if one was asked for."""
     reason: Explanation = ""
-    """Why there is no value. It begins with NOT_IN_GRAPH or CANNOT_EXPRESS."""
+    """Why there is no value.
+
+    It begins with NOT_IN_GRAPH if the graph was asked and holds none, and with CANNOT_EXPRESS if the
+    question cannot be expressed. Any other reason is that of a failure.
+    """
     names: Hidden[tuple[tuple[Iri, str], ...]] = ()
     """Display names of the IRIs in the support, so that a replay shows them too."""
     columns: tuple[str, ...] = ()

@@ -40,6 +40,7 @@ WHEN = "When was Ella born?"
 WHO = "Who directed Arrival?"
 DENIS = Answer("list", (Value(iri("denis"), "Denis Villeneuve"),))
 NOTHING = Answer("list", reason=f"{NOT_IN_GRAPH}: no vertex")
+FAILED = Answer("list", reason="no query could be run: it does not parse")
 BEYOND = Answer("list", reason=f"{CANNOT_EXPRESS}: a superlative")
 
 
@@ -104,6 +105,7 @@ def alone(value: Literal) -> Answer:
         (WHO, NOTHING, [str(iri("denis"))], "unanswered", "Not in this graph"),
         (WHO, NOTHING, [], "right", "Right"),
         (WHO, BEYOND, None, "unanswered", "Not answered"),
+        (WHO, FAILED, None, "unanswered", "Not answered"),
         ("Where was he born?", alone(Literal("1834-01-01")), None, "in doubt", "In doubt"),
     ],
 )
@@ -307,3 +309,14 @@ def test_of_values_beyond_those_that_are_looked_at_no_support_is_denied() -> Non
     lines = run.answer.summary(limit=None).splitlines()
     assert [line for line in lines if NO_SUPPORT in line] == []
     assert len([line for line in lines if NOT_LOOKED_FOR in line]) == 13
+
+
+def test_a_query_that_could_not_be_run_says_nothing_of_the_graph() -> None:
+    run, _ = answered(draft("SELECT ?f {"))
+    assert run.answer is not None and run.answer.reason
+    view = answer_view(RunState.of(run))
+    assert "graph" not in view.headline + view.label
+    assert "The graph holds no answer" not in render_run(run)
+    empty, _ = answered(draft(f"SELECT ?f {{ ?f <{EX}director> <{EX}ted> }}"))
+    assert "graph" in answer_view(RunState.of(empty)).headline
+    assert "The graph holds no answer" in render_run(empty)

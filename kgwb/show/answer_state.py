@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from rdflib import Literal
 
-from kgwb.flow import CANNOT_EXPRESS, Answer, Value
+from kgwb.flow import Answer, Value, was_graph_asked
 from kgwb.run.gold import RightAnswer
 from kgwb.text import first_items, shorten
 
@@ -94,7 +94,7 @@ def judge_answer(
 
     ``right_answer`` is what is known to be right. A value that is not of the type that the question
     word asks for is a doubt; doubts are kept in the state IN_DOUBT only. A question that a system
-    cannot express is labelled "Not answered", since the graph was not asked.
+    cannot express, or whose query failed, is labelled "Not answered", since the graph said nothing.
     """
     is_right = None
     if right_answer is not None:
@@ -108,7 +108,7 @@ def judge_answer(
         is_ungrounded=answer.ungrounded,
     )
     label = ANSWER_STATE_LABELS[name]
-    if name == UNANSWERED and answer.reason.startswith(CANNOT_EXPRESS):
+    if name == UNANSWERED and not was_graph_asked(answer.reason):
         label = "Not answered"
     if name != IN_DOUBT:
         doubt = ""

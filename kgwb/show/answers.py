@@ -10,7 +10,7 @@ from itertools import chain
 
 from rdflib import Literal, URIRef
 
-from kgwb.flow import CANNOT_EXPRESS, NOT_IN_GRAPH, UNGROUNDED_NOTE, Answer, Value
+from kgwb.flow import NOT_IN_GRAPH, UNGROUNDED_NOTE, Answer, Value, was_graph_asked
 from kgwb.records import MAX_LINE_CHARS
 from kgwb.show.graph_results import render_graph_result
 from kgwb.show.html import (
@@ -109,10 +109,10 @@ def _collapse_values(values: Sequence[Html]) -> Html:
 def _reason_text(reason: str) -> str:
     """Return why there is no answer, as a sentence that says whether the graph lacks it.
 
-    A reason that begins with CANNOT_EXPRESS is returned as it is. A leading NOT_IN_GRAPH of the
-    reason is not repeated.
+    If it does not (``was_graph_asked``), the reason is returned as it is. A leading NOT_IN_GRAPH of
+    the reason is not repeated.
     """
-    if reason.startswith(CANNOT_EXPRESS):
+    if not was_graph_asked(reason):
         return reason
     cause = reason.removeprefix(f"{NOT_IN_GRAPH}: ")
     return f"The graph holds no answer: {cause}"

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from kgwb.errors import KgwbError
 from kgwb.flow import (
-    CANNOT_EXPRESS,
     MAX_SUPPORTED_ROWS,
     NO_SUPPORT,
     NOT_IN_GRAPH,
     Answer,
+    was_graph_asked,
 )
 from kgwb.run import Run
 from kgwb.run.cut_results import find_cut_result
@@ -359,10 +359,10 @@ def _view_without_values(judged: AnswerState, answer: Answer, cost: str) -> Answ
 
     A leading NOT_IN_GRAPH is removed from the reason.
     """
+    headline = "The question was not answered"
+    if was_graph_asked(answer.reason):
+        headline = "No answer in this graph"
     reason = answer.reason.removeprefix(f"{NOT_IN_GRAPH}: ")
     remarks = map(single_line, answer.remarks)
     details = " · ".join(filter(None, [reason, *remarks, cost]))
-    headline = "No answer in this graph"
-    if reason.startswith(CANNOT_EXPRESS):
-        headline = "The question was not answered"
     return AnswerView(judged.icon, judged.label, headline, details)
