@@ -35,7 +35,8 @@ from kgwb.terms import Term, term_to_data
 
 KEY = "q7Zp-api-key-value-1"
 SELECT = "SELECT ?x { ?s ?p ?x }"
-CERTIFICATES = Path(__file__).parent / "certificates"
+FIRST = Path(__file__).parent / "certificates" / "one.pem"
+SECOND = FIRST.with_name("two.pem")
 """Two self-signed certificates of this machine, each with its key. Both are made for these tests."""
 
 
@@ -348,7 +349,7 @@ def test_calls_share_the_certificates_that_were_read(
 def test_queries_of_endpoints_share_the_certificates_that_were_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATES / "one.pem"))
+    monkeypatch.setenv("SSL_CERT_FILE", str(FIRST))
     made = []
 
     def count_making() -> ssl.SSLContext:
@@ -357,7 +358,7 @@ def test_queries_of_endpoints_share_the_certificates_that_were_read(
         return context
 
     monkeypatch.setattr(ssl, "_create_default_https_context", count_making)
-    with secured("GET", CERTIFICATES / "one.pem") as url:
+    with secured("GET", FIRST) as url:
         kg = open_kg(f"{url}/sparql", dialect="generic")
         for _ in range(3):
             kg.select(SELECT)
@@ -374,42 +375,40 @@ def secured(name: str, certificate: Path) -> Iterator[str]:
         yield plain.url.replace("http:", "https:")
 
 
+@pytest.fixture
+def trusted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The file of the certificates that are trusted: the first one."""
+    monkeypatch.setenv("no_proxy", "*")
+    file = tmp_path / "trusted.pem"
+    file.write_bytes(FIRST.read_bytes())
+    monkeypatch.setenv("SSL_CERT_FILE", str(file))
+    return file
+
+
 @pytest.mark.parametrize("name", SERVERS)
 def test_certificates_that_changed_under_the_same_path_are_read_again(
-    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    name: str, trusted: Path
 ) -> None:
     """So a person who adds the certificate of a server need not start the kernel anew."""
-    monkeypatch.setenv("no_proxy", "*")
-    one, two = CERTIFICATES / "one.pem", CERTIFICATES / "two.pem"
-    trusted = tmp_path / "trusted.pem"
-    trusted.write_bytes(one.read_bytes())
-    monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
-    with secured(name, one) as first, secured(name, two) as second:
+    with secured(name, FIRST) as first, secured(name, SECOND) as second:
         assert ASK[name](first) == "secured"
         with pytest.raises(KgwbError):
             ASK[name](second)
-        trusted.write_bytes(one.read_bytes() + two.read_bytes())
+        trusted.write_bytes(FIRST.read_bytes() + SECOND.read_bytes())
         assert ASK[name](second) == "secured"
-        trusted.write_bytes(two.read_bytes())
+        trusted.write_bytes(SECOND.read_bytes())
         with pytest.raises(KgwbError):
             ASK[name](first)
 
 
 @pytest.mark.parametrize("name", ["openai", "ollama"])
-def test_a_model_that_is_open_sees_certificates_that_were_added(
-    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("no_proxy", "*")
-    one, two = CERTIFICATES / "one.pem", CERTIFICATES / "two.pem"
-    trusted = tmp_path / "trusted.pem"
-    trusted.write_bytes(one.read_bytes())
-    monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
+def test_a_model_that_is_open_sees_certificates_that_were_added(name: str, trusted: Path) -> None:
     request = ChatRequest("task", (Message("user", "Who wrote Faust?"),), timeout_s=20.0)
-    with secured(name, two) as url:
+    with secured(name, SECOND) as url:
         opened = model(f"{name}:tiny@{url}")
         with pytest.raises(KgwbError):
             opened.complete(request, None, threading.Event())
-        trusted.write_bytes(one.read_bytes() + two.read_bytes())
+        trusted.write_bytes(FIRST.read_bytes() + SECOND.read_bytes())
         assert opened.complete(request, None, threading.Event()).text == "secured"
 
 
