@@ -102,7 +102,8 @@ def bundles(texts: Sequence[str]) -> Iterator[tuple[str, ...]]:
 
 HARMLESS = (
     tuple(f"{text} {number}" for number, text in enumerate((*PLAIN[:7], *PLAIN[:9])))
-    + ("A-b.c, d/e: f!",) * 8
+    + ("A-b.c, d/e: f!",) * EACH
+    + ("A-b.c, d/e: f",) * EACH  # of an odd length, so that there are two facts
 )
 
 

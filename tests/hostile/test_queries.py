@@ -70,6 +70,14 @@ def shape(query: str) -> str:
         r"\{ \{ SELECT [^{}]*\{ [^{}]* \}[^{}]* \}[^{}]* \}",
     ):
         text = re.sub(rf"({unit})(?:(?: (?:\||& &|\| \||UNION|,))? {unit})*", r"\1 ...", text)
+    # what the predicates at an end are asked with: a vertex, a text, or a sample of what paths lead to
+    text = re.sub(
+        r'\{ SELECT DISTINCT \?v \.\.\. WHERE \{ [?v<%>"s. ]+ \} \.\.\. LIMIT 1 \}', "(s)", text
+    )
+    text = re.sub(r"\{ SELECT DISTINCT \?v \.\.\. WHERE \{ \(s\) \.\.\. \} \.\.\. \}", "(s)", text)
+    ends = r'\{ (?:<%>|\?v) \.\.\. (?:\?v|"s") \.\.\. \}|\(s\)(?: \.\.\.)? \{ \?v \.\.\. \}(?: \.\.\.)?'
+    text = re.sub(rf"\{{ (?:{ends}) \}}|{ends}", "(end)", text)
+    text = re.sub(r"\(end\)(?: \.\.\.)?(?: UNION \(end\))*", "(end)", text)
     # an example of a predicate has the ends of one triple or of two, each an IRI, a text or a variable
     return re.sub(r'(\( (?:"s"|<%>|\?v) \.\.\. AS \?v \.\.\. \) ?)+', "(*) ", text)
 
