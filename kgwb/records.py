@@ -476,9 +476,10 @@ def line_with_scores(value: Any) -> str:
 
 JsonObject: TypeAlias = dict[str, Any]
 """A JSON object: values, which are JSON data, by name."""
-_encode_slowly = json.JSONEncoder(
+encode_compact = json.JSONEncoder(
     separators=(",", ":"), ensure_ascii=False, check_circular=False
 ).encode
+"""Returns JSON data as compact JSON text, with numbers as ``json`` writes them."""
 
 
 @lru_cache(maxsize=256)
@@ -516,7 +517,7 @@ def to_json(value: Any, value_type: Any = None) -> str:
     try:
         return serializer.to_json(value).decode()
     except PydanticSerializationError:  # half a character, which only json writes
-        return _encode_slowly(serializer.to_python(value, mode="json"))
+        return encode_compact(serializer.to_python(value, mode="json"))
 
 
 def encode_data(data: Any) -> str:
@@ -527,7 +528,7 @@ def encode_data(data: Any) -> str:
     try:
         return pydantic_core.to_json(data, inf_nan_mode="constants").decode()
     except PydanticSerializationError:  # half a character, which only json writes
-        return _encode_slowly(data)
+        return encode_compact(data)
 
 
 def describe_validation_error(error: ValidationError) -> str:

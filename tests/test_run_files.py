@@ -29,12 +29,12 @@ import kgwb
 from kgwb.errors import EmbeddingError, NotRecordedError, RunFileError, SettingError
 from kgwb.kg.base import ResultSet
 from kgwb.llm import ChatRequest, Scripted
-from kgwb.records import JsonObject, to_data
+from kgwb.records import JsonObject, encode_compact, to_data
 from kgwb.run import Run
 from kgwb.run.calls import Call, call_key
 from kgwb.run.recorded import read_only_run
 from kgwb.run.replay import Replay
-from kgwb.run.run_file import RunFile, encode_compact
+from kgwb.run.run_file import RunFile
 from kgwb.terms import Iri, Triple
 
 # --- replay

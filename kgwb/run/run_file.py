@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 from kgwb import disk
 from kgwb.errors import InputError, RunFileError
-from kgwb.records import JsonObject, encode_data
+from kgwb.records import JsonObject, encode_compact, encode_data
 
 FORMAT_VERSION = 1
 """Raised by a change that older programs cannot read."""
@@ -25,10 +24,6 @@ DAMAGED_FILE_ERRORS = (
 """What reading raises if the entries of a file lack their form, or contradict each other."""
 _HEADER_START = b'{"kgwb_run":'
 RUN_FILE_HINT = "give a file that Run.save or kgwb ask --save wrote"
-
-encode_compact = json.JSONEncoder(
-    separators=(",", ":"), ensure_ascii=False, check_circular=False
-).encode
 
 
 class RunFile:
@@ -210,10 +205,15 @@ def damage_errors(path: str | Path) -> Iterator[None]:
     except RunFileError:
         raise
     except (*DAMAGED_FILE_ERRORS, InputError) as exc:
-        raise RunFileError(
-            f"the run file {path} is damaged: {exc!r}",
-            hint="restore the file from a copy, or ask the question again",
-        ) from exc
+        raise damaged_file_error(path, exc) from exc
+
+
+def damaged_file_error(path: str | Path, error: BaseException) -> RunFileError:
+    """Return, without raising it, the error of a run file whose entries lack their form."""
+    return RunFileError(
+        f"the run file {path} is damaged: {error!r}",
+        hint="restore the file from a copy, or ask the question again",
+    )
 
 
 def _to_line(entry: JsonObject) -> str:

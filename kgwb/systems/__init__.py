@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kgwb.deprecated import renamed_names
-from kgwb.errors import AgentFailedError, KgwbError, RunFileError, SettingError
+from kgwb.errors import AgentFailedError, KgwbError, SettingError
 from kgwb.kg.base import Graph
 from kgwb.llm.base import ChatModel
 from kgwb.records import JsonObject
@@ -16,7 +16,7 @@ from kgwb.run import Run, System
 from kgwb.run.failures import explained_failure, last_own_frame
 from kgwb.run.models import open_model
 from kgwb.run.recorded import read_only_run
-from kgwb.run.run_file import DAMAGED_FILE_ERRORS, RunFile
+from kgwb.run.run_file import DAMAGED_FILE_ERRORS, RunFile, damaged_file_error
 from kgwb.settings import Settings
 from kgwb.systems.sources import (
     SYSTEM_NAMES,
@@ -105,22 +105,14 @@ def load_run(
             return run
         cause = exc.__cause__
         if isinstance(cause, DAMAGED_FILE_ERRORS) and last_own_frame(cause) is None:
-            raise _damaged_file_error(path, cause) from cause
+            raise damaged_file_error(path, cause) from cause
         raise
     except KgwbError:
         if not can_only_replay or run.recorded_status == "done":
             raise
         return run
     except DAMAGED_FILE_ERRORS as exc:
-        raise _damaged_file_error(path, exc) from exc
-
-
-def _damaged_file_error(path: str | Path, error: BaseException) -> RunFileError:
-    """Return, without raising it, the error of a run file whose entries lack their form."""
-    return RunFileError(
-        f"the run file {path} is damaged: {error!r}",
-        hint="restore the file from a copy, or ask the question again",
-    )
+        raise damaged_file_error(path, exc) from exc
 
 
 def _system_of_header(header: JsonObject, source: SystemSource | None) -> System:
