@@ -5,9 +5,15 @@ READY = """() => {
   return context?.isReady && context.session?.kernel?.status === "idle";
 }"""
 CHANGE_THEME = """theme => jupyterapp.commands.execute("apputils:change-theme", {theme})"""
+# The page does not render what is out of sight, and what a cell above it draws later moves the output out of
+# sight again.  An output without any place on the page (a cell that put nothing out) is not waited for.
 SHOW = """output => new Promise(done => {
-  output.scrollIntoView({block: "nearest"});
-  requestAnimationFrame(() => requestAnimationFrame(done));
+  const rendered = () => output.checkVisibility({contentVisibilityAuto: true}) || !output.checkVisibility();
+  const scroll = () => {
+    output.scrollIntoView({block: "nearest"});
+    requestAnimationFrame(() => requestAnimationFrame(() => rendered() ? done() : scroll()));
+  };
+  scroll();
 })"""
 REST = """(output, ms) => new Promise(done => {
   const later = () => setTimeout(() => { observer.disconnect(); done() }, ms);

@@ -109,7 +109,7 @@ def test_a_query_has_the_graphs_own_prefixes_and_is_edited_where_it_is_shown(
     cell.click(
         cell.output.locator("summary", has_text="The SPARQL it came from"), until="PREFIX fl:"
     )
-    assert "<https://kgwb.example/films/>" in cell.text
+    cell.wait("<https://kgwb.example/films/>")
     shown, typed = cell.output.locator("pre.src:visible"), cell.output.get_by_label("SPARQL")
     expect(shown).to_contain_text("fl:Harry_Potter")
     place = shown.bounding_box()

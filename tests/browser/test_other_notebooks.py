@@ -137,7 +137,7 @@ def test_a_system_written_in_cells_is_stepped_edited_muted_and_compared(lab: Sit
         page.cell("run.go().fork().override").wait("all four").wait("The Boy and the Heron")
         page.cell("workbench.subgraph()").wait("Stephen King").tab("Table").wait("supports")
         page.cell("run.mute").wait("20 July 2001")
-        assert "tog 0.86" in page.cell("compare_runs").text
+        page.cell("compare_runs").wait("tog 0.86")
         debugger = page.cell("workbench.debug()")
         debugger.click("To the start").wait("No answer yet")
         debugger.click("Step").click("Continue", until="Answered")
@@ -152,7 +152,7 @@ def test_a_lost_question_opens_from_its_benchmark(lab: Site) -> None:
         page.cell('Report(folder / "fast")').wait("Where answers were lost")
         cell = page.cell("kgwb.debug(report").wait("the right answer is").wait("Inputs")
         blamed = cell.output.locator(".tl [aria-current=step] .nm").inner_text()
-        assert blamed.replace(" ", "_") in page.cell("lines = locate_losses").text
+        page.cell("lines = locate_losses").wait(blamed.replace(" ", "_"))
         cell.click("Run again").wait("Stopped on the way")
         cell.click("Continue").wait("Stopped on the way", gone=True)
 
