@@ -39,6 +39,8 @@ and pages with a nasty graph, that runs a paper's whole experiment, that tests w
 other processes, or that sets up and tests a whole project. In any other file such a test is marked:
 ``@pytest.mark.long``.
 """
+LONG_TIMEOUT_S = 600
+"""What a long test may take that has no mark `timeout` of its own, so that a busy machine fails none."""
 hypothesis.settings.register_profile("kgwb", deadline=None)  # a busy machine is no failure
 hypothesis.settings.load_profile("kgwb")
 
@@ -60,6 +62,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if _is_long(item.path):
             item.add_marker("long")
+        if item.get_closest_marker("long") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(LONG_TIMEOUT_S))
 
 
 def _is_long(path: Path) -> bool:

@@ -8,6 +8,7 @@ fixtures of them, benchmarks/graphs.py a comparison.
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import socket
 import subprocess
@@ -15,7 +16,7 @@ import sysconfig
 import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -55,6 +56,14 @@ SELECT CONCAT('refused: ', ll_error) FROM DB.DBA.load_list WHERE ll_error IS NOT
 """
 BUFFERS = 20_000
 """Pages of 8 KB that Virtuoso keeps in memory."""
+PORTS = range(20_000, 32_000)
+"""Where servers of tests listen: below the ports that a system gives to connections.
+
+A connection of another test could be given the port of a server before the server has it. A
+connection to a port where nobody listens yet could be given this very port, and connect to itself.
+"""
+_UNTRIED_PORTS = random.SystemRandom().sample(PORTS, len(PORTS))
+"""In an order that is another one in each process, since tests run side by side."""
 MAX_ROWS = 10_000
 """Rows that Virtuoso gives at most of any result, as in Debian's own configuration."""
 
@@ -189,10 +198,12 @@ def running(
 
 
 def free_port() -> int:
-    """A port of loopback that nothing listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port of loopback that nothing listens on, another one each time."""
+    while True:
+        port = _UNTRIED_PORTS.pop()
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def metaqa(name: str = "metaqa.nt.gz") -> Path:

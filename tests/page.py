@@ -154,14 +154,14 @@ def settle(*workers: Worker) -> None:
     """Wait until workers have done what they were told, and it is drawn: by them, or by a timer."""
     for worker in workers:
         if worker.thread is not None:
-            worker.thread.join(timeout=20)
+            worker.thread.join(timeout=60)
             assert not worker.thread.is_alive()
     for thread in threading.enumerate():
         if isinstance(thread, threading.Timer):
-            thread.join(timeout=20)
+            thread.join(timeout=60)
 
 
-def wait_for(condition: Callable[[], object], timeout_s: float = 10.0) -> None:
+def wait_for(condition: Callable[[], object], timeout_s: float = 60.0) -> None:
     for _ in range(int(timeout_s * 100)):
         if condition():
             return

@@ -131,9 +131,9 @@ def test_runs_with_long_replies_are_compared_in_time(kind: str) -> None:
         for reply in replies
     ]
     first, second = (chatty(QUESTION, model).go() for model in models)
-    begun = time.perf_counter()
+    begun = time.process_time()
     shown = to_html(first.diff(second))
-    assert time.perf_counter() - begun < 20  # it was minutes
+    assert time.process_time() - begun < 20  # it was minutes
     assert shown and ("replies differ" in shown or kind == "equal")
     assert len(shown) < 2_000_000
 

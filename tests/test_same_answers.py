@@ -45,7 +45,6 @@ def test_samples(engine: str, sample: str, request: pytest.FixtureRequest) -> No
     )
 
 
-@pytest.mark.timeout(600)  # two engines answer each question, which takes minutes on a busy machine
 def test_metaqa(virtuoso: engines.Engine, metaqa: Path) -> None:
     every = questions(metaqa.with_name("metaqa_dev.jsonl"))
     compare(metaqa, every[:: len(every) // METAQA][:METAQA], virtuoso)

@@ -430,10 +430,10 @@ def test_ten_thousand_values_cost_no_more_than_those_that_are_shown() -> None:
     answer = Answer(
         "list", tuple(Value(one, "Person", ((SUPPORT[0], SUPPORT[1], one),)) for one in people)
     )
-    begun = time.perf_counter()
+    begun = time.process_time()
     markup = record_html(answer)
     line, *_ = summarize(answer).splitlines()
-    assert time.perf_counter() - begun < 5
+    assert time.process_time() - begun < 5
     assert "and 9,940 more" in markup
     assert "Person (p59)" in markup
     assert "Person (p60)" not in markup

@@ -186,9 +186,9 @@ def test_supports_are_kept_whole_and_a_note_has_the_numbers(
 def test_many_thousand_supports_are_read_in_time() -> None:
     triples = tuple((iri(f"f{n}"), iri("director"), iri("denis")) for n in range(20_000))
     run = answered(Answer("count", (Value(Literal(20_000), "20000", triples),)))
-    begun = time.perf_counter()
+    begun = time.process_time()
     subgraph = build_subgraph(run)
-    assert time.perf_counter() - begun < 5
+    assert time.process_time() - begun < 5
     assert numbers_in(subgraph.omission_note) == [30, 20_001, 19_971, 20_000]
 
 
@@ -229,9 +229,9 @@ def test_a_vertex_of_200_000_triples_is_cut_quickly(tmp_path: Path) -> None:
         "".join(f"<{iri(f's{n}')}> <{iri('p')}> <{iri('hub')}> .\n" for n in range(200_000))
     )
     kg = open_kg(file)
-    begun = time.perf_counter()
+    begun = time.process_time()
     subgraph = expand_node(kg, Subgraph((Node(iri("hub"), "hub"),)), iri("hub"))
-    assert time.perf_counter() - begun < 10
+    assert time.process_time() - begun < 10
     assert len(subgraph.nodes) == 21
     assert numbers_in(subgraph.nodes[0].expansion_note) == [20, 500]
 

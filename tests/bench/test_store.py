@@ -137,7 +137,6 @@ def shop(here: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(600)
 def test_an_iteration_asks_only_what_was_never_asked(
     shop: Shop, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -108,7 +108,6 @@ def upper_end(share_found: float) -> float:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("count", [50, 200, 400])
 @pytest.mark.parametrize("flips", [0.0, 0.1, 0.3])
 @pytest.mark.parametrize("all_asked", [False, True])
@@ -119,14 +118,12 @@ def test_a_change_without_an_effect_is_seldom_more_than_chance(
 
 
 @pytest.mark.long
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("flips", [0.0, 0.1, 0.15])
 def test_an_effect_of_ten_points_is_found_where_all_are_asked(flips: float) -> None:
     assert share(200, flips, effect=0.1, all_asked=True) >= 0.8
 
 
 @pytest.mark.long
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("count", [50, 200, 400])
 @pytest.mark.parametrize("flips", [0.1, 0.3])
 @pytest.mark.parametrize("all_asked", [False, True])
@@ -138,7 +135,6 @@ def test_a_change_without_an_effect_is_seldom_more_than_chance_with_repeats(
 
 
 @pytest.mark.long
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("flips", [0.0, 0.1, 0.15])
 @pytest.mark.parametrize("all_asked", [False, True])
 def test_an_effect_of_ten_points_is_found_in_three_asks(flips: float, all_asked: bool) -> None:

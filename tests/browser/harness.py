@@ -33,7 +33,7 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
-from browser.scripts import BACKGROUND, CHANGE_THEME, READY, REST, SHOW, WATCH
+from browser.scripts import BACKGROUND, CHANGE_THEME, PAINTED_MS, READY, REST, SHOW, WATCH
 from browser.servers import Server
 
 CHROMIUM = next(
@@ -55,8 +55,12 @@ FLAGS = (
 )
 WIDTH = 1280
 """Of the window, in pixels."""
-WAIT_MS = 30_000
-"""The longest wait for a cell to finish, or for a text to appear."""
+WAIT_MS = 120_000
+"""The longest wait for anything: a page, a cell that finishes, a text, a button that can be pressed.
+
+Nothing takes so long but on a machine that is busy with other work.
+"""
+expect.set_options(timeout=WAIT_MS)
 HELD_MS = 80
 """How long a person holds the button of a mouse down; meanwhile JupyterLab makes the cell active."""
 SETTLE_MS = 200
@@ -134,6 +138,7 @@ class Site:
         context = self.browser.new_context(
             viewport=window, device_scale_factor=scale, service_workers="block"
         )
+        context.set_default_timeout(WAIT_MS)
         page = NotebookPage(self.server, context.new_page())
         try:
             page.open(notebook, theme)
@@ -163,15 +168,15 @@ class NotebookPage:
         self._sources = self.server.sources(notebook)
         self.page.goto(self.server.url(notebook, theme), wait_until="domcontentloaded")
         if self.server.kind == "voila":  # it executes every cell before the page is there
-            self.page.locator("#rendered_cells").wait_for(timeout=WAIT_MS)
+            self.page.locator("#rendered_cells").wait_for()
             return
-        self.page.wait_for_function(READY, timeout=WAIT_MS)
+        self.page.wait_for_function(READY)
         self.choose_theme(theme)
 
     def reload(self) -> None:
         """Load the page again, whose kernel stays alive."""
         self.page.reload(wait_until="domcontentloaded")
-        self.page.wait_for_function(READY, timeout=WAIT_MS)
+        self.page.wait_for_function(READY)
 
     def choose_theme(self, theme: str) -> None:
         """Switch to "light" or "dark", as the menu does."""
@@ -332,12 +337,12 @@ class Cell:
         before = self._prompt.inner_text()
         self._prompt.click()
         self.page.page.keyboard.press("Shift+Enter")
-        expect(self._prompt).not_to_have_text(before, timeout=WAIT_MS)
+        expect(self._prompt).not_to_have_text(before)
         return self
 
     def finish(self) -> Cell:
         """Wait until it has finished."""
-        expect(self._prompt).to_have_text(re.compile(r"\[\d+\]"), timeout=WAIT_MS)
+        expect(self._prompt).to_have_text(re.compile(r"\[\d+\]"))
         return self
 
     @property
@@ -346,9 +351,10 @@ class Cell:
         return "*" in self._prompt.inner_text()
 
     @property
-    def begun(self) -> bool:
-        """Whether it was executed, or is being."""
-        return "[ ]" not in self._prompt.inner_text()
+    def active(self) -> bool:
+        """Whether it is the cell that Shift+Enter executes."""
+        is_active = "cell => cell.classList.contains('jp-mod-active')"
+        return bool(self.root.evaluate(is_active))
 
     @property
     def _prompt(self) -> Locator:
@@ -388,6 +394,8 @@ class Cell:
         """Click a button; with ``until``, wait for a text that was not there, and measure how long it took.
 
         The measure goes into the report of the tests: for work that a model delays, click and then ``wait``.
+        A text may be there before the work that brings it has ended, so that is waited for, too: an edit is
+        refused before.
         """
         button = self.button(what) if isinstance(what, str) else what
         if not until:
@@ -401,8 +409,8 @@ class Cell:
         )
         button.click(delay=HELD_MS)
         self.wait(until)
-        PAINTED.append((kind, label[:40], self.page.page.evaluate("window.kgwbPainted")))
-        return self
+        PAINTED.append((kind, label[:40], self.page.page.evaluate(PAINTED_MS)))
+        return self.settle()
 
     def fill(self, where: str | Locator, text: str) -> Cell:
         """Write into the text box of that label, once the output has stopped changing."""
@@ -410,13 +418,19 @@ class Cell:
         (self.field(where) if isinstance(where, str) else where).fill(text)
         return self
 
-    def wait(
-        self, text: str | re.Pattern[str], *, gone: bool = False, timeout_ms: int = WAIT_MS
-    ) -> Cell:
+    def wait(self, text: str | re.Pattern[str], *, gone: bool = False) -> Cell:
         """Wait until a text is visible in the output, or until it is gone."""
         shown = expect(self.show().output)
         verb = shown.not_to_contain_text if gone else shown.to_contain_text
-        verb(text, use_inner_text=True, timeout=timeout_ms)
+        verb(text, use_inner_text=True)
+        return self
+
+    def settle(self) -> Cell:
+        """Wait until the widgets of the output show what came of the latest press, and nothing runs.
+
+        Then no state comes any more that would replace what a test measures, types into or presses.
+        """
+        expect(self.output.locator(".kg[aria-busy=true]")).to_have_count(0)
         return self
 
     def picture(self, path: Path, *, most: int = 1200) -> Path:

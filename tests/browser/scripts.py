@@ -29,16 +29,22 @@ BACKGROUND = """element => {
   return "rgb(255, 255, 255)";
 }"""
 # The second frame after the change begins when the first, which has the change in it, was painted.
+# What comes while the output is out of sight has no text, and is not noticed: PAINTED_MS ends the measuring then.
 WATCH = """(output, text) => {
   let clicked = null;
   const shown = () => output.innerText.replace(/\\s+/g, " ").includes(text);
   document.addEventListener("click", event => { clicked = event.timeStamp }, {capture: true, once: true});
   window.kgwbPainted = new Promise(done => {
-    const observer = new MutationObserver(() => {
-      if (clicked === null || !shown()) return;
+    window.kgwbSeen = () => {
       observer.disconnect();
       requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now() - clicked)));
-    });
+    };
+    const observer = new MutationObserver(() => { if (clicked !== null && shown()) window.kgwbSeen() });
     observer.observe(output, {subtree: true, childList: true, characterData: true, attributes: true});
   });
 }"""
+PAINTED_MS = """() => {
+  window.kgwbSeen();
+  return window.kgwbPainted;
+}"""
+"""The milliseconds that WATCH measured; the text is on the page when this is asked."""

@@ -60,7 +60,7 @@ def test_every_text_has_the_contrast_of_wcag_aa(lab: Site, theme: str) -> None:
     with lab.visit(lab.server.write("contrast.ipynb", *CELLS), theme=theme) as page:
         page.run_all()
         for place in range(1, len(CELLS)):
-            page.cell(place).show().wait(" ")
+            page.cell(place).wait(" ").settle()
         count, low = page.page.evaluate(LOW)
         assert count > 300
         assert not low, low

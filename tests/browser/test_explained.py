@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, expect
 
-from browser.harness import NotebookPage, Site
+from browser.harness import Cell, NotebookPage, Site
 
 MADE = '''
 import kgwb
@@ -61,6 +61,14 @@ def page(lab: Site) -> Iterator[NotebookPage]:
         yield page
 
 
+def height_in(cell: Cell, what: Locator) -> float:
+    """How far below the top of a cell's output something stands, in pixels."""
+    place, output = what.bounding_box(), cell.output.bounding_box()
+    assert place is not None, "it is not shown"
+    assert output is not None, "there is no output"
+    return place["y"] - output["y"]
+
+
 @pytest.mark.parametrize(
     ("question", "why"),
     [
@@ -98,7 +106,7 @@ def test_a_click_on_a_row_takes_a_query_and_one_without_rows_says_which_pattern(
     debugger.wait("Stale").click("Continue", until="No answer in this graph")
     debugger.wait(why).wait("wrote the predicate release date")
     debugger.tab("Answer", until="Where the time went").wait(why)
-    cell.click("Undo the edit").wait("by hand", gone=True)
+    cell.click("Undo the edit").settle().wait("by hand", gone=True)
     debugger.click("Continue", until="2001-11-16")
 
 
@@ -112,11 +120,11 @@ def test_a_query_has_the_graphs_own_prefixes_and_is_edited_where_it_is_shown(
     cell.wait("<https://kgwb.example/films/>")
     shown, typed = cell.output.locator("pre.src:visible"), cell.output.get_by_label("SPARQL")
     expect(shown).to_contain_text("fl:Harry_Potter")
-    place = shown.bounding_box()
+    place = height_in(cell, shown)
     cell.click(cell.output.locator("summary", has_text="edit and run"), until="Run query")
     expect(shown).to_have_count(0)
     expect(typed).to_have_value(re.compile("^PREFIX fl: <https://kgwb.example/films/>\nSELECT"))
-    assert abs(typed.bounding_box()["y"] - place["y"]) < 10
+    assert abs(height_in(cell, typed) - place) < 10
     cell.click("Run query", until="1 row").wait("2001-11-16")
 
 
@@ -150,7 +158,8 @@ def test_embeddings_load_from_the_start_and_a_press_meanwhile_waits_its_turn(
 ) -> None:
     cell = page.cell("loaded = ").run().wait("loading the embeddings, once")
     cell.click("Continue").wait("Loading the embeddings, once")
-    assert cell.output.locator(".tl .offrow").count() == cell.output.locator(".tl .go").count()
+    rows = cell.output.locator(".tl .go").count()
+    expect(cell.output.locator(".tl .offrow")).to_have_count(rows)
     page.cell("loaded.set()").run()
     cell.wait("Denis Villeneuve")
     expect(cell.row("rephraser")).to_contain_text("not needed")

@@ -59,7 +59,7 @@ def test_two_runs_are_compared_over_the_whole_width(lab: Site) -> None:
     with lab.visit(lab.server.write("hands.ipynb", *cells)) as page:
         page.run_all()
         debugger = page.cell(1).wait("Andrei Tarkovsky").tab("Compare")
-        debugger.click("Run under profile paper").wait("First decision that differs")
+        debugger.click("Run under profile paper").wait("First decision that differs").settle()
         whole = debugger.output.locator(".kg").first.bounding_box()
         compared = debugger.output.locator(".ab.heads").bounding_box()
         assert whole is not None
@@ -75,7 +75,7 @@ def test_going_back_and_on_leaves_the_live_times_as_they_were(lab: Site) -> None
         bar = debugger.row("qir").locator(".ms")
         live = bar.inner_text()
         debugger.click("To the start").wait("No answer yet")
-        debugger.click("Continue").wait("replayed in")
+        debugger.click("Continue").settle().wait("replayed in")
         assert bar.inner_text() == live
         debugger.row("qir").click()
         debugger.wait(f"{live} recorded")
@@ -99,7 +99,7 @@ def test_the_reply_to_a_tried_prompt_comes_below_the_button_and_the_view_stays(l
         try_once.scroll_into_view_if_needed()
         before = try_once.bounding_box()
         try_once.click()
-        cell.wait("What came of it")
+        cell.settle().wait("What came of it")
         tried = cell.output.locator("#tried")
         expect(tried).to_contain_text("director directed by")
         expect(try_once).to_be_in_viewport()
@@ -158,7 +158,7 @@ def test_a_refusal_offers_the_predicates_of_its_thing_in_chat_debugger_and_cell(
     with lab.visit(lab.server.write("hands.ipynb", *cells)) as page:
         page.run_all()
         page.cell(1).tab("Answer").wait("The graph has of Arrival")
-        page.cell(1).click("director").wait("Denis Villeneuve")
+        page.cell(1).click("director").wait("Denis Villeneuve").settle()
         page.cell(2).wait("The graph has of Arrival").click("composer").wait("Jóhann Jóhannsson")
         chat = page.cell(3).wait("The graph has of Arrival").click("director")
         expect(chat.output.locator("#question")).to_have_value("What is the director of Arrival?")

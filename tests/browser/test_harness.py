@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import pytest
+from playwright.sync_api import expect
 
-from browser.harness import PAINTED, NotebookPage, Site
+from browser.harness import PAINTED, SEEN, SETTLE_MS, WAIT_MS, NotebookPage, Site
 
 PLAIN = (
     """
@@ -73,9 +75,10 @@ def test_a_page_is_driven_as_a_person_drives_it(site: Site) -> None:
         page.run_all()
         cell = page.cell(0)
         cell.fill("What to say", "hello")
+        started = time.monotonic()
         cell.click("Say it", until="you said hello")
         *_, ms = PAINTED.pop()
-        assert 0 < ms < 5000
+        assert 0 < ms <= 1000 * (time.monotonic() - started)
         page.cell(1).fill("Named", "named")
         red, green, blue = page.background()
         assert max(red, green, blue) < 60
@@ -107,18 +110,16 @@ def test_what_goes_wrong_is_reported(broken: NotebookPage, what: str) -> None:
     cell.run()
     if "button(" in BROKEN[what][0]:
         cell.button("Go").click()  # waits until it is drawn
-    for _ in range(50):
-        if broken.problems():
+    for _ in range(WAIT_MS // SETTLE_MS):
+        if any(problem in found for found in broken.problems()):
             break
-        broken.page.wait_for_timeout(100)
-    if problem.startswith("message"):
-        cell.wait("Failed")
     with pytest.raises(AssertionError, match=r"on the page"):
         broken.assert_clean()
     broken.expect_problem(problem)
-    broken._problems.clear()
     broken.page.evaluate("jupyterapp.commands.execute('notebook:clear-all-cell-outputs')")
-    broken.assert_clean()
+    for selector in SEEN.values():
+        expect(broken.page.locator(selector).filter(visible=True)).to_have_count(0)
+    broken._problems.clear()  # the same trouble is told of in several ways
 
 
 def test_a_visit_ends_in_failure_if_something_went_wrong(lab: Site) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from playwright.sync_api import expect
+
 from browser.harness import Cell, NotebookPage, Site
 from browser.test_chatty_kg import RESULTS
 
@@ -26,9 +28,9 @@ class Keys:
         """Run cells up to the next code cell; where that shows a widget, come back to it."""
         self.here += 1
         cell = self.page.cell(self.here)
-        while not cell.begun:
+        while not cell.active:
             self.keys.press("Shift+Enter")
-            self.page.page.wait_for_timeout(100)
+        self.keys.press("Shift+Enter")
         if cell.finish().output.locator(".kg:not([data-static])").count():
             self.keys.press("ArrowUp")
         return cell
@@ -69,7 +71,7 @@ def try_out(me: Keys, agent: str, cell: Cell) -> None:
             cell.wait("Hogwarts")
         case "vertex_selection":
             me.press("take-1")
-            cell.wait("by hand")
+            cell.settle().wait("by hand")
             me.press("Undo the edit", "Shift+Tab")
             cell.wait("by hand", gone=True)
         case "relation_linking":
@@ -88,7 +90,7 @@ def test_the_whole_notebook_is_worked_through_by_keyboard(lab: Site) -> None:
         for name, result in RESULTS.items():
             cell = me.run_next()
             me.press("Run")
-            cell.wait("done").wait(result)
+            cell.settle().wait("done").wait(result)
             try_out(me, name, cell)
             me.leave()
         subgraph = me.run_next()
@@ -101,13 +103,17 @@ def test_the_whole_notebook_is_worked_through_by_keyboard(lab: Site) -> None:
         me.press("To the start")
         debugger.wait("No answer yet")
         me.press("Step")
-        debugger.wait("Stopped on the way")
-        for key in "jbc":  # on to the next agent, stop there, continue
-            me.keys.press(key)
-            page.page.wait_for_timeout(400)
-        debugger.wait("Stopped on the way")
-        for key in "bc":
-            me.keys.press(key)
-        debugger.wait("Answered")
+        debugger.wait("Stopped on the way").settle()
+        stop = debugger.output.get_by_role("button", name="stop after context")
+        me.keys.press("j")  # on to the next agent, stop there, continue
+        expect(debugger.row("context")).to_have_attribute("aria-current", "step")
+        me.keys.press("b")
+        expect(stop).to_have_attribute("aria-pressed", "true")
+        me.keys.press("c")
+        debugger.settle().wait("Stopped on the way")
+        me.keys.press("b")
+        expect(stop).to_have_attribute("aria-pressed", "false")
+        me.keys.press("c")
+        debugger.settle().wait("Answered")
         me.leave()
         me.run_next().wait("2001-11-16")

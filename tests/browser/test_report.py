@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 import kgwb
 from kgwb.bench import Benchmark, BenchSetup, Report, Results, load_questions
@@ -36,15 +36,17 @@ def test_a_report_opens_alone(chromium: Browser, report: Path, scheme: str, brig
     rows = page.locator("#questions tbody tr")
     ground = page.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/)[0]")
     assert (int(ground) > 128) == bright
-    assert page.get_by_text("12 shown").is_visible()
+    expect(page.get_by_text("12 shown")).to_be_visible()
 
     page.get_by_label("Words").fill("DIRECTED")
+    expect(page.get_by_text("12 shown")).to_have_count(0)
     found = [one for one in rows.all() if one.is_visible()]
     assert 0 < len(found) < 12
     assert all("directed" in one.inner_text().lower() for one in found)
     page.get_by_label("Words").fill("")
     page.get_by_label("Which questions").select_option("lost")
-    assert rows.filter(visible=True).count() == len([row for row in read(report) if row["f1"] < 1])
+    lost = [row for row in read(report) if row["f1"] < 1]
+    expect(rows.filter(visible=True)).to_have_count(len(lost))
     page.get_by_label("Which questions").select_option("all")
 
     for order in (False, True):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import time
-
 from browser.harness import Site
 
 SLOW = """
 import kgwb
 from kgwb.llm import Scripted
-slow = Scripted(lambda request: "never", remote=True, delay_s=300)
+slow = Scripted(lambda request: "never", remote=True, delay_s=3000)  # longer than any test may take
 kgwb.Workbench(kgwb.open_kg("films"), slow).debug("Who directed Arrival?")
 """
 # The kernel hands a click over while a cell awaits; one that blocks is waited for.
@@ -32,9 +30,7 @@ def test_a_slow_model_is_cancelled_in_the_middle(lab: Site) -> None:
     with lab.visit(lab.server.write("slow.ipynb", SLOW)) as page:
         cell = page.cell(0).run()
         cell.click("Continue").wait("Running to the end")
-        started = time.monotonic()
         cell.click(cell.button("Cancel").first).wait("Cancelled")
-        assert time.monotonic() - started < 10
 
 
 def test_a_question_is_answered_while_a_cell_is_busy(lab: Site) -> None:

@@ -60,7 +60,7 @@ BESIDE = 432
 
 def widget_of(cell: Cell) -> Cell:
     cell.output.locator(".kg").first.wait_for()
-    return cell
+    return cell.settle()
 
 
 @pytest.mark.parametrize("width", [700, 420], ids=["700 pixels", "zoomed to 150 %"])

@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from browser.harness import CHROMIUM, browsing
+from browser.harness import CHROMIUM, WAIT_MS, browsing
 from engines import leave_out
 from playwright.sync_api import Page
 
@@ -58,6 +58,7 @@ def test_nothing_runs_in_a_browser(tmp_path: Path) -> None:
     dialogs: list[str] = []
     with browsing() as browser:
         page = browser.new_page()
+        page.set_default_timeout(WAIT_MS)
         page.on("request", lambda request: asked.append(request.url))
         page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
         page.goto(saved.as_uri())

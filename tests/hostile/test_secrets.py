@@ -404,7 +404,7 @@ def test_message_of_a_server_is_cut_before_it_is_masked() -> None:
         "    except KgwbError as error: assert len(str(error)) < 5_000, n"
     )
     with serving(answer) as server:
-        subprocess.run([sys.executable, "-c", code, server.url], check=True, timeout=60)
+        subprocess.run([sys.executable, "-c", code, server.url], check=True, timeout=300)
         assert len(server.seen) == len(SHAPES)
 
 
@@ -449,7 +449,7 @@ def test_warnings_of_libraries_have_no_control_characters(logging_by: str, tmp_p
     body = {"head": {"vars": list(ODD)}, "results": {"bindings": [ODD]}}
     with serving(lambda seen: (200, {"Content-Type": "application/json"}, body)) as server:
         line = [sys.executable, "-c", code, server.url, str(run)]
-        done = subprocess.run(line, check=True, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(line, check=True, capture_output=True, text=True, timeout=300)
     assert "red" in done.stdout
     assert not any(sign in done.stderr for sign in ("\x1b", "\x07", "\u202e", "Traceback"))
     assert ("valid URI" in done.stderr) == bool(logging_by), done.stderr
@@ -552,7 +552,7 @@ def test_executed_notebook_has_no_secret(tmp_path: Path, monkeypatch: pytest.Mon
         monkeypatch.setenv("TEST_GRAPH", address(server.url))
         monkeypatch.setenv("TEST_MODEL", f"openai:m@{models.url}/v1")
         place = {"metadata": {"path": str(tmp_path)}}
-        NotebookClient(notebook, timeout=110, allow_errors=True, resources=place).execute()
+        NotebookClient(notebook, timeout=300, allow_errors=True, resources=place).execute()
         assert server.seen
         assert models.seen
     text = nbformat.writes(notebook)

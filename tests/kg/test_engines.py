@@ -24,7 +24,6 @@ from kgwb.kg.endpoint import Endpoint
 from kgwb.kg.local import LocalGraph
 from kgwb.kg.text import normalize, normalized_words
 
-pytestmark = pytest.mark.timeout(600)  # a busy machine makes a slow engine
 PLAIN = re.compile(r"[A-Za-z]+(?:[ :,-]+[A-Za-z]+)*")
 """A label whose words are the same to every engine: no accents, nothing like "D.C." or "2.0"."""
 

@@ -146,10 +146,10 @@ def test_a_query_that_is_too_large_is_an_error_of_its_own(query: str) -> None:
 
 @pytest.mark.parametrize("name", SLOW)
 def test_no_text_takes_long_to_validate(name: str) -> None:
-    begun = time.perf_counter()
+    begun = time.process_time()
     with pytest.raises(QueryError):
         validate_query(SLOW[name])
-    assert time.perf_counter() - begun < 10  # it was up to minutes
+    assert time.process_time() - begun < 10  # it was up to minutes
 
 
 @pytest.mark.parametrize(

@@ -179,10 +179,10 @@ def test_no_text_breaks_the_search(text: str) -> None:
 
 
 def test_a_very_long_text_is_searched_in_seconds() -> None:
-    started = time.monotonic()
+    started = time.process_time()
     shared.search(" ".join(f"word{n}" for n in range(10_000)), 5)
     shared.search("x" * 1_000_000, 5)
-    assert time.monotonic() - started < 10
+    assert time.process_time() - started < 10
 
 
 def test_short_labels_are_preferred_if_many_match() -> None:

@@ -103,7 +103,6 @@ SLOW = {"slow.rdf": xml(nested("", ELEMENT, "", END_ELEMENT, depth=100_000))}
 DOORS = ("file", "gz", "endpoint")
 
 
-@pytest.mark.timeout(300)
 def test_no_parser_bomb_ends_the_process_or_exhausts_its_memory() -> None:
     assert len(BOMBS) * len(DOORS) == 102
     done = subprocess.run([sys.executable, __file__], capture_output=True, text=True, check=False)

@@ -163,7 +163,7 @@ def test_a_cancel_ends_the_wait_for_a_repeat(openai_server: OpenAIServer) -> Non
     started = time.perf_counter()
     with pytest.raises(Cancelled):
         openai_server.tiny().complete(ask(), None, cancel)
-    assert time.perf_counter() - started < 5
+    assert time.perf_counter() - started < 30
 
 
 # --- replies

@@ -154,10 +154,10 @@ def test_names_of_20_000_letters_are_compared_in_little_time() -> None:
     for end in "bc":
         name = rdflib.Literal(f"{'a' * 20_000} {end}")
         graph.add((rdflib.URIRef(f"http://e/{end}"), rdflib.RDFS.label, name))
-    started = time.monotonic()
+    started = time.process_time()
     run = Workbench(open_kg(graph), "rules").ask(f"Who directed [{'a' * 20_000}]?")
     assert len(run.output("entity_retriever").candidates) == 2
-    assert time.monotonic() - started < 30
+    assert time.process_time() - started < 30
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def test_a_delay_ends_with_a_cancel() -> None:
     started = time.perf_counter()
     with pytest.raises(Cancelled):
         model.complete(ask(task="a"), None, cancel)
-    assert time.perf_counter() - started < 5
+    assert time.perf_counter() - started < 30
 
 
 def test_threads_share_a_script() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from engines import leave_out
 from page import page as page_of
-from page import press, settle, text
+from page import press, settle, text, wait_for
 from small import DIRECTED, chatty
 from test_subgraph import born
 
@@ -174,12 +174,25 @@ class Shown:
             frame_page(),
         )
         self.frame = self.page.frames[1]
+        # After the page's own listener, so that what a message brings is there when it is counted
+        self.frame.evaluate("window.told = 0; addEventListener('message', () => { told += 1 })")
+        self.told = 0
         self.tell(graph=to_vis_network(found))
 
     def tell(self, **what: Any) -> None:
+        """Send the frame a message, and wait until it has drawn what came of it."""
         post = "(what) => document.querySelector('iframe').contentWindow.postMessage({kgwb: what}, '*')"
         self.page.evaluate(post, what)
-        self.page.wait_for_timeout(100)
+        self.told += 1
+        self.frame.wait_for_function("number => told === number", arg=self.told)
+        self.rest()
+
+    def rest(self) -> None:
+        """Let the frame draw, fit what it has drawn, and draw that."""
+        frames = (
+            "async () => { for (let n = 0; n < 4; n++) await new Promise(requestAnimationFrame) }"
+        )
+        self.frame.evaluate(frames)
 
     def colours(self) -> int:
         """How many pixels of the canvas are neither empty nor of the ground."""
@@ -199,10 +212,16 @@ class Shown:
 
     def style(self, **style: str) -> None:
         """Change how the frame is shown, as the widget around it does."""
-        self.page.evaluate(
-            "(style) => Object.assign(document.querySelector('iframe').style, style)", style
+        size = self.page.evaluate(
+            """(style) => {
+                const frame = document.querySelector("iframe");
+                Object.assign(frame.style, style);
+                return [frame.clientWidth, frame.clientHeight];
+            }""",
+            style,
         )
-        self.page.wait_for_timeout(300)
+        self.frame.wait_for_function("([w, h]) => innerWidth === w && innerHeight === h", arg=size)
+        self.rest()
 
     def sides(self) -> list[tuple[float, float]]:
         """Where the boxes begin and end from left to right, in pixels of the frame."""
@@ -267,8 +286,7 @@ def test_in_a_narrow_frame_labels_stay_readable_and_the_question_begins_at_the_l
     assert 0 < shown.sides()[0][0] < 20
     assert shown.sides()[-1][1] > 250  # to be panned to
     shown.frame.locator("canvas").dblclick(position={"x": 5, "y": 5})
-    shown.page.wait_for_timeout(300)
-    assert shown.sides()[-1][1] < 250
+    wait_for(lambda: shown.sides()[-1][1] < 250)
 
 
 WIDGET = """async ([script, state]) => {
@@ -307,9 +325,9 @@ def test_the_page_may_run_and_load_nothing_else(show: Any) -> None:
     shown.frame.evaluate(
         "document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"window.ran=1\">')"
     )
-    shown.page.wait_for_timeout(200)
+    while not shown.said:  # until the browser tells that it refused
+        shown.page.wait_for_timeout(50)
     assert shown.frame.evaluate("window.ran === undefined") is True
-    assert shown.said  # the browser tells of both refusals
     assert shown.asked == []
     assert (
         shown.frame.evaluate(
