@@ -275,7 +275,7 @@ def _setting_error(
     first = errors[0]
     path = first["loc"]
     name = str(path[0])
-    problem = first["msg"].lower()
+    problem = first["msg"].lower().removeprefix("value error, ")
     value = changes[name]
     shown_value = repr(value)
     if are_strings and NUMBER_PATTERN.fullmatch(value):

@@ -6,6 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
+from math import ceil
 from statistics import fmean
 from typing import Any, NamedTuple
 
@@ -26,7 +28,13 @@ from kgwb.bench.results import (
     is_lost,
 )
 from kgwb.bench.stability import PassRate
-from kgwb.bench.statistics import SIGNIFICANCE_LEVEL
+from kgwb.bench.statistics import (
+    MIN_DIFFERING_QUESTIONS,
+    POWER,
+    SIGNIFICANCE_LEVEL,
+    SampleSize,
+    format_p_value,
+)
 from kgwb.errors import InputError, KgwbError
 from kgwb.run.agents import agent_of_key
 from kgwb.run.differences import Differences, StepDifference, output_lines
@@ -54,7 +62,6 @@ error, such as that of a server, says nothing about the change.
 FAILED_REPEATS = "all repeats of it failed"
 UNFOLDED_OUTCOMES = ("fixed", "broken")
 MAX_OPEN_SETTINGS = 6
-MIN_SHOWN_P_VALUE = 0.001
 NOT_LOCATED = "–"
 """In place of a number of lost answers that is not known."""
 UNKNOWN_AGENT = "not known: its run was not kept"
@@ -300,6 +307,8 @@ class _ComparedMeasure(NamedTuple):
     """The difference with its interval."""
     chance: str
     """Whether the difference may be chance."""
+    needed: str
+    """How many questions would decide it; "" if it is decided."""
 
 
 def _is_compared(change: QuestionChange, sample: QuestionSample | None) -> bool:
@@ -316,18 +325,51 @@ def _is_compared(change: QuestionChange, sample: QuestionSample | None) -> bool:
 
 
 def _describe_chance(comparison: ScoreComparison) -> str:
-    """Return whether a difference may be chance, with its p-value.
-
-    A small one is only said to be below MIN_SHOWN_P_VALUE: so few permutations are counted inexactly.
-    """
+    """Return whether a difference may be chance, with its p-value."""
     if not comparison.improved_ids and not comparison.worsened_ids:
         return "no answer differs"
-    p_value = f"(p {comparison.p_value:.3f})"
-    if comparison.p_value < MIN_SHOWN_P_VALUE:
-        p_value = f"(p < {MIN_SHOWN_P_VALUE})"
+    p_value = format_p_value(comparison.p_value)
     if comparison.p_value > SIGNIFICANCE_LEVEL:
-        return f"may be chance {p_value}"
-    return f"more than chance {p_value}"
+        return f"may be chance ({p_value})"
+    return f"more than chance ({p_value})"
+
+
+def _describe_needed_questions(comparison: ScoreComparison) -> str:
+    """Return how many questions would decide a difference that may be chance, as a sentence.
+
+    "" if it is decided, if no answer differs, or if the measure has no estimate.
+    """
+    size = comparison.sample_size
+    if size is None or comparison.p_value <= SIGNIFICANCE_LEVEL or not size.differing:
+        return ""
+    if size.smallest_difference is None:
+        verb = "scores" if size.differing == 1 else "score"
+        return (
+            f"{size.differing} of {pluralize(size.questions, 'question')} {verb} otherwise: too few "
+            f"to say how many it takes ({MIN_DIFFERING_QUESTIONS} at least)"
+        )
+    further = "the difference is too close to 0 to say how many questions it takes"
+    if size.needed is not None:
+        further = _describe_further_questions(size, size.needed)
+    return f"{further}; these {size.questions} show one of {size.smallest_difference:.3f} or more"
+
+
+def _describe_further_questions(size: SampleSize, needed: int) -> str:
+    """Return how many questions more show the observed difference, rounded up to two digits."""
+    trials = round(10 * POWER)
+    further = _round_up(needed - size.questions)
+    questions = pluralize(further, "more question")
+    return (
+        f"about {questions} like these would show a difference of this size in {trials} of 10 "
+        "trials (Connor 1987)"
+    )
+
+
+def _round_up(number: int) -> int:
+    """Return a number rounded up to two digits: 1,310 becomes 1,400. It is at least 1."""
+    digits = len(str(number))
+    unit = int(10 ** max(digits - 2, 0))
+    return max(1, ceil(number / unit) * unit)
 
 
 class ResultsComparison:
@@ -394,6 +436,8 @@ class ResultsComparison:
             if remark:
                 yield f"  {remark}"
         yield f"  {self.describe_f1()}"
+        if self.needed_questions:
+            yield f"  {self.needed_questions}"
         for agent, counts_of_agent in self.by_agent.items():
             name = display_name(agent) or "no decision differs"
             outcomes = [outcome for outcome in OUTCOME_STATES if counts_of_agent[outcome]]
@@ -413,6 +457,17 @@ class ResultsComparison:
         change = f"F1 {compared.before} → {compared.after}: {compared.difference}"
         noun = "question" if compared.questions == "1" else "questions"
         return f"{change}, {compared.chance}, from {compared.questions} {noun}"
+
+    @cached_property
+    def needed_questions(self) -> str:
+        """How many questions would decide a difference of F1 that may be chance, as a sentence.
+
+        See ``kgwb.bench.statistics.SampleSize``. "" if it is decided, or not compared.
+        """
+        try:
+            return self._compare_measure("f1").needed
+        except InputError:
+            return ""
 
     @property
     def losses_by_agent(self) -> dict[str, tuple[int, int]]:
@@ -492,6 +547,7 @@ class ResultsComparison:
             after=f"{comparison.second:.3f}",
             difference=f"{comparison.difference:+.3f} [{low:+.3f}, {high:+.3f}]",
             chance=_describe_chance(comparison),
+            needed=_describe_needed_questions(comparison),
         )
         if right_weight != 1:
             questions = f"{compared.questions} of {len(self.before.rows)}"
@@ -571,10 +627,17 @@ class ResultsComparison:
         rows = []
         for measure, label in INTERVAL_MEASURES.items():
             try:
-                cells = self._compare_measure(measure)
+                compared = self._compare_measure(measure)
             except InputError as exc:
                 problem = f"{name} cannot be compared: {exc}"
                 return h.note(problem, level="bad")
+            cells = (
+                compared.questions,
+                compared.before,
+                compared.after,
+                compared.difference,
+                compared.chance,
+            )
             rows.append((name, label, *cells))
         table = h.table(headers, rows)
         return h.div("across", table)

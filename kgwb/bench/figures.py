@@ -259,7 +259,8 @@ class LoadedResults:
         """One line with the number of questions, how many were right and lost, and F1 with its interval.
 
         "60 questions: 50 right, 10 lost (6 wrong, 4 unanswered, 0 errors); F1 0.83 [...]".
-        Questions without gold are counted before F1, if there are any.
+        Before F1, questions without gold and answers from a result that a limit cut are counted, if
+        there are any.
         """
         counts: Counter[str] = Counter()
         without_gold = 0
@@ -278,6 +279,9 @@ class LoadedResults:
         text = f"{questions}: {counts[RIGHT]} right, {lost} lost ({kinds})"
         if without_gold:
             text += f", {without_gold} without gold"
+        cut_results = self.groups["all"].cut_results
+        if cut_results:
+            text += f", {cut_results} from a result that a limit cut"
         return f"{text}; F1 {self.f1_text}"
 
     @property
@@ -391,16 +395,23 @@ def make_quality_table(all_results: AllResults) -> ReportTable:
     """Return a table of all measures: a row for all questions and for each kind of question, of each folder.
 
     F1 and paper F1 have their intervals. A kind that a folder lacks has no row for it. Figures that
-    are not known are "–".
+    are not known are "–". How many answers come from a result that a limit cut is a last column, if
+    there are any.
     """
+    has_cut_results = any(results.groups["all"].cut_results for results in all_results)
     rows = []
     for name in distinct_groups(all_results):
         for results in all_results:
             group = results.groups.get(name)
             if group:
                 label = name + results.label_suffix
-                rows.append((label, *_quality_cells(group)))
-    headers = ("", "questions", *MEASURE_LABELS.values(), "errors", "without gold")
+                cells = [label, *_quality_cells(group)]
+                if has_cut_results:
+                    cells.append(group.cut_results)
+                rows.append(tuple(cells))
+    headers = ["", "questions", *MEASURE_LABELS.values(), "errors", "without gold"]
+    if has_cut_results:
+        headers.append("cut results")
     return ReportTable(headers, rows, folds_equal_columns=True)
 
 

@@ -31,7 +31,9 @@ import numpy
 from kgwb.bench.statistics import (
     Matrix,
     PairedScores,
+    SampleSize,
     bootstrap_means,
+    format_p_value,
     percentile_interval,
     permutation_interval,
     permutation_p_value,
@@ -329,6 +331,15 @@ class QuestionGroup:
         return count
 
     @property
+    def cut_results(self) -> int:
+        """The number of answers that come from a result that a limit cut."""
+        count = 0
+        for row in self.rows:
+            if row.get("cut_rows"):
+                count += 1
+        return count
+
+    @property
     def without_gold(self) -> int:
         """The number of questions that cannot be scored; they count in no average."""
         return len(self.rows) - len(self._scores)
@@ -443,7 +454,7 @@ def _without_own_knowledge(row: Mapping[str, Any]) -> Mapping[str, Any]:
 # --- two sets of results
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ScoreComparison:
     """Two sets of results, compared on the questions with gold that both have."""
 
@@ -462,6 +473,20 @@ class ScoreComparison:
     """Ids that only one set has, or that have no gold."""
     p_value: float
     """Two-sided p-value of a paired permutation test of the difference."""
+    sample_size: SampleSize | None = None
+    """How many questions would show the difference; None for paper F1, which is no mean of questions."""
+
+    def __repr__(self) -> str:
+        """Return the measure of both sets, the difference with its interval, and the p-value, as text.
+
+        A small p-value is only said to be below MIN_SHOWN_P_VALUE. ``p_value`` has what was computed.
+        """
+        low, high = self.confidence_interval
+        interval = f"[{low:+.3f}, {high:+.3f}]"
+        means = f"{self.measure} {self.first:.3f} → {self.second:.3f}"
+        p_value = format_p_value(self.p_value)
+        questions = pluralize(self.questions, "question")
+        return f"{means}: {self.difference:+.3f} {interval}, {p_value}, from {questions}"
 
     @property
     def difference(self) -> float:
@@ -519,7 +544,16 @@ def compare_results(
         worsened_ids=worsened_ids,
         unpaired_ids=tuple(unpaired_ids),
         p_value=permutation_p_value(permuted, difference),
+        sample_size=_estimate_sample_size(pairs, measure),
     )
+
+
+def _estimate_sample_size(pairs: PairedScores, measure: str) -> SampleSize | None:
+    """Return how many questions would show the difference of a measure; None if it is no mean of questions."""
+    columns = [field.name for field in fields(Scores)]
+    if measure not in columns:
+        return None
+    return pairs.estimate_sample_size(columns.index(measure))
 
 
 def _find_changed(

@@ -337,8 +337,8 @@ def name_values(rows: Iterable[BenchRow]) -> dict[str, str]:
 def render_answers(row: BenchRow, names: Mapping[str, str]) -> Html:
     """Render the verdict on a row as a badge, and below it the answers or the error.
 
-    A lost answer that should be a table also has the F1 of each gold column. ``names`` are those of
-    ``name_values``.
+    A lost answer that should be a table also has the F1 of each gold column, and an answer from a
+    result that a limit cut says so. ``names`` are those of ``name_values``.
     """
     parts = [h.div("", render_verdict(row))]
     if row["error"]:
@@ -351,6 +351,10 @@ def render_answers(row: BenchRow, names: Mapping[str, str]) -> Html:
     if scores and is_lost(row):
         by_column = _format_column_scores(scores)
         parts.append(h.div("soft", f"by column: {by_column}"))
+    cut_rows = row.get("cut_rows")
+    if cut_rows:
+        cut = f"the result of its query was cut at {pluralize(cut_rows, 'row')}"
+        parts.append(h.div("soft", cut))
     return h.join(*parts)
 
 

@@ -120,6 +120,8 @@ class ResultRowSchema(RowSchema):
     stage_model_seconds: dict[str, Seconds] = {}
     linking: dict[str, _LinkingCounts] = {}
     """How many of the gold query's vertices and predicates were linked, or were candidates."""
+    cut_rows: NonNegativeInt = 0
+    """At how many rows a limit cut the result of one of the answer's queries; missing if none was cut."""
     run: str = ""
     """Path of the saved run inside the folder; empty if the run was not saved."""
     table: list[list[str | None]] = []

@@ -33,6 +33,8 @@ from kgwb.errors import GraphError
 from kgwb.flow import Answer, Reading
 from kgwb.kg.algebra import analyze_query
 from kgwb.run import Run
+from kgwb.run.cut_results import find_cut_result
+from kgwb.run.steps import used_calls
 
 _FIELDS_OF_GOLD = frozenset(
     (
@@ -52,8 +54,8 @@ def make_row(question: BenchQuestion, run: Run | None, error: str | None) -> Ben
 
     ``run`` is None if the question could not be asked; then nothing was used. With an ``error``
     there is no answer and all scores are 0. Without gold there are no scores. What the system
-    itself doubts is kept. A table has its rows, too, and if the gold is a table, the F1 of each of
-    its columns. Labels of IRIs are added if any is known.
+    itself doubts is kept, and "cut_rows" if a limit cut the result of one of its queries. A table has
+    its rows, too, and if the gold is a table, the F1 of each of its columns. Labels of IRIs are added if any is known.
     """
     answer = None
     if run and error is None:
@@ -72,9 +74,21 @@ def make_row(question: BenchQuestion, run: Run | None, error: str | None) -> Ben
     row = _score_answer(question, recorded, labels)
     if answer is not None and answer.doubt:
         row["doubt"] = answer.doubt
+    cut_rows = _count_cut_rows(run, answer)
+    if cut_rows:
+        row["cut_rows"] = cut_rows
     row.update(_describe_usage(question, run))
     row["error"] = error
     return row
+
+
+def _count_cut_rows(run: Run | None, answer: Answer | None) -> int:
+    """Return at how many rows a limit cut the result of one of an answer's queries; 0 if none was cut."""
+    if run is None or answer is None:
+        return 0
+    calls = used_calls(run.steps, run.calls)
+    result = find_cut_result(answer, calls, run.kg.muted)
+    return 0 if result is None else len(result.rows)
 
 
 def describe_reading(reading: Reading, run: Run | None, error: str | None) -> BenchRow:

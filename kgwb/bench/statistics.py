@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import ceil, sqrt
 from typing import Any
 
 import numpy
@@ -23,6 +23,20 @@ SIGNIFICANCE_LEVEL = 0.05
 """A difference with a higher p-value may be chance."""
 NORMAL_QUANTILE = 1.959964
 """The 97.5th percentile of the normal distribution, for intervals of 95 %."""
+MIN_SHOWN_P_VALUE = 0.001
+"""A smaller p-value is shown as being below it: so few permutations are counted inexactly."""
+POWER = 0.8
+"""The chance that a true difference is found, for which numbers of questions are estimated."""
+POWER_QUANTILE = 0.841621
+"""The percentile of the normal distribution that belongs to POWER."""
+MIN_DIFFERING_QUESTIONS = 8
+"""From fewer questions that score otherwise, no number is estimated.
+
+Even if all of them changed in the same direction, a difference like this would be found with less
+than POWER: (NORMAL_QUANTILE + POWER_QUANTILE) ** 2 is 7.8.
+"""
+MAX_FURTHER_FACTOR = 100
+"""A difference that takes so many times the questions is too close to 0 to plan for."""
 
 
 def bootstrap_means(scores: Matrix, resamples: int = BOOTSTRAP_SAMPLES) -> Matrix:
@@ -66,6 +80,29 @@ def wilson_interval(count: int, total: int) -> tuple[float, float]:
     low = (centre - spread) / scale
     high = (centre + spread) / scale
     return max(0.0, low), min(1.0, high)
+
+
+@dataclass(frozen=True, slots=True)
+class SampleSize:
+    """What a number of questions can show, and how many more would show the observed difference.
+
+    Both figures hold for POWER and SIGNIFICANCE_LEVEL, and for further questions like the measured
+    ones: chosen in the same way, of which the same share scores otherwise, by as much. The true
+    difference may be smaller than the observed one; then it takes more.
+    """
+
+    questions: int
+    """How many were measured."""
+    differing: int
+    """How many of them score otherwise after the change."""
+    needed: int | None = None
+    """How many questions it takes in all if the true difference is the observed one.
+
+    None if fewer than MIN_DIFFERING_QUESTIONS differ, or if it takes more than MAX_FURTHER_FACTOR
+    times as many.
+    """
+    smallest_difference: float | None = None
+    """The smallest difference that the measured number shows; None if too few questions differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +161,41 @@ class PairedScores:
             means_after[rows] += is_swapped @ change_after
         return means_before, means_after
 
+    def estimate_sample_size(self, column: int) -> SampleSize:
+        """Estimate how many questions show the observed difference of one column of scores.
+
+        The method is Connor's for paired proportions (Connor 1987, "Sample size for testing
+        differences in proportions for the paired-sample design"): the normal approximation of a
+        test like that of ``permuted_means``. His share of discordant pairs is the mean square of
+        the differences, which is the same for scores of 0 and 1, and holds for others too. Weights
+        stand in it as they do in the test. Nothing is estimated from fewer than
+        MIN_DIFFERING_QUESTIONS questions that differ.
+        """
+        count = len(self.weights)
+        changes = self.after[:, column] - self.before[:, column]
+        differing = int(numpy.count_nonzero(changes))
+        if differing < MIN_DIFFERING_QUESTIONS:
+            return SampleSize(count, differing)
+        mean_weight = float(self.weights.mean())
+        weighted = self.weights * changes / mean_weight
+        exchanged = self.swapped_weights * changes / mean_weight
+        difference = abs(float(weighted.mean()))
+        square = float((weighted**2).mean())
+        square_without_effect = float((weighted * exchanged).mean())
+        deviation_without_effect = sqrt(square_without_effect)
+        deviation = sqrt(max(0.0, square - difference**2))
+        needed = None
+        reach = NORMAL_QUANTILE * deviation_without_effect + POWER_QUANTILE * deviation
+        if reach < difference * sqrt(MAX_FURTHER_FACTOR * count):
+            needed = ceil((reach / difference) ** 2)
+        # The difference d that solves sqrt(count) * d = reach, whose deviation depends on d.
+        chance_part = NORMAL_QUANTILE * deviation_without_effect
+        power_square = POWER_QUANTILE**2
+        rest = max(0.0, (count + power_square) * square - chance_part**2)
+        root = sqrt(count) * chance_part + POWER_QUANTILE * sqrt(rest)
+        smallest_difference = root / (count + power_square)
+        return SampleSize(count, differing, needed, smallest_difference)
+
 
 def permutation_p_value(permuted: Matrix, observed: float) -> float:
     """Return the share of permuted differences that are at least as far from 0 as the observed one.
@@ -132,6 +204,13 @@ def permutation_p_value(permuted: Matrix, observed: float) -> float:
     """
     is_as_far = abs(permuted) >= abs(observed) - ROUNDING_ERROR
     return float(is_as_far.mean())
+
+
+def format_p_value(p_value: float) -> str:
+    """Return a p-value with three digits, "p 0.244", or "p < 0.001" if it is below MIN_SHOWN_P_VALUE."""
+    if p_value < MIN_SHOWN_P_VALUE:
+        return f"p < {MIN_SHOWN_P_VALUE}"
+    return f"p {p_value:.3f}"
 
 
 def permutation_interval(permuted: Matrix, observed: float) -> tuple[float, float]:

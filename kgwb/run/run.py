@@ -31,6 +31,7 @@ from kgwb.records import JsonObject
 from kgwb.run.agents import System, agent_of_key
 from kgwb.run.asked_again import NewReplies, ask_call_again
 from kgwb.run.calls import utc_now
+from kgwb.run.changing_queries import remark_on_changing_queries
 from kgwb.run.cut_results import doubt_cut_results
 from kgwb.run.differences import Differences, compare_steps
 from kgwb.run.edits import EditableRun
@@ -272,7 +273,8 @@ class Run(EditableRun):
                     self._check_answer(answer)
                     calls = used_calls(self.steps, self.calls)
                     answer = doubt_cut_results(answer, calls, self.kg.muted)
-                    self.answer = remark_on_twins(answer, self.steps)
+                    answer = remark_on_twins(answer, self.steps)
+                    self.answer = remark_on_changing_queries(answer)
                     self.turn = self.system.remember(self)
             except BaseException:
                 with suppress(RunFileError):  # the first failure is the one to report

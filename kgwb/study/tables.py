@@ -228,7 +228,7 @@ def make_changes_table(comparison: ResultsComparison) -> PaperTable:
     """Return how many questions a change has fixed and broken, by the agent that decided differently first.
 
     There is a column for each outcome, and a last row for all questions. The caption has F1 before
-    and after, with its difference and whether that may be chance.
+    and after, with its difference, whether that may be chance, and how many questions would tell.
     """
     before, after = comparison.before, comparison.after
     headers = ["first decision that differs", *comparison.shown_outcomes]
@@ -238,9 +238,12 @@ def make_changes_table(comparison: ResultsComparison) -> PaperTable:
         rows.append([name, *(counts[outcome] for outcome in comparison.shown_outcomes)])
     all_counts = (comparison.counts[outcome] for outcome in comparison.shown_outcomes)
     rows.append(["all questions", *all_counts])
+    effect = comparison.describe_f1()
+    if comparison.needed_questions:
+        effect += f"; {comparison.needed_questions}"
     caption = (
         f"What became of each question, from {before.name} to {after.name}. "
-        f"{comparison.describe_f1()}. {describe_setups([before, after])}"
+        f"{effect}. {describe_setups([before, after])}"
     )
     return from_report_table(ReportTable(headers, rows), caption)
 

@@ -290,6 +290,24 @@ def test_right_questions_of_a_sample_stand_for_those_that_were_not_asked() -> No
     assert compare_results(before, after).difference == pytest.approx(3 / 20)
 
 
+def test_a_small_p_value_is_kept_and_not_shown_as_0() -> None:
+    before = yes_and_no("1" * 40)
+    after = yes_and_no("0" * 40)
+    found = compare_results(before, after)
+    assert found.p_value == 0
+    assert "p < 0.001" in repr(found)
+    assert "0.0," not in repr(found)
+
+
+def test_paper_f1_is_no_mean_of_questions_so_that_no_number_is_estimated() -> None:
+    before = yes_and_no("1" * 40)
+    after = yes_and_no("0" * 40)
+    assert compare_results(before, after, "paper_f1").sample_size is None
+    size = compare_results(before, after, "exact").sample_size
+    assert size is not None
+    assert (size.questions, size.differing) == (40, 40)
+
+
 def test_without_questions_there_is_no_division_by_zero() -> None:
     for rows in ([], [row(1, [], None)]):
         assert (group_questions(rows)[0].mean_scores, group_questions(rows)[0].estimate("f1")) == (

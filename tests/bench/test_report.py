@@ -241,6 +241,40 @@ def test_a_small_p_value_is_not_said_to_be_0(tmp_path: Path) -> None:
     assert made.lines("two")[0][-1] == "more than chance (p < 0.001)"
 
 
+def answered(right: range, count: int) -> list[dict[str, Any]]:
+    """Rows of so many questions, of which those in a range are right."""
+    rows = []
+    for number in range(count):
+        answers = ["5"] if number in right else ["7"]
+        rows.append(row(f"q{number}", answers, ["5"]))
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("right", "figures"),
+    [
+        # 10 better and 5 worse of 50: p = 0.3 and d = 0.1, so by hand
+        # (1.96 sqrt(0.3) + 0.8416 sqrt(0.29)) ** 2 / 0.01 = 233.1; 184 more.
+        (range(5, 25), ["190", "8", "10", "1987", "50", "0.212"]),
+        (range(4, 16), ["5", "50", "8"]),
+        (range(15, 16), []),
+        (range(15), []),
+    ],
+    ids=["undecided", "too few differ", "decided", "none differs"],
+)
+def test_an_undecided_comparison_says_how_many_questions_it_takes(
+    tmp_path: Path, right: range, figures: list[str]
+) -> None:
+    before = folder(tmp_path / "one", *answered(range(15), 50))
+    after = folder(tmp_path / "two", *answered(right, 50))
+    [comparison] = Report(before, after).comparisons
+    needed = comparison.needed_questions
+    assert re.findall(r"\d+(?:\.\d+)?", needed) == figures
+    is_shown = bool(figures)
+    assert (f"  {needed}" in comparison.summary_lines()) is is_shown
+    assert (needed in page(tmp_path, before, after).text) is True
+
+
 def test_a_bar_of_f1_counts_the_questions_with_gold_alone(tmp_path: Path) -> None:
     without_gold = ROWS[0] | {"id": "open", "gold": None}
     results = LoadedResults.read(folder(tmp_path / "one", *ROWS, without_gold))

@@ -20,9 +20,10 @@ from small import CHATTY, DIRECTED, asked, films, workbench
 from kgwb import profile
 from kgwb.bench.changes import ResultsComparison
 from kgwb.bench.cost import summarize_costs
-from kgwb.bench.figures import LoadedResults
+from kgwb.bench.figures import LoadedResults, make_quality_table
 from kgwb.bench.metrics import group_questions
 from kgwb.bench.questions import BenchQuestion
+from kgwb.bench.report_parts import render_question_table
 from kgwb.bench.results import (
     CONFIG_FILE,
     RESULTS_FILE,
@@ -147,6 +148,39 @@ def test_a_row_has_exactly_these_fields(tmp_path: Path) -> None:
         "error": None,
     }
     assert timeless(lines(tmp_path)) == timeless(bench(tmp_path))
+
+
+@agent("listing")
+def list_films(run: Run) -> Answer:
+    """All films, by one query that the answer names."""
+    query = f"SELECT ?film {{ ?film <{EX}director> ?person }}"
+    films = [film for (film,) in run.kg.select(query).rows]
+    values = tuple(Value(film, str(film)) for film in films if isinstance(film, URIRef))
+    return Answer("list", values, queries=(query,))
+
+
+LISTING = System("listing", lambda question, dialogue, run: list_films(run), (list_films,))
+
+
+@pytest.mark.parametrize(("row_limit", "cut_rows"), [(1, 1), (10_000, None)])
+def test_a_row_and_the_report_say_that_a_limit_cut_the_result(
+    tmp_path: Path, row_limit: int, cut_rows: int | None
+) -> None:
+    graph = open_kg(rdflib.Graph().parse(data=GRAPH, format="turtle"), row_limit=row_limit)
+    given = replace(setup(), kg=graph, system=LISTING)
+    question = BenchQuestion(id="1", question="Which films are there?", answers=(EX + "dune",))
+    bench(tmp_path / "out", given, [question])
+    [row] = lines(tmp_path / "out")
+    assert row.get("cut_rows") == cut_rows
+    results = LoadedResults.read(tmp_path / "out")
+    table = make_quality_table([results])
+    is_cut = cut_rows is not None
+    assert ("cut results" in table.headers) is is_cut
+    if is_cut:
+        assert [cells[-1] for cells in table.rows] == [1] * len(table.rows)
+    assert ("1 from a result that a limit cut" in results.headline) is is_cut
+    shown = str(render_question_table([results], lambda *_: None))
+    assert ("cut at 1 row" in shown) is is_cut
 
 
 def test_answers_of_own_knowledge_are_marked_if_they_are_allowed(tmp_path: Path) -> None:

@@ -11,6 +11,8 @@ import numpy
 import pytest
 
 from kgwb.bench.statistics import (
+    MIN_DIFFERING_QUESTIONS,
+    POWER,
     SIGNIFICANCE_LEVEL,
     PairedScores,
     permutation_p_value,
@@ -65,7 +67,20 @@ def score(questions: Questions, repeats: int) -> tuple[Asks, Asks, Scores, Score
 
 def is_more_than_chance(questions: Questions, *, all_asked: bool, repeats: int = 1) -> bool:
     """The verdict of one trial, with all questions asked again or the lost and as many right ones."""
-    before, after, scores_before, scores_after = score(questions, repeats)
+    pairs = chosen_pairs(*score(questions, repeats), all_asked=all_asked)
+    if pairs is None:
+        return False
+    mean_before, mean_after = pairs.means()
+    permuted_before, permuted_after = pairs.permuted_means()
+    permuted = (permuted_after - permuted_before).ravel()
+    p_value = permutation_p_value(permuted, float((mean_after - mean_before)[0]))
+    return p_value <= SIGNIFICANCE_LEVEL
+
+
+def chosen_pairs(
+    before: Asks, after: Asks, scores_before: Scores, scores_after: Scores, *, all_asked: bool
+) -> PairedScores | None:
+    """The scores of the questions that are asked again, with their weights; None if there are none."""
     chosen = list(range(len(before)))
     right_weight = 1.0
     if not all_asked:
@@ -76,18 +91,13 @@ def is_more_than_chance(questions: Questions, *, all_asked: bool, repeats: int =
         chosen = [*lost, *kept]
         right_weight = len(right) / len(kept) if kept else 1.0
     if not chosen:
-        return False
-    pairs = PairedScores(
+        return None
+    return PairedScores(
         scores_before[chosen, None],
         scores_after[chosen, None],
         numpy.where(before[chosen], right_weight, 1.0),
         numpy.where(after[chosen], right_weight, 1.0),
     )
-    mean_before, mean_after = pairs.means()
-    permuted_before, permuted_after = pairs.permuted_means()
-    permuted = (permuted_after - permuted_before).ravel()
-    p_value = permutation_p_value(permuted, float((mean_after - mean_before)[0]))
-    return p_value <= SIGNIFICANCE_LEVEL
 
 
 def share(
@@ -139,3 +149,126 @@ def test_a_change_without_an_effect_is_seldom_more_than_chance_with_repeats(
 @pytest.mark.parametrize("all_asked", [False, True])
 def test_an_effect_of_ten_points_is_found_in_three_asks(flips: float, all_asked: bool) -> None:
     assert share(200, flips, effect=0.1, all_asked=all_asked, repeats=3) >= 0.8
+
+
+# --- how many questions it takes
+
+
+def pairs_of(before: Scores, after: Scores) -> PairedScores:
+    """Scores before and after of questions that each stand for themselves."""
+    weights = numpy.ones(len(before))
+    return PairedScores(before[:, None], after[:, None], weights, weights)
+
+
+def pairs_with(improved: int, worsened: int, unchanged: int, by: float = 1.0) -> PairedScores:
+    """Questions whose score changed by so much, and others."""
+    changes = [by] * improved + [-by] * worsened + [0.0] * unchanged
+    before = numpy.array([float(change < 0) for change in changes])
+    return pairs_of(before, before + numpy.array(changes))
+
+
+@pytest.mark.parametrize(
+    ("improved", "worsened", "unchanged", "needed"),
+    [
+        # By hand, (1.96 sqrt(p) + 0.8416 sqrt(p - d * d)) ** 2 / (d * d), p = 0.15 and d = 0.05:
+        # (0.7591 + 0.3232) ** 2 / 0.0025 = 468.6.
+        (10, 5, 85, 469),
+        # p = 0.35 and d = 0.05: (1.1595 + 0.4961) ** 2 / 0.0025 = 1096.4.
+        (20, 15, 65, 1097),
+    ],
+)
+def test_the_number_of_questions_is_connors(
+    improved: int, worsened: int, unchanged: int, needed: int
+) -> None:
+    size = pairs_with(improved, worsened, unchanged).estimate_sample_size(0)
+    assert (size.questions, size.differing, size.needed) == (100, improved + worsened, needed)
+
+
+def test_a_larger_unit_of_the_scores_takes_as_many_questions() -> None:
+    whole = pairs_with(10, 5, 85).estimate_sample_size(0)
+    halves = pairs_with(10, 5, 85, by=0.5).estimate_sample_size(0)
+    assert halves.needed == whole.needed
+    assert whole.smallest_difference is not None
+    assert halves.smallest_difference == pytest.approx(whole.smallest_difference / 2)
+
+
+def test_the_smallest_difference_is_the_one_for_which_the_questions_suffice() -> None:
+    sizes = [pairs_with(improved, 20, 300).estimate_sample_size(0) for improved in range(21, 60)]
+    suffices = [size.needed is not None and size.needed <= size.questions for size in sizes]
+    differences = [(number - 20) / (number + 320) for number in range(21, 60)]
+    above = [
+        difference >= (size.smallest_difference or 1.0)
+        for size, difference in zip(sizes, differences, strict=True)
+    ]
+    assert suffices == above
+    assert {True, False} == set(suffices)
+
+
+@pytest.mark.parametrize(("improved", "worsened"), [(0, 0), (2, 0), (4, 3)])
+def test_nothing_is_estimated_from_a_few_changes(improved: int, worsened: int) -> None:
+    size = pairs_with(improved, worsened, 500).estimate_sample_size(0)
+    assert improved + worsened < MIN_DIFFERING_QUESTIONS
+    assert (size.needed, size.smallest_difference) == (None, None)
+
+
+@pytest.mark.parametrize(("improved", "worsened"), [(30, 30), (31, 30)])
+def test_no_difference_has_no_number_but_a_smallest_one(improved: int, worsened: int) -> None:
+    size = pairs_with(improved, worsened, 100).estimate_sample_size(0)
+    assert size.needed is None
+    assert size.smallest_difference is not None
+    assert size.smallest_difference > 1 / 161
+
+
+CHANGES = {
+    "few, all better": ((1.0, 0.0), (0.06, 0.94)),
+    "better and worse": ((1.0, -1.0, 0.0), (0.15, 0.08, 0.77)),
+    "parts of a score": ((1.0, 0.5, 0.2, -0.5, -1.0, 0.0), (0.06, 0.1, 0.1, 0.06, 0.05, 0.63)),
+}
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("changes", CHANGES.values(), ids=CHANGES)
+def test_so_many_questions_show_the_difference_with_about_the_promised_power(
+    changes: tuple[tuple[float, ...], tuple[float, ...]],
+) -> None:
+    """The lab's own test, of questions that are drawn anew in each trial."""
+    values, shares = changes
+    generator = numpy.random.default_rng(0)
+    counts = numpy.rint(numpy.array(shares) * 1000).astype(int)
+    expected = numpy.repeat(values, counts)
+    needed = _pairs_of_changes(expected).estimate_sample_size(0).needed
+    assert needed is not None
+    found = 0
+    for _ in range(TRIALS):
+        pairs = _pairs_of_changes(generator.choice(values, size=needed, p=shares))
+        mean_before, mean_after = pairs.means()
+        permuted_before, permuted_after = pairs.permuted_means()
+        permuted = (permuted_after - permuted_before).ravel()
+        p_value = permutation_p_value(permuted, float((mean_after - mean_before)[0]))
+        found += p_value <= SIGNIFICANCE_LEVEL
+    assert found / TRIALS == pytest.approx(POWER, abs=0.05)
+
+
+def _pairs_of_changes(changes: Scores) -> PairedScores:
+    return pairs_of(numpy.zeros(len(changes)), changes)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(("flips", "effect"), [(0.1, 0.1), (0.1, 0.05), (0.3, 0.1)])
+@pytest.mark.parametrize("all_asked", [False, True])
+@pytest.mark.parametrize("repeats", [1, 3])
+def test_so_many_questions_suffice_however_they_are_asked(
+    flips: float, effect: float, all_asked: bool, repeats: int
+) -> None:
+    """Also where only the lost and as many right ones are asked, which are weighted, and with repeats."""
+    count = 400_000  # so that its own difference is hardly by chance
+    questions = Questions(count, flips, numpy.random.default_rng(1), effect)
+    pairs = chosen_pairs(*score(questions, repeats), all_asked=all_asked)
+    assert pairs is not None
+    needed = pairs.estimate_sample_size(0).needed
+    assert needed is not None
+    measured = round(needed * count / len(pairs.weights))
+    power = share(measured, flips, effect, all_asked=all_asked, repeats=repeats)
+    assert POWER - 0.08 <= power <= 0.97

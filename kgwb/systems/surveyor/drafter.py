@@ -133,7 +133,7 @@ def draft_query(mentions: Mentions, part: Part, run: Run) -> Draft:
     InvalidReplyError if no reply is.
     """
     variables = {
-        "question": mentions.question_as_read,
+        "question": _describe_question(mentions, run),
         "survey": part.text,
         "names": format_mentions(mentions, part.prefixes),
     }
@@ -152,6 +152,17 @@ def draft_query(mentions: Mentions, part: Part, run: Run) -> Draft:
         reason=reply.reason,
         readings=tuple(_list_readings(reply.assumptions)),
     )
+
+
+def _describe_question(mentions: Mentions, run: Run) -> str:
+    """Return the question with the readings that a person chose, and the day that the settings have."""
+    text = mentions.question_as_read
+    today = SurveyorSettings.of_run(run).today
+    if today:
+        text += (
+            f'\nToday is {today}: write "{today}"^^xsd:date where the query needs it, not NOW().'
+        )
+    return text
 
 
 def _list_readings(assumptions: Iterable[AssumptionReply]) -> Iterator[Reading]:
@@ -415,7 +426,7 @@ def review_draft(
     """
     max_rows = SurveyorSettings.of_run(run).shown_rows
     variables = {
-        "question": mentions.question_as_read,
+        "question": _describe_question(mentions, run),
         "survey": part.text,
         "names": format_mentions(mentions, part.prefixes),
         "draft": _format_draft(drafted),

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import date
+from typing import Annotated
+
+from pydantic import AfterValidator
 from pydantic.dataclasses import dataclass
 
 from kgwb.build import STRICT_CONFIG, Count, Settings
@@ -9,9 +13,25 @@ from kgwb.build import STRICT_CONFIG, Count, Settings
 DEFAULT_SURVEY_SECONDS = 60
 
 
+def _check_day(text: str) -> str:
+    """Return the text of a day, or an empty one. Raises ValueError for any other."""
+    if text:
+        try:
+            is_full = date.fromisoformat(text).isoformat() == text
+        except ValueError:
+            is_full = False
+        if not is_full:
+            raise ValueError("write it as 2026-01-31, or leave it empty")
+    return text
+
+
+Day = Annotated[str, AfterValidator(_check_day)]
+"""A day in the form of ISO 8601, 2026-01-31; or an empty text."""
+
+
 @dataclass(frozen=True, kw_only=True, config=STRICT_CONFIG)
 class SurveyorSettings(Settings):
-    """The settings of Surveyor: those of every system, and six of its own."""
+    """The settings of Surveyor: those of every system, and seven of its own."""
 
     survey_tokens: Count = 2_400
     """Tokens of a prompt that the survey may take, counted as 4 characters each.
@@ -29,3 +49,9 @@ class SurveyorSettings(Settings):
     """How many rows of a result the reviewer sees at most."""
     always_reviews: bool = False
     """Whether a query is reviewed also where nothing about it and its result is open."""
+    today: Day = ""
+    """The day on which a question is asked: the model is told, for "this year" or "in two months".
+
+    It is a setting, and not the day of the clock, so that the prompts of a run are the same on
+    another day. Empty, the model is told no day.
+    """

@@ -274,6 +274,51 @@ def test_the_survey_may_take_as_long_as_the_setting_says(monkeypatch: pytest.Mon
     assert given == [7.0]
 
 
+def test_the_model_is_told_the_day_that_the_settings_have_and_none_without_it() -> None:
+    without_day = Scripted(script())
+    surveyor(without_day).go()
+    with_day = Scripted(script())
+    run = surveyor(with_day, settings=REVIEWING.with_changes(today="2026-01-31")).go()
+    for task in ("surveyor/drafter", "surveyor/reviewer"):
+        [plain] = [each for each in without_day.requests if each.task == task]
+        [dated] = [each for each in with_day.requests if each.task == task]
+        assert plain.variables["question"] == QUESTION
+        assert dated.variables["question"].startswith(f"{QUESTION}\nToday is 2026-01-31")
+    # Of a fork with another day, the draft is asked for anew.
+    later = run.fork(settings=REVIEWING.with_changes(today="2026-02-01")).go()
+    assert asked(with_day) == {"mention_finder": 1, "drafter": 2, "reviewer": 2}
+    assert later.output("mention_finder") == run.output("mention_finder")
+
+
+@pytest.mark.parametrize("day", ["31.1.2026", "2026-1-31", "2026-02-30", "20260131", "today"])
+def test_a_day_that_is_none_is_refused(day: str) -> None:
+    with pytest.raises(SettingError, match="2026-01-31"):
+        SURVEYOR.settings.of_profile("fast", today=day)
+
+
+@pytest.mark.parametrize(
+    ("condition", "functions"),
+    [
+        ("FILTER(YEAR(NOW()) > 2000)", "NOW()"),
+        ("FILTER(rand() < 2 && isIRI(uuid()))", "RAND(), UUID()"),
+        ('FILTER("NOW()" != "RAND()")', ""),
+        ("FILTER(?now != 3) # NOW()", ""),
+    ],
+)
+def test_a_query_whose_result_depends_on_the_time_has_a_remark(
+    condition: str, functions: str
+) -> None:
+    query = f"SELECT ?film WHERE {{ ?film org:director org:denis BIND(1 AS ?now) {condition}\n}}"
+    run, _ = answered(draft(query))
+    answer = answer_of(run)
+    assert len(answer.values) == 3
+    if functions:
+        [remark] = answer.remarks
+        assert functions in remark
+    else:
+        assert answer.remarks == ()
+
+
 def test_a_fork_with_another_time_limit_surveys_anew_and_one_with_the_same_does_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
