@@ -45,6 +45,25 @@ const callbacks = {
     !(name === "open" && node.matches("details, dialog")) && name !== "data-lm-suppress-shortcuts",
 };
 
+// anywidget gives up a model whose script it has not loaded within 2 s, as on a slow machine: the model is drawn, and
+// never hears from Python again. Such a model is connected as ipywidgets connects its own, and asks for its state.
+async function revive(model) {
+  let whole = null; // the model behind the one that anywidget gives us: a change tells of it, once for each model
+  const meet = (one) => { whole = one };
+  model.on("change:kgwb_met", meet);
+  model.set("kgwb_met", true);
+  model.off("change:kgwb_met", meet);
+  const comm = whole?.comm;
+  const usual = whole && Object.getPrototypeOf(whole.constructor.prototype)?._handle_comm_msg;
+  if (!comm?.on_msg || !usual) return;
+  try {
+    await whole._handle_comm_msg({ content: { data: { method: "nothing" } } });
+  } catch {
+    comm.on_msg((message) => usual.call(whole, message));
+    comm.send({ method: "request_state" }, {});
+  }
+}
+
 function render({ model, el }) {
   const root = document.createElement("div");
   const spoken = document.createElement("div");
@@ -212,6 +231,7 @@ function render({ model, el }) {
   model.on("change:html", show);
   show();
   model.send({ do: "shown", display });
+  revive(model);
   return () => {
     flush();
     removeEventListener("message", heard);

@@ -73,14 +73,24 @@ VIEWS = ("section", "view", "choose", "which", "class", "show", "open", "debug",
 KINDS = dict.fromkeys(STEPS, "step") | dict.fromkeys(VIEWS, "view")
 
 # What the programs around kgwb do on every page; each as narrow as can be.
+# anywidget says so after 2 s, which a slow machine may exceed; live.js mends what it means.
+LATE = r"(?s)(page error|console): Error: \[anywidget\] Failed to initialize model\..*"
+# Jupyter's server says so where its kernels are listed while one of them begins; the page asks again.
+LISTED = (
+    r"console: Failed to load resource: the server responded with a status of 500 "
+    r"\(Internal Server Error\) \(http://127\.0\.0\.1:\d+/api/kernels\?\d+\)"
+)
 ALLOWED = {
-    "lab": (),
+    "lab": (LATE, LISTED),
     # Notebook 7.6 asks for the settings of a plugin that it does not have, with every notebook it opens.
     "notebook": (
+        LATE,
+        LISTED,
         r"page error: TypeError: Cannot read properties of undefined \(reading 'schema'\)",
     ),
     # Voila 0.5's own template wants the icons of its spinner from there; the request is blocked here.
     "voila": (
+        LATE,
         r"request to https://cdn\.jsdelivr\.net/npm/@fortawesome/fontawesome-free@%5E5/css/[a-z4-]+\.min\.css",
         r"console: Failed to load resource: net::ERR_FAILED "
         r"\(https://cdn\.jsdelivr\.net/npm/@fortawesome/fontawesome-free@%5E5/css/[a-z4-]+\.min\.css\)",

@@ -41,3 +41,20 @@ def test_a_question_is_answered_while_a_cell_is_busy(lab: Site) -> None:
         assert busy.busy
         cell.click("End it")
         busy.finish()
+
+
+NO_TIME = """() => {
+  AbortSignal.timeout = () => {
+    const controller = new AbortController();
+    setTimeout(() => controller.abort());
+    return controller.signal;
+  };
+}"""
+
+
+def test_a_widget_whose_script_is_late_is_alive(lab: Site) -> None:
+    """anywidget gives a script 2 s, which a slow machine may exceed; here it gives it no time at all."""
+    with lab.visit(lab.server.write("late.ipynb", "import kgwb", RULES)) as page:
+        page.page.evaluate(NO_TIME)
+        page.cell(0).run()
+        page.cell(1).run().click("Continue", until="Denis Villeneuve")

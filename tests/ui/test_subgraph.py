@@ -294,7 +294,7 @@ WIDGET = """async ([script, state]) => {
     window.sent = [];
     const el = document.createElement("div");
     document.body.replaceChildren(el);
-    const model = { get: (name) => state[name], on() {}, off() {}, send: (message) => sent.push(message) };
+    const model = { get: (name) => state[name], set() {}, on() {}, off() {}, send: (message) => sent.push(message) };
     (await import(address)).default.render({ model, el });
 }"""
 
