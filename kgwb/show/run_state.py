@@ -27,7 +27,7 @@ from kgwb.show.answer_state import (
     judge_answer,
 )
 from kgwb.terms import format_term, format_triple
-from kgwb.text import list_first, pluralize, shorten_at_word, single_line
+from kgwb.text import list_first, pluralize, shorten, shorten_at_word, single_line
 
 STEP_STATES = {
     "failed": ("bad", "failed"),
@@ -196,7 +196,14 @@ class AnswerView(NamedTuple):
     headline: str
     """The large text: the answer, or what stands for it."""
     details: str
-    """The small text below it: the reason, or the support and the cost."""
+    """The small text below it: the reason, or the support."""
+    cost: str = ""
+    """Duration, model calls and queries, which end the small text; "" without an answer."""
+
+    def small_text(self, limit: int) -> str:
+        """Return the details, shortened to ``limit`` characters, and then the whole cost."""
+        parts = [shorten(self.details, limit), self.cost]
+        return " · ".join(filter(None, parts))
 
 
 def answer_view(state: RunState) -> AnswerView:
@@ -279,7 +286,7 @@ def _view_of_stale_answer(previous: Answer | None) -> AnswerView:
 
 
 def _view_of_answer(run: Run, judged: AnswerState, answer: Answer, cost: str) -> AnswerView:
-    """Return how an answer is shown: its text, and as details doubts, measure, remarks, origin and cost.
+    """Return how an answer is shown: its text, and as details doubts, measure, remarks and origin.
 
     The text is cut at MAX_ANSWER_CHARS, except from a model's own knowledge. An answer without
     values is shown by its reason.
@@ -296,9 +303,9 @@ def _view_of_answer(run: Run, judged: AnswerState, answer: Answer, cost: str) ->
     measures = _measures_of(answer)
     remarks = map(single_line, answer.remarks)
     origins = _origins_of(run, answer)
-    parts = [judged.doubt, measures, *remarks, *origins, cost]
+    parts = [judged.doubt, measures, *remarks, *origins]
     details = " · ".join(filter(None, parts))
-    return AnswerView(judged.icon, judged.label, text, details)
+    return AnswerView(judged.icon, judged.label, text, details, cost)
 
 
 def _measures_of(answer: Answer) -> str:
@@ -364,5 +371,5 @@ def _view_without_values(judged: AnswerState, answer: Answer, cost: str) -> Answ
         headline = "No answer in this graph"
     reason = answer.reason.removeprefix(f"{NOT_IN_GRAPH}: ")
     remarks = map(single_line, answer.remarks)
-    details = " · ".join(filter(None, [reason, *remarks, cost]))
-    return AnswerView(judged.icon, judged.label, headline, details)
+    details = " · ".join(filter(None, [reason, *remarks]))
+    return AnswerView(judged.icon, judged.label, headline, details, cost)
