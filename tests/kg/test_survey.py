@@ -401,9 +401,13 @@ def test_an_endpoint_has_the_survey_of_its_file(
 def test_metaqa_in_virtuoso_has_the_survey_of_its_file(
     virtuoso: engines.Engine, metaqa: Path
 ) -> None:
-    here, there = survey_graph(open_kg(metaqa)), survey_graph(open_kg(virtuoso.load(metaqa)))
+    here, kg = survey_graph(open_kg(metaqa)), open_kg(virtuoso.load(metaqa))
+    before = virtuoso.cpu_seconds()
+    there = survey_graph(kg)
+    worked = virtuoso.cpu_seconds() - before
     sys.stdout.write(
-        f"MetaQA: {there.queries} queries; file {here.seconds} s, {virtuoso.name} {there.seconds} s\n"
+        f"MetaQA: {there.queries} queries; file {here.seconds} s, {virtuoso.name} {there.seconds} s, "
+        f"of which it worked {worked:.0f} s\n"
     )
     assert without_engine_differences(there) == without_engine_differences(here)
-    assert there.seconds < 30
+    assert worked < 30

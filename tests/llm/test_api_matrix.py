@@ -301,7 +301,7 @@ def test_a_cancel_or_timeout_closes_the_connection(
     else:
         with pytest.raises(ModelTimeoutError):
             model.complete(ask(timeout_s=2.0), None, cancel)
-    assert openai_server.left.wait(30)
+    assert openai_server.left.wait(60)
     assert len(openai_server.chats) == 1
 
 
@@ -323,7 +323,7 @@ def test_a_cancel_closes_a_connection_on_which_nothing_comes(
     with pytest.raises(Cancelled):
         model.complete(ask(timeout_s=60.0), None, cancel)
     waiting.join()
-    assert server.left.wait(5)
+    assert server.left.wait(60)
 
 
 def test_an_address_without_a_server(server: ModelServer) -> None:

@@ -73,7 +73,7 @@ def test_entities_are_linked_side_by_side_on_a_remote_model_in_their_order() -> 
     twins = (
         ':amy2 rdfs:label "Amy Adams" ; :director :denis . :denis2 rdfs:label "Denis Villeneuve" .'
     )
-    both = threading.Barrier(2, timeout=20)  # passed only if both are asked at the same time
+    both = threading.Barrier(2, timeout=60)  # passed only if both are asked at the same time
 
     def choose(request: ChatRequest) -> Any:
         both.wait()

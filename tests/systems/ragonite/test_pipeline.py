@@ -118,7 +118,7 @@ FAILED = {
 
 @pytest.mark.parametrize("problem", FAILED)
 def test_the_error_of_a_query_is_shown_to_the_model(problem: str) -> None:
-    settings = RAGONITE.settings(sql_timeout_s=0.2)
+    settings = RAGONITE.settings(sql_timeout_s=2)
     run, model = answered(sql(FAILED[problem]), sql(), passages(), settings=settings)
     assert problem in run.output("sql[turn 1]").error
     assert problem in model.requests[1].variables["so_far"]

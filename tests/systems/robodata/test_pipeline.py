@@ -226,7 +226,7 @@ def test_the_local_graph_has_what_was_fetched_and_not_removed() -> None:
 
 
 def test_an_error_of_the_engine_is_a_result_and_is_replayed(tmp_path: Path) -> None:
-    kg = kgwb.open_kg(rdflib.Graph().parse(data=FILMS), query_timeout_s=0.5)
+    kg = kgwb.open_kg(rdflib.Graph().parse(data=FILMS), query_timeout_s=1)
     slow = goes("EVAL_REMOTE", use("sparql_query", sparql=SLOW))
     run, _ = answered(kg, remote=[goes("REMOTE", search()), slow])
     assert "took longer" in run.output("sparql_query").error

@@ -234,7 +234,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("problem", REFUSED)
 def test_a_query_that_cannot_be_executed_is_feedback(problem: str) -> None:
-    kg = kgwb.open_kg(rdflib.Graph().parse(data=FILMS), query_timeout_s=0.5)
+    kg = kgwb.open_kg(rdflib.Graph().parse(data=FILMS), query_timeout_s=1)
     run, model = answered(draft(REFUSED[problem]), [revise(DIRECTED, "film"), FINE], kg=kg)
     error = run.output("executor[draft]").error
     assert "What to do" not in error and SYNTAX_HINT not in error  # hints are for people
