@@ -14,7 +14,7 @@ import tempfile
 import time
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -43,13 +43,14 @@ MIN_CACHED_BYTES = 1_000_000
 """Graphs whose files are larger than this are kept in the cache folder."""
 CACHE_VERSION = 2
 """Must be raised when a cache or a label index of before would give other results."""
-_FOLDER_PREFIX = "labels4-"
-"""Of folders in the cache.
-
-Its number must be raised when labels are kept or found, or blank nodes named, in another way.
+_FOLDER_VERSION = 4
+"""Of folders in the cache: it must be raised when labels are kept or found, or blank nodes named, in
+another way. Folders of lower versions are removed.
 
 CACHE_VERSION would change the identity of each graph, and no recorded run would be found again.
 """
+_FOLDER_NAME = re.compile(r"(?:labels(?P<version>[0-9]+)-)?[0-9a-f]{64}")
+"""The name of a graph's folder in the cache; the first version had no number."""
 FORMAT_BY_EXTENSION = {
     ".ttl": RdfFormat.TURTLE,
     ".nt": RdfFormat.N_TRIPLES,
@@ -114,13 +115,19 @@ def open_files(
     return load_with_bar(open_them, path.name, vocabulary)
 
 
-def identify_files(path: Path, vocabulary: Vocabulary) -> str:
-    """Return the identity that a graph in files would have if it were opened now; nothing is parsed.
+def identify_files(path: Path, vocabularies: Iterable[Vocabulary]) -> list[str]:
+    """Return the identity that a graph in files would have with each vocabulary if it were opened now.
 
-    Raises GraphFileError if there is no RDF file, or one cannot be read.
+    Each file is read once, and nothing is parsed. Raises GraphFileError if there is no RDF file, or
+    one cannot be read.
     """
     files = _find_rdf_files(path)
-    return f"sha256:{_fingerprint(path, files, vocabulary)}"
+    entries = _digest_files(path, files)
+    identities = []
+    for vocabulary in vocabularies:
+        fingerprint = _combine_digests(entries, vocabulary)
+        identities.append(f"sha256:{fingerprint}")
+    return identities
 
 
 def _open_while_watched(
@@ -134,7 +141,7 @@ def _open_while_watched(
     size = sum(file.stat().st_size for file in files)
     if cache and size > MIN_CACHED_BYTES:
         try:
-            folder = cache_dir() / "graphs" / (_FOLDER_PREFIX + digest)
+            folder = cache_dir() / "graphs" / _folder_name(digest)
             cached = _open_or_build_cache(folder, path, files, load)
             return (*cached, identity, prefixes)
         except _DAMAGED_CACHE_ERRORS as error:
@@ -204,12 +211,31 @@ def _read_prefixes(files: Sequence[Path]) -> dict[str, str]:
 def _fingerprint(path: Path, files: Sequence[Path], vocabulary: Vocabulary) -> str:
     """Return a SHA-256 digest of the content of files, their names, and the vocabulary.
 
-    A name is the path of a file within ``path``. The vocabulary counts because it decides what a
-    label search finds, CACHE_VERSION because it decides how. Of the name of a single file only the
-    extension counts. Raises GraphFileError for a file that cannot be read.
+    Raises GraphFileError for a file that cannot be read.
+    """
+    return _combine_digests(_digest_files(path, files), vocabulary)
+
+
+def _combine_digests(entries: Iterable[bytes], vocabulary: Vocabulary) -> str:
+    """Return a SHA-256 digest of the entries of ``_digest_files`` and a vocabulary.
+
+    The vocabulary counts because it decides what a label search finds, CACHE_VERSION because it
+    decides how.
     """
     settings = f"{CACHE_VERSION}\n{vocabulary!r}\n"
     total = hashlib.sha256(settings.encode())
+    for entry in entries:
+        total.update(entry)
+    return total.hexdigest()
+
+
+def _digest_files(path: Path, files: Sequence[Path]) -> list[bytes]:
+    """Return the name of each file with a SHA-256 digest of its content.
+
+    A name is the path of a file within ``path``. Of the name of a single file only the extension
+    counts. Raises GraphFileError for a file that cannot be read.
+    """
+    entries = []
     for file in files:
         try:
             with file.open("rb") as stream:
@@ -223,8 +249,13 @@ def _fingerprint(path: Path, files: Sequence[Path], vocabulary: Vocabulary) -> s
         if file == path:
             name = "".join(file.suffixes[-2:])
         entry = f"{name}\n{digest.hexdigest()}\n"
-        total.update(os.fsencode(entry))
-    return total.hexdigest()
+        entries.append(os.fsencode(entry))
+    return entries
+
+
+def _folder_name(fingerprint: str) -> str:
+    """Return the name of the folder in the cache of a graph with this fingerprint."""
+    return f"labels{_FOLDER_VERSION}-{fingerprint}"
 
 
 def _load_into_memory(store: Store, path: Path, files: Sequence[Path], load: Load) -> None:
@@ -386,10 +417,10 @@ def _open_or_build_cache(
     """Open a graph's store and label index in the cache; build them first if missing or damaged.
 
     ``folder`` is the graph's folder, named by its fingerprint. Unfinished folders of killed
-    processes are removed before. The graph is built in a temporary folder and then renamed, so that
-    other processes never see a part of it. Raises GraphFileError as ``open_files`` does, and if the
-    files changed while they were read, and one of _DAMAGED_CACHE_ERRORS if the cache cannot be
-    used.
+    processes and of lower versions are removed before. The graph is built in a temporary folder and
+    then renamed, so that other processes never see a part of it. Raises GraphFileError as
+    ``open_files`` does, and if the files changed while they were read, and one of
+    _DAMAGED_CACHE_ERRORS if the cache cannot be used.
     """
     _remove_stale_folders(folder.parent)
     try:
@@ -402,7 +433,7 @@ def _open_or_build_cache(
     draft = Path(tempfile.mkdtemp(prefix=".making-", dir=folder.parent))
     try:
         _build_cache(draft / "graph", path, files, load)
-        if _FOLDER_PREFIX + _fingerprint(path, files, load.vocabulary) != folder.name:
+        if _folder_name(_fingerprint(path, files, load.vocabulary)) != folder.name:
             # Otherwise the cache would have the wrong triples under this fingerprint for ever.
             raise GraphFileError(
                 f"the graph {path} changed while it was read",
@@ -414,10 +445,15 @@ def _open_or_build_cache(
 
 
 def _remove_stale_folders(cache: Path) -> None:
-    """Remove the unfinished folders that killed processes left in the cache.
+    """Remove the unfinished folders that killed processes left in the cache, and those of lower versions.
 
-    They are older than _STALE_AFTER_S; younger ones may be in use.
+    Unfinished ones are older than _STALE_AFTER_S; younger ones may be in use. Folders of a lower
+    _FOLDER_VERSION are not read any more: an earlier kgwb that still uses them builds its own again.
     """
+    for folder in cache.glob("*"):
+        named = _FOLDER_NAME.fullmatch(folder.name)
+        if named and int(named["version"] or 1) < _FOLDER_VERSION:
+            shutil.rmtree(folder, ignore_errors=True)
     for draft in cache.glob(".making-*"):
         age_s = time.time() - draft.lstat().st_mtime
         if age_s > _STALE_AFTER_S:

@@ -269,6 +269,21 @@ def test_a_large_file_is_loaded_once(cached: Path, monkeypatch: pytest.MonkeyPat
     assert again.ask(f"ASK {{ <{ADA}> <{EX}bornIn> <{LONDON}> }}")
 
 
+def test_what_earlier_versions_kept_in_the_cache_is_removed(cached: Path) -> None:
+    graphs = cache_dir() / "graphs"
+    digest = "0a" * 32
+    for old in (digest, f"labels2-{digest}", f"labels3-{digest}"):
+        (graphs / old / "store").mkdir(parents=True)
+    kept = {f"labels99-{digest}", "labels3-notes", "my notes"}
+    for name in kept:
+        (graphs / name).mkdir()
+    LocalGraph.open(cached)
+    LocalGraph.open(cached)
+    names = {folder.name for folder in graphs.iterdir()}
+    assert len(names - kept) == 1
+    assert kept < names
+
+
 @pytest.mark.parametrize(
     "damaged",
     ["labels.sqlite", "checksums.json", "store/*.sst", "store/MANIFEST*", "store/CURRENT", "store"],
