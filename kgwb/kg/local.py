@@ -23,7 +23,7 @@ from kgwb.kg.files import CACHE_VERSION, open_files
 from kgwb.kg.label_index import LabelIndex
 from kgwb.kg.labels import collect_labels, fact_condition
 from kgwb.kg.muting import add_muted, nodes_of, rewrite_without
-from kgwb.kg.sparql import QueryForm, n3, validate_query
+from kgwb.kg.sparql import QueryForm, n3, undeclared_prefix_error, validate_query
 from kgwb.terms import Term, Triple, Triples, make_literal
 from kgwb.threads import run_in_thread
 
@@ -210,11 +210,7 @@ class LocalGraph:
         """
         parsed = validate_query(query, *forms, allow_service=self.limits.allow_service)
         if parsed.undeclared_prefixes:
-            prefixes = ":, ".join(parsed.undeclared_prefixes)
-            raise QueryError(
-                f"the query does not declare {prefixes}:",
-                hint="begin it with lines such as PREFIX ex: <http://example.org/>, or write the IRIs out",
-            )
+            raise undeclared_prefix_error(parsed.undeclared_prefixes)
         text = rewrite_without(
             parsed.text, self.muted, has_distinct_paths=True, lost_nodes=self._lost_nodes
         )
