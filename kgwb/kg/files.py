@@ -18,11 +18,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 from urllib.parse import quote
 
-from pyoxigraph import Quad, RdfFormat, Store, parse
+from pyoxigraph import DefaultGraph, Quad, RdfFormat, Store, parse
 
 from kgwb.disk import cache_dir
 from kgwb.errors import GraphFileError
@@ -43,9 +44,9 @@ MIN_CACHED_BYTES = 1_000_000
 """Graphs whose files are larger than this are kept in the cache folder."""
 CACHE_VERSION = 2
 """Must be raised when a cache or a label index of before would give other results."""
-_FOLDER_VERSION = 4
-"""Of folders in the cache: it must be raised when labels are kept or found, or blank nodes named, in
-another way. Folders of lower versions are removed.
+_FOLDER_VERSION = 5
+"""Of folders in the cache: it must be raised when labels are kept or found, blank nodes named, or
+named graphs merged in another way. Folders of lower versions are removed.
 
 CACHE_VERSION would change the identity of each graph, and no recorded run would be found again.
 """
@@ -81,6 +82,7 @@ _PREFIX_DECLARATION = re.compile(
 )
 """Finds a prefix in Turtle (group 1) or in RDF/XML (group 2), and its namespace (group 3)."""
 _CHECKSUM_CHUNK_BYTES = 1 << 20
+_QUADS_BETWEEN_CHECKS = 10_000
 _DRAFT_BYTES = 1 << 16
 """So many bytes of a draft are parsed at once."""
 _STALE_AFTER_S = 86_400
@@ -273,6 +275,7 @@ def _load_into_memory(store: Store, path: Path, files: Sequence[Path], load: Loa
             # bulk_load would rename blank nodes.
             store.bulk_extend(parse(others, RdfFormat.N_QUADS, lenient=True))
     _check_for_triples(store, path)
+    merge_named_graphs(store, load.check)
 
 
 def _read_files(path: Path, files: Sequence[Path], load: Load, draft: Path) -> Sequence[Path]:
@@ -371,6 +374,62 @@ def _load_into_store(
     draft.unlink(missing_ok=True)
     blank_nodes_draft.unlink(missing_ok=True)
     _check_for_triples(store, path)
+    merge_named_graphs(store, load.check)
+
+
+def merge_named_graphs(store: Store, check: Callable[[], object] = lambda: None) -> None:
+    """Add the triples of the named graphs to the default graph, if any triple is in several graphs.
+
+    A query that names no graph then has each triple once. Over the union of all graphs Oxigraph
+    gives a triple as often as there are graphs with it. ``check`` is called now and then, and may
+    raise.
+    """
+    if not _has_repeated_triple(store, check):
+        return
+
+    def named_triples() -> Iterator[Quad]:
+        """Yield the triples of the named graphs as triples of the default graph."""
+        for quad in _named_quads(store, check):
+            yield Quad(quad.subject, quad.predicate, quad.object)
+
+    store.bulk_extend(named_triples())
+
+
+def reads_union(store: Store) -> bool:
+    """Return whether a query that names no graph must be asked of the union of all graphs.
+
+    It must if there are named graphs, unless ``merge_named_graphs`` has merged them.
+    """
+    first = next(_named_quads(store), None)
+    if first is None:
+        return False
+    return Quad(first.subject, first.predicate, first.object) not in store
+
+
+def _has_repeated_triple(store: Store, check: Callable[[], object]) -> bool:
+    """Return whether a triple of a store is in several of its graphs.
+
+    Each triple of a named graph is looked up. Of a single graph nothing is.
+    """
+    has_default = any(store.quads_for_pattern(None, None, None, DefaultGraph()))
+    if len(list(islice(store.named_graphs(), 2))) + has_default < 2:
+        return False
+    for quad in _named_quads(store, check):
+        places = store.quads_for_pattern(quad.subject, quad.predicate, quad.object, None)
+        if len(list(islice(places, 2))) > 1:
+            return True
+    return False
+
+
+def _named_quads(store: Store, check: Callable[[], object] = lambda: None) -> Iterator[Quad]:
+    """Yield the quads of the named graphs of a store, and call ``check`` now and then."""
+    for number, graph_name in enumerate(store.named_graphs()):
+        if number % _QUADS_BETWEEN_CHECKS == 0:
+            check()
+        for place, quad in enumerate(store.quads_for_pattern(None, None, None, graph_name)):
+            if place % _QUADS_BETWEEN_CHECKS == 0:
+                check()
+            yield quad
 
 
 def _parse_draft(draft: Path, load: Load) -> Iterator[Quad]:
