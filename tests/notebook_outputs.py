@@ -55,7 +55,7 @@ def executed(path: Path) -> Any:
     notebook.cells.append(nbformat.v4.new_code_cell(WIDGETS))
     resources = {"metadata": {"path": str(FOLDER)}}
     NotebookClient(
-        notebook, timeout=100, kernel_name="python3", resources=resources, coalesce_streams=True
+        notebook, timeout=300, kernel_name="python3", resources=resources, coalesce_streams=True
     ).execute()
     widgets = notebook.cells.pop().outputs[0].data["application/json"]
     for output in (output for cell in notebook.cells for output in cell.get("outputs", [])):

@@ -178,7 +178,7 @@ def test_a_service_replies_with_the_error_and_its_hint(file: Path) -> None:
         address = f"{service.url}?{urlencode({'dataset': 'any', 'question': 'Who?'})}"
         try:
             with pytest.raises(urllib.error.HTTPError) as error:
-                urllib.request.urlopen(address, timeout=30)
+                urllib.request.urlopen(address, timeout=60)
         finally:
             service.shutdown()
     with error.value as reply:

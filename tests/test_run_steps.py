@@ -243,7 +243,7 @@ def test_cancelling_the_task_cancels_an_execution_that_waits_for_another_to_end(
         leave.set()
 
     asyncio.run(cancelled())  # ends when the thread of its task has ended
-    first.join(10)
+    first.join(60)
     assert (run.status, model.call_count()) == ("cancelled", 0)
 
 

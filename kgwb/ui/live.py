@@ -141,6 +141,20 @@ class Live(Part, anywidget.AnyWidget):
         self.subscribe_to(*followed)
         self.on_msg(lambda _widget, event, _buffers: self.update(event))
 
+    def open(self) -> None:
+        """Do nothing: pages are told of a widget when its ``model_id`` is first asked for.
+
+        A widget may be drawn as a part of another one, as the debuggers of an error analysis are, and
+        no page ever displays it. It would still load the script of such a widget, and on a slow
+        machine give up and report an error.
+        """
+
+    @property
+    def model_id(self) -> str:
+        """The id by which pages know the widget. They are told of the widget the first time."""
+        super().open()
+        return str(super().model_id)
+
     def close(self) -> None:
         """Stop following the workers, and remove the widget from the page."""
         for worker in self.workers:

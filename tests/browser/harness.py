@@ -190,7 +190,7 @@ class NotebookPage:
     @property
     def text(self) -> str:
         """The visible text of all outputs."""
-        return " ".join(self.cell(n).text for n in range(self.page.locator(".jp-CodeCell").count()))
+        return " ".join(self.cell(place).text for place in range(len(self._sources)))
 
     def cell(self, which: int | str) -> Cell:
         """A code cell: the n-th from 0, or the first whose source in the file has that text."""
@@ -212,7 +212,7 @@ class NotebookPage:
         """
         if self.server.kind == "voila":
             return
-        for place in range(self.page.locator(".jp-CodeCell").count()):
+        for place in range(len(self._sources)):
             self.cell(place).run()
 
     # --- what went wrong ------------------------------------------------------------------------------------

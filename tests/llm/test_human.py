@@ -130,7 +130,7 @@ def test_a_cancelled_run_keeps_its_replies_and_resumes(tmp_path: Path) -> None:
     with pytest.raises(SettingError, match="being executed"):
         run.go()
     run.cancel()
-    going.join(10)
+    going.join(60)
     wait_for(lambda: not human.pending_requests)
     assert (run.status, run.output("qir").target) == ("cancelled", "?person")
     human.listeners.clear()

@@ -76,3 +76,15 @@ def test_a_coded_question_can_be_opened_and_coded_again(measured: Path) -> None:
 def test_a_person_without_a_name_is_refused(measured: Path) -> None:
     with pytest.raises(InputError):
         kgwb.ErrorCoding(measured, " ")
+
+
+def test_pages_are_told_of_the_widget_that_they_display_and_of_no_part_of_it(
+    measured: Path,
+) -> None:
+    coding = kgwb.ErrorCoding(measured, "ann", kg=KG, model=MODEL)
+    assert coding.comm is None
+    view = coding._repr_mimebundle_()[0]["application/vnd.jupyter.widget-view+json"]
+    assert view["model_id"] == coding.model_id
+    assert "0 of 3 coded" in text(coding)
+    assert coding.debugger is not None
+    assert coding.debugger.comm is None
