@@ -50,6 +50,11 @@ from kgwb.ui.subgraph import SubgraphPanel
 
 VIEW_LABELS = {"step": "Step", "answer": "Answer", "graph": "Subgraph", "compare": "Compare"}
 """The labels of the debugger's views, by name."""
+WIDE_VIEWS = ("graph", "compare")
+"""The views that take the room of the timeline too.
+
+Beside it, the answer at the right end of a graph's picture would be out of sight.
+"""
 ALL_ROLES = "all roles"
 """The tab that shows the steps of all roles, and of agents without one."""
 
@@ -132,8 +137,7 @@ class Debugger(StepPanel):
             role_tabs=self._render_role_tabs(),
             timeline=render_timeline(state, key, self.selected_role),
             contents=self._render_contents(),
-            # Two runs beside each other need the room of the timeline too.
-            is_wide=self.selected_view == "compare",
+            is_wide=self.selected_view in WIDE_VIEWS,
         )
 
     def _pending_tasks(self) -> list[str]:

@@ -332,3 +332,13 @@ def test_another_reading_is_executed_beside_the_run() -> None:
     assert len(answer_of(run).values) == 3
     made.update({"do": "reading", "arg": "2"})
     assert isinstance(made.event_error, SettingError)
+
+
+def test_the_picture_of_the_graph_and_the_comparison_have_the_room_of_the_timeline() -> None:
+    made, session, _ = debugger()
+    session.go().result(10)
+    for label in ("Subgraph", "Compare"):
+        press(made, label)
+        assert rows(made) == {}
+        press(made, "Answer")
+        assert rows(made)
