@@ -203,8 +203,8 @@ class RetryExperiment:
             raise InputError(
                 "no question is asked again, since nothing was changed: this is the setup that "
                 f"{self.earlier_results.folder} was measured with",
-                hint="change a setting, a model, or a prompt, in a file such as "
-                f"{self.system.name}/NAME.md of the folder of prompts",
+                hint="change a prompt (in the editor, or in a file such as "
+                f"{self.system.name}/NAME.md of the folder of prompts), a setting, or a model",
             )
         return setup
 

@@ -32,6 +32,7 @@ from kgwb.text import list_first, pluralize, shorten, shorten_at_word, single_li
 STEP_STATES = {
     "failed": ("bad", "failed"),
     "stale": ("stale", "stale"),
+    "waiting": ("wait", "waits for you"),
     "running": ("wait", "running"),
     "not run": ("off", "not run"),
     "not needed": ("off", "not needed"),
@@ -67,7 +68,7 @@ class RunState:
     """The name of the task that is being executed; "" for none."""
     failure: KgwbError | None = None
     previous_answer: Answer | None = None
-    """The answer before the latest edit."""
+    """The answer before the latest edit, or before the latest edit was undone."""
     answer: Answer | None = None
     status: str = "done"
     totals: Totals = field(default_factory=Totals)
@@ -209,9 +210,12 @@ class AnswerView(NamedTuple):
 def answer_view(state: RunState) -> AnswerView:
     """Return how the answer of a run is shown now: icon, label, headline and details.
 
-    A task that is being executed comes first, then a failure, then stale steps, then the answer.
-    Without any of these the headline is "No answer yet", and the label is the status of the run.
+    A task that is being executed comes first, which may wait for the person's reply. Then come a
+    failure, stale steps, and the answer. Without any of these the headline is "No answer yet", and
+    the label is the status of the run.
     """
+    if "waiting" in state.states.values():
+        return AnswerView("wait", "Waiting for your reply", "…", "")
     if state.current_task:
         return AnswerView("wait", _capitalized(state.current_task), "…", "")
     if state.failure is not None:
@@ -276,12 +280,13 @@ def _view_of_failure(run: Run, failure: KgwbError) -> AnswerView:
 def _view_of_stale_answer(previous: Answer | None) -> AnswerView:
     """Return how a run with stale steps is shown; ``previous`` is its answer, if it had one.
 
-    The headline asks the person to continue; the details have the answer before the edit.
+    The headline asks the person to continue; the details have the answer before the
+    change: an edit, or the undoing of one.
     """
     details = ""
     if previous is not None:
-        details = f"before your edit: {previous}"
-    headline = "Continue to see the answer after your edit"
+        details = f"before your change: {previous}"
+    headline = "Continue to see the answer after your change"
     return AnswerView("stale", "Stale", headline, details)
 
 

@@ -236,7 +236,8 @@ class Chat(Live):
         if answer_class == "wait":
             answer_class = "run"
         badge = h.state_badge(answer.icon, answer.label)
-        details = h.span("", answer.small_text(MAX_LABEL_CHARS))
+        small_text = answer.small_text(MAX_LABEL_CHARS)
+        details = h.span("", small_text) if small_text else Html()
         question = single_line(run.question)
         standalone_question = ""
         if run.turn is not None and run.turn.standalone != run.question:
