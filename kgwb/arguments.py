@@ -387,7 +387,6 @@ def load_history(workbench: Workbench, path: Path) -> None:
 
     from kgwb.flow import Dialogue, Turn
     from kgwb.records import describe_validation_error, from_data
-    from kgwb.run.failures import explained_failure
 
     try:
         data = json.loads(disk.read_text(path))
@@ -400,8 +399,7 @@ def load_history(workbench: Workbench, path: Path) -> None:
     for entry in entries:
         if isinstance(entry, str):
             run = workbench.begin(entry)
-            with explained_failure(run):
-                run.go()
+            run.go_explained()
             workbench.keep_turns()
         else:
             turns = (*workbench.dialogue.turns, entry)

@@ -244,6 +244,7 @@ class BenchCommand(CheckArguments, MeasurementArguments):
         if "money" in budget.limits:
             for model in workbench.models.values():
                 budget.prices.find_price(model.name)
+        self._warn_about_named_gold(questions, workbench)
         questions = _find_gold(questions, workbench)
         setup = bench.BenchSetup.from_workbench(workbench)
         rows = self._ask_questions(
@@ -253,6 +254,18 @@ class BenchCommand(CheckArguments, MeasurementArguments):
             self._measure_retention(setup, budget, questions, rows)
         warn_about_rules(workbench)
         return rows
+
+    def _warn_about_named_gold(
+        self, questions: Sequence[BenchQuestion], workbench: Workbench
+    ) -> None:
+        """Print, on the error output, which gold texts are names of things in the graph, if any are."""
+        from kgwb.bench.formats import locate_questions
+        from kgwb.bench.gold_names import NAMED_GOLD_HINT, describe_named_gold, find_named_gold
+
+        found = find_named_gold(questions, workbench.kg)
+        if found:
+            places = locate_questions(self.questions)
+            print_error(describe_named_gold(found, places), NAMED_GOLD_HINT)
 
     def _measure_retention(
         self,

@@ -224,8 +224,6 @@ class AskCommand(QuestionArguments):
         EXIT_FAILED if the run could not be saved, else 0. Raises InputError for ``systems`` with
         arguments of a single run, and the KgwbError that the run failed with.
         """
-        from kgwb.run.failures import explained_failure
-
         names = parse_system_names(self.systems) if self.systems else ()
         if names:
             self._check_arguments_of_several()
@@ -243,17 +241,14 @@ class AskCommand(QuestionArguments):
         run = self._begin(workbench)
         try:
             try:
-                with explained_failure(run):
-                    run.go()
+                run.go_explained()
                 if self.reading is not None:
                     run = run.read_as(self.reading)
-                    with explained_failure(run):
-                        run.go()
+                    run.go_explained()
             except RunFileError:
                 # The disk got full. A fork has no file, and reuses the calls made so far.
                 run = run.fork()
-                with explained_failure(run):
-                    run.go()
+                run.go_explained()
             finally:
                 if not self.json:
                     print_answer_and_steps(run, self.steps)

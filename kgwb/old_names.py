@@ -17,6 +17,7 @@ AGENTS: Mapping[str, Mapping[str, str]] = {}
 SETTINGS: Mapping[str, str] = {}
 """New names of settings by the old ones."""
 EARLIER_SETTINGS: Mapping[str, Mapping[str, Any]] = {
+    "chatty_kg": {"shows_units": False},
     "triad": {
         "relation_examples": False,
         "merge_results": False,

@@ -320,3 +320,13 @@ def test_a_query_that_could_not_be_run_says_nothing_of_the_graph() -> None:
     empty, _ = answered(draft(f"SELECT ?f {{ ?f <{EX}director> <{EX}ted> }}"))
     assert "graph" in answer_view(RunState.of(empty)).headline
     assert "The graph holds no answer" in render_run(empty)
+
+
+def test_a_long_reason_leaves_the_cost_of_the_run_whole() -> None:
+    question = f"Who directed Arrival {'x' * 4_000}?"
+    workbench = kgwb.Workbench(kgwb.open_kg("films"), "rules")
+    run = workbench.ask(question)
+    cost = answer_view(RunState.of(run)).cost
+    assert "0 queries" in cost
+    for shown in (render_run(run), workbench.chat().view()):
+        assert f"letters) · {cost}" in shown

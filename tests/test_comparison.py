@@ -187,3 +187,17 @@ def test_the_widget_follows_a_session(runs: tuple[Run, Run]) -> None:
     settle(session)
     assert 'class="answer off"' not in following.static_html()
     assert 'class="decide"' not in following.static_html()
+
+
+def test_results_that_look_the_same_in_short_are_not_called_the_same(runs: tuple[Run, Run]) -> None:
+    first, second = runs
+    pairs = compare_steps(first.steps_by_key, second.steps_by_key).leaves
+    alike = []
+    for pair in pairs:
+        if not (pair.first and pair.second and pair.changes_decision):
+            continue
+        if pair.first.outcome == pair.second.outcome:
+            alike.append(pair.key)
+    assert "qir" in alike
+    shown = Page(render_comparison(side("A", first), side("B", second))).text
+    assert shown.count("the results differ") == len(alike)

@@ -88,6 +88,17 @@ def test_the_error_of_a_run_names_the_agent_and_the_line_of_the_file(file: Path)
     assert run.error.place == f"{file}, line {LINE}"
 
 
+def test_go_explained_raises_that_error_and_else_does_what_go_does(file: Path) -> None:
+    run = begin(file)
+    with pytest.raises(AgentFailedError) as raised:
+        run.go_explained()
+    assert raised.value is run.error
+    assert isinstance(raised.value.__cause__, json.JSONDecodeError)
+    fine = Run(resolve_system("dog"), "Who directed Arrival?", kg=films(), models="rules")
+    assert fine.go_explained(1) is fine
+    assert (fine.status, len(fine.steps)) == ("paused", 1)
+
+
 @pytest.mark.parametrize("arguments", [(), ("--json",), ("--save", "run.jsonl")])
 def test_ask_names_the_agent_and_the_line(
     arguments: tuple[str, ...], file: Path, capsys: Capture

@@ -94,7 +94,7 @@ def test_prompts_in_the_code_are_edited_and_saved_where_the_person_says(tmp_path
 
 def test_a_wrong_prompt_in_the_code_is_said_when_the_system_is_made(tmp_path: Path) -> None:
     wrong = PROMPT.replace("variables: question", "variables: query")
-    with pytest.raises(PromptError, match="uses question"):
+    with pytest.raises(PromptError, match=r"uses \{\{question\}\}"):
         resolve_system(write_system(tmp_path, f", prompts={{'sayer/say': {wrong!r}}}"))
 
 

@@ -76,8 +76,8 @@ def test_an_error_lists_all_problems_of_a_prompt() -> None:
         "has no header line strategy",
         "has no header line reply",
         "has no header line source",
-        "uses undeclared, which its header does not declare",
-        "declares unused and never uses it",
+        "uses {{undeclared}}, which its header does not declare",
+        "declares {{unused}} and never uses it",
         "has text outside of [system] and [user]",
     ):
         assert part in caught.value.message

@@ -15,7 +15,6 @@ from kgwb.kg import GraphSource
 from kgwb.records import decision_of, one_line
 from kgwb.run import Run, System
 from kgwb.run.calls import QUERY_KINDS, SEARCH_KINDS
-from kgwb.run.failures import explained_failure
 from kgwb.run.models import Models
 from kgwb.text import pluralize
 
@@ -72,8 +71,7 @@ def check_system(
         problems += _unwrapped_graph(first, plain_reads)
     second = first.fork()
     try:
-        with explained_failure(second):
-            second.go()
+        second.go_explained()
     except KgwbError as error:
         problems.append(f"the second time it failed: {error.message}")
     problems += _differences(first, second)
@@ -157,8 +155,7 @@ def _file_problems(run: Run) -> Iterator[str]:
         path = run.save(Path(folder) / "run.jsonl")
         try:
             loaded = Run.load(path, run.system)
-            with explained_failure(loaded):
-                loaded.go()
+            loaded.go_explained()
         except KgwbError as error:
             yield f"without graph and model it fails: {error.message}"
             return

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from kgwb.adapt.replays import missing_calls_noted
 from kgwb.kg.base import Graph
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, Message
 from kgwb.llm.notice import announce
@@ -60,7 +61,8 @@ def ask_client(
     NotRecordedError in a replay that lacks the call.
     """
     request = ChatRequest(TASK, tuple(messages), options=options)
-    call, _ = run.chat(request, ClientModel(name, url, send))
+    with missing_calls_noted(run):
+        call, _ = run.chat(request, ClientModel(name, url, send))
     return call
 
 

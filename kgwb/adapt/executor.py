@@ -28,6 +28,26 @@ def wrap_executor(executor: Executor) -> Executor:
     return RunExecutor(executor)
 
 
+class NumberedFuture(Future[T]):
+    """A future whose place in a set depends on its number, and not on its address in memory.
+
+    ``concurrent.futures.as_completed`` and ``wait`` keep futures in sets. So a pipeline that uses
+    them sees the results of done futures in the same order in each execution of a run.
+    """
+
+    def __init__(self, number: int) -> None:
+        """``number`` is how many futures were made before in the execution of the run."""
+        super().__init__()
+        self._number = number
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        """Return a number that makes ``as_completed``, which takes the last first, keep the order."""
+        return -2 - self._number
+
+
 class RunExecutor(Executor):
     """Executes by another executor outside of a run, and at once inside. See ``wrap_executor``."""
 
@@ -40,9 +60,10 @@ class RunExecutor(Executor):
         Inside a run it is called here and now, so the future is done. Outside, the plain executor
         calls it.
         """
-        if current_run() is None:
+        run = current_run()
+        if run is None:
             return self._executor.submit(function, *args, **kwargs)
-        future: Future[T] = Future()
+        future: Future[T] = NumberedFuture(run.next_branch_number())
         try:
             future.set_result(function(*args, **kwargs))
         except Exception as error:  # noqa: BLE001 - the future raises it where it is asked

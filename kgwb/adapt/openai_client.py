@@ -87,10 +87,10 @@ def _wrap_sync(resource: Any, name: NameModel, record: Record, record_parsed: Re
     def create(**options: Any) -> Any:
         """Return the reply that the run recorded for this request, or asks for and records now.
 
-        Outside of a run the plain client is asked.
+        Outside of a run, and for a raw response, the plain client is asked.
         """
         run = current_run()
-        if run is None:
+        if run is None or _asks_for_raw_response(options):
             return plain_create(**options)
         return record(run, name, options, plain_create, RecordedStream)
 
@@ -141,10 +141,10 @@ def _wrap_async(
     async def create(**options: Any) -> Any:
         """Return the reply that the run recorded for this request, or waits for and records now.
 
-        Outside of a run the plain client is awaited.
+        Outside of a run, and for a raw response, the plain client is awaited.
         """
         run = current_run()
-        if run is None:
+        if run is None or _asks_for_raw_response(options):
             return await send_plainly(plain_create, options)
         return record(run, name, options, create_and_wait, RecordedAsyncStream)
 
@@ -161,6 +161,16 @@ def _wrap_async(
 
     resource.create = create
     resource.parse = parse
+
+
+def _asks_for_raw_response(options: JsonObject) -> bool:
+    """Return whether a request came by ``with_raw_response`` or ``with_streaming_response``.
+
+    It gets the response of HTTP, with its headers, which is not recorded: it goes past the run.
+    """
+    from openai._constants import RAW_RESPONSE_HEADER
+
+    return RAW_RESPONSE_HEADER in (options.get("extra_headers") or {})
 
 
 def _recorded_reply(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from kgwb.adapt.replays import missing_calls_noted
 from kgwb.kg.muting import rewrite_without
 from kgwb.records import JsonObject
 from kgwb.run import Run
@@ -42,4 +43,5 @@ def record_query(
         """Send the query by the pipeline's own client."""
         return make(rewritten)
 
-    return run.call(form, request, None if run.is_replay else make_result)
+    with missing_calls_noted(run):
+        return run.call(form, request, None if run.is_replay else make_result)

@@ -337,7 +337,8 @@ def _describe_chance(comparison: ScoreComparison) -> str:
 def _describe_needed_questions(comparison: ScoreComparison) -> str:
     """Return how many questions would decide a difference that may be chance, as a sentence.
 
-    "" if it is decided, if no answer differs, or if the measure has no estimate.
+    "" if it is decided, if no answer differs, if the measure has no estimate, or if the estimate says
+    that there are enough.
     """
     size = comparison.sample_size
     if size is None or comparison.p_value <= SIGNIFICANCE_LEVEL or not size.differing:
@@ -348,6 +349,8 @@ def _describe_needed_questions(comparison: ScoreComparison) -> str:
             f"{size.differing} of {pluralize(size.questions, 'question')} {verb} otherwise: too few "
             f"to say how many it takes ({MIN_DIFFERING_QUESTIONS} at least)"
         )
+    if size.needed is not None and size.needed <= size.questions:
+        return ""  # the estimate, which is an approximation, does not fit the verdict
     further = "the difference is too close to 0 to say how many questions it takes"
     if size.needed is not None:
         further = _describe_further_questions(size, size.needed)
@@ -366,10 +369,10 @@ def _describe_further_questions(size: SampleSize, needed: int) -> str:
 
 
 def _round_up(number: int) -> int:
-    """Return a number rounded up to two digits: 1,310 becomes 1,400. It is at least 1."""
+    """Return a positive number rounded up to two digits: 1,310 becomes 1,400."""
     digits = len(str(number))
     unit = int(10 ** max(digits - 2, 0))
-    return max(1, ceil(number / unit) * unit)
+    return ceil(number / unit) * unit
 
 
 class ResultsComparison:

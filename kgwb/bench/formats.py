@@ -60,31 +60,49 @@ def load_questions(path: str | Path, language: str | None = None) -> list[BenchQ
     that is an error. Raises InputError, which names the file and the entry that cannot be used.
     """
     path = Path(path)
+    questions = [question for _, question in _read_questions(path, language)]
+    if not questions:
+        raise InputError(f"{path} holds no question", hint=SUPPORTED_FORMATS)
+    if language and not any(question.translations for question in questions):
+        questions = _select_language(questions, language, path)
+    return questions
+
+
+def locate_questions(path: str | Path) -> dict[str, str]:
+    """Return where each question stands in a file, by its id: "line 6", "entry 6".
+
+    The ids are those of ``load_questions``, and it raises the same.
+    """
+    places = {}
+    for place, question in _read_questions(Path(path), None):
+        places[question.id] = place
+    return places
+
+
+def _read_questions(path: Path, language: str | None) -> Iterator[tuple[str, BenchQuestion]]:
+    """Yield every question of a file, in its order, after its place in the file, such as "line 6".
+
+    Wordings and ids are chosen as ``load_questions`` says.
+    """
     file = _read_file(path)
     is_own = file.entry_class is _KgwbEntry
     if is_own and not language:
         preferred_language = ""
     else:
         preferred_language = language or "en"
-    questions: list[BenchQuestion] = []
     ids: Counter[str] = Counter()
     for number, entry in file.entries:
-        place = f"{path}, {file.noun} {number}"
-        for question in _parse_entry(file.entry_class, entry, number, place):
+        place = f"{file.noun} {number}"
+        for question in _parse_entry(file.entry_class, entry, number, f"{path}, {place}"):
             if is_own and question.id in ids:
                 raise InputError(
-                    f"{place}: the id {question.id!r} occurs a second time",
+                    f"{path}, {place}: the id {question.id!r} occurs a second time",
                     hint="give each question of the file an id of its own",
                 )
             changes = {"id": _take_id(question.id, ids)}
             if question.translations and preferred_language:
                 changes |= _choose_wording(question.translations, preferred_language)
-            questions.append(question.model_copy(update=changes))
-    if not questions:
-        raise InputError(f"{path} holds no question", hint=SUPPORTED_FORMATS)
-    if language and not any(question.translations for question in questions):
-        questions = _select_language(questions, language, path)
-    return questions
+            yield place, question.model_copy(update=changes)
 
 
 def save_questions(questions: Iterable[BenchQuestion], path: str | Path) -> None:

@@ -48,7 +48,6 @@ from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatModel
 from kgwb.run import Replay, Run, System
 from kgwb.run.calls import Call
-from kgwb.run.failures import explained_failure
 from kgwb.run.models import open_model
 from kgwb.run.prompts import Prompts
 from kgwb.run.steps import Step
@@ -204,8 +203,8 @@ class RetryExperiment:
             raise InputError(
                 "no question is asked again, since nothing was changed: this is the setup that "
                 f"{self.earlier_results.folder} was measured with",
-                hint="change a setting, a model, or a prompt, in a file such as "
-                f"{self.system.name}/NAME.md of the folder of prompts",
+                hint="change a prompt (in the editor, or in a file such as "
+                f"{self.system.name}/NAME.md of the folder of prompts), a setting, or a model",
             )
         return setup
 
@@ -486,8 +485,8 @@ class RetryExperiment:
         """
         run = setup.begin(question.question, self._dialogue_before(question))
         run.use_store(store)
-        with suppress(KgwbError), explained_failure(run):
-            run.go()
+        with suppress(KgwbError):
+            run.go_explained()
         changed_agents = _list_stopped_agents(run)
         if run.error is None or not changed_agents:
             return [], []
@@ -521,8 +520,7 @@ class RetryExperiment:
             measured_setup = replace(setup, models=models)
             run = measured_setup.begin(question.question, self._dialogue_before(question))
             run.use_store(store)
-            with explained_failure(run):
-                return run.go()
+            return run.go_explained()
         except KgwbError:
             return None
 

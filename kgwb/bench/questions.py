@@ -368,6 +368,18 @@ def _run_gold_query(sparql: str, kg: Graph) -> list[StringRow]:
     return list(map(row_to_strings, result.rows))
 
 
+def find_query_answers(sparql: str | None, kg: Graph) -> set[str]:
+    """Return all values that a gold query gives, as texts; empty without a query, or if it fails."""
+    if not sparql or not sparql.strip():
+        return set()
+    try:
+        rows = _run_gold_query(sparql, kg)
+    except GraphError:
+        return set()
+    cells = chain.from_iterable(rows)
+    return {cell for cell in cells if cell is not None}
+
+
 def _find_vertices_by_label(labels: tuple[str, ...], kg: Graph) -> list[str]:
     """Return the IRI of the one vertex that has each label, in the order of the labels.
 

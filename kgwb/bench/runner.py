@@ -53,7 +53,6 @@ from kgwb.records import to_data
 from kgwb.run import Run
 from kgwb.run import Setup as RunSetup
 from kgwb.run.calls import Call
-from kgwb.run.failures import explained_failure
 from kgwb.run.store import CallStore, find_store
 from kgwb.version import __version__
 
@@ -318,8 +317,7 @@ class Benchmark:
             return None
         try:
             run = Run.load(file, self.setup.system)
-            with explained_failure(run):
-                return run.go()
+            return run.go_explained()
         except KgwbError:
             return None
 

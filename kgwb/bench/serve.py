@@ -29,7 +29,6 @@ from kgwb.flow import Answer, Dialogue
 from kgwb.kg.base import ResultSet
 from kgwb.kg.sparql import n3, validate_query
 from kgwb.run import Run
-from kgwb.run.failures import explained_failure
 from kgwb.terms import Term
 from kgwb.text import remove_controls
 
@@ -264,8 +263,7 @@ class Text2SparqlServer(ThreadingHTTPServer):
         setup = self.setups.get(dataset) or self.setups[ANY_DATASET]
         with self._worker_slots:
             run = setup.begin(question, Dialogue())
-            with explained_failure(run):
-                run.go()
+            run.go_explained()
         query = make_answer_query(run)
         reply = {"dataset": dataset, "question": question, "query": query}
         reason = _reason_of(run.answer, query)

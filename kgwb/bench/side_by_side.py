@@ -17,7 +17,6 @@ from kgwb.errors import KgwbError
 from kgwb.flow import Dialogue
 from kgwb.kg.distinct_texts import format_exactly
 from kgwb.run import Run, Setup
-from kgwb.run.failures import explained_failure
 from kgwb.show import html as h
 from kgwb.show.answer_state import ANSWER_STATE_LABELS, ERROR
 from kgwb.show.run_state import state_of_output
@@ -316,8 +315,7 @@ def _ask_system(
         run.right_answer = known_right_answer(gold.gold, gold.answer_labels)
     error = ""
     try:
-        with explained_failure(run):
-            run.go()
+        run.go_explained()
     except KgwbError as exc:
         error = exc.without_hint
     if gold is None or gold.answers is None:

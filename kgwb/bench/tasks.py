@@ -11,7 +11,6 @@ from typing import Any
 
 from kgwb.errors import Cancelled, GraphUnreachableError, KgwbError, ModelUnreachableError
 from kgwb.run import Run
-from kgwb.run.failures import explained_failure
 from kgwb.threads import shielded
 
 Task = Generator[tuple[Any, ...], Any, None]
@@ -47,8 +46,7 @@ class RunCanceller:
         try:
             if self.cancelled.is_set():
                 raise Cancelled
-            with explained_failure(run):
-                run.go()
+            run.go_explained()
         except KgwbError as exc:
             return exc.without_hint
         except Exception as exc:  # noqa: BLE001  # see above

@@ -13,7 +13,7 @@ from kgwb.kg.term_text import (
     short_name,
     to_curie,
 )
-from kgwb.kg.text import normalize, normalized_words
+from kgwb.kg.text import names_unit, normalize, normalized_words
 from kgwb.records import MAX_SUMMARY_PARTS, NO_NAMES, QueryPart, one_line, summarize_fields
 from kgwb.terms import (
     KNOWN_PREFIXES,
@@ -45,6 +45,7 @@ __all__ = [
     "list_first",
     "local_part",
     "name_from_iri",
+    "names_unit",
     "normalize",
     "normalized_words",
     "one_line",

@@ -21,7 +21,7 @@ from rdflib.util import from_n3
 from kgwb.errors import QueryError
 from kgwb.flow import AnswerKind
 from kgwb.kg.query_parser import PARSE_ERRORS, exclusive_parser, walk_nodes
-from kgwb.kg.sparql import n3, validate_query
+from kgwb.kg.sparql import n3, undeclared_prefix_error, validate_query
 from kgwb.terms import Term, Triples
 
 TriplePattern = tuple[str, str, str]
@@ -86,11 +86,7 @@ def analyze_query(sparql: str) -> QueryAnalysis:
     """
     query = validate_query(sparql, "select", "ask")
     if query.undeclared_prefixes:
-        prefixes = ", ".join(query.undeclared_prefixes)
-        raise QueryError(
-            f"the query does not declare {prefixes}:",
-            hint="begin it with lines such as PREFIX ex: <http://example.org/>, or write the IRIs out",
-        )
+        raise undeclared_prefix_error(query.undeclared_prefixes)
     if "BASE" in query.text.upper() or "<urn:" in query.text:
         return _analyze_text(query.text)
 

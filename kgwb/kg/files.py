@@ -14,15 +14,16 @@ import tempfile
 import time
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 from urllib.parse import quote
 
-from pyoxigraph import Quad, RdfFormat, Store, parse
+from pyoxigraph import DefaultGraph, Quad, RdfFormat, Store, parse
 
 from kgwb.disk import cache_dir
 from kgwb.errors import GraphFileError
@@ -43,13 +44,14 @@ MIN_CACHED_BYTES = 1_000_000
 """Graphs whose files are larger than this are kept in the cache folder."""
 CACHE_VERSION = 2
 """Must be raised when a cache or a label index of before would give other results."""
-_FOLDER_PREFIX = "labels4-"
-"""Of folders in the cache.
-
-Its number must be raised when labels are kept or found, or blank nodes named, in another way.
+_FOLDER_VERSION = 5
+"""Of folders in the cache: it must be raised when labels are kept or found, blank nodes named, or
+named graphs merged in another way. Folders of lower versions are removed.
 
 CACHE_VERSION would change the identity of each graph, and no recorded run would be found again.
 """
+_FOLDER_NAME = re.compile(r"(?:labels(?P<version>[0-9]+)-)?[0-9a-f]{64}")
+"""The name of a graph's folder in the cache; the first version had no number."""
 FORMAT_BY_EXTENSION = {
     ".ttl": RdfFormat.TURTLE,
     ".nt": RdfFormat.N_TRIPLES,
@@ -80,6 +82,7 @@ _PREFIX_DECLARATION = re.compile(
 )
 """Finds a prefix in Turtle (group 1) or in RDF/XML (group 2), and its namespace (group 3)."""
 _CHECKSUM_CHUNK_BYTES = 1 << 20
+_QUADS_BETWEEN_CHECKS = 10_000
 _DRAFT_BYTES = 1 << 16
 """So many bytes of a draft are parsed at once."""
 _STALE_AFTER_S = 86_400
@@ -114,13 +117,19 @@ def open_files(
     return load_with_bar(open_them, path.name, vocabulary)
 
 
-def identify_files(path: Path, vocabulary: Vocabulary) -> str:
-    """Return the identity that a graph in files would have if it were opened now; nothing is parsed.
+def identify_files(path: Path, vocabularies: Iterable[Vocabulary]) -> list[str]:
+    """Return the identity that a graph in files would have with each vocabulary if it were opened now.
 
-    Raises GraphFileError if there is no RDF file, or one cannot be read.
+    Each file is read once, and nothing is parsed. Raises GraphFileError if there is no RDF file, or
+    one cannot be read.
     """
     files = _find_rdf_files(path)
-    return f"sha256:{_fingerprint(path, files, vocabulary)}"
+    entries = _digest_files(path, files)
+    identities = []
+    for vocabulary in vocabularies:
+        fingerprint = _combine_digests(entries, vocabulary)
+        identities.append(f"sha256:{fingerprint}")
+    return identities
 
 
 def _open_while_watched(
@@ -134,7 +143,7 @@ def _open_while_watched(
     size = sum(file.stat().st_size for file in files)
     if cache and size > MIN_CACHED_BYTES:
         try:
-            folder = cache_dir() / "graphs" / (_FOLDER_PREFIX + digest)
+            folder = cache_dir() / "graphs" / _folder_name(digest)
             cached = _open_or_build_cache(folder, path, files, load)
             return (*cached, identity, prefixes)
         except _DAMAGED_CACHE_ERRORS as error:
@@ -204,12 +213,31 @@ def _read_prefixes(files: Sequence[Path]) -> dict[str, str]:
 def _fingerprint(path: Path, files: Sequence[Path], vocabulary: Vocabulary) -> str:
     """Return a SHA-256 digest of the content of files, their names, and the vocabulary.
 
-    A name is the path of a file within ``path``. The vocabulary counts because it decides what a
-    label search finds, CACHE_VERSION because it decides how. Of the name of a single file only the
-    extension counts. Raises GraphFileError for a file that cannot be read.
+    Raises GraphFileError for a file that cannot be read.
+    """
+    return _combine_digests(_digest_files(path, files), vocabulary)
+
+
+def _combine_digests(entries: Iterable[bytes], vocabulary: Vocabulary) -> str:
+    """Return a SHA-256 digest of the entries of ``_digest_files`` and a vocabulary.
+
+    The vocabulary counts because it decides what a label search finds, CACHE_VERSION because it
+    decides how.
     """
     settings = f"{CACHE_VERSION}\n{vocabulary!r}\n"
     total = hashlib.sha256(settings.encode())
+    for entry in entries:
+        total.update(entry)
+    return total.hexdigest()
+
+
+def _digest_files(path: Path, files: Sequence[Path]) -> list[bytes]:
+    """Return the name of each file with a SHA-256 digest of its content.
+
+    A name is the path of a file within ``path``. Of the name of a single file only the extension
+    counts. Raises GraphFileError for a file that cannot be read.
+    """
+    entries = []
     for file in files:
         try:
             with file.open("rb") as stream:
@@ -223,8 +251,13 @@ def _fingerprint(path: Path, files: Sequence[Path], vocabulary: Vocabulary) -> s
         if file == path:
             name = "".join(file.suffixes[-2:])
         entry = f"{name}\n{digest.hexdigest()}\n"
-        total.update(os.fsencode(entry))
-    return total.hexdigest()
+        entries.append(os.fsencode(entry))
+    return entries
+
+
+def _folder_name(fingerprint: str) -> str:
+    """Return the name of the folder in the cache of a graph with this fingerprint."""
+    return f"labels{_FOLDER_VERSION}-{fingerprint}"
 
 
 def _load_into_memory(store: Store, path: Path, files: Sequence[Path], load: Load) -> None:
@@ -242,6 +275,7 @@ def _load_into_memory(store: Store, path: Path, files: Sequence[Path], load: Loa
             # bulk_load would rename blank nodes.
             store.bulk_extend(parse(others, RdfFormat.N_QUADS, lenient=True))
     _check_for_triples(store, path)
+    merge_named_graphs(store, load.check)
 
 
 def _read_files(path: Path, files: Sequence[Path], load: Load, draft: Path) -> Sequence[Path]:
@@ -340,6 +374,62 @@ def _load_into_store(
     draft.unlink(missing_ok=True)
     blank_nodes_draft.unlink(missing_ok=True)
     _check_for_triples(store, path)
+    merge_named_graphs(store, load.check)
+
+
+def merge_named_graphs(store: Store, check: Callable[[], object] = lambda: None) -> None:
+    """Add the triples of the named graphs to the default graph, if any triple is in several graphs.
+
+    A query that names no graph then has each triple once. Over the union of all graphs Oxigraph
+    gives a triple as often as there are graphs with it. ``check`` is called now and then, and may
+    raise.
+    """
+    if not _has_repeated_triple(store, check):
+        return
+
+    def named_triples() -> Iterator[Quad]:
+        """Yield the triples of the named graphs as triples of the default graph."""
+        for quad in _named_quads(store, check):
+            yield Quad(quad.subject, quad.predicate, quad.object)
+
+    store.bulk_extend(named_triples())
+
+
+def reads_union(store: Store) -> bool:
+    """Return whether a query that names no graph must be asked of the union of all graphs.
+
+    It must if there are named graphs, unless ``merge_named_graphs`` has merged them.
+    """
+    first = next(_named_quads(store), None)
+    if first is None:
+        return False
+    return Quad(first.subject, first.predicate, first.object) not in store
+
+
+def _has_repeated_triple(store: Store, check: Callable[[], object]) -> bool:
+    """Return whether a triple of a store is in several of its graphs.
+
+    Each triple of a named graph is looked up. Of a single graph nothing is.
+    """
+    has_default = any(store.quads_for_pattern(None, None, None, DefaultGraph()))
+    if len(list(islice(store.named_graphs(), 2))) + has_default < 2:
+        return False
+    for quad in _named_quads(store, check):
+        places = store.quads_for_pattern(quad.subject, quad.predicate, quad.object, None)
+        if len(list(islice(places, 2))) > 1:
+            return True
+    return False
+
+
+def _named_quads(store: Store, check: Callable[[], object] = lambda: None) -> Iterator[Quad]:
+    """Yield the quads of the named graphs of a store, and call ``check`` now and then."""
+    for number, graph_name in enumerate(store.named_graphs()):
+        if number % _QUADS_BETWEEN_CHECKS == 0:
+            check()
+        for place, quad in enumerate(store.quads_for_pattern(None, None, None, graph_name)):
+            if place % _QUADS_BETWEEN_CHECKS == 0:
+                check()
+            yield quad
 
 
 def _parse_draft(draft: Path, load: Load) -> Iterator[Quad]:
@@ -386,10 +476,10 @@ def _open_or_build_cache(
     """Open a graph's store and label index in the cache; build them first if missing or damaged.
 
     ``folder`` is the graph's folder, named by its fingerprint. Unfinished folders of killed
-    processes are removed before. The graph is built in a temporary folder and then renamed, so that
-    other processes never see a part of it. Raises GraphFileError as ``open_files`` does, and if the
-    files changed while they were read, and one of _DAMAGED_CACHE_ERRORS if the cache cannot be
-    used.
+    processes and of lower versions are removed before. The graph is built in a temporary folder and
+    then renamed, so that other processes never see a part of it. Raises GraphFileError as
+    ``open_files`` does, and if the files changed while they were read, and one of
+    _DAMAGED_CACHE_ERRORS if the cache cannot be used.
     """
     _remove_stale_folders(folder.parent)
     try:
@@ -402,7 +492,7 @@ def _open_or_build_cache(
     draft = Path(tempfile.mkdtemp(prefix=".making-", dir=folder.parent))
     try:
         _build_cache(draft / "graph", path, files, load)
-        if _FOLDER_PREFIX + _fingerprint(path, files, load.vocabulary) != folder.name:
+        if _folder_name(_fingerprint(path, files, load.vocabulary)) != folder.name:
             # Otherwise the cache would have the wrong triples under this fingerprint for ever.
             raise GraphFileError(
                 f"the graph {path} changed while it was read",
@@ -414,10 +504,15 @@ def _open_or_build_cache(
 
 
 def _remove_stale_folders(cache: Path) -> None:
-    """Remove the unfinished folders that killed processes left in the cache.
+    """Remove the unfinished folders that killed processes left in the cache, and those of lower versions.
 
-    They are older than _STALE_AFTER_S; younger ones may be in use.
+    Unfinished ones are older than _STALE_AFTER_S; younger ones may be in use. Folders of a lower
+    _FOLDER_VERSION are not read any more: an earlier kgwb that still uses them builds its own again.
     """
+    for folder in cache.glob("*"):
+        named = _FOLDER_NAME.fullmatch(folder.name)
+        if named and int(named["version"] or 1) < _FOLDER_VERSION:
+            shutil.rmtree(folder, ignore_errors=True)
     for draft in cache.glob(".making-*"):
         age_s = time.time() - draft.lstat().st_mtime
         if age_s > _STALE_AFTER_S:

@@ -19,11 +19,22 @@ from rdflib import BNode, Literal, URIRef
 
 from kgwb.errors import GraphFileError, GraphTimeoutError, QueryError
 from kgwb.kg.base import SCHEMA_NAMESPACES, QueryLimits, ResultSet, Vocabulary
-from kgwb.kg.files import CACHE_VERSION, open_files
+from kgwb.kg.files import (
+    CACHE_VERSION,
+    merge_named_graphs,
+    open_files,
+    reads_union,
+)
 from kgwb.kg.label_index import LabelIndex
 from kgwb.kg.labels import collect_labels, fact_condition
 from kgwb.kg.muting import add_muted, nodes_of, rewrite_without
-from kgwb.kg.sparql import QueryForm, n3, validate_query
+from kgwb.kg.sparql import (
+    QueryForm,
+    n3,
+    names_dataset,
+    undeclared_prefix_error,
+    validate_query,
+)
 from kgwb.terms import Term, Triple, Triples, make_literal
 from kgwb.threads import run_in_thread
 
@@ -57,7 +68,7 @@ class LocalGraph:
         self.limits = limits or QueryLimits()
         self.whole_graph: LocalGraph = self
         self._use_label_index(labels)
-        self._has_named_graphs = any(store.named_graphs())
+        self._reads_union = reads_union(store)
 
     @classmethod
     def open(
@@ -111,6 +122,7 @@ class LocalGraph:
         content = f"{CACHE_VERSION}\n{vocabulary!r}\n{lines}"
         digest = hashlib.sha256(content.encode())
         identity = f"sha256:{digest.hexdigest()}"
+        merge_named_graphs(store)
         labels = LabelIndex.build(collect_labels(store, vocabulary))
         prefixes = {}
         for prefix, namespace in graph.namespaces():
@@ -210,14 +222,12 @@ class LocalGraph:
         """
         parsed = validate_query(query, *forms, allow_service=self.limits.allow_service)
         if parsed.undeclared_prefixes:
-            prefixes = ":, ".join(parsed.undeclared_prefixes)
-            raise QueryError(
-                f"the query does not declare {prefixes}:",
-                hint="begin it with lines such as PREFIX ex: <http://example.org/>, or write the IRIs out",
-            )
+            raise undeclared_prefix_error(parsed.undeclared_prefixes)
         text = rewrite_without(
             parsed.text, self.muted, has_distinct_paths=True, lost_nodes=self._lost_nodes
         )
+        # Oxigraph ignores FROM in a query over the union.
+        is_union = self._reads_union and not names_dataset(parsed)
         timeout_s = self.limits.query_timeout_s
         deadline = time.monotonic() + timeout_s
 
@@ -232,7 +242,7 @@ class LocalGraph:
                 # not outlive the frames of this thread. They are cleared after an error. This frame
                 # cannot be cleared from within, so here the result gets no name.
                 return read(
-                    self.store.query(text, use_default_graph_as_union=self._has_named_graphs),
+                    self.store.query(text, use_default_graph_as_union=is_union),
                     deadline,
                 )
             except BaseException as error:

@@ -25,7 +25,14 @@ from rdflib.plugins.sparql.parser import parseQuery
 from kgwb.errors import QueryError
 from kgwb.kg.algebra import TRANSLATION_ERRORS, RdflibPattern, translate_query
 from kgwb.kg.query_parser import PARSE_ERRORS, Token, exclusive_parser, tokenize, walk_nodes
-from kgwb.kg.sparql import ValidatedQuery, n3, string_literal, union_clause, validate_query
+from kgwb.kg.sparql import (
+    ValidatedQuery,
+    n3,
+    string_literal,
+    undeclared_prefix_error,
+    union_clause,
+    validate_query,
+)
 from kgwb.terms import Term, Triple, Triples
 
 _NUMERIC_DATATYPES = {XSD.integer, XSD.decimal, XSD.double, XSD.float}
@@ -80,8 +87,9 @@ def rewrite_without(
     are the subjects and objects that the graph has only in those triples. None means unknown: then
     all their subjects and objects may be such nodes.
 
-    Raises the errors of ``validate_query``, and QueryError if the query cannot be rewritten. That
-    is a DESCRIBE; a path with * + ? or ! over the predicate of such a triple; a path that may match
+    Raises the errors of ``validate_query``, and QueryError if a pattern uses a prefix without a
+    declaration, or if the query cannot be rewritten. That is a DESCRIBE; a path with * + ? or !
+    over the predicate of such a triple; a path that may match
     a lost node with itself, as ``?x :p* ?y`` does; a blank node that stands in several groups; and
     ``SELECT *`` where a group of patterns has blank nodes or paths but no variable, if no other
     group has a variable, or if there is a SERVICE.
@@ -98,6 +106,7 @@ def rewrite_without(
     form_start, form_end = _span_of_word(tokens, validated.form)
     prologue = text[:form_start]
     blocks = _find_triples_blocks(tokens)
+    _check_prefixes(tokens, blocks, validated.undeclared_prefixes)
     replacements = []
     has_constant_column = False
     pattern_count = 0
@@ -132,6 +141,26 @@ def rewrite_without(
         template = text[start:end]
         return f"{rewritten[:form_end]} {{ {template} }} {rewritten[form_end:]}"
     return rewritten
+
+
+def _check_prefixes(
+    tokens: Iterable[Token], blocks: Sequence[tuple[int, int]], undeclared: Sequence[str]
+) -> None:
+    """Raise QueryError if a pattern uses one of the undeclared prefixes, as rdflib cannot read it.
+
+    ``blocks`` are the start and end of each block of patterns. An endpoint may know prefixes of its
+    own, so elsewhere in the query they are no error.
+    """
+    if not undeclared:
+        return
+    used = []
+    for token in tokens:
+        if token.lastgroup != "name" or token["prefix"] not in undeclared:
+            continue
+        if any(start <= token.start() < end for start, end in blocks):
+            used.append(token["prefix"])
+    if used:
+        raise undeclared_prefix_error(list(dict.fromkeys(used)))
 
 
 def _span_of_word(tokens: Iterable[Token], word: str) -> tuple[int, int]:
@@ -554,13 +583,24 @@ def _equality_condition(variable: Variable, term: Term) -> str:
         # sameTerm is false in Virtuoso for an IRI that VALUES binds.
         return equals
     is_literal = f"isLiteral(?{variable})"
-    if not term.datatype:
-        # Virtuoso compares a variable with a literal only after isLiteral, if it may also be an
-        # IRI.
+    if term.language:
         return f"{is_literal} && sameTerm(?{variable}, {written})"
+    if not term.datatype:
+        # sameTerm is false in Virtuoso for equal texts without a language.
+        has_no_language = f'LANG(?{variable}) = ""'
+        has_datatype = f"DATATYPE(?{variable}) = {n3(XSD.string)}"
+        has_text = f"STR(?{variable}) = {written}"
+        return f"{is_literal} && {has_no_language} && {has_datatype} && {has_text}"
     # sameTerm is false in Virtuoso for equal numbers and for equal dates.
+    has_text = f"STR(?{variable}) = {string_literal(term)}"
     if term.datatype not in _NUMERIC_DATATYPES:
-        equals = f"STR(?{variable}) = {string_literal(term)}"
+        equals = has_text
+    elif term.value != term.value:  # NaN, which is equal to nothing
+        equals = f"?{variable} != ?{variable}"
+    else:
+        # A number that is too large for the engine, or no number at all, is an error in a
+        # comparison. Then the text counts.
+        equals = f"COALESCE({equals}, {has_text})"
     datatype = n3(term.datatype)
     has_datatype = f"DATATYPE(?{variable}) = {datatype}"
     return f"{is_literal} && {has_datatype} && {equals}"

@@ -286,6 +286,23 @@ def _find_undeclared_prefixes(tokens: Sequence[Token]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(undeclared))
 
 
+def names_dataset(query: ValidatedQuery) -> bool:
+    """Return whether a query has a FROM or a FROM NAMED."""
+    return any(
+        token.lastgroup == "word" and token[0].upper() == "FROM"
+        for token in tokenize(query.text).tokens
+    )
+
+
+def undeclared_prefix_error(prefixes: Sequence[str]) -> QueryError:
+    """Return, without raising it, the error of a query that uses prefixes it does not declare."""
+    written = ", ".join(f"{prefix}:" for prefix in prefixes)
+    return QueryError(
+        f"the query does not declare {written}",
+        hint="begin it with lines such as PREFIX ex: <http://example.org/>, or write the IRIs out",
+    )
+
+
 def _find_unsafe_function(tokens: Sequence[Token]) -> str:
     """Return the name of the first called function that may do more than read; "" if none may.
 

@@ -91,6 +91,15 @@ def _is_word_character(char: str) -> bool:
     return unicodedata.category(char).startswith("M")
 
 
+UNIT_WORDS = frozenset("currency unit units".split())
+"""Words in the names of predicates that say in what a number of the same node is counted."""
+
+
+def names_unit(name: str) -> bool:
+    """Return whether the name of a predicate says that it leads to the unit of a number: "unit text"."""
+    return not UNIT_WORDS.isdisjoint(normalize(name).split())
+
+
 def normalized_words(text: str) -> tuple[str, ...]:
     """Return the distinct words of a text in normal form and in order.
 

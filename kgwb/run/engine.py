@@ -108,6 +108,9 @@ class Engine:
     _begun: frozenset[str] = frozenset()
     """Keys of the steps that the latest execution began."""
 
+    _branch_count = 0
+    """How many branches a pipeline's executor has begun in the latest execution."""
+
     _raised: list[tuple[Exception, str]]
     """What steps raised in the present execution, with their keys; an inner step comes first."""
 
@@ -584,6 +587,13 @@ class Engine:
         results = [future.result for future in futures]
         return _results_of_all(results)
 
+    def next_branch_number(self) -> int:
+        """Return how many branches a pipeline's executor has begun before in this execution."""
+        with self._lock:
+            number = self._branch_count
+            self._branch_count += 1
+        return number
+
     def _can_run_in_parallel(self, function: Callable[..., Any], items: Sequence[Any]) -> bool:
         """Return whether a function is called for several items at the same time.
 
@@ -959,6 +969,7 @@ class Engine:
         self.position = 0
         self._step_counts.clear()
         self._request_counts.clear()
+        self._branch_count = 0
         self._raised = []
         self._stop_condition = stop_condition
         self._has_stopped = False

@@ -161,7 +161,8 @@ def parse_prompt(name: str, text: str) -> Prompt:
     if problems:
         raise PromptError(
             f"prompt {name} {'; '.join(problems)}",
-            hint=f"fix prompts/{name}.md; CONTRIBUTING.md shows the form of a prompt file",
+            hint=f"correct the text in the editor, or the file prompts/{name}.md; CONTRIBUTING.md shows "
+            "the form of a prompt file",
         )
     return prompt
 
@@ -225,14 +226,19 @@ def _problems_of(prompt: Prompt) -> list[str]:
         if prompt.header and header_name not in prompt.header:
             problems.append(f"has no header line {header_name}")
     for variable in sorted(used - declared):
-        problems.append(f"uses {variable}, which its header does not declare")
+        problems.append(f"uses {_in_braces(variable)}, which its header does not declare")
     for variable in sorted(declared - used):
-        problems.append(f"declares {variable} and never uses it")
+        problems.append(f"declares {_in_braces(variable)} and never uses it")
     if prompt.examples and prompt.examples[0][0] < 0:
         problems.append("begins with an [example], which belongs after a message")
     if not prompt.messages:
         problems.append("has no [system] or [user] message")
     return problems
+
+
+def _in_braces(variable: str) -> str:
+    """Return a variable as a prompt has it, so that its name is not read as a word: "{{none}}"."""
+    return "{{" + variable + "}}"
 
 
 def _used_variables(messages: Iterable[Message]) -> set[str]:

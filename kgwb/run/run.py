@@ -36,6 +36,7 @@ from kgwb.run.cut_results import doubt_cut_results
 from kgwb.run.differences import Differences, compare_steps
 from kgwb.run.edits import EditableRun
 from kgwb.run.execution import StopCondition
+from kgwb.run.failures import explained_failure
 from kgwb.run.gold import RightAnswer
 from kgwb.run.messages import messages_from_text
 from kgwb.run.models import Models, StandIn, open_model, open_models
@@ -190,6 +191,15 @@ class Run(EditableRun):
         """
         stop_condition = self._stop_condition_of(until, before)
         return self._run(stop_condition)
+
+    def go_explained(self, until: str | int | None = None) -> Run:
+        """Do what ``go`` does, and raise AgentFailedError where the code of the system raises another error.
+
+        It says which agent failed, with what, and where: for places at which a person reads the
+        message and not a traceback, such as the terminal. A KgwbError is raised as it is.
+        """
+        with explained_failure(self):
+            return self.go(until)
 
     def _stop_condition_of(self, until: str | int | None, before: str | None) -> StopCondition:
         """Return where ``go`` stops: after a breakpoint, after ``until``, or before ``before``.
@@ -604,14 +614,14 @@ class Run(EditableRun):
         path: str | Path,
         system: System,
         *,
-        kg: Graph | None = None,
+        kg: GraphSource | None = None,
         models: Models = None,
         append: bool = False,
     ) -> Run:
         """Return the run of a file, with its record, settings and edits, not executed yet.
 
-        Without ``kg`` and ``models`` every call must come from the file. With ``append`` new calls
-        are written to the same file.
+        ``kg`` is a graph, or what ``open_kg`` opens. Without ``kg`` and ``models`` every call must
+        come from the file. With ``append`` new calls are written to the same file.
 
         Raises RunFileError for a file that is no run file, is damaged, or has another version.
         Raises SettingError if a value was put in for an agent that the system does not have.
@@ -633,7 +643,7 @@ class Run(EditableRun):
         header: JsonObject,
         entries: Iterable[JsonObject],
         *,
-        kg: Graph | None = None,
+        kg: GraphSource | None = None,
         models: Models = None,
     ) -> Run:
         """Return the run that the entries of a run file describe, not executed yet.

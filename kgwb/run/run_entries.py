@@ -7,7 +7,8 @@ from typing import Any
 
 from kgwb import old_names
 from kgwb.flow import Dialogue
-from kgwb.kg.base import Graph, Vocabulary
+from kgwb.kg import GraphSource, open_kg
+from kgwb.kg.base import Vocabulary
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import Message
 from kgwb.llm.notice import DataNotice
@@ -148,18 +149,19 @@ def _without_replies(step: JsonObject, replies: Mapping[str, Any]) -> JsonObject
 # Read into a run
 
 
-def run_arguments(header: JsonObject, system: System, kg: Graph | None) -> dict[str, Any]:
+def run_arguments(header: JsonObject, system: System, kg: GraphSource | None) -> dict[str, Any]:
     """Return the arguments of ``Run`` that the header of a run file describes.
 
     These are question, dialogue, kg, settings, prompts and embeddings. Old names of settings and
     prompts are replaced by the present ones; a setting that has been removed is left out, and one
     that was added since has the value that does what was done before. ``kg`` is the graph to ask,
-    if there is one; the triples that were muted in it are muted again. Embeddings that the file
+    if there is one, which is opened; the triples that were muted in it are muted again. Embeddings that the file
     names are not loaded: a file could name any.
     """
     muted = from_data(header.get("muted", []), Triples)
-    if kg and muted:
-        kg = kg.without(*muted)
+    graph = open_kg(kg) if kg is not None else None
+    if graph is not None and muted:
+        graph = graph.without(*muted)
     saved_settings = old_names.current_settings(header["settings"], system.name)
     settings = system.settings.select_known(saved_settings)
     prompts = {}
@@ -169,7 +171,7 @@ def run_arguments(header: JsonObject, system: System, kg: Graph | None) -> dict[
     return {
         "question": header["question"],
         "dialogue": from_data(header["dialogue"], Dialogue),
-        "kg": kg,
+        "kg": graph,
         "settings": system.settings.of(settings),
         "prompts": Prompts(texts=prompts),
         "embeddings": Embeddings(from_data(header["embeddings"], str), trusted=False),

@@ -42,6 +42,8 @@ NO_DIFFERENCE = "No step differs."
 NO_DIFFERENT_DECISION = (
     "No decision differs. The steps differ in their inputs, calls, replies or reasons."
 )
+SAME_IN_SHORT = " (the results differ, though not in this short form: see in full)"
+"""What is said of two results that differ and have the same outcome."""
 NO_STEP = "no such step"
 """Stands for the outcome of a step that only the other run has."""
 
@@ -310,8 +312,9 @@ def _different_step(
 def _render_outcomes(pair: StepDifference) -> tuple[Html, Html]:
     """Render the outcomes of both runs, with the words marked that differ.
 
-    If the outcomes are the same, the first names the parts of the step that differ. A run without
-    the step has "no such step" as its outcome.
+    If the outcomes are the same, the first names the parts of the step that differ. Two results
+    that differ may have the same outcome, since an outcome is short; this is then said. A run
+    without the step has "no such step" as its outcome.
     """
     if pair.first is None or pair.second is None:
         return _render_lone_outcome(pair.first), _render_lone_outcome(pair.second)
@@ -319,6 +322,8 @@ def _render_outcomes(pair: StepDifference) -> tuple[Html, Html]:
     second = pair.second.outcome
     if first != second:
         return mark_changed_words(first, second)
+    if pair.changes_decision:
+        return join(first, muted_text(SAME_IN_SHORT)), span("", second)
     parts = [part for part in pair.changed_parts if part != "output"]
     different = ", ".join(parts) or "details"
     remark = muted_text(f" (the same outcome; {different} differ)")

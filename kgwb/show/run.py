@@ -95,7 +95,7 @@ def render_answer_banner(state: RunState) -> Html:
         headline=shorten_at_word(answer.headline, MAX_BANNER_CHARS),
         is_long=len(answer.headline) > MAX_LARGE_CHARS,
         label=answer.label,
-        details=shorten(answer.details, MAX_BANNER_CHARS),
+        details=answer.small_text(MAX_BANNER_CHARS),
         right_answer=_render_right_answer(state.run, state.answer),
     )
 

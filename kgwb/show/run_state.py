@@ -27,11 +27,12 @@ from kgwb.show.answer_state import (
     judge_answer,
 )
 from kgwb.terms import format_term, format_triple
-from kgwb.text import list_first, pluralize, shorten_at_word, single_line
+from kgwb.text import list_first, pluralize, shorten, shorten_at_word, single_line
 
 STEP_STATES = {
     "failed": ("bad", "failed"),
     "stale": ("stale", "stale"),
+    "waiting": ("wait", "waits for you"),
     "running": ("wait", "running"),
     "not run": ("off", "not run"),
     "not needed": ("off", "not needed"),
@@ -67,7 +68,7 @@ class RunState:
     """The name of the task that is being executed; "" for none."""
     failure: KgwbError | None = None
     previous_answer: Answer | None = None
-    """The answer before the latest edit."""
+    """The answer before the latest edit, or before the latest edit was undone."""
     answer: Answer | None = None
     status: str = "done"
     totals: Totals = field(default_factory=Totals)
@@ -196,15 +197,25 @@ class AnswerView(NamedTuple):
     headline: str
     """The large text: the answer, or what stands for it."""
     details: str
-    """The small text below it: the reason, or the support and the cost."""
+    """The small text below it: the reason, or the support."""
+    cost: str = ""
+    """Duration, model calls and queries, which end the small text; "" without an answer."""
+
+    def small_text(self, limit: int) -> str:
+        """Return the details, shortened to ``limit`` characters, and then the whole cost."""
+        parts = [shorten(self.details, limit), self.cost]
+        return " · ".join(filter(None, parts))
 
 
 def answer_view(state: RunState) -> AnswerView:
     """Return how the answer of a run is shown now: icon, label, headline and details.
 
-    A task that is being executed comes first, then a failure, then stale steps, then the answer.
-    Without any of these the headline is "No answer yet", and the label is the status of the run.
+    A task that is being executed comes first, which may wait for the person's reply. Then come a
+    failure, stale steps, and the answer. Without any of these the headline is "No answer yet", and
+    the label is the status of the run.
     """
+    if "waiting" in state.states.values():
+        return AnswerView("wait", "Waiting for your reply", "…", "")
     if state.current_task:
         return AnswerView("wait", _capitalized(state.current_task), "…", "")
     if state.failure is not None:
@@ -269,17 +280,18 @@ def _view_of_failure(run: Run, failure: KgwbError) -> AnswerView:
 def _view_of_stale_answer(previous: Answer | None) -> AnswerView:
     """Return how a run with stale steps is shown; ``previous`` is its answer, if it had one.
 
-    The headline asks the person to continue; the details have the answer before the edit.
+    The headline asks the person to continue; the details have the answer before the
+    change: an edit, or the undoing of one.
     """
     details = ""
     if previous is not None:
-        details = f"before your edit: {previous}"
-    headline = "Continue to see the answer after your edit"
+        details = f"before your change: {previous}"
+    headline = "Continue to see the answer after your change"
     return AnswerView("stale", "Stale", headline, details)
 
 
 def _view_of_answer(run: Run, judged: AnswerState, answer: Answer, cost: str) -> AnswerView:
-    """Return how an answer is shown: its text, and as details doubts, measure, remarks, origin and cost.
+    """Return how an answer is shown: its text, and as details doubts, measure, remarks and origin.
 
     The text is cut at MAX_ANSWER_CHARS, except from a model's own knowledge. An answer without
     values is shown by its reason.
@@ -296,9 +308,9 @@ def _view_of_answer(run: Run, judged: AnswerState, answer: Answer, cost: str) ->
     measures = _measures_of(answer)
     remarks = map(single_line, answer.remarks)
     origins = _origins_of(run, answer)
-    parts = [judged.doubt, measures, *remarks, *origins, cost]
+    parts = [judged.doubt, measures, *remarks, *origins]
     details = " · ".join(filter(None, parts))
-    return AnswerView(judged.icon, judged.label, text, details)
+    return AnswerView(judged.icon, judged.label, text, details, cost)
 
 
 def _measures_of(answer: Answer) -> str:
@@ -364,5 +376,5 @@ def _view_without_values(judged: AnswerState, answer: Answer, cost: str) -> Answ
         headline = "No answer in this graph"
     reason = answer.reason.removeprefix(f"{NOT_IN_GRAPH}: ")
     remarks = map(single_line, answer.remarks)
-    details = " · ".join(filter(None, [reason, *remarks, cost]))
-    return AnswerView(judged.icon, judged.label, headline, details)
+    details = " · ".join(filter(None, [reason, *remarks]))
+    return AnswerView(judged.icon, judged.label, headline, details, cost)

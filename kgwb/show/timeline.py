@@ -26,6 +26,7 @@ NODE_CLASSES = {
     "stale": "isstale",
     "not needed": "unused",
     "done": "lit",
+    "waiting": "lit",
     "running": "lit",
 }
 """CSS classes of an agent in the flow strip: of the first state that one of its steps has."""
@@ -456,11 +457,11 @@ def render_step_time(step: Step) -> Html:
 
 
 def render_row_badge(step: Step | None, step_state: str, supervises: bool) -> Html:
-    """Render a badge for a step that has failed, is stale, is running, or was set by hand.
+    """Render a badge for a step that has failed, is stale, is running, waits, or was set by hand.
 
-    Nothing is rendered for other steps. A supervisor has no badge for the first three states.
+    Nothing is rendered for other steps. A supervisor has a badge only if it was set by hand.
     """
-    if step_state in ("failed", "stale", "running") and not supervises:
+    if step_state in ("failed", "stale", "waiting", "running") and not supervises:
         return state_badge(*STEP_STATES[step_state])
     if step is not None and step.origin == "by hand":
         return state_badge("hand", "by hand")

@@ -145,7 +145,7 @@ def pack_results(
         with disk.draft_of(
             path
         ) as draft:  # an archive that is there stays until the new one is whole
-            crate.write_zip(draft)
+            _write_zip(crate, draft)
     return PackedArtifact(path, len(entries), tuple(left_out))
 
 
@@ -274,12 +274,10 @@ def _is_measured_graph(file: Path, results: LoadedResults) -> bool:
     """Return whether a file has the graph that was measured, with any of the vocabularies of kgwb."""
     measured = results.config.get("kg")
     try:
-        for vocabulary in (Vocabulary(), *VOCABULARIES.values()):
-            if identify_files(file, vocabulary) == measured:
-                return True
+        identities = identify_files(file, (Vocabulary(), *VOCABULARIES.values()))
     except GraphFileError:
         return False
-    return False
+    return measured in identities
 
 
 def _describe(
@@ -315,6 +313,25 @@ def _add_to_crate(crate: Any, entry: _Entry, folder: Path) -> None:
     if entry.description:
         properties["description"] = entry.description
     crate.add_file(copy, quote(entry.name), properties=properties)
+
+
+def _write_zip(crate: Any, path: Path) -> None:
+    """Write a crate as a zip file. Raises OSError, such as on a full disk.
+
+    The stream of the crate is read to its end even then: if it were left before, its own zip file
+    could not be closed, and a ValueError would be printed beside the error.
+    """
+    failure: OSError | None = None
+    with path.open("wb") as file:
+        for chunk in crate.stream_zip():
+            if failure is not None:
+                continue
+            try:
+                file.write(chunk)
+            except OSError as exc:
+                failure = exc
+    if failure is not None:
+        raise failure
 
 
 def _day_and_time(path: Path) -> str:

@@ -20,7 +20,6 @@ from kgwb.llm.behaviour import ServerBehaviour
 from kgwb.run import Run, System
 from kgwb.run.ask import JSON_CHECK_NAME, SCHEMA_CHECK_NAME
 from kgwb.run.calls import Call
-from kgwb.run.failures import explained_failure
 from kgwb.run.models import open_model
 from kgwb.study.papers import Paper, count_questions, load_papers
 from kgwb.text import format_seconds, pluralize, shorten
@@ -186,8 +185,7 @@ def try_system(system: System, spec: ChatModel | str, graph: Graph) -> SystemTri
         if isinstance(model, RemoteModel):
             server = model
         run = Run(system, TRIAL_QUESTION, kg=graph, models=model, embeddings=Embeddings())
-        with explained_failure(run):
-            run.go()
+        run.go_explained()
     except KgwbError as exc:
         error = str(exc)
     return SystemTrial(system.name, name, run, error, server)

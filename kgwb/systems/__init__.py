@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from kgwb.deprecated import renamed_names
 from kgwb.errors import AgentFailedError, KgwbError, SettingError
+from kgwb.kg import GraphSource
 from kgwb.kg.base import Graph
 from kgwb.llm.base import ChatModel
 from kgwb.records import JsonObject
 from kgwb.run import Run, System
-from kgwb.run.failures import explained_failure, last_own_frame
+from kgwb.run.failures import last_own_frame
 from kgwb.run.models import open_model
 from kgwb.run.recorded import read_only_run
 from kgwb.run.run_file import DAMAGED_FILE_ERRORS, RunFile, damaged_file_error
@@ -63,7 +64,7 @@ def load_run(
     path: str | Path,
     *,
     system: SystemSource | None = None,
-    kg: Graph | None = None,
+    kg: GraphSource | None = None,
     model: ChatModel | str | Mapping[str, ChatModel] | None = None,
     resume: bool = False,
 ) -> Run:
@@ -73,7 +74,8 @@ def load_run(
     the file has, and ``run.read_only`` says what is missing.
 
     ``system`` is the system of the run. Without it, the name in the file is looked up among the
-    names of systems. Without ``kg`` and ``model`` every call is answered from the file. With
+    names of systems. ``kg`` is a graph, or what ``open_kg`` opens, such as a path or a sample's
+    name. Without ``kg`` and ``model`` every call is answered from the file. With
     ``resume`` new calls are added to the file. A run that was saved while it was paused is paused
     again at the same step. A run that had failed, was cancelled or was interrupted is returned as
     far as it went, and its ``error`` says what stopped it. The file is not changed without
@@ -98,8 +100,7 @@ def load_run(
     until = run.recorded_position if run.recorded_status == "paused" else None
     can_only_replay = kg is None and model is None
     try:
-        with explained_failure(run):
-            return run.go(until=until)
+        return run.go_explained(until)
     except AgentFailedError as exc:
         if can_only_replay and run.recorded_status == "failed":
             return run

@@ -20,7 +20,7 @@ from kgwb.show.run_state import answer_view
 from kgwb.show.terms import context_of, render_omitted_triples, render_triples
 from kgwb.show.texts import render_texts
 from kgwb.show.thing_predicates import render_questions, things_of_refusal
-from kgwb.text import display_name, pluralize, shorten, single_line, source_name
+from kgwb.text import MAX_LABEL_CHARS, display_name, pluralize, shorten, single_line, source_name
 from kgwb.ui.choosers import Glance, overview_of
 from kgwb.ui.conversation import Conversation, DialogueWorkbench
 from kgwb.ui.debugger import Debugger
@@ -236,7 +236,8 @@ class Chat(Live):
         if answer_class == "wait":
             answer_class = "run"
         badge = h.state_badge(answer.icon, answer.label)
-        details = h.span("", shorten(answer.details))
+        small_text = answer.small_text(MAX_LABEL_CHARS)
+        details = h.span("", small_text) if small_text else Html()
         question = single_line(run.question)
         standalone_question = ""
         if run.turn is not None and run.turn.standalone != run.question:

@@ -50,6 +50,11 @@ from kgwb.ui.subgraph import SubgraphPanel
 
 VIEW_LABELS = {"step": "Step", "answer": "Answer", "graph": "Subgraph", "compare": "Compare"}
 """The labels of the debugger's views, by name."""
+WIDE_VIEWS = ("graph", "compare")
+"""The views that take the room of the timeline too.
+
+Beside it, the answer at the right end of a graph's picture would be out of sight.
+"""
 ALL_ROLES = "all roles"
 """The tab that shows the steps of all roles, and of agents without one."""
 
@@ -132,8 +137,7 @@ class Debugger(StepPanel):
             role_tabs=self._render_role_tabs(),
             timeline=render_timeline(state, key, self.selected_role),
             contents=self._render_contents(),
-            # Two runs beside each other need the room of the timeline too.
-            is_wide=self.selected_view == "compare",
+            is_wide=self.selected_view in WIDE_VIEWS,
         )
 
     def _pending_tasks(self) -> list[str]:
@@ -306,11 +310,13 @@ class Debugger(StepPanel):
         return h.join(remarks, comparison)
 
     def _render_latest_fork(self, now: ComparedRun) -> Html:
-        """Render the run beside its latest fork; a fork that is still executed is a text."""
+        """Render the run beside its latest fork; one that is still executed is a text and "Cancel"."""
         name, session = self.forks[-1]
         task = session.current_task
         if task:
-            return h.div("body soft", f"{name}: {task} …")
+            text = h.muted_text(f"{name}: {task} …")
+            cancel = h.button("Cancel this run", "cancel_fork", "stop")
+            return h.div("body row controls", text, cancel)
         fork = ComparedRun(name, session.run_state())
         return render_comparison(now, fork)
 
@@ -413,6 +419,12 @@ class Debugger(StepPanel):
         name = read_name(event, "model")
         model = open_model(name)
         self.run_fork(f"with model {name}", models=model)
+
+    def do_cancel_fork(self, event: Event) -> None:
+        """Cancel the forks that are being executed; what they have asked is kept."""
+        for fork in self.forks:
+            if fork.session.current_task:
+                fork.session.cancel()
 
     def do_handover(self, event: Event) -> None:
         """Ask the system that can express the question, and show its run beside this one.

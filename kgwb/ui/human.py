@@ -98,25 +98,18 @@ class Person(Part):
         """Remember a step that has begun, so that its request can be matched with it."""
         self.started_steps[step.key] = step
 
-    def _listen(self) -> list[PendingRequest]:
+    def _listen(self) -> tuple[PendingRequest, ...]:
         """Return the requests of this run that wait for a person's reply, the oldest first.
 
         While the session executes a task, this part listens to the human models, which call
-        ``redraw`` when their requests change; otherwise it stops listening, and returns [].
-        Requests of other runs that the person plays in are left out.
+        ``redraw`` when their requests change; otherwise it stops listening.
         """
-        if not self.session.current_task:
-            for human in self.humans:
-                human.listeners.pop(self.redraw, None)
-            return []
-        run_cancel = self.session.run._cancel
-        requests: list[PendingRequest] = []
         for human in self.humans:
-            human.listeners[self.redraw] = run_cancel
-            for pending in human.pending_requests:
-                if pending.cancel is run_cancel:
-                    requests.append(pending)
-        return requests
+            if self.session.current_task:
+                human.listeners[self.redraw] = self.session.run._cancel
+            else:
+                human.listeners.pop(self.redraw, None)
+        return self.session.pending_requests
 
     # The request
 

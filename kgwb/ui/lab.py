@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from kgwb.bench.changes import QuestionChange, load_prompt_texts
 from kgwb.bench.cost import Budget, load_prices
 from kgwb.bench.figures import LoadedResults
-from kgwb.bench.formats import load_questions
+from kgwb.bench.formats import load_questions, locate_questions
+from kgwb.bench.gold_names import NAMED_GOLD_HINT, describe_named_gold, find_named_gold
 from kgwb.bench.kept_prompts import PromptHistory, read_measured_prompts
 from kgwb.bench.lab import RetryExperiment
 from kgwb.bench.ladder import locate_losses
@@ -127,6 +128,8 @@ class PromptLab(Live):
         """The options as they were typed, by name."""
         self.debugger: Debugger | None = None
         """Of the question that was opened last."""
+        self.gold_remark = ""
+        """Which gold of the question file is a text that is a name; "" if none is known to be."""
         self._debugged_texts: dict[str, str] = {}
         """The prompts of its run when they were last looked at, by name."""
         self._editor_revision = 0
@@ -151,12 +154,14 @@ class PromptLab(Live):
 
         ``folder`` is the results folder; questions that it has are not asked again. It blocks until
         the first ``limit`` questions, or all, are asked. With ``ladder`` the agent that lost each
-        answer is found, which asks several times more. ``options`` are those of the lab. Raises
+        answer is found, which asks several times more. ``options`` are those of the lab. It shows
+        which gold texts of the file are names of things in the graph. Raises
         InputError if the file cannot be used, if the folder holds results of another setup, or if
         the system has no ladder.
         """
-        all_questions = load_questions(questions)
-        asked = add_gold_answers(all_questions[:limit], workbench.kg)
+        chosen = load_questions(questions)[:limit]
+        named_gold = find_named_gold(chosen, workbench.kg)
+        asked = add_gold_answers(chosen, workbench.kg)
         setup = BenchSetup.from_workbench(workbench)
         with lock_folder(Path(folder)):
             results = Results(folder, setup.to_config(asked))
@@ -165,7 +170,11 @@ class PromptLab(Live):
             if ladder:
                 locate_losses(setup, results, asked, workers=workers)
         given = {"kg": workbench.kg, "models": setup.models, "system": setup.system, **options}
-        return cls(folder, workers=workers, **given)
+        lab = cls(folder, workers=workers, **given)
+        if named_gold:
+            remark = describe_named_gold(named_gold, locate_questions(questions))
+            lab.gold_remark = f"{remark}. To mend it, {NAMED_GOLD_HINT}"
+        return lab
 
     def _first_prompt(self) -> str:
         """Return the first prompt of the system's own folder, else the first of all, else ""."""
@@ -239,6 +248,7 @@ class PromptLab(Live):
         return render_page(
             "lab.html",
             results=f"{results.name}: {results.headline}",
+            gold_remark=self.gold_remark,
             is_interactive=is_interactive,
             lost_questions=render_lost_questions(results, has_links=is_interactive),
             lucky_questions=render_lucky_questions(results, has_links=is_interactive),

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from kgwb.errors import EmbeddingError, SettingError
 from kgwb.llm.base import ChatRequest
+from kgwb.llm.human import Human, PendingRequest
 from kgwb.run import Run
 from kgwb.run.agents import agent_of_key
 from kgwb.run.failures import explained_failure
@@ -114,10 +115,11 @@ class Session(Worker):
         """Return the state of each step that is stale, ahead, running or unfinished, by key.
 
         The first that applies: "stale" after an edit; "ahead" if the latest execution has not
-        reached it; "running", or "unfinished" if no task is executed, if it is not done. Steps that
-        have failed or are done have no entry.
+        reached it; if it is not done, "waiting" for a person's reply, "running", or "unfinished" if
+        no task is executed. Steps that have failed or are done have no entry.
         """
         states = {}
+        awaited_prompts = {pending.request.task for pending in self.pending_requests}
         for key, step in self._steps.items():
             if key in self._stale:
                 states[key] = "stale"
@@ -125,9 +127,32 @@ class Session(Worker):
                 continue
             elif key not in self._executed_keys:
                 states[key] = "ahead"
-            elif not step.done:
+            elif step.done:
+                continue
+            elif awaited_prompts.intersection(step.prompts):
+                states[key] = "waiting"
+            else:
                 states[key] = "running" if self.current_task else "unfinished"
         return states
+
+    @property
+    def pending_requests(self) -> tuple[PendingRequest, ...]:
+        """The requests of this run that wait for a person's reply, the oldest first.
+
+        Requests of other runs that the person plays in are left out. Empty while no task is
+        executed.
+        """
+        if not self.current_task:
+            return ()
+        run_cancel = self.run._cancel
+        requests = []
+        for model in dict.fromkeys(self.run.models.values()):
+            if not isinstance(model, Human):
+                continue
+            for pending in model.pending_requests:
+                if pending.cancel is run_cancel:
+                    requests.append(pending)
+        return tuple(requests)
 
     def step_state(self, key: str) -> str:
         """Return the state of a step or agent, one of ``kgwb.show.run_state.STEP_STATES``."""

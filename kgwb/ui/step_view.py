@@ -47,6 +47,10 @@ from kgwb.ui.session import Session
 from kgwb.ui.worker import Worker
 
 MAX_SUBJECT_CHARS = 60
+NOT_RUN_YET = (
+    "Not run yet. Press “Run” to run the system up to the end of this agent. "
+    "Its result can then be seen, and edited."
+)
 
 
 @dataclass(slots=True)
@@ -302,9 +306,11 @@ class StepView(Live):
         if section == "prompt":
             return self._render_prompt(key, step)
         if step is None:
-            text = "Not run yet."
+            text = NOT_RUN_YET
             if self.session.run_state().has_ended:
                 text = "The run ended without this step."
+            elif self.run.read_only:
+                text = "This step is not in the record."
             return h.div("body soft", text)
         if section == "in":
             return self._render_inputs(step)

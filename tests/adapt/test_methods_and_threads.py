@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed, wait
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +77,23 @@ def test_requests_in_threads_that_do_not_know_the_run_are_noticed(endpoint: Endp
     [problem] = checked.problems
     assert "2 requests to 127.0.0.1" in problem
     assert "look" in problem
+
+
+def test_done_futures_are_completed_in_the_order_of_their_branches_each_time() -> None:
+    def answer(question: str) -> list[int]:
+        pool = wrap_executor(ThreadPoolExecutor())
+        futures = [pool.submit(int, number) for number in range(40)]
+        first = [future.result() for future in as_completed(futures)]
+        done, _ = wait([pool.submit(int, number) for number in range(9)])
+        return [*first, *[future.result() for future in done]]
+
+    run = Run(system_from_function("several", answer), "Who?", kg=films(), models=None)
+    outputs = []
+    for _ in range(4):
+        run.go()
+        outputs.append(run.steps[0].output)
+    assert outputs[0][:40] == list(range(40))
+    assert outputs[1:] == outputs[:1] * 3
 
 
 def test_an_error_in_a_branch_is_raised_by_its_future() -> None:

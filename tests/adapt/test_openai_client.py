@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import openai
@@ -11,6 +12,7 @@ from pipeline_servers import ChatServer
 from pydantic import BaseModel
 from small import films
 
+from kgwb.adapt.replays import NOT_RECORDED_NOTE
 from kgwb.build import Answer, System, agent, wrap_openai
 from kgwb.errors import SettingError
 from kgwb.llm.base import Message
@@ -302,3 +304,46 @@ def test_messages_with_calls_of_tools_are_edited(chats: ChatServer) -> None:
 def test_what_is_no_client_is_refused() -> None:
     with pytest.raises(SettingError, match="not a client"):
         wrap_openai(object())
+
+
+@pytest.mark.parametrize("form", ["with_raw_response", "with_streaming_response"])
+def test_a_raw_response_goes_past_the_run_and_is_counted(chats: ChatServer, form: str) -> None:
+    chats.script = lambda body: "Hello to you"
+    client = client_of(chats)
+
+    def work() -> str:
+        create = getattr(client.chat.completions, form).create
+        if form == "with_raw_response":
+            response = create(model="tiny", messages=[USER])
+            return str(response.parse().choices[0].message.content)
+        with create(model="tiny", messages=[USER]) as response:
+            return str(response.parse().choices[0].message.content)
+
+    run = run_of(work).go()
+    assert run.output("talk") == "Hello to you"
+    assert run.totals.model_calls == 0
+    assert sum(run.past_calls.values()) == 1
+
+
+def test_a_replay_says_that_the_pipeline_caught_a_missing_reply(
+    chats: ChatServer, tmp_path: Path
+) -> None:
+    client = client_of(chats)
+
+    def work() -> str:
+        try:
+            reply = client.chat.completions.create(model="tiny", messages=[USER])
+        except Exception as error:  # noqa: BLE001 - as pipelines do
+            return type(error).__name__
+        return str(reply.choices[0].message.content)
+
+    def fail(body: dict[str, Any]) -> str:
+        raise RuntimeError
+
+    chats.script = fail
+    run = run_of(work).go()
+    assert run.output("talk") != "NotRecordedError"
+    assert not any(NOT_RECORDED_NOTE in step.notes for step in run.steps)
+    replay = Run.load(run.save(tmp_path / "run.jsonl"), run.system).go()
+    assert replay.output("talk") == "NotRecordedError"
+    assert NOT_RECORDED_NOTE in replay["talk"].notes

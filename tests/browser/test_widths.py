@@ -54,6 +54,62 @@ root => [...root.querySelectorAll("button, [role=button], input, textarea, selec
 ).map(node => node.outerHTML.slice(0, 100))
 """
 """What can be pressed or filled in and has no name for a screen reader."""
+ONE_WORD = "x" * 900
+HOSTILE = f"""
+import kgwb
+workbench = kgwb.Workbench(kgwb.open_kg("films"), "rules")
+workbench.ask("Who directed Arrival {ONE_WORD}?")
+films = kgwb.Workbench(kgwb.open_kg("films"), "rules")
+edited = films.ask("Who directed Arrival?").fork().go()
+facts = [{{"subject": "Arrival", "relation": "{ONE_WORD}", "object": "?answer"}}]
+edited.override("qir", {{"facts": facts, "target": "?answer"}})
+"""
+LONG_WORDS = (
+    "workbench.debug()",
+    "workbench.chat()",
+    "kgwb.debug(edited.go(until='qir'))",
+    "workbench.runs[-1]",
+)
+BOXES = """
+root => {
+  const whole = root.getBoundingClientRect();
+  const texts = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+  const boxes = [];
+  while (texts.nextNode()) {
+    const node = texts.currentNode.parentElement;
+    const words = texts.currentNode.data.trim();
+    if (!words || !node.checkVisibility() || node.closest("textarea, .vh, .edit, .unstyled")) continue;
+    const range = document.createRange();
+    range.selectNodeContents(texts.currentNode);
+    const clip = {left: -1e6, right: 1e6, top: -1e6, bottom: 1e6};
+    for (let place = node; place !== root; place = place.parentElement) {
+      const style = getComputedStyle(place);
+      if (style.display === "inline" || !/auto|scroll|hidden/.test(style.overflowX + style.overflowY)) continue;
+      const box = place.getBoundingClientRect();
+      clip.left = Math.max(clip.left, box.left);
+      clip.right = Math.min(clip.right, box.right);
+      clip.top = Math.max(clip.top, box.top);
+      clip.bottom = Math.min(clip.bottom, box.bottom);
+    }
+    for (const box of range.getClientRects()) {
+      const seen = {
+        words: words.slice(0, 40), node,
+        left: Math.max(box.left, clip.left), right: Math.min(box.right, clip.right),
+        top: Math.max(box.top, clip.top), bottom: Math.min(box.bottom, clip.bottom),
+      };
+      if (seen.right - seen.left > 2 && seen.bottom - seen.top > 2) boxes.push(seen);
+    }
+  }
+  const found = boxes.filter(box => box.right > whole.right + 2).map(box => `out of the widget: ${box.words}`);
+  boxes.forEach((first, place) => boxes.slice(place + 1).forEach(second => {
+    const width = Math.min(first.right, second.right) - Math.max(first.left, second.left);
+    const height = Math.min(first.bottom, second.bottom) - Math.max(first.top, second.top);
+    if (first.node !== second.node && width > 3 && height > 6) found.push(`${first.words} on ${second.words}`);
+  }));
+  return [...new Set(found)];
+}
+"""
+"""The texts that are drawn over others or out of the widget, a line each."""
 BESIDE = 432
 """Pixels of what JupyterLab shows beside a widget."""
 
@@ -75,6 +131,17 @@ def test_every_text_can_be_read_at_a_narrow_width(lab: Site, width: int, theme: 
             shown = cell.output.locator(".kg").first
             assert shown.evaluate(FOUND) == [], code
             assert shown.evaluate(UNNAMED) == [], code
+
+
+@pytest.mark.parametrize("width", [850, 600])
+def test_no_text_is_drawn_over_another_or_out_of_the_widget(lab: Site, width: int) -> None:
+    name = lab.server.write("words.ipynb", HOSTILE, *LONG_WORDS)
+    with lab.visit(name, width=width + BESIDE) as page:
+        page.run_all()
+        for place, code in enumerate(LONG_WORDS, start=1):
+            cell = widget_of(page.cell(place)).show()
+            shown = cell.output.locator(".kg").first
+            assert shown.evaluate(BOXES) == [], code
 
 
 def test_what_moves_stands_still_for_who_wants_that(lab: Site) -> None:

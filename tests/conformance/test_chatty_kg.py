@@ -1119,11 +1119,29 @@ def test_section_5_2_4_a_blank_node(name: str, is_number: bool) -> None:
     :crane rdfs:label "Crane" ; :outreach [ :amount 60 ; :unit :metre ] . :metre rdfs:label "metre" ."""
     model = script(qir=qir("Crane | outreach | ?length"), pool=OUTREACH)
     run = answered(model, name, "How far does the crane reach?", kg=films(crane))
-    assert (labels(run) == ("60",)) is is_number
+    assert (labels(run) == ("60 metre",)) is is_number
     both = qir("Crane | outreach | ?length", "?length | unit | ?unit", target="?length, ?unit")
     if is_number:
         run = answered(script(qir=both), name, "How far, in which unit?", kg=films(crane))
         assert labels(run) == ("60 · metre",)
+
+
+@conforms(
+    "section 5.2.4",
+    "the results are the bindings, also a number whose unit stands beside it",
+    fast="the number of a blank node is shown with its unit",
+    setting="shows_units",
+)
+@pytest.mark.parametrize(("shows_units", "label"), [(False, "60"), (True, "60 metre")])
+def test_section_5_2_4_a_number_with_a_unit(shows_units: bool, label: str) -> None:
+    crane = """@prefix : <http://example.org/> .
+    @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+    :crane rdfs:label "Crane" ; :outreach [ :amount 60 ; :unit :metre ] . :metre rdfs:label "metre" ."""
+    model = script(qir=qir("Crane | outreach | ?length"), pool=OUTREACH)
+    question = "How far does the crane reach?"
+    run = answered(model, "fast", question, kg=films(crane), shows_units=shows_units)
+    [value] = answer_of(run).values
+    assert (value.label, value.term) == (label, Literal(60))
 
 
 @conforms("section 7.3, Table 4", "a model without a graph is a baseline, with the dialogue")

@@ -105,6 +105,44 @@ def test_named_graphs_are_queried_as_one(tmp_path: Path) -> None:
     assert kg.ask("ASK { GRAPH <http://e/g> { <http://e/r> ?p ?o } }")
 
 
+SEVERAL_GRAPHS = [
+    "@prefix : <http://e/> . :a :p :b . :g1 { :a :p :b, :c . } :g2 { :a :p :c, :d . }",
+    "@prefix : <http://e/> . :g1 { :a :p :b, :c . } :g2 { :a :p :c, :d . }",
+    "@prefix : <http://e/> . :a :p :d . :g1 { :a :p :b, :c . }",
+]
+"""Graphs that share triples with the default graph, with each other, and not at all."""
+OF_A = "<http://e/a> <http://e/p> ?x"
+
+
+@pytest.mark.parametrize("content", SEVERAL_GRAPHS)
+@pytest.mark.parametrize("source", ["file", "cached file", "dataset"])
+def test_a_triple_of_several_graphs_is_there_once(
+    source: str, content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "several.trig"
+    file.write_text(content)
+    if source == "cached file":
+        monkeypatch.setattr("kgwb.kg.files.MIN_CACHED_BYTES", 1)
+    kg = LocalGraph.open(file)
+    if source == "dataset":
+        kg = LocalGraph.from_rdflib(rdflib.Dataset().parse(data=content, format="trig"))
+    again = LocalGraph.open(file) if source == "cached file" else kg
+    for each in (kg, again):
+        counts = {
+            query: len(each.select(query).rows)
+            for query in (
+                f"SELECT ?x {{ {OF_A} }}",
+                f"SELECT ?x FROM <http://e/g1> {{ {OF_A} }}",
+                f"SELECT ?x FROM NAMED <http://e/g1> {{ GRAPH ?g {{ {OF_A} }} }}",
+            )
+        }
+        assert list(counts.values()) == [3, 2, 2]
+        [[number]] = each.select(f"SELECT (COUNT(?x) AS ?n) {{ {OF_A} }}").rows
+        assert str(number) == "3"
+        muted = each.without((URIRef("http://e/a"), URIRef("http://e/p"), URIRef("http://e/b")))
+        assert len(muted.select(f"SELECT ?x {{ {OF_A} }}").rows) == 2
+
+
 def test_opening_needs_no_network_library() -> None:
     code = "import kgwb.kg, kgwb.kg.local, sys; sys.exit('SPARQLWrapper' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
@@ -267,6 +305,21 @@ def test_a_large_file_is_loaded_once(cached: Path, monkeypatch: pytest.MonkeyPat
     assert again.identity == first.identity
     assert again.search("lovelace", 5) == first.search("lovelace", 5)
     assert again.ask(f"ASK {{ <{ADA}> <{EX}bornIn> <{LONDON}> }}")
+
+
+def test_what_earlier_versions_kept_in_the_cache_is_removed(cached: Path) -> None:
+    graphs = cache_dir() / "graphs"
+    digest = "0a" * 32
+    for old in (digest, f"labels2-{digest}", f"labels3-{digest}"):
+        (graphs / old / "store").mkdir(parents=True)
+    kept = {f"labels99-{digest}", "labels3-notes", "my notes"}
+    for name in kept:
+        (graphs / name).mkdir()
+    LocalGraph.open(cached)
+    LocalGraph.open(cached)
+    names = {folder.name for folder in graphs.iterdir()}
+    assert len(names - kept) == 1
+    assert kept < names
 
 
 @pytest.mark.parametrize(

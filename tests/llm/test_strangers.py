@@ -121,7 +121,7 @@ BREWERY = """
 """
 NAMED = {
     "Who brewed Harvest Gold?": ["Nora Quint"],
-    "How bitter is Harvest Gold?": ["38"],
+    "How bitter is Harvest Gold?": ["38 IBU"],
     "What is the unit of the bitterness of Harvest Gold?": ["IBU"],
     "In which city is Nora Quint?": ["Ghent"],
     "In which town is Nora Quint?": ["Ghent"],

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import os
 import shutil
 import subprocess
+import sys
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import IO
 
 import pytest
 from engines import ROOT, leave_out
@@ -68,6 +73,42 @@ def test_an_archive_is_opened_elsewhere_and_its_runs_are_replayed(
     assert graph.identity == json.loads((results / "config.json").read_text())["kg"]
     assert (results / "prompts" / "chatty_kg" / "qir.md").is_file()
     assert main(["report", "a.zip"]) == 0  # it is unpacked already
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
+def test_a_full_disk_is_one_error(
+    measured: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    @contextmanager
+    def full(path: Path) -> Iterator[Path]:
+        yield Path("/dev/full")
+
+    unraisable: list[object] = []
+    monkeypatch.setattr(artifact.disk, "draft_of", full)
+    monkeypatch.setattr(sys, "unraisablehook", unraisable.append)
+    assert main(["pack", "r", "--to", "a.zip"]) == 2
+    gc.collect()
+    assert unraisable == []
+    assert "No space left" in capsys.readouterr().err
+    assert not Path("a.zip").exists()
+
+
+def test_the_graph_is_read_once_for_all_vocabularies(
+    measured: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[object] = []
+    digest = hashlib.file_digest
+
+    def counted(file: IO[bytes], name: str) -> object:
+        read.append(file.name)
+        return digest(file, name)
+
+    config = json.loads((measured / "config.json").read_text())
+    (measured / "config.json").write_text(json.dumps(config | {"kg": "sha256:another"}))
+    monkeypatch.setattr(hashlib, "file_digest", counted)
+    packed = pack_results([measured], Path("a.zip"))
+    assert [Path(str(name)).name for name in read] == ["films.ttl"]
+    assert any("films.ttl" in sentence for sentence in packed.left_out)
 
 
 def test_an_unpacked_archive_has_the_caption_of_the_results(measured: Path, tmp_path: Path) -> None:

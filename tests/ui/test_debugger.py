@@ -169,6 +169,20 @@ def test_compare_shows_the_first_decision_that_differs_on_top() -> None:
     assert fork.name in text(made)
 
 
+def test_a_fork_that_takes_long_can_be_cancelled() -> None:
+    session = Session(chatty("Who directed Arrival?", Scripted(DIRECTED, delay_s=60)))
+    made = Debugger(session)
+    press(made, "Compare")
+    press(made, "Run under profile paper")
+    [fork] = made.forks
+    assert fork.session.current_task
+    press(made, "Cancel this run")
+    settle(fork.session)
+    assert fork.session.run.status == "cancelled"
+    assert "Cancel this run" not in text(made)
+    assert session.run.status == "new"
+
+
 def test_a_question_that_a_system_cannot_express_goes_to_the_one_that_can() -> None:
     made, session = chatty_debugger(REFUSED_HERE, LATEST)
     do(made, "Continue")
@@ -332,3 +346,13 @@ def test_another_reading_is_executed_beside_the_run() -> None:
     assert len(answer_of(run).values) == 3
     made.update({"do": "reading", "arg": "2"})
     assert isinstance(made.event_error, SettingError)
+
+
+def test_the_picture_of_the_graph_and_the_comparison_have_the_room_of_the_timeline() -> None:
+    made, session, _ = debugger()
+    session.go().result(10)
+    for label in ("Subgraph", "Compare"):
+        press(made, label)
+        assert rows(made) == {}
+        press(made, "Answer")
+        assert rows(made)

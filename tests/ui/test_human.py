@@ -13,6 +13,7 @@ from small import DIRECTED, chatty, predicates, qir, vertex
 from kgwb.errors import ModelError, OverrideError, UnknownModelError
 from kgwb.llm import Human, Scripted, model
 from kgwb.run import Run
+from kgwb.show.run_state import answer_view
 from kgwb.ui.cell import AgentCell
 from kgwb.ui.session import session_of
 from kgwb.workbench import load_run
@@ -77,6 +78,8 @@ def test_a_whole_question_is_played_by_a_person(desk: Desk, tmp_path: Path) -> N
         < shown.index("Who directed Arrival?")
         < shown.index("Send")
     )
+    assert desk.session.step_state("qir") == "waiting"
+    assert answer_view(desk.session.run_state()).label == "Waiting for your reply"
     assert desk.cell.html.count("Question: <mark") == 1  # the prompt stands there once, folded
     press(desk.cell, "Add a row")
     triple = {"triples.0.0": "Arrival", "triples.0.1": "directed by", "triples.0.2": "Denis"}
@@ -89,6 +92,7 @@ def test_a_whole_question_is_played_by_a_person(desk: Desk, tmp_path: Path) -> N
     desk.wait("predicate_selection")
     desk.say(predicates(["director"]))
     done.result(10)
+    assert desk.session.step_state("qir") == "done"
     assert str(desk.run.answer) == "Denis Villeneuve"
     assert [attempt.accepted for attempt in desk.run["qir"].attempts] == [False, True]
     assert "Your reply was used" in desk.text

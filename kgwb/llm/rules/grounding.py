@@ -15,7 +15,7 @@ from rdflib import URIRef
 
 from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
-from kgwb.kg.text import normalize
+from kgwb.kg.text import UNIT_WORDS, names_unit, normalize
 from kgwb.llm.rules import words as en
 from kgwb.llm.rules.grammar import (
     Fact,
@@ -64,8 +64,6 @@ MAX_PARTIAL_MATCHES = 3
 """How many labels are looked at that may begin or end with a name."""
 NON_CONTENT_WORDS = en.NON_NAME_WORDS | {""}
 _WORDS_OF_PHRASES = " ".join(RELATION_PHRASES.values()).split()
-UNIT_WORDS = frozenset("currency unit units".split())
-"""Words in the names of predicates that say in what a number of the same node is counted."""
 RELATION_WORDS = en.TIME_WORDS.union(en.PLACE_WORDS, _WORDS_OF_PHRASES, ["by"])
 """Words of known relations. Relations of these words alone are not looked up in the graph."""
 WHO_WORDS = frozenset(("who", "whom", "who's"))
@@ -476,7 +474,7 @@ def _find_asked_parts(
             named_by_word = _find_most_similar(word, inner, embeddings)
         named.update(named_by_word)
     parts = [name for name in inner if name in named]
-    without_units = [name for name in inner if UNIT_WORDS.isdisjoint(normalize(name).split())]
+    without_units = [name for name in inner if not names_unit(name)]
     if not parts and len(without_units) < len(inner):
         return without_units
     if UNIT_WORDS.issuperset(parts):

@@ -31,6 +31,10 @@ from kgwb.systems.chatty_kg.records import (
     pattern_predicates,
 )
 from kgwb.systems.chatty_kg.settings import ChattySettings
+from kgwb.systems.chatty_kg.units import find_units
+
+UNIT_SEPARATOR = " / "
+"""Between several units of one number."""
 
 
 @agent("execution", kind="sparql")
@@ -99,6 +103,8 @@ class _Results:
     """The supporting triples of each value."""
     scores: dict[Term, float] = field(default_factory=dict)
     """The highest score of a query that has the value."""
+    units: dict[Term, tuple[Term, ...]] = field(default_factory=dict)
+    """The units of numbers, with ``shows_units``."""
     queries: list[CandidateQuery] = field(default_factory=list)
     """The queries that were executed."""
     is_cut: bool = False
@@ -116,7 +122,8 @@ def _answer_values(
     """Execute the queries, and return an answer with their distinct values and the supporting triples.
 
     Values are ordered by the best score of their queries; with ``value_order`` "by_query" equals by
-    label. With ``merges_names``, texts that name another value are left out. With
+    label. With ``shows_units``, the label of a number at a blank node has its unit. With
+    ``merges_names``, texts that name another value are left out. With
     ``counts_values``, the number of values is returned instead if a count is asked for and they are
     not all numbers. If no query has rows, the answer has no values and says so as its reason. The
     display names of values and support are asked for together.
@@ -132,10 +139,18 @@ def _answer_values(
     has_other_values = not all(map(is_number, supports))
     if qir.kind == "count" and settings.counts_values and has_other_values:
         return with_display_names(run.kg, _count_values(results, qir.target, run))
-    names = run.kg.names(_list_iris(supports))
+    unit_terms = chain.from_iterable(results.units.values())
+    unit_iris = {unit for unit in unit_terms if isinstance(unit, URIRef)}
+    names = run.kg.names([*_list_iris(supports), *sorted(unit_iris.difference(supports))])
     values = []
     for term, triples in supports.items():
-        label = names[term] if isinstance(term, URIRef) else str(term)
+        label = _label_of(term, names)
+        units = []
+        for unit in results.units.get(term, ()):
+            if unit not in supports:  # else it is a value of its own
+                units.append(_label_of(unit, names))
+        if units:
+            label = f"{label} {UNIT_SEPARATOR.join(sorted(units))}"
         values.append(Value(term, label, triples))
     if settings.value_order == "by_query":
         values.sort(key=lambda value: (value.label, str(value.term)))
@@ -143,6 +158,11 @@ def _answer_values(
     values.sort(key=lambda value: -results.scores[value.term])
     answer = Answer(qir.kind, tuple(values), results.sparql)
     return with_display_names(run.kg, answer, names)
+
+
+def _label_of(term: Term, names: Mapping[URIRef, str]) -> str:
+    """Return the name of a vertex, and the text of a literal."""
+    return names[term] if isinstance(term, URIRef) else str(term)
 
 
 def _list_iris(supports: Mapping[Term, Iterable[Triple]]) -> list[URIRef]:
@@ -183,6 +203,10 @@ def _collect_values(
             earlier = results.supports.get(value, ())
             results.supports[value] = tuple(dict.fromkeys(earlier + triples))
             results.scores[value] = max(query.score, results.scores.get(value, query.score))
+        if ChattySettings.of_run(run).shows_units:
+            for value, units in find_units(found, columns[0], supports, run).items():
+                earlier_units = results.units.get(value, ())
+                results.units[value] = tuple(dict.fromkeys(earlier_units + units))
     return results
 
 

@@ -49,6 +49,7 @@ class ChattySettings(Settings):
         "unasked_predicates": False,
         "counts_values": False,
         "looks_into_nodes": False,
+        "shows_units": False,
         "merges_names": False,
         "value_order": "by_row",
     }
@@ -229,6 +230,11 @@ class ChattySettings(Settings):
     """Whether a blank node is answered by its literals: a length is a node that has the number.
 
     The paper returns the bindings as they are (section 5.2.4).
+    """
+    shows_units: bool = True
+    """Whether a number that a blank node has is shown with the unit that the node has beside it.
+
+    The value stays the number. The paper returns the bindings as they are (section 5.2.4).
     """
     merges_names: bool = True
     """Whether a text that is the name of another value is left out.

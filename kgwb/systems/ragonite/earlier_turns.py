@@ -17,11 +17,11 @@ CITATION = re.compile(rf"\s*{BRACKETS.pattern}")
 
 
 def remember_with_text(run: Run) -> Turn:
-    """Return what a dialogue remembers of a run: also the text of the answer.
+    """Return what a dialogue remembers of a run: also the text of the answer, with or without values.
 
     The numbers of its sources are left out, since a later turn has other sources.
     """
-    text = run.answer.text if run.answer else ""
+    text = run.answer.text if run.answer is not None else ""
     return replace(remember_turn(run), text=CITATION.sub("", text).strip())
 
 

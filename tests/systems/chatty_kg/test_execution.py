@@ -227,3 +227,36 @@ def test_a_stored_false_does_not_make_the_answer_true() -> None:
         script = {"chatty_kg/qir": qir(f"{film} | subtitled | ?x", target="?x")}
         run = chatty(f"Is {film} subtitled?", Scripted(script), kg).go()
         assert answer_of(run).labels == (truth,)
+
+
+UNITS = """
+@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+:a rdfs:label "A" ; :r [ :amount 12.5 ; :unit "km" ] , [ :amount 12.5 ; :unit :mile ] , [ :amount 7 ] .
+:mile rdfs:label "mile" .
+:b rdfs:label "B" ; :r :named . :named :amount 4 ; :unit "kg" .
+"""
+
+
+@pytest.mark.parametrize(
+    ("vertex", "labels", "is_asked"),
+    [("a", ["12.5 km / mile", "7"], True), ("b", ["4"], False)],
+    ids=["blank nodes", "a vertex"],
+)
+def test_a_number_at_a_blank_node_has_its_units(
+    vertex: str, labels: list[str], is_asked: bool
+) -> None:
+    graph = open_kg(rdflib.Graph().parse(data=UNITS, format="turtle"))
+    answer, run = executed(query(f"{vertex} r ?node", "?node amount ?x"), kg=graph)
+    assert sorted(answer.labels) == labels
+    numbers = [label.split()[0] for label in labels]
+    assert sorted(str(value.term) for value in answer.values) == numbers
+    unit_queries = [call for call in run.calls.values() if "?_unit" in str(call.request)]
+    assert bool(unit_queries) is is_asked
+
+
+def test_a_unit_that_is_a_value_itself_stands_alone() -> None:
+    graph = open_kg(rdflib.Graph().parse(data=UNITS, format="turtle"))
+    amounts = query("a r ?node", "?node amount ?x")
+    units = query("a r ?node", "?node unit ?x")
+    answer, _ = executed(amounts, units, kg=graph)
+    assert set(answer.labels) == {"12.5", "7", "km", "mile"}

@@ -274,6 +274,20 @@ def test_a_dialogue_is_shown_to_both_agents() -> None:
     assert run.status == "done"
 
 
+def test_the_text_of_an_answer_without_values_is_remembered() -> None:
+    nothing = {**cited(), "answer": "No budget is given [1].", "reason": "no column for it"}
+    model = Scripted(script(*[sql(), passages(), FINISH] * 2, answer=[nothing, ARRIVAL]))
+    bench = kgwb.Workbench(films(), model, system="ragonite")
+    bench.ask("What did it cost?")
+    bench.ask(QUESTION)
+    [turn] = model.requests[-1].variables["earlier"]
+    assert turn == {
+        "question": "What did it cost?",
+        "answers": [],
+        "text": "No budget is given.",
+    }
+
+
 def test_the_newest_turns_have_room_and_what_is_left_out_is_said() -> None:
     turns = [Turn(f"question {number}", text="word " * 20) for number in range(9)]
     turns.append(Turn("Which?", tuple(f"answer {number}" for number in range(100)), text="Many."))

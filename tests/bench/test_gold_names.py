@@ -1,0 +1,128 @@
+"""Gold texts that are names of things: found in any set, and said with their place and their IRI."""
+
+import json
+from pathlib import Path
+
+import pytest
+import rdflib
+
+from kgwb import PromptLab, Workbench
+from kgwb.bench import load_questions, save_questions
+from kgwb.bench.formats import locate_questions
+from kgwb.bench.gold_names import NamedGold, describe_named_gold, find_named_gold
+from kgwb.bench.questions import BenchQuestion
+from kgwb.cli import main
+from kgwb.errors import GraphUnreachableError
+from kgwb.kg import Graph, open_kg, sample_path
+from kgwb.llm import Scripted
+
+EX = "http://example.org/"
+GRAPH = """
+@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+:arrival rdfs:label "Arrival" ; :director :villeneuve ; :year 2016 ; :genre "drama" ; :code "Twin" .
+:nineteen rdfs:label "1984" . :villeneuve rdfs:label "Denis Villeneuve" .
+:drama rdfs:label "Drama" . :a rdfs:label "Twin" . :b rdfs:label "Twin" . :yes rdfs:label "true" .
+"""
+
+
+@pytest.fixture
+def kg() -> Graph:
+    return open_kg(rdflib.Graph().parse(data=GRAPH, format="turtle"))
+
+
+@pytest.mark.parametrize(
+    ("text", "things"),
+    [
+        ("Denis Villeneuve", ["villeneuve"]),
+        ("Twin", ["a", "b"]),
+        ("denis villeneuve", []),
+        ("drama", []),  # the thing is called Drama, and a film has the text
+        (f"{EX}villeneuve", []),
+        ("1984", []),  # a number
+        ("true", []),
+        ("nobody", []),
+    ],
+)
+def test_a_gold_text_that_is_exactly_a_name_is_found(
+    kg: Graph, text: str, things: list[str]
+) -> None:
+    question = BenchQuestion(id="q", question="Who?", answers=(text, EX + "arrival"))
+    expected = []
+    if things:
+        expected = [NamedGold("q", text, tuple(EX + thing for thing in things))]
+    assert find_named_gold([question], kg) == expected
+
+
+@pytest.mark.parametrize(("predicate", "is_named"), [("code", False), ("director", True)])
+def test_a_text_that_the_gold_query_gives_is_meant_as_a_text(
+    kg: Graph, predicate: str, is_named: bool
+) -> None:
+    query = f"SELECT ?x {{ <{EX}arrival> <{EX}{predicate}> ?x }}"
+    question = BenchQuestion(id="q", question="What?", answers=("Twin",), sparql=query)
+    assert bool(find_named_gold([question], kg)) is is_named
+
+
+def test_gold_that_the_set_leaves_to_the_graph_is_not_looked_at(kg: Graph) -> None:
+    question = BenchQuestion(id="q", question="Who?", answer_labels=("Denis Villeneuve",))
+    assert find_named_gold([question], kg) == []
+
+
+def test_a_graph_that_cannot_be_asked_gives_no_remark(
+    kg: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(labels: object) -> object:
+        raise GraphUnreachableError("http://example.org/sparql")
+
+    monkeypatch.setattr(kg, "exact", refuse)
+    question = BenchQuestion(id="q", question="Who?", answers=("Twin",))
+    assert find_named_gold([question], kg) == []
+
+
+@pytest.mark.parametrize("name", ["films", "cars", "scholars", "wikidata_slice"])
+def test_the_shipped_sets_have_no_such_gold(name: str) -> None:
+    path = sample_path(name)
+    questions = load_questions(path.with_suffix(".questions.jsonl"))
+    assert find_named_gold(questions, open_kg(path)) == []
+
+
+def test_a_question_is_found_by_its_line_in_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "set.jsonl"
+    save_questions([BenchQuestion(id=f"q{n}", question="Who?", answers=()) for n in (1, 2)], file)
+    assert locate_questions(file) == {"q1": "line 1", "q2": "line 2"}
+    named = NamedGold("q2", "Twin", (EX + "a", EX + "b"))
+    said = describe_named_gold([named], locate_questions(file))
+    assert all(part in said for part in ("q2", "line 2", "Twin", f"<{EX}a>", f"<{EX}b>"))
+
+
+QUESTIONS = [
+    {"id": "one", "question": "Who directed Arrival?", "answers": [EX + "denis"]},
+    {"id": "two", "question": "Who directed Dune?", "answers": ["Denis Villeneuve"]},
+]
+
+
+@pytest.fixture
+def questions(tmp_path: Path) -> Path:
+    file = tmp_path / "questions.jsonl"
+    file.write_text("".join(json.dumps(question) + "\n" for question in QUESTIONS))
+    return file
+
+
+def test_bench_says_the_line_and_what_to_write(
+    tmp_path: Path, questions: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    graph = tmp_path / "films.ttl"
+    graph.write_text(GRAPH)
+    command = ["bench", "--kg", str(graph), "--questions", str(questions), "--model", "rules"]
+    main([*command, "--out", str(tmp_path / "out")])
+    said = capsys.readouterr().err
+    assert "two (line 2)" in said
+    assert f"<{EX}villeneuve>" in said
+    assert "one (line 1)" not in said
+
+
+def test_the_prompt_lab_says_it_too(tmp_path: Path, questions: Path, kg: Graph) -> None:
+    workbench = Workbench(kg, model=Scripted(lambda request: "no JSON"))
+    lab = PromptLab.measure(questions, workbench, tmp_path / "out", workers=1)
+    assert "two (line 2)" in lab.gold_remark
+    for shown in (lab.view(), lab.render_static()):
+        assert "two (line 2)" in str(shown)
