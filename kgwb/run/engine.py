@@ -9,7 +9,15 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
@@ -819,15 +827,21 @@ class Engine:
         )
 
     def _set_output(self, spec: AgentSpec, step: Step, output: Any) -> None:
-        """Set the output of a step to what its function returned.
+        """Set the output of a step to what its function returned; a generator gets a note.
 
-        Raises OutputError for an output of another type than the agent promises.
+        A generator is not read here: it may have no end. Raises OutputError for an output of another
+        type than the agent promises.
         """
         if not matches_type(output, spec.output_type):
             promised = type_text(spec.output_type)
             raise OutputError(
                 f"the step {step.key} promises {promised} and returned {value_text(output)}",
                 hint=f"return {promised}, or change the annotation of {spec.name}",
+            )
+        if isinstance(output, Iterator | AsyncIterator):
+            step.notes.append(
+                f"it returned a {type(output).__name__}: what that asks belongs to the step that "
+                "reads it, and its values are neither shown nor saved; return a list"
             )
         step.output = output
 
