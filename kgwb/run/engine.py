@@ -724,12 +724,16 @@ class Engine:
         ``later`` are the steps that began after it. The time of a step with live calls is
         remembered in the record. For a replayed step, ``recorded_seconds`` becomes the time
         remembered, or, as for a run from a file, an estimate by the recorded time of its calls. For
-        a supervisor the times of replayed steps below it are replaced in this way.
+        a supervisor the times of replayed steps below it are replaced in this way. A step without
+        calls and without steps below it takes as long each time.
         """
+        below = _steps_below(step, later)
+        if not below and not step.calls:
+            return
         calls = set(step.calls)
         is_live = step.origin == "live"
         saved_s = 0.0
-        for each in _steps_below(step, later):
+        for each in below:
             calls.update(each.calls)
             is_live = is_live or each.origin == "live"
             if each.parent == step.key:
@@ -783,9 +787,8 @@ class Engine:
 
         The agent itself may be another one with the same name.
         """
-        for listed in self.system.agents:
-            if listed.name == spec.name:
-                return
+        if self.system.has_agent(spec.name):
+            return
         function_name = spec.function.__name__
         raise SettingError(
             f"{spec.name} is not among the agents of {self.system.name}, which called it",
