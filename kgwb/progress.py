@@ -32,8 +32,19 @@ def transient_bar(**options: Any) -> Any:
     if "ipykernel" in sys.modules:
         from tqdm.notebook import tqdm
 
-        bar = _without_monitor(tqdm)
-        return bar(mininterval=INTERVAL_S, delay=DELAY_S, leave=False, **options)
+        class Bar(_without_monitor(tqdm)):  # type: ignore[misc]
+            """A bar that is removed in any case.
+
+            tqdm leaves a red one if the work ended before the total, as work does that failed, and
+            work whose last part was not told.
+            """
+
+            def close(self) -> None:
+                """Remove the bar."""
+                self.total = None
+                super().close()
+
+        return Bar(mininterval=INTERVAL_S, delay=DELAY_S, leave=False, **options)
     return progress_bar(leave=False, disable=None, **options)
 
 

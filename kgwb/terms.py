@@ -41,12 +41,12 @@ def term_to_data(term: URIRef | Literal | BNode) -> dict[str, str]:
     It has "type" ("uri", "bnode" or "literal") and "value", and of a literal "xml:lang" or else
     "datatype", if it has one.
     """
+    if isinstance(term, URIRef):  # as most terms
+        return {"type": "uri", "value": str(term)}
+    if isinstance(term, BNode):
+        return {"type": "bnode", "value": str(term)}
     data = {"type": "literal", "value": str(term)}
-    if isinstance(term, URIRef):
-        data["type"] = "uri"
-    elif isinstance(term, BNode):
-        data["type"] = "bnode"
-    elif term.language:
+    if term.language:
         data["xml:lang"] = term.language
     elif term.datatype:
         data["datatype"] = str(term.datatype)

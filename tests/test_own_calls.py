@@ -288,6 +288,57 @@ def test_a_saved_run_that_asks_something_else_says_so_with_both(tmp_path: Path) 
     assert error.value.message.count("Guess 0.") == 2
 
 
+@pytest.mark.parametrize(
+    ("options", "differs_in"),
+    [
+        ([{"temperature": 0.0}, {"temperature": 0.5}], ["temperature", "0.5", "0.0"]),
+        ([{"end": "!"}, {"end": "?"}], ["message 1", "character 2001", "!", "?"]),
+    ],
+)
+def test_a_difference_beside_the_beginning_of_the_last_message_is_named(
+    options: list[dict[str, Any]], differs_in: list[str], tmp_path: Path
+) -> None:
+    settings = options.copy()
+
+    @agent(kind="model")
+    def guess(text: str, run: Run) -> str:
+        chosen = {**settings.pop(0)}
+        content = "a" * 2000 + chosen.pop("end", "")
+        _, reply = run.chat(ChatRequest("guess", (Message("user", content),), **chosen))
+        return reply.text
+
+    def guesses(question: Any, dialogue: Any, run: Run) -> Answer:
+        return Answer("list", text=guess("x", run))
+
+    system = System("chance", guesses, [guess])
+    run = Run(system, "Who?", kg=films(), models=Scripted(reply_to)).go()
+    path = run.save(tmp_path / "run.jsonl")
+    with pytest.raises(NotRecordedError, match="guess asked something else") as error:
+        kgwb.load_run(path, system=system)
+    for part in differs_in:
+        assert part in error.value.message
+
+
+def test_a_step_that_returns_a_generator_says_that_its_values_are_not_kept() -> None:
+    @agent
+    def words(text: str) -> Any:
+        yield from text.split()
+
+    @agent
+    def listed(text: str) -> Any:
+        return text.split()
+
+    def answer(question: Any, dialogue: Any, run: Run) -> Answer:
+        return Answer("list", text=" ".join([*words("a b"), *listed("c d")]))
+
+    run = Run(System("words", answer, [words, listed]), "Who?", kg=films(), models=None).go()
+    assert run.answer is not None
+    assert run.answer.text == "a b c d"
+    [note] = run["words"].notes
+    assert "generator" in note
+    assert run["listed"].notes == []
+
+
 def test_a_library_that_another_thread_is_importing_keeps_no_run_from_starting(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

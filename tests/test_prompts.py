@@ -1,6 +1,7 @@
 """Prompt files: found, checked and filled."""
 
 import importlib
+import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -152,6 +153,27 @@ def test_a_file_in_the_persons_folder_goes_before_the_shipped_one(tmp_path: Path
     bench.new_dialogue()
     bench.ask("Who directed Arrival?")
     assert model.requests[2].messages[-1].content.endswith("MORE")  # read again for each run
+
+
+def test_a_prompt_file_is_read_again_only_when_it_was_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "x.md"
+    file.write_text("[user]\none")
+    read = []
+
+    def read_text(path: Path, encoding: str) -> str:
+        read.append(path)
+        return path.read_text(encoding)
+
+    monkeypatch.setattr("kgwb.run.prompts.disk.read_text", read_text)
+    assert [Prompts(tmp_path).text("x") for _ in range(3)] == ["[user]\none"] * 3
+    assert read == [file]
+    file.write_text("[user]\ntwo")  # as long as before
+    changed_ns = file.stat().st_mtime_ns + 1_000_000_000
+    os.utime(file, ns=(changed_ns, changed_ns))
+    assert Prompts(tmp_path).text("x") == "[user]\ntwo"
+    assert read == [file, file]
 
 
 def test_a_changed_text_goes_before_every_file() -> None:

@@ -12,11 +12,11 @@ from kgwb.llm import ChatModel, ChatReply, ChatRequest, Message, Scripted
 from kgwb.run.replay import Replay
 from tests.small import DIRECTED, chatty
 
+ASKED = "Who wrote Faust?"
+
 
 def asked(**changes: Any) -> ChatRequest:
-    return ChatRequest(
-        **{"task": "a", "messages": (Message("system", "Who wrote Faust?"),), **changes}
-    )
+    return ChatRequest(**{"task": "a", "messages": (Message("system", ASKED),), **changes})
 
 
 def say(model: ChatModel, **changes: Any) -> str:
@@ -52,6 +52,28 @@ def test_a_reply_is_used_only_for_a_request_with_the_same_content(
     else:
         with pytest.raises(NotRecordedError, match="no reply"):
             say(model, **change)
+
+
+@pytest.mark.parametrize(
+    ("change", "differs_in"),
+    [
+        ({"temperature": 1.0}, ["temperature", "0.0", "1.0"]),
+        ({"seed": None}, ["seed", "none"]),
+        ({"messages": (Message("system", f"{ASKED} "),)}, ["message 1", "system", "character 17"]),
+        ({"messages": (Message("user", ASKED),)}, ["message 1", "role", "user"]),
+        ({"messages": (Message("system", ASKED), Message("user", "?"))}, ["1 message", "2"]),
+    ],
+)
+def test_the_error_says_in_what_the_request_differs_from_the_nearest_recorded_one(
+    change: dict[str, Any], differs_in: list[str]
+) -> None:
+    far = recorded("far", messages=(Message("user", "Something else"),), temperature=0.3)
+    model = Replay([far, recorded("1")])
+    with pytest.raises(NotRecordedError) as caught:
+        say(model, **change)
+    for part in differs_in:
+        assert part in caught.value.message
+    assert "0.3" not in caught.value.message
 
 
 def test_a_run_file_is_a_model(tmp_path: Path) -> None:

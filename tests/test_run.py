@@ -308,3 +308,32 @@ def test_an_override_of_an_agent_with_several_steps_is_refused() -> None:
         run.override("look_up", "nothing").go()
     assert "look_up[Arrival], look_up[Dune]" in caught.value.hint
     assert run.remove_override("look_up").go().status == "done"
+
+
+@pytest.mark.parametrize(
+    ("step", "other_question", "other_script"),
+    [
+        ("matching", "Who wrote Sicario?", {"chatty_kg/qir": qir("Sicario | wrote | ?writer")}),
+        (
+            "relation_linking[⟨Arrival, directed by, ?person⟩]",
+            "Who wrote Sicario?",
+            {"chatty_kg/qir": qir("Sicario | wrote | ?writer")},
+        ),
+        (
+            "query_generator",
+            "Who directed Sicario and starred in Arrival?",
+            {"chatty_kg/qir": qir("Sicario | director | ?person", "Arrival | starring | ?person")},
+        ),
+    ],
+)
+def test_an_output_of_another_question_is_refused_with_the_reason(
+    step: str, other_question: str, other_script: dict[str, Any]
+) -> None:
+    other = chatty(other_question, Scripted({**DIRECTED, **other_script}))
+    other.go(until="query_generator")
+    value = next(each.output for each in other.steps if each.agent == step.partition("[")[0])
+    run = chatty("Who directed Arrival?", Scripted(DIRECTED)).go()
+    with pytest.raises(OverrideError, match="cannot be used") as caught:
+        run.override(step, value)
+    assert caught.value.hint
+    assert run.go().answer

@@ -47,6 +47,7 @@ def make_answer(
     items = _items_of(values)
     kind = kind or _kind_of(items)
     terms = [_term_of(item) for item in items]
+    given_terms = {_term_of(item) for item in items if _is_term(item)}
     run = current_run()
     results = _results_of_queries(run, queries, terms)
     texts = tuple(dict.fromkeys(results if queries is None else queries))
@@ -57,7 +58,7 @@ def make_answer(
     labels = _labels_of(run, terms)
     answer_values = []
     for term in dict.fromkeys(terms):
-        support = _support_of(run, term, results)
+        support = _support_of(run, term, results, is_text=term not in given_terms)
         answer_values.append(Value(term, labels[term], support))
     if run is not None and not any(value.support for value in answer_values):
         run.note(_why_unsupported(results))
@@ -125,6 +126,13 @@ def _term_of(item: Any) -> Term:
     if isinstance(item, str) and item.startswith(IRI_SCHEMES) and is_valid_iri(item):
         return URIRef(item)
     return Literal(item)
+
+
+def _is_term(item: Any) -> bool:
+    """Return whether ``_term_of`` reads a value as exactly one term, and not as the text of some."""
+    if isinstance(item, tuple | list) and item:
+        return _is_term(item[0])
+    return isinstance(item, URIRef | Literal | BNode | Mapping)
 
 
 def _labels_of(run: Run | None, terms: Sequence[Term]) -> dict[Term, str]:
@@ -213,8 +221,14 @@ def _why_unsupported(results: Mapping[str, ResultSet | bool]) -> str:
     )
 
 
-def _support_of(run: Run | None, term: Term, results: Mapping[str, ResultSet | bool]) -> Triples:
+def _support_of(
+    run: Run | None, term: Term, results: Mapping[str, ResultSet | bool], *, is_text: bool
+) -> Triples:
     """Return the triples that support a value, by the rows that have it; each once.
+
+    These are the rows with its text, as another language or datatype may have got lost on the way.
+    If the pipeline gave the term and not only its text (``is_text``), only rows with the term count
+    if there are any.
 
     Queries are sent to the run's graph for this. The step gets a note for a query that fails.
     """
@@ -225,6 +239,8 @@ def _support_of(run: Run | None, term: Term, results: Mapping[str, ResultSet | b
         if isinstance(result, ResultSet):
             columns = result.variables
             rows = [row for row in result.rows if str(term) in map(str, row)]
+            if not is_text:
+                rows = [row for row in rows if term in row] or rows
             if not rows:
                 continue
         elif result is False:

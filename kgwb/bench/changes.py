@@ -18,7 +18,7 @@ from kgwb.bench.figures import (
     distinct_keys,
 )
 from kgwb.bench.ladder import agent_or_reason
-from kgwb.bench.metrics import QuestionGroup, ScoreComparison, compare_results
+from kgwb.bench.metrics import BenchRows, QuestionGroup, ScoreComparison, compare_results
 from kgwb.bench.report_parts import name_values, render_answers, render_gold, render_verdict
 from kgwb.bench.results import (
     BenchRow,
@@ -324,6 +324,12 @@ def _is_compared(change: QuestionChange, sample: QuestionSample | None) -> bool:
     return change.outcome != FAILED
 
 
+def _in_order_of(results: LoadedResults, rows: BenchRows) -> BenchRows:
+    """Return rows of questions in the order that the questions have in some results."""
+    positions = {id_: position for position, id_ in enumerate(results.rows)}
+    return sorted(rows, key=lambda row: positions[row["id"]])
+
+
 def _describe_chance(comparison: ScoreComparison) -> str:
     """Return whether a difference may be chance, with its p-value."""
     if not comparison.improved_ids and not comparison.worsened_ids:
@@ -557,8 +563,11 @@ class ResultsComparison:
             return compared._replace(questions=questions)
         if any("repeated" in row for row in new_rows):
             return compared
-        estimate_before = QuestionGroup("", rows).estimate(measure)
-        estimate_after = QuestionGroup("", new_rows).estimate(measure)
+        # A bootstrap interval depends a little on the order: this is that of the folder's own figures.
+        rows_before = _in_order_of(self.before, rows)
+        rows_after = _in_order_of(self.after, new_rows)
+        estimate_before = QuestionGroup("", rows_before).estimate(measure)
+        estimate_after = QuestionGroup("", rows_after).estimate(measure)
         return compared._replace(before=str(estimate_before), after=str(estimate_after))
 
     # --- parts of the page (templates/changes.html and templates/changed_questions.html)

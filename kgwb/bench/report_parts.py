@@ -84,7 +84,8 @@ def render_setup(all_results: AllResults, details: bool = False) -> Html:
         if len(set(values)) > 1:
             values = [tag("mark", value) for value in values]
         rows.append((name, *values))
-    return h.table(headers, rows)
+    # All of them: what is left out could be what differs.
+    return h.table(headers, rows, max_rows=len(rows))
 
 
 def find_model_remarks(all_results: AllResults) -> list[str]:

@@ -415,6 +415,19 @@ def instantiate_patterns(patterns: Iterable[TriplePattern], binding: Mapping[str
     return tuple(_map_terms(instantiate, pattern) for pattern in patterns)
 
 
+def constants_of(patterns: Iterable[TriplePattern]) -> dict[str, Term]:
+    """Return the terms of triple patterns that are no variables, by their texts.
+
+    A binding that has them, too, lets ``instantiate_patterns`` read no text: it takes most of the
+    time where the same patterns have many bindings.
+    """
+    constants = {}
+    for text in chain.from_iterable(patterns):
+        if not text.startswith("?"):
+            constants[text] = term_from_text(text)
+    return constants
+
+
 def _map_terms(function: Callable[[Any], Any], triple: RdflibPattern) -> RdflibPattern:
     """Return a triple, or a pattern, with the function applied to each of its terms."""
     subject, predicate, object_ = map(function, triple)

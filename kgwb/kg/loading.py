@@ -18,7 +18,7 @@ READING_SHARE = 0.25
 """The share of reading in the time of loading a graph into the cache, estimated from profiles."""
 STORING_SHARE = 0.9
 """The share of all up to the triples in the store, and the labels in their index."""
-_BAR_FORMAT = "{desc}: {percentage:3.0f}%|{bar}|{postfix}, {remaining} left"
+_BAR_FORMAT = "{desc}{percentage:3.0f}%|{bar}| {remaining} left"  # the description ends with ": "
 _READ_BYTES = 1 << 16
 """So many bytes of N-Quads are read at once. More are slower: they do not fit the processor's cache."""
 
@@ -132,8 +132,8 @@ def load_with_bar(work: Callable[[Load], T], name: str, vocabulary: Vocabulary) 
 
         def show() -> None:
             """Draw the bar as far as the work is done."""
-            bar.set_description(f"{name}: {load.task}", refresh=False)
-            bar.set_postfix_str(f" {load.triples:,} triples", refresh=False)
+            text = f"{name}: {load.task}, {load.triples:,} triples"
+            bar.set_description(text, refresh=False)
             bar.update(load.share - bar.n)
 
         return run_in_thread(lambda: work(load), poll=show, on_abandon=load.stop)

@@ -15,6 +15,7 @@ from kgwb.kg.algebra import (
     PATH_PLACEHOLDER,
     TriplePattern,
     analyze_query,
+    constants_of,
     instantiate_patterns,
     patterns_to_sparql,
     variables_of,
@@ -69,9 +70,10 @@ def find_support_by_value(
     only variable, no query is sent. Raises a GraphError if the graph cannot be queried.
     """
     if variables_of(query.patterns) == (target,):
+        constants = constants_of(query.patterns)
         made = {}
         for value in values:
-            made[value] = instantiate_patterns(query.patterns, {target: value})
+            made[value] = instantiate_patterns(query.patterns, {**constants, target: value})
         return made
     support: dict[Term | None, TripleSet] = {}
     for value in values:
@@ -118,8 +120,9 @@ def _add_support(
     result = kg.select(
         f"SELECT DISTINCT {columns} WHERE {{ {where} }} LIMIT {MAX_SUPPORT_BINDINGS}"
     )
+    constants = constants_of(query.patterns)
     for row in result.rows:
-        binding = dict(zip(variables, row, strict=True))
+        binding = {**constants, **dict(zip(variables, row, strict=True))}
         triples = support.get(binding[target])
         if triples is None or len(triples) >= MAX_TRIPLES_PER_VALUE:
             continue

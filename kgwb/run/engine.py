@@ -9,7 +9,15 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
@@ -716,12 +724,16 @@ class Engine:
         ``later`` are the steps that began after it. The time of a step with live calls is
         remembered in the record. For a replayed step, ``recorded_seconds`` becomes the time
         remembered, or, as for a run from a file, an estimate by the recorded time of its calls. For
-        a supervisor the times of replayed steps below it are replaced in this way.
+        a supervisor the times of replayed steps below it are replaced in this way. A step without
+        calls and without steps below it takes as long each time.
         """
+        below = _steps_below(step, later)
+        if not below and not step.calls:
+            return
         calls = set(step.calls)
         is_live = step.origin == "live"
         saved_s = 0.0
-        for each in _steps_below(step, later):
+        for each in below:
             calls.update(each.calls)
             is_live = is_live or each.origin == "live"
             if each.parent == step.key:
@@ -775,9 +787,8 @@ class Engine:
 
         The agent itself may be another one with the same name.
         """
-        for listed in self.system.agents:
-            if listed.name == spec.name:
-                return
+        if self.system.has_agent(spec.name):
+            return
         function_name = spec.function.__name__
         raise SettingError(
             f"{spec.name} is not among the agents of {self.system.name}, which called it",
@@ -819,15 +830,21 @@ class Engine:
         )
 
     def _set_output(self, spec: AgentSpec, step: Step, output: Any) -> None:
-        """Set the output of a step to what its function returned.
+        """Set the output of a step to what its function returned; a generator gets a note.
 
-        Raises OutputError for an output of another type than the agent promises.
+        A generator is not read here: it may have no end. Raises OutputError for an output of another
+        type than the agent promises.
         """
         if not matches_type(output, spec.output_type):
             promised = type_text(spec.output_type)
             raise OutputError(
                 f"the step {step.key} promises {promised} and returned {value_text(output)}",
                 hint=f"return {promised}, or change the annotation of {spec.name}",
+            )
+        if isinstance(output, Iterator | AsyncIterator):
+            step.notes.append(
+                f"it returned a {type(output).__name__}: what that asks belongs to the step that "
+                "reads it, and its values are neither shown nor saved; return a list"
             )
         step.output = output
 

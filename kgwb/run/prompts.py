@@ -403,8 +403,8 @@ class Prompts:
     def text(self, name: str) -> str:
         """Return the text of a prompt: one of ``texts``, else the system's in code, else a file's.
 
-        The file is read now. The person's folder goes before a text in the system's code. Raises
-        PromptError if there is no such prompt, or its file cannot be read.
+        The file is read as it is now. The person's folder goes before a text in the system's code.
+        Raises PromptError if there is no such prompt, or its file cannot be read.
         """
         if name in self.texts:
             return self.texts[name]
@@ -413,7 +413,8 @@ class Prompts:
             return text
         path = self.path(name)
         try:
-            return disk.read_text(path, "utf-8-sig")  # some editors write a byte order mark
+            status = path.stat()
+            return _read_version(str(path), status.st_ino, status.st_mtime_ns, status.st_size)
         except (OSError, UnicodeDecodeError) as exc:
             raise PromptError(
                 f"cannot read the prompt file {path}: {exc}",
@@ -479,6 +480,16 @@ class Prompts:
         """
         parse_prompt(name, text)
         return replace(self, texts={**self.texts, name: text})
+
+
+@lru_cache(maxsize=256)
+def _read_version(path: str, *version: int) -> str:
+    """Return the text of a prompt file. ``version`` is its inode, the time of its change, and its size.
+
+    The texts of 256 versions are kept: each question needs the same few files, and reading one
+    takes as long as two steps. Raises OSError or UnicodeDecodeError.
+    """
+    return disk.read_text(Path(path), "utf-8-sig")  # some editors write a byte order mark
 
 
 def _replace_file(path: Path, text: str) -> None:

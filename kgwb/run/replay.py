@@ -17,8 +17,9 @@ from kgwb.kg.base import Graph, ResultSet, SearchResult, Vocabulary
 from kgwb.kg.muting import add_muted, rewrite_without
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest
 from kgwb.records import JsonObject, to_data
-from kgwb.run.calls import Call, call_key
+from kgwb.run.calls import Call, call_key, encode_canonical
 from kgwb.run.run_file import RunFile, damage_errors
+from kgwb.run.varying import count_equal_start, describe_difference
 from kgwb.terms import Triple, Triples
 
 Recorder = Callable[..., Any]
@@ -172,8 +173,11 @@ class Replay(ChatModel):
         self.name = name
         self._lock = threading.Lock()
         self._replies: defaultdict[str, list[ChatReply]] = defaultdict(list)
+        self._contents: dict[str, JsonObject] = {}
+        """The recorded requests by their keys."""
         for content, reply in replies:
             key = _content_key(content)
+            self._contents.setdefault(key, content)
             self._replies[key].append(reply)
         self._use_counts: Counter[str] = Counter()
 
@@ -209,18 +213,37 @@ class Replay(ChatModel):
         returned in the order of the recording, and the last of them again and again. Graph and
         cancel event are ignored. Raises NotRecordedError if there is no such reply.
         """
-        key = _content_key(request.recorded_content())
+        content = request.recorded_content()
+        key = _content_key(content)
         with self._lock:
             if key not in self._replies:
                 raise NotRecordedError(
-                    f"the recording {self.name!r} has no reply to this request of {request.task}: "
-                    "its prompt, schema or settings differ from those that were recorded",
+                    f"the recording {self.name!r} has no reply to this request of {request.task}"
+                    f"{self._describe_nearest(content)}",
                     hint="ask a model: model=kgwb.model(...) in Python, --model in the terminal",
                 )
             replies = self._replies[key]
             position = min(self._use_counts[key], len(replies) - 1)
             self._use_counts[key] += 1
             return replies[position]
+
+    def _describe_nearest(self, content: JsonObject) -> str:
+        """Return in what a request differs from the recorded one that is most like it.
+
+        That is the one with the fewest other parts, of equals the one whose JSON begins alike for
+        longest. "" if there is no recorded request.
+        """
+        if not self._contents:
+            return ""
+        text = encode_canonical(content)
+
+        def distance(recorded: JsonObject) -> tuple[int, int]:
+            """Return how many parts differ, and minus the number of equal characters before that."""
+            parts = [name for name in content if content[name] != recorded.get(name)]
+            return len(parts), -count_equal_start(text, encode_canonical(recorded))
+
+        nearest = min(self._contents.values(), key=distance)
+        return f"; it is most like one with {describe_difference(nearest, content)}"
 
 
 def _content_key(content: JsonObject) -> str:

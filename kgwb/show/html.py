@@ -433,8 +433,14 @@ def collapsible(summary: object, *contents: object, expanded: bool = False, key:
 # Texts, links and tables
 
 
-def table(headings: Sequence[object], rows: Iterable[Sequence[object]], *, total: int = 0) -> Html:
-    """Render a table of at most MAX_ROWS rows, and below it how many more there are.
+def table(
+    headings: Sequence[object],
+    rows: Iterable[Sequence[object]],
+    *,
+    total: int = 0,
+    max_rows: int = MAX_ROWS,
+) -> Html:
+    """Render a table of at most ``max_rows`` rows, and below it how many more there are.
 
     ``total`` is the number of all rows where ``rows`` are only the first. Returns nothing if there
     are no rows. The head is left out if all headings are empty.
@@ -445,10 +451,10 @@ def table(headings: Sequence[object], rows: Iterable[Sequence[object]], *, total
     lines = []
     if any(headings):
         lines.append(_table_row("th", headings))
-    for row in rows[:MAX_ROWS]:
+    for row in rows[:max_rows]:
         lines.append(_table_row("td", row))
     number = max(total, len(rows))
-    omitted = omitted_count(number - MAX_ROWS)
+    omitted = omitted_count(number - max_rows)
     return join(tag("table", *lines), omitted)
 
 

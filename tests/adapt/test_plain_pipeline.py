@@ -16,6 +16,7 @@ import pytest
 from page import wait_for
 from pipeline_scripts import PIPELINES
 from pipeline_servers import ChatServer, Endpoint
+from rdflib import Literal
 from small import films, iri
 
 import kgwb
@@ -398,3 +399,35 @@ def test_the_steps_of_nested_calls_are_listed_as_they_are_executed(pipeline: Any
     run = Run(system, "ab", kg=films(), models=None).go()
     executed = dict.fromkeys(step.agent for step in run.steps)
     assert names == list(executed)
+
+
+@pytest.mark.parametrize(
+    ("value", "supporting"),
+    [
+        (Literal("Dune", lang="en"), [Literal("Dune", lang="en")]),
+        ({"type": "literal", "value": "Dune"}, [Literal("Dune")]),
+        ("Dune", [Literal("Dune"), Literal("Dune", lang="de"), Literal("Dune", lang="en")]),
+        (Literal("Dune", lang="fr"), 3),  # no row has it, so its text counts
+    ],
+)
+def test_a_term_that_a_pipeline_gives_stands_on_its_own_triples(
+    value: Any, supporting: Any
+) -> None:
+    query = "SELECT ?x { <http://example.org/dune> <http://example.org/title> ?x }"
+
+    @agent
+    def look_up(run: Run) -> Any:
+        run.kg.select(query)
+        return make_answer([value], [query])
+
+    def answer(question: Any, dialogue: Any, run: Run) -> Any:
+        return look_up(run)
+
+    kg = films('@prefix : <http://example.org/> . :dune :title "Dune", "Dune"@en, "Dune"@de .')
+    run = Run(System("titles", answer, [look_up]), "Which?", kg=kg, models=None).go()
+    assert run.answer is not None
+    objects = [object_ for _, _, object_ in run.answer.values[0].support]
+    if isinstance(supporting, int):
+        assert len(objects) == supporting
+    else:
+        assert sorted(objects) == sorted(supporting)

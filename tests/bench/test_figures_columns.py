@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from kgwb.bench.changes import ResultsComparison
 from kgwb.bench.figures import LoadedResults, ReportTable, make_question_types_table
 
 HEADERS = ("", "questions", "F1", "precision", "recall")
@@ -49,3 +50,19 @@ def test_solved_questions_and_their_size_are_told_by_type() -> None:
         ("factoid", "1/2", "5.00", "1.50"),
     ]
     assert make_question_types_table([results_of({"words": 4})]).rows == []
+
+
+def test_the_same_measure_has_the_same_interval_in_every_table() -> None:
+    gold = [f"<urn:{number}>" for number in range(10)]
+    found_counts = [number * 6 % 11 for number in range(20)]
+    sides = []
+    for counts in (found_counts, found_counts[::-1]):
+        rows = []
+        for number, count in enumerate(counts):
+            answers = gold[:count]
+            rows.append({"id": str(number), "gold": gold, "answers": answers, "f1": count / 10})
+        sides.append(results_of(*rows))
+    before, after = sides
+    shown = ResultsComparison(before, after).describe_f1()
+    for results in sides:
+        assert str(results.groups["all"].estimate("f1")) in shown

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -42,9 +44,6 @@ class Bar:
         pass
 
     def set_description(self, text: str, refresh: bool) -> None:
-        pass
-
-    def set_postfix_str(self, text: str, refresh: bool) -> None:
         pass
 
     def update(self, more: float) -> None:
@@ -321,3 +320,28 @@ def test_an_error_in_a_plain_file_has_its_line(
         LocalGraph.open(file)
     assert caught.value.line == 4
     assert list((cache_dir() / "graphs").iterdir()) == []
+
+
+NOTEBOOK_BAR = """
+import ipykernel
+import tqdm.notebook
+from kgwb import progress
+progress.DELAY_S = 0
+tqdm.notebook.display = lambda shown: None
+seen = []
+try:
+    with progress.transient_bar(total=1.0) as bar:
+        bar.update(0.15)
+        seen.append(bar.container.layout.visibility)
+        {then}
+except ValueError:
+    pass
+print(*seen, bar.container.layout.visibility)
+"""
+
+
+@pytest.mark.parametrize("then", ["pass  # the rest is never told", "raise ValueError"])
+def test_a_bar_in_a_notebook_is_gone_when_the_work_has_ended(then: str) -> None:
+    code = NOTEBOOK_BAR.format(then=then)  # in a process of its own: ipykernel stays imported
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["None", "hidden"]

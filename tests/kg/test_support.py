@@ -11,9 +11,11 @@ from small import EX, FILMS, films, iri
 
 from kgwb import open_kg
 from kgwb.errors import KgwbError
+from kgwb.flow import CandidateQuery
+from kgwb.kg.algebra import constants_of
 from kgwb.kg.base import ResultSet
 from kgwb.kg.findings import SchemaFacts, inspect_result
-from kgwb.kg.support import find_support_by_row
+from kgwb.kg.support import find_support_by_row, find_support_by_value
 
 START = f"PREFIX : <{EX}> PREFIX rdfs: <{RDFS}> "
 
@@ -66,6 +68,26 @@ OWN = {(name,): directed(name) for name in ("arrival", "dune", "sicario")}
 )  # fmt: skip
 def test_each_row_has_the_triples_of_its_solutions(query: str) -> None:
     assert supported(query) == OWN
+
+
+def test_constant_terms_of_patterns_are_read_once_for_all_values(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    patterns = (("?film", f"<{EX}director>", f"<{EX}denis>"),)
+    constants = constants_of(patterns)
+    assert constants == {f"<{EX}director>": iri("director"), f"<{EX}denis>": iri("denis")}
+    read = []
+
+    def term_from_text(text: str) -> rdflib.URIRef:
+        read.append(text)
+        return rdflib.URIRef(text[1:-1])
+
+    monkeypatch.setattr("kgwb.kg.algebra.term_from_text", term_from_text)
+    query = CandidateQuery("", patterns, ("director",), 1.0)
+    values = [iri("arrival"), iri("dune"), iri("sicario")]
+    found = find_support_by_value(films(FILMS), query, "?film", values)
+    assert found == {value: ((value, iri("director"), iri("denis")),) for value in values}
+    assert read == list(constants)
 
 
 def test_the_patterns_of_union_and_optional_count_where_they_match() -> None:

@@ -6,7 +6,7 @@ Relations are linked in ``relations``.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from rdflib import Literal, URIRef
@@ -44,7 +44,20 @@ MAX_VALUE_CHARS = 80
 """Characters that a model sees of one such value."""
 
 
-@agent("matching")
+def find_linking_problems(
+    linked: LinkingResult, qir: QIR, question: str, context: Context
+) -> Iterator[str]:
+    """Yield what is wrong with links that a person put in: each fact must stand between ends of the QIR.
+
+    ``question`` and ``context`` are not used.
+    """
+    ends = {*qir.entities, *qir.unknowns}
+    for relation in linked.relations:
+        if not ends.issuperset(relation.fact.ends):
+            yield f"{relation.fact} is no fact of this question"
+
+
+@agent("matching", check=find_linking_problems)
 def match_qir(qir: QIR, question: str, context: Context, run: Run) -> LinkingResult:
     """Link each entity of the QIR to a vertex, then each relation to predicates (Algorithm 2).
 

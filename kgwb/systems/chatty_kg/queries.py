@@ -58,7 +58,23 @@ PREDICATES_CHECK_NAME = "predicates from the list"
 # Generation
 
 
-@agent("query_generator")
+def find_generated_problems(
+    generated: GeneratedQueries, qir: QIR, linked: LinkingResult
+) -> Iterator[str]:
+    """Yield what is wrong with queries that a person put in: each names a predicate for each linked fact.
+
+    The predicates are what a model chooses among. ``qir`` is not used.
+    """
+    expected = len([relation for relation in linked.relations if relation.predicates])
+    for query in generated.queries:
+        if len(query.predicates) != expected:
+            yield (
+                f"{query.sparql} names {len(query.predicates)} predicates and not {expected}, "
+                "one for each linked fact in their order"
+            )
+
+
+@agent("query_generator", check=find_generated_problems)
 def generate_queries(qir: QIR, linked: LinkingResult, run: Run) -> GeneratedQueries:
     """Build a query for each combination of one predicate a fact, and keep ``query_num`` of them.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
@@ -310,7 +310,16 @@ def _make_pattern(start: str, predicate: URIRef, end: str, direction: Direction)
     return start, n3(predicate), end
 
 
-@agent("relation_linking", subject="fact", kind="sparql")
+def find_relation_problems(linked: LinkedRelation, fact: Fact, paths: PathsByEnd) -> Iterator[str]:
+    """Yield what is wrong with a linked relation that a person put in for a fact.
+
+    It must be of a fact between the same ends. ``paths`` is not used.
+    """
+    if linked.fact.ends != fact.ends:
+        yield f"{linked.fact} is another fact than {fact}"
+
+
+@agent("relation_linking", subject="fact", check=find_relation_problems, kind="sparql")
 def link_relation(fact: Fact, paths: PathsByEnd, run: Run) -> LinkedRelation:
     """Find the predicates at the ends of a fact, and rank them by the similarity of their names.
 
