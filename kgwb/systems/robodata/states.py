@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import chain
+from operator import itemgetter
 from typing import Any, Literal, TypeVar, Union
 
 import rdflib
@@ -528,9 +529,11 @@ def _make_values(
 ) -> list[Value]:
     """Return the values of an answer with their support; empty if there is no answer.
 
-    For "things" they are the answering nodes, in the order of the local graph, each supported by
-    the sentences that have a triple at it. Otherwise there is one value, a count or a truth value,
-    supported by all sentences. A count is the number of answering nodes, not what the model says.
+    For "things" they are the answering nodes, each supported by the sentences that have a triple at
+    it. They are in the order of their first sentences, so that their numbers in lists of triples
+    are those of the sentences where each has one. Those without a sentence come last, in the order of the local graph.
+    Otherwise there is one value, a count or a truth value, supported by all sentences. A count is
+    the number of answering nodes, not what the model says.
     """
     if produced.kind == "nothing":
         return []
@@ -538,15 +541,19 @@ def _make_values(
         result = len(produced.answers) if produced.kind == "count" else produced.kind == "yes"
         support = _join_support(sentences)
         return [Value(rdflib.Literal(result), str(result).lower(), support)]
-    values = []
+    values_by_place: list[tuple[int, Value]] = []
     for value in position.local.values:
         if value.term in produced.answers:
             about = []
-            for sentence in sentences:
+            first_place = len(sentences)
+            for place, sentence in enumerate(sentences):
                 if any(value.term in triple[::2] for triple in sentence.support):
                     about.append(sentence)
-            values.append(replace(value, support=_join_support(about)))
-    return values
+                    first_place = min(first_place, place)
+            supported = replace(value, support=_join_support(about))
+            values_by_place.append((first_place, supported))
+    values_by_place.sort(key=itemgetter(0))
+    return [value for _, value in values_by_place]
 
 
 def describe_unproved(produced: Produced, local: LocalGraph, sentences: Sequence[Sentence]) -> str:

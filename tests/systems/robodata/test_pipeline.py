@@ -51,6 +51,22 @@ def variables_of(model: Scripted, task: str, name: str) -> list[str]:
 # The machine
 
 
+def test_values_have_the_order_of_the_sentences_that_prove_them() -> None:
+    directed = ["orgx:dune", "orgx:director", "orgx:denis"]
+    starring = ["orgx:dune", "orgx:starring", "orgx:timothee"]
+    proofs = {"orgx:denis": directed, "orgx:timothee": starring}
+    for order in (("orgx:denis", "orgx:timothee"), ("orgx:timothee", "orgx:denis")):
+        sentences = [{"text": name, "support": [proofs[name]]} for name in order]
+        reply = produce(answers=("orgx:denis", "orgx:dune", "orgx:timothee"), sentences=sentences)
+        run, _ = answered(produce=reply)
+        answer = answer_of(run)
+        assert answer.text == f"{order[0]} (1) {order[1]} (2)"
+        # Dune is in both sentences, and comes where the local graph has it.
+        ends = [name.removeprefix("orgx:") for name in order]
+        terms = [value.term for value in answer.values if value.term != iri("dune")]
+        assert terms == [iri(end) for end in ends]
+
+
 def test_the_states_are_visited_and_the_answer_has_its_support() -> None:
     run, model = answered()
     answer = answer_of(run)
