@@ -41,6 +41,7 @@ from kgwb.flow import Candidate, Link
 from kgwb.llm import Scripted
 from kgwb.run import Run, System
 from kgwb.run.prompts import Prompts
+from kgwb.systems.chatty_kg.records import LinkingResult
 
 QIR_PROMPT = Prompts().text("chatty_kg/qir")
 
@@ -337,3 +338,12 @@ def test_an_output_of_another_question_is_refused_with_the_reason(
         run.override(step, value)
     assert caught.value.hint
     assert run.go().answer
+
+
+def test_a_query_can_be_put_in_where_no_fact_is_linked() -> None:
+    run = chatty("Who directed Arrival?", Scripted(DIRECTED)).go()
+    answer, queries = run.answer, run.output("query_generator")
+    run.override("matching", LinkingResult((), ())).override("query_generator", queries)
+    run.go()
+    assert run.output("predicate_selection").queries == queries.queries
+    assert answer.labels[0] in run.answer.labels

@@ -283,7 +283,6 @@ class System:
         self._check(all_given)
         self.agents: tuple[AgentSpec, ...] = tuple(function.spec for function in all_given)
         """Every agent in flow order."""
-        self._agent_by_name = {spec.name: spec for spec in self.agents}
         self._role_by_agent: dict[str, str] = {}
         for role, agent_names in self.roles.items():
             for agent_name in agent_names:
@@ -353,19 +352,15 @@ class System:
         Raises SettingError, which lists the agents, if the system has no such agent.
         """
         name = agent_of_key(key)
-        spec = self._agent_by_name.get(name)
-        if spec is not None:
-            return spec
-        known = ", ".join(self._agent_by_name)
+        for spec in self.agents:
+            if spec.name == name:
+                return spec
+        known = ", ".join(spec.name for spec in self.agents)
         message = f"the system {self.name} has no agent {name!r}"
         raise SettingError(message, hint=f"name one of its agents: {known}")
 
-    def has_agent(self, name: str) -> bool:
-        """Return whether the system has an agent of this name."""
-        return name in self._agent_by_name
-
     def __repr__(self) -> str:
-        names = ", ".join(self._agent_by_name)
+        names = ", ".join(spec.name for spec in self.agents)
         return f"System({self.name!r}, agents: {names})"
 
     def role_of(self, agent_name: str) -> str:

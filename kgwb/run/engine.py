@@ -787,8 +787,9 @@ class Engine:
 
         The agent itself may be another one with the same name.
         """
-        if self.system.has_agent(spec.name):
-            return
+        for listed in self.system.agents:
+            if listed.name == spec.name:
+                return
         function_name = spec.function.__name__
         raise SettingError(
             f"{spec.name} is not among the agents of {self.system.name}, which called it",

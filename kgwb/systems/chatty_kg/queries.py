@@ -63,9 +63,12 @@ def find_generated_problems(
 ) -> Iterator[str]:
     """Yield what is wrong with queries that a person put in: each names a predicate for each linked fact.
 
-    The predicates are what a model chooses among. ``qir`` is not used.
+    The predicates are what a model chooses among. Without linked facts there is nothing to choose,
+    and any query can be put in. ``qir`` is not used.
     """
     expected = len([relation for relation in linked.relations if relation.predicates])
+    if expected == 0:
+        return
     for query in generated.queries:
         if len(query.predicates) != expected:
             yield (
@@ -310,11 +313,15 @@ def select_queries(
     With ``unasked_predicates``, no model is asked if ``_find_certain_predicate`` decides for every
     relation; the step notes that. Otherwise a model is shown the predicates of all queries in one
     list ("pooled" in ``predicate_choice``), or those of each fact, with ``predicate_examples`` also
-    with directions and examples. The selection is empty if there are no queries.
+    with directions and examples. All queries are kept, and no model is asked, if they were put in by a
+    person without linked facts. The selection is empty if there are no queries.
     """
     settings = ChattySettings.of_run(run)
     if not generated.queries:
         return QuerySelection((), ())
+    if not linked.relations:
+        run.note("the queries were put in without linked facts, so all of them are kept")
+        return QuerySelection(generated.queries, predicate_names(generated.queries))
     certain = [_find_certain_predicate(relation) for relation in linked.relations]
     if settings.unasked_predicates and all(certain):
         run.note("one predicate is certain for each relation, so no model was asked")
