@@ -85,6 +85,19 @@ def list_within(items: Sequence[str], max_chars: int) -> str:
     return ", ".join(shown)
 
 
+def common_prefix_length(first: Sequence[object], second: Sequence[object]) -> int:
+    """Return how many items, or characters, at the beginning of two sequences are equal.
+
+    It is the shorter length at most.
+    """
+    length = 0
+    for item, other in zip(first, second, strict=False):
+        if item != other:
+            break
+        length += 1
+    return length
+
+
 def shorten(text: str, limit: int = MAX_LABEL_CHARS) -> str:
     """Return the text; if it has more than ``limit`` characters, its beginning and its length.
 

@@ -40,9 +40,6 @@ class NumberedFuture(Future[T]):
         super().__init__()
         self._number = number
 
-    def __eq__(self, other: object) -> bool:
-        return self is other
-
     def __hash__(self) -> int:
         """Return a number that makes ``as_completed``, which takes the last first, keep the order."""
         return -2 - self._number

@@ -6,7 +6,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
 from math import ceil
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -410,6 +409,8 @@ class ResultsComparison:
 
         Agents that fixed and broke most come first.
         """
+        self._compared_measures: dict[str, _ComparedMeasure] = {}
+        """What was compared so far, by measure: a comparison takes thousands of permutations."""
 
     def _count_by_agent(self) -> dict[str, Counter[str]]:
         """Return the outcomes of questions, counted for each agent that decided differently first.
@@ -467,7 +468,7 @@ class ResultsComparison:
         noun = "question" if compared.questions == "1" else "questions"
         return f"{change}, {compared.chance}, from {compared.questions} {noun}"
 
-    @cached_property
+    @property
     def needed_questions(self) -> str:
         """How many questions would decide a difference of F1 that may be chance, as a sentence.
 
@@ -523,6 +524,14 @@ class ResultsComparison:
         return bool(results.losses_by_id) or not any(map(is_lost, rows))
 
     def _compare_measure(self, measure: str) -> _ComparedMeasure:
+        """Return a measure of all questions before and after, which is compared once; see ``_compare_rows``."""
+        compared = self._compared_measures.get(measure)
+        if compared is None:
+            compared = self._compare_rows(measure)
+            self._compared_measures[measure] = compared
+        return compared
+
+    def _compare_rows(self, measure: str) -> _ComparedMeasure:
         """Compare a measure of all questions before and after.
 
         Of a sample, the measures are estimates for all questions that were measured. Questions that

@@ -423,9 +423,7 @@ def _has_repeated_triple(store: Store, check: Callable[[], object]) -> bool:
 
 def _named_quads(store: Store, check: Callable[[], object] = lambda: None) -> Iterator[Quad]:
     """Yield the quads of the named graphs of a store, and call ``check`` now and then."""
-    for number, graph_name in enumerate(store.named_graphs()):
-        if number % _QUADS_BETWEEN_CHECKS == 0:
-            check()
+    for graph_name in store.named_graphs():
         for place, quad in enumerate(store.quads_for_pattern(None, None, None, graph_name)):
             if place % _QUADS_BETWEEN_CHECKS == 0:
                 check()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import pairwise
 
@@ -12,6 +13,8 @@ from kgwb.text import list_first
 
 CHANGING_FUNCTIONS = ("NOW", "RAND", "UUID", "STRUUID")
 """The functions whose value is another one each time a query is executed (SPARQL 1.1, section 17.4)."""
+_CHANGING_WORD = re.compile(rf"\b(?:{'|'.join(CHANGING_FUNCTIONS)})\b", re.IGNORECASE)
+"""Finds what may be a call of one; few queries have it, and only their tokens are read."""
 
 
 def remark_on_changing_queries(answer: Answer) -> Answer:
@@ -28,8 +31,7 @@ def remark_on_changing_queries(answer: Answer) -> Answer:
 
 def _find_changing_functions(query: str) -> list[str]:
     """Return the CHANGING_FUNCTIONS that a query calls; none of a text that is not a query."""
-    text = query.upper()
-    if not any(name in text for name in CHANGING_FUNCTIONS):
+    if not _CHANGING_WORD.search(query):
         return []
     try:
         tokens = tokenize(query).tokens

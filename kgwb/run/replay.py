@@ -19,8 +19,9 @@ from kgwb.llm.base import ChatModel, ChatReply, ChatRequest
 from kgwb.records import JsonObject, to_data
 from kgwb.run.calls import Call, call_key, encode_canonical
 from kgwb.run.run_file import RunFile, damage_errors
-from kgwb.run.varying import count_equal_start, describe_difference
+from kgwb.run.varying import describe_difference
 from kgwb.terms import Triple, Triples
+from kgwb.text import common_prefix_length
 
 Recorder = Callable[..., Any]
 """``Run.call``, or a function with its parameters."""
@@ -240,7 +241,7 @@ class Replay(ChatModel):
         def distance(recorded: JsonObject) -> tuple[int, int]:
             """Return how many parts differ, and minus the number of equal characters before that."""
             parts = [name for name in content if content[name] != recorded.get(name)]
-            return len(parts), -count_equal_start(text, encode_canonical(recorded))
+            return len(parts), -common_prefix_length(text, encode_canonical(recorded))
 
         nearest = min(self._contents.values(), key=distance)
         return f"; it is most like one with {describe_difference(nearest, content)}"

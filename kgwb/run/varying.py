@@ -8,7 +8,7 @@ from typing import Any
 from kgwb.records import JsonObject
 from kgwb.run.calls import Call, encode_canonical
 from kgwb.run.steps import Step
-from kgwb.text import pluralize, shorten
+from kgwb.text import common_prefix_length, pluralize, shorten
 
 MAX_REQUEST_CHARS = 400
 MAX_PART_CHARS = 80
@@ -106,7 +106,7 @@ def _describe_messages(now: Sequence[Sequence[str]], before: Sequence[Sequence[s
     before_role, before_text = before[place]
     if role != before_role:
         return f"message {place + 1} of the role {role} and not {before_role}"
-    start = count_equal_start(text, before_text)
+    start = common_prefix_length(text, before_text)
     begin = max(0, start - MAX_CONTEXT_CHARS)
     now_end = shorten(text[begin:], MAX_PART_CHARS)
     before_end = shorten(before_text[begin:], MAX_PART_CHARS)
@@ -114,14 +114,6 @@ def _describe_messages(now: Sequence[Sequence[str]], before: Sequence[Sequence[s
         f"message {place + 1} ({role}) from character {start + 1} on: "
         f"{now_end!r} and not {before_end!r}"
     )
-
-
-def count_equal_start(first: str, second: str) -> int:
-    """Return how many characters two texts have in common at their beginning."""
-    for position, (character, other) in enumerate(zip(first, second, strict=False)):
-        if character != other:
-            return position
-    return min(len(first), len(second))
 
 
 def _request_text(kind: str, request: JsonObject) -> str:

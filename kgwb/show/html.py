@@ -18,7 +18,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from jinja2.ext import Extension
 
 from kgwb.show.static_form import VOID_ELEMENTS, make_static
-from kgwb.text import MAX_LABEL_CHARS, and_more, remove_controls, shorten
+from kgwb.text import MAX_LABEL_CHARS, and_more, common_prefix_length, remove_controls, shorten
 
 MAX_ROWS = 60
 """Rows of a table that are shown; the number of the others stands below it."""
@@ -607,10 +607,10 @@ def align_lists(first: list[str], second: list[str]) -> list[AlignedPart]:
     part that differs if a list has more than MAX_ALIGNED_ITEMS items there. The first and the last
     part are equal in both, and may be empty.
     """
-    start = _common_prefix_length(first, second)
+    start = common_prefix_length(first, second)
     first_rest = first[start:]
     second_rest = second[start:]
-    end_length = _common_prefix_length(first_rest[::-1], second_rest[::-1])
+    end_length = common_prefix_length(first_rest[::-1], second_rest[::-1])
     first_end = len(first) - end_length
     second_end = len(second) - end_length
     first_middle = first[start:first_end]
@@ -641,16 +641,6 @@ def _align_middles(first: list[str], second: list[str]) -> Iterator[AlignedPart]
             first=first[start:end],
             second=second[second_start:second_end],
         )
-
-
-def _common_prefix_length(first: list[str], second: list[str]) -> int:
-    """Return how many items at the beginning of two lists are equal; at most the shorter length."""
-    length = 0
-    for item, other in zip(first, second, strict=False):
-        if item != other:
-            break
-        length += 1
-    return length
 
 
 def mark_changed_words(before: str, after: str) -> tuple[Html, Html]:

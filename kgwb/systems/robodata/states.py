@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import chain
-from operator import itemgetter
 from typing import Any, Literal, TypeVar, Union
 
 import rdflib
@@ -541,19 +540,18 @@ def _make_values(
         result = len(produced.answers) if produced.kind == "count" else produced.kind == "yes"
         support = _join_support(sentences)
         return [Value(rdflib.Literal(result), str(result).lower(), support)]
-    values_by_place: list[tuple[int, Value]] = []
+    values = []
+    first_places: dict[Term, int] = {}
     for value in position.local.values:
         if value.term in produced.answers:
             about = []
-            first_place = len(sentences)
             for place, sentence in enumerate(sentences):
                 if any(value.term in triple[::2] for triple in sentence.support):
                     about.append(sentence)
-                    first_place = min(first_place, place)
-            supported = replace(value, support=_join_support(about))
-            values_by_place.append((first_place, supported))
-    values_by_place.sort(key=itemgetter(0))
-    return [value for _, value in values_by_place]
+                    first_places.setdefault(value.term, place)
+            values.append(replace(value, support=_join_support(about)))
+    values.sort(key=lambda value: first_places.get(value.term, len(sentences)))
+    return values
 
 
 def describe_unproved(produced: Produced, local: LocalGraph, sentences: Sequence[Sentence]) -> str:
