@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from rdflib import URIRef
 
-from kgwb.deprecated import renamed_names
 from kgwb.records import (
     MAX_LINE_CHARS,
     MAX_SUMMARY_PARTS,
@@ -524,7 +523,3 @@ def _format_cited_text(cited: CitedText) -> str:
     """Return the place of a text, marked as a text, and how the text begins."""
     beginning = shorten(cited.text)
     return f"text {cited}: “{beginning}”"
-
-
-if not TYPE_CHECKING:  # a type checker would take every name for known
-    __getattr__ = renamed_names(__name__)

@@ -14,7 +14,7 @@ import re
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import (
     Annotated,
     Any,
@@ -29,10 +29,9 @@ from typing import (
 )
 
 import pydantic_core
-from pydantic import GetCoreSchemaHandler, TypeAdapter, ValidationError
-from pydantic_core import CoreSchema, PydanticSerializationError, SchemaSerializer, core_schema
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError, SchemaSerializer
 
-from kgwb import old_names
 from kgwb.terms import DisplayNames, Term, Triple
 from kgwb.text import first_items, pluralize, shorten, single_line
 
@@ -168,27 +167,6 @@ class Record:
         other things is for the graph to say.
         """
         return ""
-
-    @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Return pydantic's schema of the class, which also accepts the old names of its fields.
-
-        So JSON data of earlier versions can be read. Old names are listed in ``old_names.FIELDS``.
-        """
-        schema = handler(source)
-        record_class = f"{cls.__module__}.{cls.__name__}"
-        if record_class not in old_names.FIELDS:
-            return schema
-        # The schema of the fields is changed in place: pydantic makes it once for each class, and
-        # refers to it wherever the class is used.
-        record_schema: Any = handler.resolve_ref_schema(schema)
-        fields_schema = record_schema["schema"]
-        if fields_schema["type"] != "function-before":
-            rename = partial(old_names.current_fields, record_class)
-            record_schema["schema"] = core_schema.no_info_before_validator_function(
-                rename, fields_schema
-            )
-        return schema
 
 
 def _record_repr(record: Any) -> str:

@@ -17,7 +17,6 @@ from typing import Annotated, Any, ClassVar, Literal, Self, get_args, get_type_h
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
-from kgwb.deprecated import RenamedAttribute
 from kgwb.errors import SettingError
 
 Count = Annotated[int, Field(ge=1, le=1_000_000)]
@@ -259,9 +258,6 @@ class Settings:
         if all(isinstance(value, _PLAIN_TYPES) for value in values.values()):
             return values
         return asdict(self)  # slower: it copies each value, with what is in it
-
-    changed = RenamedAttribute("changed", "with_changes")
-    names = RenamedAttribute("names", "setting_names")
 
 
 def _setting_error(

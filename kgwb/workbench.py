@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kgwb import disk, systems
-from kgwb.deprecated import RenamedAttribute
 from kgwb.errors import InputError, SettingError
 from kgwb.flow import Dialogue, Turn
 from kgwb.kg import Graph, GraphSource, cache_dir, open_kg
@@ -290,10 +289,6 @@ class Workbench:
         parts.append(f"{turn_count} turns")
         listed = ", ".join(parts)
         return f"Workbench({listed})"
-
-    forget = RenamedAttribute("forget", "new_dialogue")
-    remember = RenamedAttribute("remember", "continue_dialogue")
-    turns = RenamedAttribute("turns", "runs")
 
 
 def debug(

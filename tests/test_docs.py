@@ -43,7 +43,7 @@ from kgwb.kg import sample_path
 ROOT = Path(__file__).parent.parent
 TESTED_ELSEWHERE = {"docs/labs_solutions.md"}
 """Pages whose blocks another file tests: tests/test_labs.py."""
-ABOUT_THE_PAST = {"CHANGELOG.md", "renamed.md"}
+ABOUT_THE_PAST = {"CHANGELOG.md"}
 """Pages that name files that are gone."""
 MARKDOWN = [
     path

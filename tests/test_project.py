@@ -31,7 +31,7 @@ DECLARED = [
 ]
 
 ROOMS = (
-    "deprecated disk errors flow masking network old_names progress records settings terms text threads version",
+    "disk errors flow masking network progress records settings terms text threads version",
     "kg",
     "llm",
     "run",
@@ -255,8 +255,6 @@ def system(name: str, systems: Collection[str]) -> str:
 
 
 BUILD = sorted((ROOT / "kgwb" / "build").glob("*.py"))
-OF_OLD_NAMES = {"kgwb.deprecated.renamed_names"}
-"""Keeps kgwb's own names of earlier versions, until the next release. No system of a person's own needs it."""
 
 
 @pytest.mark.parametrize("path", BUILD, ids=lambda path: path.stem)
@@ -288,7 +286,7 @@ def private_imports(systems: Path) -> Iterator[str]:
         own = ("kgwb.build", f"kgwb.systems.{place.parts[0]}")
         for name in kgwb_names(ast.parse(path.read_text())):
             is_public = any(name == owner or name.startswith(f"{owner}.") for owner in own)
-            if not is_public and name not in OF_OLD_NAMES:
+            if not is_public:
                 yield f"{place}: {name}"
 
 

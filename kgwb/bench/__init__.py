@@ -1,7 +1,5 @@
 """Question sets, metrics, and benchmarks of a system on them."""
 
-from typing import TYPE_CHECKING
-
 from kgwb.bench.cost import Budget, load_prices, summarize_costs
 from kgwb.bench.formats import load_questions, save_questions
 from kgwb.bench.ladder import locate_losses
@@ -11,7 +9,6 @@ from kgwb.bench.report import Report
 from kgwb.bench.results import Results, read_results
 from kgwb.bench.runner import Benchmark, BenchSetup
 from kgwb.bench.side_by_side import SystemComparison, compare_runs
-from kgwb.deprecated import renamed_names
 
 __all__ = [
     "BenchSetup",
@@ -32,7 +29,3 @@ __all__ = [
     "save_questions",
     "summarize_costs",
 ]
-
-
-if not TYPE_CHECKING:  # a type checker would take every name for known
-    __getattr__ = renamed_names(__name__)

@@ -10,7 +10,7 @@ from itertools import chain, product
 from operator import itemgetter
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import unquote
 
 from kgwb import systems
@@ -32,7 +32,6 @@ from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.results import BenchRow, RowFile, read_results
 from kgwb.bench.rows import has_gold_of, question_of_row, rescore_row
 from kgwb.bench.verdicts import get_verdict
-from kgwb.deprecated import renamed_names
 from kgwb.errors import InputError
 from kgwb.kg import Graph, open_kg
 from kgwb.llm.base import ChatModel
@@ -663,7 +662,3 @@ def make_linking_table(all_results: AllResults) -> ReportTable:
         if set(recalls) != {"–"}:
             rows.append((f"gold {element} {words}", *recalls))
     return ReportTable(headers, rows)
-
-
-if not TYPE_CHECKING:  # with this, a type checker would accept any name
-    __getattr__ = renamed_names(__name__)

@@ -7,10 +7,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
-from kgwb import old_names, systems
+from kgwb import systems
 from kgwb.bench.changes import load_prompt_texts
 from kgwb.bench.cost import Budget, Prices, sum_usage
 from kgwb.bench.figures import LoadedResults
@@ -40,7 +40,6 @@ from kgwb.bench.runner import (
     run_file_path,
 )
 from kgwb.bench.verdicts import get_verdict
-from kgwb.deprecated import RenamedAttribute, renamed_names
 from kgwb.errors import InputError, KgwbError, SettingError
 from kgwb.flow import Dialogue
 from kgwb.kg import Graph, cache_dir
@@ -50,6 +49,7 @@ from kgwb.run import Replay, Run, System
 from kgwb.run.calls import Call
 from kgwb.run.models import open_model
 from kgwb.run.prompts import Prompts
+from kgwb.run.run_file import current_settings
 from kgwb.run.steps import Step
 from kgwb.run.store import CallStore, find_store
 from kgwb.settings import Settings
@@ -245,7 +245,7 @@ class RetryExperiment:
         """
         config = self.earlier_results.config
         measured = config.get("settings", {})
-        stored = old_names.current_settings(measured, self.system.name)
+        stored = current_settings(measured, self.system.name)
         settings_class = self.system.settings
         known = settings_class.select_known(stored)
         settings = settings_class(**known)
@@ -626,11 +626,6 @@ class RetryExperiment:
             )
         return measured_setup
 
-    ask = RenamedAttribute("ask", "ask_again")
-    changed = RenamedAttribute("changed", "make_setup")
-    choose = RenamedAttribute("choose", "choose_questions")
-    estimate = RenamedAttribute("estimate", "estimate_cost")
-
 
 def _is_independent_of_outcome(selector: str) -> bool:
     """Return whether a selector chooses questions by what they are, not by what came of them."""
@@ -674,7 +669,3 @@ def _list_model_calls(before: Run, steps: Iterable[Step], run: Run) -> list[Call
                 request = {**call.request, "model": model}
                 calls.append(replace(call, request=request))
     return calls
-
-
-if not TYPE_CHECKING:  # with this, a type checker would accept any name
-    __getattr__ = renamed_names(__name__)

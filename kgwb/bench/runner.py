@@ -45,7 +45,6 @@ from kgwb.bench.tasks import (
     raise_if_unreachable,
     run_tasks,
 )
-from kgwb.deprecated import RenamedAttribute
 from kgwb.errors import BenchmarkStoppedError, InputError, InvalidReplyError, KgwbError
 from kgwb.flow import Dialogue, Turn
 from kgwb.llm.remote import announce_models
@@ -128,10 +127,6 @@ class BenchSetup(RunSetup):
             text = prompts.text(name)
             fingerprints[name] = fingerprint(text)
         return fingerprints
-
-    config = RenamedAttribute("config", "to_config")
-    made_by = RenamedAttribute("made_by", "from_factory")
-    of = RenamedAttribute("of", "from_workbench")
 
 
 @cache  # a setup that is sent to other processes needs them for every question

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import rdflib
 
-from kgwb.deprecated import renamed_names
 from kgwb.disk import cache_dir
 from kgwb.errors import GraphFileError, SettingError
 from kgwb.kg.base import (
@@ -174,7 +173,3 @@ def sample_path(name: str) -> Path:
         f"kgwb has no sample graph named {name!r}",
         hint=f"choose one of {', '.join(SAMPLE_NAMES)}; a graph of your own cannot be used here",
     )
-
-
-if not TYPE_CHECKING:  # a type checker would otherwise accept every name
-    __getattr__ = renamed_names(__name__)

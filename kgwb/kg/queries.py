@@ -11,12 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from operator import itemgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from rdflib import BNode, Literal, URIRef
 from rdflib.namespace import RDF, XSD
 
-from kgwb.deprecated import renamed_names
 from kgwb.errors import QueryError
 from kgwb.flow import Direction
 from kgwb.kg.algebra import TriplePattern, patterns_and_filters_to_sparql
@@ -483,7 +482,3 @@ def explain_empty_result(
     if filters and not unmatched and has_rows(patterns):
         blocking.append(filters.strip())
     return EmptyResultCause(True, tuple(blocking), tuple(unmatched))
-
-
-if not TYPE_CHECKING:  # a type checker would accept any name
-    __getattr__ = renamed_names(__name__)

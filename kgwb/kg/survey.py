@@ -12,12 +12,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
 
 from rdflib import URIRef
 
 from kgwb import disk
-from kgwb.deprecated import renamed_names
 from kgwb.kg.base import Graph
 from kgwb.kg.survey_builder import SurveyBuilder
 from kgwb.kg.survey_queries import SURVEY_TIMEOUT_S
@@ -102,7 +100,3 @@ def _read_survey(path: Path, is_remote: bool) -> Survey | None:
             _loaded_surveys[path] = (file.st_mtime_ns, survey)
         return survey
     return None
-
-
-if not TYPE_CHECKING:  # a type checker would accept any name
-    __getattr__ = renamed_names(__name__)

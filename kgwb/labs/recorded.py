@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kgwb import disk
 from kgwb.bench.metrics import score_answers
 from kgwb.bench.questions import answer_to_strings
-from kgwb.deprecated import RenamedAttribute, renamed_names
 from kgwb.run import Run
 from kgwb.run.steps import Totals
 from kgwb.workbench import list_recordings, recording
@@ -48,8 +47,6 @@ class RecordedAnswer:
     def run(self) -> Run:
         """The run, replayed anew. To edit it does not change the other fields."""
         return recording(self.name)
-
-    gold = RenamedAttribute("gold", "gold_labels")
 
 
 def recorded_systems() -> tuple[str, ...]:
@@ -111,7 +108,3 @@ def lost_runs() -> list[Run]:
 def mean_f1(system: str) -> float:
     """Return the mean F1, 0 to 1, of the recorded questions of a system. Raises StatisticsError if it has none."""
     return fmean(answer.f1 for answer in answers_of_system(system))
-
-
-if not TYPE_CHECKING:  # a type checker would accept every name of the module
-    __getattr__ = renamed_names(__name__)

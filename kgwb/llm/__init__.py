@@ -8,9 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from kgwb.deprecated import renamed_names
 from kgwb.errors import ModelError, UnknownModelError
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, Message, ReplyMode
 from kgwb.llm.function import FunctionModel
@@ -151,7 +150,3 @@ def check_models(timeout_s: float = 1.0) -> tuple[ModelStatus, ...]:
         *servers,
         ModelStatus("replay", True, "needs a run file, as in replay:FILE"),
     )
-
-
-if not TYPE_CHECKING:  # a type checker would accept every name
-    __getattr__ = renamed_names(__name__)

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
-from kgwb.deprecated import RenamedAttribute
 from kgwb.errors import (
     Cancelled,
     ModelError,
@@ -513,8 +512,6 @@ class RemoteModel(ChatModel):
         if more > 0:
             return f"name one of its models: {shown} and {more} more"
         return f"name one of its models: {shown}"
-
-    models = RenamedAttribute("models", "list_models")
 
 
 def announce_models(models: Iterable[ChatModel], kg: Graph | None) -> None:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from kgwb.deprecated import RenamedAttribute
 from kgwb.errors import Cancelled, ModelError
 from kgwb.kg.base import Graph
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest
@@ -123,5 +122,3 @@ class Scripted(ChatModel):
                 hint="add a reply, or give one reply that is not in a list: it is used for every call",
             )
         return replies[position]
-
-    calls = RenamedAttribute("calls", "call_count")

@@ -17,9 +17,6 @@ sent as a text, and ``gold`` is what agents should have decided.
 request past the run, and a request that differs the second time.
 """
 
-from typing import TYPE_CHECKING
-
-from kgwb.deprecated import renamed_names
 from kgwb.run.agent_spec import AgentSpec
 from kgwb.run.agents import System, agent, remember_turn
 from kgwb.run.engine import Status
@@ -39,7 +36,3 @@ __all__ = [
     "check_question",
     "remember_turn",
 ]
-
-
-if not TYPE_CHECKING:  # a type checker would take every name for known
-    __getattr__ = renamed_names(__name__)

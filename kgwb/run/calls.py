@@ -17,7 +17,6 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
-from kgwb import old_names
 from kgwb.kg.base import ResultSet, SearchResult
 from kgwb.llm.base import ChatReply
 from kgwb.llm.notice import DataNotice
@@ -155,8 +154,7 @@ class Call:
     def from_data(cls, data: JsonObject) -> Call:
         """Return the call that JSON data of a run file describes.
 
-        An old name of a prompt is replaced by the present one, and the key is computed anew. The
-        result of a kind that is not in RESULT_TYPES stays JSON data.
+        The result of a kind that is not in RESULT_TYPES stays JSON data.
 
         Raises ValueError if the key is not the hash of the content, and KeyError, TypeError or
         ValueError for data of another form.
@@ -166,16 +164,12 @@ class Call:
         key = call_key(kind, data["request"], repeat)
         if key != data["key"]:
             raise ValueError(f"the content of call {data['key']} does not match its key")
-        request = from_data(data["request"], JsonObject)
-        if "task" in request:
-            request["task"] = old_names.current_prompt(request["task"])
-            key = call_key(kind, request, repeat)
         result_type = RESULT_TYPES.get(kind)
         return cls(
             key=key,
             kind=kind,
             step=from_data(data["step"], str),
-            request=request,
+            request=from_data(data["request"], JsonObject),
             repeat=repeat,
             result=from_data(data["reply"], result_type or Any),
             taken_at=from_data(data["taken_at"], str),

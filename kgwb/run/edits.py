@@ -8,8 +8,6 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ValidationError
 
-from kgwb import old_names
-from kgwb.deprecated import RenamedAttribute
 from kgwb.errors import OverrideError, SettingError
 from kgwb.llm.base import Message
 from kgwb.records import describe_validation_error, from_data, type_adapter
@@ -318,11 +316,6 @@ class EditableRun(Engine):
         done = [step for step in earlier if step.done and step.key not in supervisors]
         self.position = min(self.position, len(done))
 
-    by_key = RenamedAttribute("by_key", "steps_by_key")
-    keep = RenamedAttribute("keep", "undo_refresh")
-    replace = RenamedAttribute("replace", "override")
-    restore = RenamedAttribute("restore", "remove_override")
-
 
 def _supervisors_of(step: Step, earlier: Sequence[Step]) -> set[str]:
     """Return the keys of the supervisor of a step, of the supervisor's supervisor, and so on.
@@ -342,14 +335,13 @@ def _refuse_unknown_fields(data: Any, output_type: Any) -> None:
     """Raise ValueError if data for a record have a field that the record does not have.
 
     Files of other versions may have such fields, which are ignored there. From a person it is a
-    slip, and the value would silently stay as it was. Old names of fields are known.
+    slip, and the value would silently stay as it was.
     """
     if not isinstance(output_type, type) or not is_dataclass(output_type):
         return
     if not isinstance(data, dict):
         return
-    record_class = f"{output_type.__module__}.{output_type.__name__}"
     known = {field.name for field in fields(output_type)}
-    for name in old_names.current_fields(record_class, data):
+    for name in data:
         if name not in known:
             raise ValueError(f"there is no field {name!r}")

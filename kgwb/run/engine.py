@@ -25,7 +25,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, NoReturn, TypeVar
 
-from kgwb.deprecated import RenamedAttribute
 from kgwb.errors import (
     Cancelled,
     KgwbError,
@@ -1103,8 +1102,6 @@ class Engine:
                 write()
 
         shielded(write_alone)
-
-    graph = RenamedAttribute("graph", "unrecorded_graph")
 
 
 def _steps_below(step: Step, later: Iterable[Step]) -> list[Step]:

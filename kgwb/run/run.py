@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from kgwb import disk
-from kgwb.deprecated import RenamedAttribute
 from kgwb.errors import (
     InputError,
     ModelError,
@@ -655,9 +654,6 @@ class Run(EditableRun):
         read_header(run, header)
         read_entries(run, entries)
         return run
-
-    back = RenamedAttribute("back", "step_back")
-    peek = RenamedAttribute("peek", "preview_request")
 
 
 def check_question(text: str, settings: Settings) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from kgwb import old_names
 from kgwb.flow import Dialogue
 from kgwb.kg import GraphSource, open_kg
 from kgwb.kg.base import Vocabulary
@@ -17,7 +16,7 @@ from kgwb.run.agents import System
 from kgwb.run.calls import Call
 from kgwb.run.engine import Engine
 from kgwb.run.prompts import Prompts
-from kgwb.run.run_file import FORMAT_VERSION
+from kgwb.run.run_file import FORMAT_VERSION, current_settings
 from kgwb.terms import Triples
 from kgwb.version import __version__
 
@@ -152,9 +151,8 @@ def _without_replies(step: JsonObject, replies: Mapping[str, Any]) -> JsonObject
 def run_arguments(header: JsonObject, system: System, kg: GraphSource | None) -> dict[str, Any]:
     """Return the arguments of ``Run`` that the header of a run file describes.
 
-    These are question, dialogue, kg, settings, prompts and embeddings. Old names of settings and
-    prompts are replaced by the present ones; a setting that has been removed is left out, and one
-    that was added since has the value that does what was done before. ``kg`` is the graph to ask,
+    These are question, dialogue, kg, settings, prompts and embeddings. Settings are
+    read as ``current_settings`` says; one that has been removed is left out. ``kg`` is the graph to ask,
     if there is one, which is opened; the triples that were muted in it are muted again. Embeddings that the file
     names are not loaded: a file could name any.
     """
@@ -162,18 +160,14 @@ def run_arguments(header: JsonObject, system: System, kg: GraphSource | None) ->
     graph = open_kg(kg) if kg is not None else None
     if graph is not None and muted:
         graph = graph.without(*muted)
-    saved_settings = old_names.current_settings(header["settings"], system.name)
+    saved_settings = current_settings(header["settings"], system.name)
     settings = system.settings.select_known(saved_settings)
-    prompts = {}
-    saved_prompts = from_data(header["prompts"], dict[str, str])
-    for name, text in saved_prompts.items():
-        prompts[old_names.current_prompt(name)] = text
     return {
         "question": header["question"],
         "dialogue": from_data(header["dialogue"], Dialogue),
         "kg": graph,
         "settings": system.settings.of(settings),
-        "prompts": Prompts(texts=prompts),
+        "prompts": Prompts(texts=from_data(header["prompts"], dict[str, str])),
         "embeddings": Embeddings(from_data(header["embeddings"], str), trusted=False),
     }
 
@@ -192,11 +186,7 @@ def read_header(run: Engine, header: JsonObject) -> None:
         run.kg.identity = identity
         run.kg.vocabulary = vocabulary
         run.kg.muted = from_data(header.get("muted", []), Triples)
-    models = from_data(header["models"], dict[str, str])
-    run.recorded_models = {}
-    for old_name, model_name in models.items():
-        agent_name = old_names.current_step_key(run.system.name, old_name)
-        run.recorded_models[agent_name] = model_name
+    run.recorded_models = from_data(header["models"], dict[str, str])
 
 
 def read_entries(run: Engine, entries: Iterable[JsonObject]) -> None:
@@ -216,10 +206,9 @@ def read_entries(run: Engine, entries: Iterable[JsonObject]) -> None:
             run._record.add_notice(from_data(entry["notice"], DataNotice))
         elif "prompt" in entry:
             prompt = entry["prompt"]
-            name = old_names.current_prompt(prompt["name"])
-            run.prompts = run.prompts.with_text(name, prompt["text"])
+            run.prompts = run.prompts.with_text(prompt["name"], prompt["text"])
         elif "settings" in entry:
-            saved_settings = old_names.current_settings(entry["settings"], run.system.name)
+            saved_settings = current_settings(entry["settings"], run.system.name)
             settings = run.system.settings.select_known(saved_settings)
             run.settings = run.system.settings.of(settings)
         elif "override" in entry:
@@ -235,10 +224,10 @@ def read_entries(run: Engine, entries: Iterable[JsonObject]) -> None:
 def _read_override(run: Engine, data: JsonObject) -> None:
     """Put in the value of an "override" entry for its step; None removes an earlier value.
 
-    A step with an old name gets the present one. The value is JSON data of the type of the agent's
+    The value is JSON data of the type of the agent's
     output. Raises SettingError if the system has no such agent, and what ``from_data`` raises.
     """
-    key = old_names.current_step_key(run.system.name, data["step"])
+    key = data["step"]
     value = data["value"]
     if value is None:
         run.overrides.pop(key, None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,29 @@ DAMAGED_FILE_ERRORS = (
     RecursionError,
 )
 """What reading raises if the entries of a file lack their form, or contradict each other."""
+EARLIER_SETTINGS: Mapping[str, Mapping[str, Any]] = {
+    "chatty_kg": {"shows_units": False},
+    "triad": {
+        "relation_examples": False,
+        "merge_results": False,
+        "may_refuse_queries": False,
+        "answer_type_from": "model",
+    },
+}
+"""For each system: settings that a file may not have, with what was done before they were added.
+
+A setting whose default does what was done before is not here.
+"""
+SETTING_VALUES: Mapping[tuple[str, Any], Mapping[str, Any]] = {
+    ("translate", True): {"translate": "by_words"},
+    ("translate", False): {"translate": "never"},
+    ("ablation", "unneeded_roles"): {
+        "ablation": "none",
+        "debate_end": "first_valid",
+        "says_last_hop": False,
+    },
+}
+"""For the name of a setting and a value that it no longer has, the settings that mean the same."""
 _HEADER_START = b'{"kgwb_run":'
 RUN_FILE_HINT = "give a file that Run.save or kgwb ask --save wrote"
 
@@ -214,6 +237,26 @@ def damaged_file_error(path: str | Path, error: BaseException) -> RunFileError:
         f"the run file {path} is damaged: {error!r}",
         hint="restore the file from a copy, or ask the question again",
     )
+
+
+def current_settings(settings: Mapping[str, Any], system: str) -> dict[str, Any]:
+    """Return the settings that a file of an earlier version names, as they are called now.
+
+    An old value is replaced by the settings that mean the same (SETTING_VALUES), unless
+    ``settings`` has these itself. A setting that the file lacks has its value of EARLIER_SETTINGS,
+    if there is one for the system.
+    """
+    present = dict(EARLIER_SETTINGS.get(system, {}))
+    replacements: dict[str, Any] = {}
+    for name, value in settings.items():
+        meaning = None
+        if isinstance(value, Hashable):
+            meaning = SETTING_VALUES.get((name, value))
+        if meaning is None:
+            present[name] = value
+        else:
+            replacements.update(meaning)
+    return replacements | present
 
 
 def _to_line(entry: JsonObject) -> str:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from kgwb.deprecated import renamed_names
 from kgwb.errors import AgentFailedError, KgwbError, SettingError
 from kgwb.kg import GraphSource
 from kgwb.kg.base import Graph
@@ -149,7 +148,3 @@ def _describe_missing_system(header: JsonObject, error: SettingError) -> str:
     if isinstance(origin, str):
         text += f"; it came from {origin}"
     return text
-
-
-if not TYPE_CHECKING:  # a type checker would take every name for known
-    __getattr__ = renamed_names(__name__)

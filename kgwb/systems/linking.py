@@ -6,12 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import BeforeValidator
 from rdflib import URIRef
 
-from kgwb.deprecated import renamed_names
 from kgwb.flow import Candidate, Context, Link, RetrievedCandidates
 from kgwb.kg.queries import describe_vertices
 from kgwb.kg.sparql import union_clause, values_clause
@@ -661,7 +660,3 @@ def make_link_rung(vertices: Mapping[str, URIRef], run: Run, gold: GoldQuery) ->
             vertex = Candidate(iri, gold.names.get(f"<{iri}>", str(iri)))
         links[f"entity_linking[{entity}]"] = Link(entity, vertex, candidates, "gold")
     return Rung(blamed, links) if links else None
-
-
-if not TYPE_CHECKING:  # a type checker would take every name for known
-    __getattr__ = renamed_names(__name__)

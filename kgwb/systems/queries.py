@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Number
-from typing import TYPE_CHECKING
 
 from rdflib import Literal, URIRef
 
-from kgwb.deprecated import renamed_names
 from kgwb.errors import GraphError, QueryError
 from kgwb.kg.base import Graph, ResultSet
 from kgwb.kg.queries import Row, find_support_by_row
@@ -80,7 +78,3 @@ def find_row_support(
     except GraphError as error:
         run.note(f"the support of the answer was not found: {error.message}")
         return {}
-
-
-if not TYPE_CHECKING:  # a type checker would take every name for known
-    __getattr__ = renamed_names(__name__)

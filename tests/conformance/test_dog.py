@@ -17,9 +17,9 @@ from conformance.claims import Gap, conforms
 from kgwb.bench.metrics import Scores, score_answers
 from kgwb.flow import NOT_IN_GRAPH, Value
 from kgwb.llm import ChatRequest, Scripted
-from kgwb.old_names import current_settings
 from kgwb.run import Run
 from kgwb.run.prompts import Prompts
+from kgwb.run.run_file import current_settings
 from kgwb.systems import profile
 from kgwb.systems.dog.gold import STAGE_BY_AGENT
 from kgwb.systems.dog.hop import filter_relation, get_relations

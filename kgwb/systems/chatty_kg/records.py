@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from kgwb.build import (
     CANNOT_EXPRESS,
@@ -27,7 +27,6 @@ from kgwb.build.text import (
     one_line,
     pluralize,
 )
-from kgwb.deprecated import renamed_names
 
 MIN_EXPECTED_SIMILARITY = 0.6
 """If a question has no answer, best predicates that are less similar to their relation are named."""
@@ -327,7 +326,3 @@ class QuerySelection(Record):
     def with_derived_fields(self) -> QuerySelection:
         """Return the selection with the predicates of its queries, which a person has chosen."""
         return replace(self, predicates=predicate_names(self.queries))
-
-
-if not TYPE_CHECKING:  # a type checker would take every name for known
-    __getattr__ = renamed_names(__name__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from kgwb.build import (
     Answer,
@@ -20,7 +20,6 @@ from kgwb.build import (
     Value,
 )
 from kgwb.build.text import list_first, pluralize
-from kgwb.deprecated import renamed_names
 
 INVERSE_PREFIX = "~"
 """Marks a relation that is followed from object to subject (DoG, "Relation Filtering")."""
@@ -294,7 +293,3 @@ def collect_values(holders: Iterable[Head | FilledTriples]) -> list[Value]:
     for holder in holders:
         values += holder.values
     return values
-
-
-if not TYPE_CHECKING:  # a type checker would take every name for known
-    __getattr__ = renamed_names(__name__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from kgwb.build import (
     NOT_IN_GRAPH,
@@ -19,7 +19,6 @@ from kgwb.build import (
 )
 from kgwb.build.graph import is_valid_iri, n3
 from kgwb.build.text import pluralize, quote_text
-from kgwb.deprecated import renamed_names
 
 MAX_SHOWN_PASSAGE_CHARS = 12_000
 """Characters of a passage that a model is shown."""
@@ -321,7 +320,3 @@ def numbers_in_brackets(text: str) -> list[int]:
             else:
                 numbers += ends
     return numbers
-
-
-if not TYPE_CHECKING:  # a type checker would take every name for known
-    __getattr__ = renamed_names(__name__)
