@@ -19,10 +19,10 @@ from kgwb.text import remove_controls
 from kgwb.version import __version__
 
 if TYPE_CHECKING:
+    from kgwb.adapt.traces import open_trace
     from kgwb.kg import open_kg
     from kgwb.labs import lab
     from kgwb.systems import profile
-    from kgwb.traces import open_trace
     from kgwb.ui.error_coding import ErrorCoding
     from kgwb.ui.lab import PromptLab
     from kgwb.workbench import Workbench, compare, debug, load_run, model, recording
@@ -48,7 +48,7 @@ _MODULES = {
     "PromptLab": "kgwb.ui.lab",
     "lab": "kgwb.labs",
     "open_kg": "kgwb.kg",
-    "open_trace": "kgwb.traces",
+    "open_trace": "kgwb.adapt.traces",
     "profile": "kgwb.systems",
 }
 """The modules of public names that are not in ``kgwb.workbench``."""

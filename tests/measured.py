@@ -12,7 +12,7 @@ from pathlib import Path
 
 from engines import metaqa
 
-from kgwb.experiment_command import ExperimentCommand
+from kgwb.cli.experiment import ExperimentCommand
 from kgwb.study.measured import save_measured
 from kgwb.study.papers import find_experiment
 

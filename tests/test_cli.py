@@ -10,8 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 import kgwb
-from kgwb import doctor
-from kgwb.cli import main
+from kgwb.cli import doctor, main
 from kgwb.kg.dialects import DIALECTS
 from kgwb.llm.rules import BASELINE_REMARK
 
@@ -488,7 +487,7 @@ def test_lab_opens_the_first_notebook_and_passes_arguments_on(
     assert handed[0] == [
         *(sys.executable, "-m", "jupyterlab"),
         "--LabApp.default_url=/lab/tree/notebooks/00_start.ipynb",
-        f"--LabApp.app_settings_dir={package / 'lab_settings'}",
+        f"--LabApp.app_settings_dir={package / 'cli' / 'lab_settings'}",
         "--LabApp.extension_manager=readonly",
         "--ServerApp.contents_manager_class=kgwb.ui.saved.Notebooks",
         *(["--allow-root"] if user == 0 else []),

@@ -11,7 +11,7 @@ import pytest
 from test_project import wrong_imports
 
 from kgwb.cli import main
-from kgwb.new_command import new_system_files
+from kgwb.cli.new import new_system_files
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "how-to" / "my-system.md").read_text()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kgwb.new_command import new_system_files
+from kgwb.cli.new import new_system_files
 
 ROOT = Path(__file__).parent.parent
 QUESTION = "What is Arrival?"

@@ -35,17 +35,13 @@ ROOMS = (
     "kg",
     "llm",
     "run",
-    "traces",
     "show",
     "adapt build systems",
     "bench",
     "study",
     "ui",
     "kgwb labs workbench",
-    "__main__ arguments bench_commands chats_command check_arguments cli doctor"
-    " errors_command experiment_command export_command keep_command labs_command new_command"
-    " pack_command rate_command"
-    " score_command terminal",
+    "__main__ cli",
 )
 """A file imports from its own room and those before it; kgwb itself is the facade."""
 RANK_OF = {room: rank for rank, rooms in enumerate(ROOMS) for room in rooms.split()}

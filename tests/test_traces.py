@@ -15,11 +15,11 @@ from rdflib import URIRef
 from traces_of import DATA
 
 import kgwb
+from kgwb.adapt import foreign_spans
+from kgwb.adapt.traces import TracedQuery
 from kgwb.errors import InputError, PromptError, SettingError
 from kgwb.llm import Scripted
 from kgwb.show.subgraph import build_subgraph
-from kgwb.traces import conventions
-from kgwb.traces.traced_queries import TracedQuery
 
 LANGGRAPH = DATA / "langgraph.json"
 FILMS = "https://kgwb.example/films/"
@@ -322,13 +322,13 @@ def test_messages_in_events_and_under_older_names(tmp_path: Path) -> None:
 def test_the_names_are_those_of_the_conventions() -> None:
     classes = [value for value in vars(openinference).values() if isinstance(value, type)]
     known = {text for each in classes for text in vars(each).values() if isinstance(text, str)}
-    assert set(conventions.OPENINFERENCE.values()) <= known
+    assert set(foreign_spans.OPENINFERENCE.values()) <= known
     gen_ai = {text for text in vars(gen_ai_attributes).values() if isinstance(text, str)}
-    assert set(conventions.GEN_AI.values()) <= gen_ai
+    assert set(foreign_spans.GEN_AI.values()) <= gen_ai
     operations = {each.value for each in gen_ai_attributes.GenAiOperationNameValues}
-    assert set(conventions.MODEL_OPERATIONS) <= operations
+    assert set(foreign_spans.MODEL_OPERATIONS) <= operations
     database = {text for text in vars(db_attributes).values() if isinstance(text, str)}
-    assert set(conventions.DATABASE_QUERIES) <= database
+    assert set(foreign_spans.DATABASE_QUERIES) <= database
 
 
 # --- files

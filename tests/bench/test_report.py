@@ -23,8 +23,8 @@ from kgwb.bench.figures import LoadedResults
 from kgwb.bench.metrics import MEASURES
 from kgwb.bench.report import render_run_page
 from kgwb.bench.report_parts import PUBLISHED_FIGURES_FILE, render_f1_chart, render_published
-from kgwb.bench_commands import print_metrics
 from kgwb.cli import main
+from kgwb.cli.bench import print_metrics
 from kgwb.errors import InputError
 from kgwb.llm import Scripted
 from kgwb.llm.rules import BASELINE_REMARK

@@ -8,7 +8,8 @@ import sys
 import pytest
 from model_servers import Answer, OllamaServer, OpenAIServer
 
-from kgwb import doctor, llm
+from kgwb import llm
+from kgwb.cli import doctor
 from kgwb.errors import UnknownModelError
 from kgwb.llm import SPEC_FORMATS, ModelStatus, OllamaModel, OpenAIModel, check_models, model
 

@@ -20,8 +20,8 @@ from kgwb.bench import load_questions
 from kgwb.bench.questions import BenchQuestion, add_gold_answers
 from kgwb.bench.report_parts import PUBLISHED_FIGURES_FILE
 from kgwb.cli import main
+from kgwb.cli.experiment import ExperimentCommand
 from kgwb.errors import InputError
-from kgwb.experiment_command import ExperimentCommand
 from kgwb.kg import sample_path
 from kgwb.study.measured import load_measured, save_measured
 from kgwb.study.papers import (

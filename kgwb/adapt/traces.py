@@ -1,19 +1,24 @@
-"""The spans of a trace as the entries of a run file: each span is a step."""
+"""Traces of foreign programs, shown as runs that can only be read.
+
+``otlp_file`` reads the spans of a file, ``conventions`` what a span is about under the names of
+OpenInference or OpenTelemetry, ``entries`` makes the entries of a run file of them, and
+``traced_queries`` executes their queries on a graph.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
-from kgwb.kg.base import Vocabulary
-from kgwb.llm.base import ChatReply
-from kgwb.records import JsonObject, to_data
-from kgwb.run.calls import TRACED_QUERY, call_key
-from kgwb.run.run_file import FORMAT_VERSION
-from kgwb.text import shorten, single_line
-from kgwb.traces.conventions import (
+from rdflib import Literal
+
+from kgwb.adapt.foreign_spans import (
+    Span,
     answer_text,
     cost_of,
     input_of,
@@ -22,9 +27,82 @@ from kgwb.traces.conventions import (
     output_of,
     query_of,
     question_text,
+    read_spans,
 )
-from kgwb.traces.otlp_file import Span
+from kgwb.errors import GraphError, InputError
+from kgwb.flow import Answer, Value
+from kgwb.kg import GraphSource, open_kg
+from kgwb.kg.base import Graph, ResultSet, Vocabulary
+from kgwb.kg.sparql import validate_query
+from kgwb.kg.support import find_support_by_row, with_display_names
+from kgwb.llm.base import ChatReply
+from kgwb.records import JsonObject, Record, Sparql, one_line, to_data
+from kgwb.run import Run
+from kgwb.run.calls import TRACED_QUERY, call_key
+from kgwb.run.recorded import run_of_entries
+from kgwb.run.run_file import FORMAT_VERSION
+from kgwb.terms import Term, Triples
+from kgwb.text import list_first, shorten, single_line
 from kgwb.version import __version__
+
+READ_ONLY = "it is the trace of another program"
+
+
+def open_trace(path: str | Path, *, kg: GraphSource | None = None, trace: int | str = "") -> Run:
+    """Return a trace in a file of OTLP JSON as a run that can only be read.
+
+    The names of the spans may be OpenInference's or those of OpenTelemetry for generative AI. Each
+    span is a step. The run shows itself in a notebook, and in ``kgwb.debug(run)``; a model call of
+    it is asked again by ``run.ask_again(step, model)``. Secrets in texts are masked.
+
+    With ``kg``, each SPARQL query of the trace is executed again on this graph, and the run's
+    subgraph shows the triples that support its results. ``trace`` chooses one of several traces in
+    the file, by its number from 1 on or by its id.
+
+    Raises InputError if the file is not OTLP JSON, if there is no such trace, or if there are
+    several and none is chosen, and what opening the graph raises.
+    """
+    spans = _choose_trace(Path(path), trace)
+    graph = None
+    if kg is not None:
+        graph = open_kg(kg)
+    header = header_of_spans(spans, Path(path).name)
+    run = run_of_entries(header, entries_of_spans(spans), READ_ONLY, graph)
+    run.read_only_hint = "ask a model call of it again: run.ask_again(step, model)"
+    add_queries(run, spans, graph)
+    return run
+
+
+def _choose_trace(path: Path, trace: int | str) -> list[Span]:
+    """Return the spans of one trace in a file, by number or id; "" means the only one.
+
+    Raises InputError, which lists the traces, if there is no such trace, or several for "".
+    """
+    traces: dict[str, list[Span]] = {}
+    for span in read_spans(path):
+        traces.setdefault(span.trace_id, []).append(span)
+    ids = list(traces)
+    if isinstance(trace, int) and 1 <= trace <= len(ids):
+        trace = ids[trace - 1]
+    if trace == "" and len(ids) == 1:
+        trace = ids[0]
+    if trace in traces:
+        return traces[str(trace)]
+    problem = f"{path} has {len(ids)} traces"
+    if trace != "":
+        problem = f"{path} has no trace {trace!r}, but {len(ids)}"
+    raise InputError(
+        problem, hint=f"choose one with trace=NUMBER: {_describe_traces(traces.values())}"
+    )
+
+
+def _describe_traces(traces: Iterable[list[Span]]) -> str:
+    """Return the numbers of traces with the names of their first spans: "trace=1 (LangGraph)"."""
+    texts = []
+    for number, spans in enumerate(traces, 1):
+        texts.append(f"trace={number} ({shorten(spans[0].name)})")
+    return list_first(texts)
+
 
 MAX_NAME_CHARS = 60
 MAX_DEPTH = 100
@@ -274,3 +352,108 @@ def _make_end(spans: Sequence[Span]) -> JsonObject:
             "totals": {"seconds": first.seconds},
         }
     }
+
+
+@dataclass(frozen=True, slots=True)
+class TracedQuery(Record):
+    """A query that a program executed."""
+
+    result: str
+    """Its result, as the trace has it."""
+    sparql: Sparql
+    run_again: Answer | None = None
+    """What it returned when it was executed again; None if it was not."""
+
+    def __str__(self) -> str:
+        return self.result
+
+
+def add_queries(run: Run, spans: Sequence[Span], kg: Graph | None) -> None:
+    """Set the output of each step that executed a query to a TracedQuery.
+
+    With a graph the queries are executed again; one that fails gets a note on its step. The answer
+    of the run gets values and support of the last query that has values, and keeps its text.
+    """
+    keys = step_keys(spans)
+    steps = run.steps_by_key
+    for span in spans:
+        sparql = query_of(span)
+        if not sparql:
+            continue
+        step = steps[keys[span.span_id]]
+        result = "no result in the trace"
+        if step.output is not None:
+            result = one_line(_plain(step.output))
+        traced = TracedQuery(result, sparql)
+        if kg is not None:
+            try:
+                traced = replace(traced, run_again=_execute(kg, sparql))
+            except GraphError as error:
+                step.notes.append(f"it could not be executed again: {error.message}")
+        step.output = traced
+        found = traced.run_again
+        if found and run.answer is not None:
+            run.answer = replace(found, text=run.answer.text)
+
+
+def _plain(output: Any) -> str:
+    """Return the result of a query as text, or as JSON text."""
+    if isinstance(output, str):
+        return output
+    return json.dumps(output, ensure_ascii=False)
+
+
+def _execute(kg: Graph, sparql: str) -> Answer:
+    """Execute a SELECT or ASK on a graph, and return the result as an answer with its support.
+
+    Each row is a value: its first cell that is bound. Raises GraphError if the query is refused,
+    rejected, too slow, or has another form.
+    """
+    if validate_query(sparql, "select", "ask").form == "ask":
+        return _execute_ask(kg, sparql)
+    result = kg.select(sparql)
+    support = find_support_by_row(kg, sparql, result.variables, result.rows)
+    values = []
+    for row in result.rows:
+        cells = [cell for cell in row if cell is not None]
+        if cells:
+            values.append(Value(cells[0], str(cells[0]), support.get(row, ()), row))
+    return _with_labels(kg, _answer_of_rows(result, values, sparql))
+
+
+def _answer_of_rows(result: ResultSet, values: Sequence[Value], sparql: str) -> Answer:
+    """Return an answer of the kind "list" with these values; without any, the reason says so.
+
+    It is a table with columns if the result has several variables.
+    """
+    columns: tuple[str, ...] = tuple(result.variables)
+    if len(columns) == 1:
+        values = [replace(value, row=()) for value in values]
+        columns = ()
+    reason = "" if values else "the query has no rows"
+    return Answer("list", tuple(values), (sparql,), reason=reason, columns=columns)
+
+
+def _with_labels(kg: Graph, answer: Answer) -> Answer:
+    """Return the answer with a display name for each IRI, which its values have as labels.
+
+    The graph is asked for the names. Other values keep their labels.
+    """
+    named = with_display_names(kg, answer)
+    names: dict[Term, str] = dict(named.names)
+    values = []
+    for value in named.values:
+        label = names.get(value.term, value.label)
+        values.append(replace(value, label=label))
+    return replace(named, values=tuple(values))
+
+
+def _execute_ask(kg: Graph, sparql: str) -> Answer:
+    """Return the truth value of an ASK as an answer; if true, with one solution's triples."""
+    is_true = kg.ask(sparql)
+    support: Triples = ()
+    if is_true:
+        support = find_support_by_row(kg, sparql, (), ()).get((), ())
+    label = str(is_true).lower()
+    value = Value(Literal(is_true), label, support)
+    return with_display_names(kg, Answer("boolean", (value,), (sparql,)))

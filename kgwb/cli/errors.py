@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from kgwb.arguments import PositiveInt, option, positional
+from kgwb.cli.arguments import PositiveInt, option, positional
+from kgwb.cli.terminal import print_tables
 from kgwb.errors import InputError
-from kgwb.terminal import print_tables
 
 
 @dataclass(kw_only=True)

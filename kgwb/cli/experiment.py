@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from kgwb import disk
-from kgwb.arguments import PositiveInt, option, parse_assignments, positional
-from kgwb.bench_commands import BUDGET_HELP, PRICES_HELP, BenchCommand, print_chart
+from kgwb.cli.arguments import PositiveInt, option, parse_assignments, positional
+from kgwb.cli.bench import BUDGET_HELP, PRICES_HELP, BenchCommand, print_chart
+from kgwb.cli.terminal import print_tables
 from kgwb.errors import InputError
-from kgwb.terminal import print_tables
 from kgwb.text import pluralize, single_line
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kgwb.arguments import PositiveInt, option, positional
+from kgwb.cli.arguments import PositiveInt, option, positional
+from kgwb.cli.terminal import print_error
 from kgwb.errors import InputError
-from kgwb.terminal import print_error
 
 if TYPE_CHECKING:
     from kgwb.bench.kept_prompts import PromptHistory

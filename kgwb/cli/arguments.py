@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, get_args, get_origin, get_
 from urllib.parse import quote
 
 from kgwb import disk
+from kgwb.cli.terminal import EXIT_CONDITION_MET, print_error
 from kgwb.errors import InputError
 from kgwb.masking import mask_url
 from kgwb.text import shortest_distinct_names
 
 if TYPE_CHECKING:
+    from kgwb.bench.checks import Suite
     from kgwb.kg.base import Graph
     from kgwb.llm.base import ChatModel
     from kgwb.settings import Settings
     from kgwb.workbench import Workbench
-
 
 T = TypeVar("T")
 MAX_POSITIVE_INT = 1_000_000_000
@@ -404,3 +405,47 @@ def load_history(workbench: Workbench, path: Path) -> None:
         else:
             turns = (*workbench.dialogue.turns, entry)
             workbench.continue_dialogue(Dialogue(turns))
+
+
+EXIT_CODES = (
+    "exit codes: 0 success; 2 an error, also if every question ended in one; 3 the budget is used up; "
+    "4 a condition of --fail-if is met; 130 an interrupt"
+)
+
+
+@dataclass(kw_only=True)
+class CheckArguments:
+    """The arguments that say when the command fails, and where other programs find the results."""
+
+    fail_if: list[str] = option(
+        "CONDITION",
+        "end with exit code 4 if a figure is so, as in 'f1<0.8', 'errors>0', or after a change "
+        "'broken>0'",
+        [],
+    )
+    junit: Path | None = option("FILE", "also write each question as a test case of JUnit XML")
+    json: Path | None = option("FILE", "also write the figures and each question as JSON")
+
+    def check_conditions(self, figures: Sequence[str]) -> None:
+        """Raise InputError if a condition of ``fail_if`` has another form, or is on a figure not among these."""
+        from kgwb.bench.checks import Condition
+
+        for text in self.fail_if:
+            Condition.parse(text, figures)
+
+    def finish(self, suites: Sequence[Suite], figures: Sequence[str]) -> int:
+        """Write the files that are wanted, and print the conditions that are met.
+
+        Returns EXIT_CONDITION_MET if there are such conditions, else 0.
+        """
+        from kgwb.bench import checks
+
+        conditions = [checks.Condition.parse(text, figures) for text in self.fail_if]
+        if self.junit is not None:
+            checks.write_junit(self.junit, suites, conditions)
+        if self.json is not None:
+            checks.write_json(self.json, suites, conditions)
+        met = checks.find_met_conditions(suites, conditions)
+        for sentence in met:
+            print_error(f"--fail-if: {sentence}")
+        return EXIT_CONDITION_MET if met else 0

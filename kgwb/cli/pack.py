@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from kgwb.arguments import PositiveInt, option, positional
+from kgwb.cli.arguments import PositiveInt, option, positional
 from kgwb.text import pluralize
 
 

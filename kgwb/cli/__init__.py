@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import kgwb
 from kgwb import disk
-from kgwb.arguments import (
+from kgwb.cli.arguments import (
     QuestionArguments,
     add_arguments,
     describe_missing_settings,
@@ -28,26 +28,24 @@ from kgwb.arguments import (
     parse_system_names,
     positional,
 )
-from kgwb.bench_commands import (
+from kgwb.cli.bench import (
     BenchCommand,
     CompareProfilesCommand,
     ReportCommand,
     RetryCommand,
     ServeCommand,
 )
-from kgwb.chats_command import ChatsCommand
-from kgwb.errors import InputError, KgwbError, RunFileError
-from kgwb.errors_command import ErrorsCommand
-from kgwb.experiment_command import ExperimentCommand
-from kgwb.export_command import ExportCommand
-from kgwb.keep_command import KeepCommand
-from kgwb.labs_command import LabsCommand
-from kgwb.masking import mask_url
-from kgwb.new_command import NewCommand
-from kgwb.pack_command import PackCommand
-from kgwb.rate_command import RateCommand
-from kgwb.score_command import ScoreCommand
-from kgwb.terminal import (
+from kgwb.cli.chats import ChatsCommand
+from kgwb.cli.errors import ErrorsCommand
+from kgwb.cli.experiment import ExperimentCommand
+from kgwb.cli.export import ExportCommand
+from kgwb.cli.keep import KeepCommand
+from kgwb.cli.labs import LabsCommand
+from kgwb.cli.new import NewCommand
+from kgwb.cli.pack import PackCommand
+from kgwb.cli.rate import RateCommand
+from kgwb.cli.score import ScoreCommand
+from kgwb.cli.terminal import (
     EXIT_BUDGET_SPENT,
     EXIT_FAILED,
     EXIT_INTERRUPTED,
@@ -59,6 +57,8 @@ from kgwb.terminal import (
     use_color,
     warn_about_rules,
 )
+from kgwb.errors import InputError, KgwbError, RunFileError
+from kgwb.masking import mask_url
 from kgwb.text import CONTROL_CHARACTERS, pluralize, remove_controls, single_line
 
 if TYPE_CHECKING:
@@ -468,7 +468,7 @@ class DoctorCommand:
         there to confirm the questions.
         """
         from kgwb.bench import load_prices
-        from kgwb.doctor import run_health_checks, survey_lines
+        from kgwb.cli.doctor import run_health_checks, survey_lines
 
         prices = load_prices(self.prices)
         names = parse_system_names(self.systems) if self.systems else ()
@@ -495,7 +495,7 @@ class DoctorCommand:
         A line for each system is printed as it ends, and then the tables. Returns whether all
         systems have answered; True if the person does not want it.
         """
-        from kgwb.doctor import read_expected_costs
+        from kgwb.cli.doctor import read_expected_costs
         from kgwb.kg import open_kg
         from kgwb.run.models import open_model
         from kgwb.study import trial as trials_of

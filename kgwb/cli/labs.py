@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kgwb import disk
-from kgwb.arguments import option, parse_assignments, positional
+from kgwb.cli.arguments import option, parse_assignments, positional
 from kgwb.errors import InputError
 
 if TYPE_CHECKING:

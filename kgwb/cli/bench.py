@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
 from kgwb import disk
-from kgwb.arguments import (
+from kgwb.cli.arguments import (
     EACH_SYNTAX,
+    EXIT_CODES,
+    CheckArguments,
     GraphArguments,
     PositiveInt,
     QuestionArguments,
@@ -27,10 +29,7 @@ from kgwb.arguments import (
     parse_system_names,
     positional,
 )
-from kgwb.check_arguments import EXIT_CODES, CheckArguments
-from kgwb.errors import InputError
-from kgwb.progress import progress_bar
-from kgwb.terminal import (
+from kgwb.cli.terminal import (
     EXIT_BUDGET_SPENT,
     EXIT_FAILED,
     BudgetSpentError,
@@ -39,6 +38,8 @@ from kgwb.terminal import (
     print_tables,
     warn_about_rules,
 )
+from kgwb.errors import InputError
+from kgwb.progress import progress_bar
 from kgwb.text import and_more, list_within, pluralize, shorten, single_line
 
 if TYPE_CHECKING:

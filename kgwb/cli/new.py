@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kgwb import disk
-from kgwb.arguments import positional
+from kgwb.cli.arguments import positional
 from kgwb.errors import InputError
 
 TEMPLATES = Path(__file__).parent / "new_system"
