@@ -39,7 +39,7 @@ from kgwb.flow import (
 )
 from kgwb.kg.base import Graph, ResultSet
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, Message, ReplyData, Rule
-from kgwb.llm.scripted import Scripted
+from kgwb.llm.local import Scripted
 from kgwb.records import (
     Explanation,
     Hidden,

@@ -3,16 +3,20 @@
 ``docs/reference/build_parts.md`` tells each name.
 """
 
-from kgwb.llm.rules.coverage import find_not_understood, find_unread_form, find_unread_parts
 from kgwb.llm.rules.grammar import ParsedQuestion, RelationStep, leads_to_agent, parse_question
-from kgwb.llm.rules.grounding import CLASS_RELATION, ground_question
-from kgwb.llm.rules.language import looks_english
 from kgwb.llm.rules.mentions import Mention, bracketed_mentions, find_mentions
-from kgwb.llm.rules.similarity import (
+from kgwb.llm.rules.predicates import (
     NAME_SEPARATOR,
     SPELLING_WEIGHT,
     TIME_AND_PLACE_WORDS,
     find_similar_predicates,
+)
+from kgwb.llm.rules.reading import (
+    CLASS_RELATION,
+    find_not_understood,
+    find_unread_form,
+    find_unread_parts,
+    ground_question,
 )
 from kgwb.llm.rules.words import (
     AUXILIARIES,
@@ -26,6 +30,7 @@ from kgwb.llm.rules.words import (
     WH_WORDS,
     Token,
     is_verb,
+    looks_english,
     tokenize,
 )
 from kgwb.systems.rules import RULES, choose_vertex

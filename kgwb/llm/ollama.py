@@ -8,8 +8,15 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from kgwb.llm.base import ChatReply, ChatRequest, parse_token_count
-from kgwb.llm.failures import RequestFailure, failure_from_status
-from kgwb.llm.remote import CONNECT_TIMEOUT_S, TOOL, RemoteModel, RequestFormat, messages_to_data
+from kgwb.llm.remote import (
+    CONNECT_TIMEOUT_S,
+    TOOL,
+    RemoteModel,
+    RequestFailure,
+    RequestFormat,
+    failure_from_status,
+    messages_to_data,
+)
 from kgwb.llm.transport import make_client, validate_url
 
 if TYPE_CHECKING:

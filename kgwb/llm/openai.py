@@ -12,8 +12,15 @@ from urllib.parse import urlsplit
 
 from kgwb.errors import UnknownModelError
 from kgwb.llm.base import ChatReply, ChatRequest, parse_token_count
-from kgwb.llm.failures import RequestFailure, failure_from_status
-from kgwb.llm.remote import CONNECT_TIMEOUT_S, TOOL, RemoteModel, RequestFormat, messages_to_data
+from kgwb.llm.remote import (
+    CONNECT_TIMEOUT_S,
+    TOOL,
+    RemoteModel,
+    RequestFailure,
+    RequestFormat,
+    failure_from_status,
+    messages_to_data,
+)
 from kgwb.llm.transport import httpx_package, make_client, validate_url
 from kgwb.network import identify_certificates
 

@@ -7,10 +7,10 @@ import re
 import threading
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from kgwb.errors import (
     Cancelled,
@@ -28,19 +28,209 @@ from kgwb.llm.base import (
     Message,
     ReplyMode,
 )
-from kgwb.llm.behaviour import ServerBehaviour, Wait
-from kgwb.llm.failures import (
-    EMPTY_RESPONSE,
-    INTERRUPTED_STREAM,
-    MAX_EXCERPT_CHARS,
-    RequestFailure,
-    masked_excerpt,
-)
 from kgwb.llm.notice import announce
 from kgwb.llm.transport import abandoned_event, transport_errors
-from kgwb.masking import is_distinctive_secret, mask_secrets
-from kgwb.network import RedirectError
+from kgwb.masking import KEY_PATTERN, MASK, is_distinctive_secret, mask_secrets
+from kgwb.network import MAX_ERROR_BYTES, RedirectError, read_retry_after
 from kgwb.threads import run_in_thread
+
+MAX_EXCERPT_CHARS = 300
+"""Characters of a server's own words that an error shows."""
+TRANSIENT_STATUSES = frozenset({408, 409, 429})
+"""HTTP statuses below 500 after which the same request may succeed."""
+FORMAT_WORDS = ("format", "schema", "grammar")
+
+
+@dataclass(frozen=True, slots=True)
+class RequestFailure:
+    """Why one request brought no reply.
+
+    It is a value and not an exception: the exceptions of the SDKs hold the request with its key, and
+    must not become the cause of another exception.
+    """
+
+    kind: Literal["timeout", "connection", "status", "nonsense"]
+    message: str = field(default="", repr=False)
+    """The whole message of the server or the SDK. It may hold a key."""
+    status: int = 0
+    """HTTP status, for kind "status"."""
+    refused_field: str = field(default="", repr=False)
+    """The field of the request that the server refuses."""
+    is_format_problem: bool = False
+    """Whether a request in another format may succeed, independent of the status."""
+    is_transient: bool = False
+    """Whether the same request may succeed a moment later. After a timeout there is no time left."""
+    retry_after_s: float | None = None
+    """How long the server asks to wait."""
+
+
+INTERRUPTED_STREAM = RequestFailure(
+    "connection",
+    "the reply broke off in the middle",
+    refused_field="stream",
+    is_format_problem=True,
+)
+"""A stream without an end. Some servers cannot keep one up, so it is asked again without a stream."""
+EMPTY_RESPONSE = replace(INTERRUPTED_STREAM, kind="nonsense", message="an empty page")
+"""A response without a body. The server may not stream, or report its error only without a stream."""
+
+
+def failure_from_status(status: int, text: str, headers: Any, param: str = "") -> RequestFailure:
+    """Return the failure that an HTTP status stands for.
+
+    ``text`` is the message of the server, and ``param`` the field of the request that it names. The
+    failure is transient for TRANSIENT_STATUSES and from 500 on; but a 500 whose text has one of
+    FORMAT_WORDS is a problem of the request's format. ``retry_after_s`` is that of the header
+    "retry-after".
+    """
+    # Ollama and llama.cpp answer 500, and not 400, if they cannot make a grammar of a schema
+    names_format = any(word in text.lower() for word in FORMAT_WORDS)
+    is_format_problem = status == 500 and names_format
+    is_transient = status in TRANSIENT_STATUSES or status >= 500
+    return RequestFailure(
+        "status",
+        text,
+        status=status,
+        refused_field=param,
+        is_format_problem=is_format_problem,
+        is_transient=is_transient and not is_format_problem,
+        retry_after_s=read_retry_after(headers),
+    )
+
+
+def masked_excerpt(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return the beginning of a server's text in one line, with keys masked.
+
+    It has up to MAX_EXCERPT_CHARS characters. Masked are ``secrets``, and text that looks like a
+    key. " …" is added to a text that is cut.
+    """
+    # The text is cut first, because masking takes far more time and memory than a text of this size
+    masked = mask_secrets(text[: 2 * MAX_ERROR_BYTES], secrets)
+    masked = KEY_PATTERN.sub(MASK, masked[:MAX_ERROR_BYTES])
+    line = " ".join(masked.split())
+    if len(line) <= MAX_EXCERPT_CHARS:
+        return line
+    return line[:MAX_EXCERPT_CHARS] + " …"
+
+
+LIMIT_HEADER_WORD = "ratelimit"
+"""Occurs in the name of each header in which a server tells its rate limits."""
+MAX_LIMIT_HEADERS = 20
+MAX_LIMIT_CHARS = 100
+MODE_NAMES = {
+    "schema": "JSON schema",
+    "json with schema": "JSON mode with the schema",
+    "json": "JSON mode",
+    "prompt": "the prompt alone",
+}
+"""What enforces the form of a reply, by the mode of a RequestFormat."""
+SUBSTITUTES = {
+    "max_tokens": "max_completion_tokens is sent",
+    "max_completion_tokens": "no length is sent",
+    "stream": "the whole reply is asked for at once",
+    "stream_options": "the tokens of a stream are not asked for",
+}
+"""What is done in place of sending a field that a server refuses; other fields are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A part of a request that a server refused."""
+
+    part: str
+    """A field of the request ("temperature"), or what was to enforce the form ("JSON schema")."""
+    done: str
+    """What is sent from now on."""
+    said: str
+    """The server's own words, masked."""
+
+    def __str__(self) -> str:
+        return f"{self.part}: {self.done}"
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """A wait before a request was repeated."""
+
+    reason: str
+    """The HTTP status ("429"), or the kind of failure ("connection")."""
+    seconds: float
+    is_asked_for: bool
+    """Whether the server said how long to wait."""
+
+    def __str__(self) -> str:
+        asked = "as the server asked" if self.is_asked_for else "as the server did not say how long"
+        return f"{self.reason}: waited {self.seconds:.2g} s, {asked}"
+
+
+class ServerBehaviour:
+    """What one model has seen of its server. Several threads may add to it."""
+
+    def __init__(self) -> None:
+        """Begin with nothing seen."""
+        self._lock = threading.Lock()
+        self._refusals: dict[str, Refusal] = {}
+        self._waits: list[Wait] = []
+        self._limits: dict[str, str] = {}
+        self._reasoning_tokens = 0
+
+    @property
+    def refusals(self) -> tuple[Refusal, ...]:
+        """What the server refused, each part once, in the order in which it did."""
+        with self._lock:
+            return tuple(self._refusals.values())
+
+    @property
+    def waits(self) -> tuple[Wait, ...]:
+        """The waits before requests were repeated, in their order."""
+        with self._lock:
+            return tuple(self._waits)
+
+    @property
+    def limits(self) -> dict[str, str]:
+        """The latest value of each header that tells a rate limit, by the header's name in lower case."""
+        with self._lock:
+            return dict(self._limits)
+
+    @property
+    def reasoning_tokens(self) -> int:
+        """The tokens that the server counts as reasoning; they are part of the completion tokens."""
+        with self._lock:
+            return self._reasoning_tokens
+
+    def add_refused_field(self, field: str, said: str) -> None:
+        """Note that a field of the request was refused."""
+        self._add_refusal(Refusal(field, SUBSTITUTES.get(field, "left out"), said))
+
+    def add_refused_mode(self, mode: str, next_mode: str, said: str) -> None:
+        """Note that a way to enforce the form of a reply was refused, and which comes in its place."""
+        self._add_refusal(Refusal(MODE_NAMES[mode], MODE_NAMES[next_mode], said))
+
+    def _add_refusal(self, refusal: Refusal) -> None:
+        with self._lock:
+            self._refusals.setdefault(refusal.part, refusal)
+
+    def add_wait(self, wait: Wait) -> None:
+        """Note a wait."""
+        with self._lock:
+            self._waits.append(wait)
+
+    def add_headers(self, headers: Mapping[str, str]) -> None:
+        """Note the rate limits in the headers of a response, MAX_LIMIT_HEADERS at most."""
+        limits = {}
+        for name, value in headers.items():
+            if LIMIT_HEADER_WORD in name.lower():
+                limits[name.lower()[:MAX_LIMIT_CHARS]] = value[:MAX_LIMIT_CHARS]
+        with self._lock:
+            for name, value in limits.items():
+                if name in self._limits or len(self._limits) < MAX_LIMIT_HEADERS:
+                    self._limits[name] = value
+
+    def add_reasoning(self, counts: Iterable[int]) -> None:
+        """Note the reasoning tokens of one reply, whose parts have these counts: the highest counts."""
+        with self._lock:
+            self._reasoning_tokens += max(counts, default=0)
+
 
 T = TypeVar("T")
 MAX_RETRIES = 2
@@ -229,8 +419,8 @@ class RemoteModel(ChatModel):
     ) -> None:
         """Note in ``behaviour`` what the server has refused: a field, or the first mode of the format."""
         said = masked_excerpt(failure.message, self._secrets())
-        for field in fallback.omitted_fields - form.omitted_fields:
-            self.behaviour.add_refused_field(field, said)
+        for name in fallback.omitted_fields - form.omitted_fields:
+            self.behaviour.add_refused_field(name, said)
         if fallback.modes != form.modes:
             refused_mode = form.modes[0]
             next_mode = fallback.modes[0]

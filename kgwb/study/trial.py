@@ -16,7 +16,7 @@ from kgwb.errors import InputError, KgwbError
 from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm import ChatModel, RemoteModel
-from kgwb.llm.behaviour import ServerBehaviour
+from kgwb.llm.remote import ServerBehaviour
 from kgwb.run import Run, System
 from kgwb.run.ask import JSON_CHECK_NAME, SCHEMA_CHECK_NAME
 from kgwb.run.calls import Call

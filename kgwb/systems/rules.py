@@ -11,7 +11,7 @@ from kgwb.kg.embeddings import Embeddings
 from kgwb.kg.text import exact_form, normalize
 from kgwb.llm.base import ReplyData, Rule
 from kgwb.llm.rules.grammar import parse_question
-from kgwb.llm.rules.similarity import max_similarity
+from kgwb.llm.rules.predicates import max_similarity
 from kgwb.llm.rules.words import FUNCTION_WORDS, singularize
 
 MIN_SPELLING_SIMILARITY = 0.82

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from kgwb.errors import EmbeddingError, SettingError
 from kgwb.llm.base import ChatRequest
-from kgwb.llm.human import Human, PendingRequest
+from kgwb.llm.local import Human, PendingRequest
 from kgwb.run import Run
 from kgwb.run.agents import agent_of_key
 from kgwb.run.failures import explained_failure

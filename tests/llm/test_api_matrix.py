@@ -33,7 +33,7 @@ from kgwb.errors import (
     ModelUnreachableError,
 )
 from kgwb.llm import Message
-from kgwb.llm.failures import failure_from_status
+from kgwb.llm.remote import failure_from_status
 
 Api = type[ModelServer]
 """One of the two protocols: the class of its server."""

@@ -2,7 +2,7 @@
 
 from small import films
 
-from kgwb.llm.rules.kept import MAX_KEPT, KeptByGraph
+from kgwb.llm.rules.mentions import MAX_KEPT, KeptByGraph
 
 
 def test_the_last_findings_of_a_graph_are_kept_and_those_of_another_are_not() -> None:

@@ -3,13 +3,42 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Hashable
 from itertools import chain
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
 
 from kgwb.kg.base import Graph
 from kgwb.llm.rules import words as en
-from kgwb.llm.rules.kept import KeptByGraph
 from kgwb.llm.rules.words import RELATION_PHRASES, singularize, tokenize
+
+MAX_KEPT = 64
+"""How many findings of one graph are kept: those of the questions that are asked at the same time."""
+T = TypeVar("T")
+
+
+class KeptByGraph(Generic[T]):
+    """The last MAX_KEPT findings in each graph, by a key. Threads may share it.
+
+    They are dropped with the graph. A graph with muted triples is another graph.
+    """
+
+    def __init__(self) -> None:
+        self._findings: WeakKeyDictionary[Graph, dict[Hashable, T]] = WeakKeyDictionary()
+
+    def get(self, kg: Graph, key: Hashable) -> T | None:
+        """Return the finding that is kept for a key, or None."""
+        return self._findings.get(kg, {}).get(key)
+
+    def keep(self, kg: Graph, key: Hashable, finding: T) -> None:
+        """Keep a finding, and drop the oldest if there are more than MAX_KEPT."""
+        kept = dict(self._findings.get(kg, {}))
+        kept[key] = finding
+        while len(kept) > MAX_KEPT:
+            oldest = next(iter(kept))
+            del kept[oldest]
+        self._findings[kg] = kept
+
 
 BRACKETED_NAME = re.compile(r"\[([^\[\]]+)\]")
 LETTER_OR_DIGIT = re.compile(r"[^\W_]")

@@ -1,7 +1,12 @@
-"""The predicates of a vertex in both directions, with the types of their other ends."""
+"""What a graph has at a name: its predicates, how like a relation they are, and their values.
+
+Predicates of both directions are fetched, with the types of their other ends. Names are compared by
+embeddings and spelling.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
@@ -10,10 +15,13 @@ from rdflib import Literal, URIRef
 
 from kgwb.kg.base import Graph
 from kgwb.kg.classes import find_class_names
+from kgwb.kg.embeddings import Embeddings
 from kgwb.kg.sparql import n3, values_clause
 from kgwb.kg.text import normalize
 from kgwb.llm.rules import words as en
-from kgwb.llm.rules.kept import KeptByGraph
+from kgwb.llm.rules.grammar import IS_A_RELATION, expected_value_type
+from kgwb.llm.rules.mentions import KeptByGraph
+from kgwb.llm.rules.words import Words
 from kgwb.terms import Term
 
 Vertices = Sequence[URIRef]
@@ -268,3 +276,218 @@ def _iris_in(rows: Iterable[Row]) -> set[URIRef]:
             if isinstance(term, URIRef):
                 iris.add(term)
     return iris
+
+
+Names = Sequence[str]
+SPELLING_WEIGHT = 0.3
+"""Share of spelling in the similarity of names."""
+MIN_RELATION_SIMILARITY = 0.34
+"""Similarity that a predicate must have with a relation to be taken for it."""
+SIMILARITY_TOLERANCE = 0.06
+"""Predicates within this of the best one are kept beside it."""
+DIGITS = re.compile(r"\d+")
+TIME_AND_PLACE_WORDS = frozenset(("date", "year", "time", "place", "location", "of"))
+NAME_SEPARATOR = ", "
+"""Between the names of a relation that is a list of names."""
+AGENT_ENDINGS = (" by", "er", "or")
+"""Endings of predicates that lead to an agent, and so never to a time or a place."""
+
+
+def find_similar_predicates(relation: str, names: Names, embeddings: Embeddings) -> list[str]:
+    """Return the names of predicates that are like a relation, in their order; [] if none is.
+
+    A name that is the relation, but for letter case, is returned alone. Names with other numbers
+    than the relation are not like it: "p18" is another thing than "p1".
+
+    A name must have MIN_RELATION_SIMILARITY and be within SIMILARITY_TOLERANCE of the best one; the
+    latter is not needed for IS_A_RELATION. If the relation is the time or place of an event, the
+    predicate must be like that event too: "burial place" is not like "birth place".
+
+    Of a list of names, as ``write_name_list`` makes it, the names in that list are returned.
+    """
+    if NAME_SEPARATOR in relation:
+        parts = relation.split(NAME_SEPARATOR)
+        return [name for name in names if name in parts]
+
+    searched = relation.casefold()
+    same = [name for name in names if name.casefold() == searched]
+    if same:
+        return same
+    names = _without_other_numbers(relation, names)
+    event = without_time_and_place(relation)
+    if event not in ("", relation):
+        names = _predicates_of_event(event, names, embeddings)
+    similarities = embeddings.similarity(relation, names, SPELLING_WEIGHT)
+    threshold = MIN_RELATION_SIMILARITY
+    if similarities and relation != IS_A_RELATION:
+        threshold = max(threshold, max(similarities) - SIMILARITY_TOLERANCE)
+    return _names_from(threshold, names, similarities)
+
+
+def write_name_list(names: Names) -> str:
+    """Return a relation that stands for names of predicates, and for no others that are like them.
+
+    A list of one name has it twice: alone it would be a relation that other names may be like.
+    """
+    listed = list(names)
+    if len(listed) == 1:
+        listed *= 2
+    return NAME_SEPARATOR.join(listed)
+
+
+def max_similarity(phrase: str, names: Names, embeddings: Embeddings) -> float:
+    """Return the similarity of a phrase with the name most like it; 0.0 without names.
+
+    Names with other numbers than the phrase do not count.
+    """
+    names = _without_other_numbers(phrase, names)
+    similarities = embeddings.similarity(phrase, names, SPELLING_WEIGHT)
+    return max(similarities, default=0.0)
+
+
+def _without_other_numbers(phrase: str, names: Names) -> list[str]:
+    """Return the names that have no numbers, or the same numbers in the same order as the phrase.
+
+    All names are returned if the phrase has no numbers.
+    """
+    numbers = DIGITS.findall(phrase)
+    if not numbers:
+        return list(names)
+    kept = []
+    for name in names:
+        name_numbers = DIGITS.findall(name)
+        if name_numbers in ([], numbers):
+            kept.append(name)
+    return kept
+
+
+def _predicates_of_event(event: str, names: Names, embeddings: Embeddings) -> list[str]:
+    """Return the names of predicates that may be the time or place of an event, in their order.
+
+    A name is compared without its words for time and place: what is left must be like the event
+    (MIN_RELATION_SIMILARITY), and a name of which nothing is left is kept. Names with AGENT_ENDINGS
+    are left out.
+    """
+    candidates = []
+    events = []
+    for name in names:
+        if name.endswith(AGENT_ENDINGS):
+            continue
+        candidates.append(name)
+        events.append(without_time_and_place(name) or event)
+    similarities = embeddings.similarity(event, events, SPELLING_WEIGHT)
+    return _names_from(MIN_RELATION_SIMILARITY, candidates, similarities)
+
+
+def _names_from(threshold: float, names: Names, similarities: Sequence[float]) -> list[str]:
+    """Return the names whose similarity is not below a threshold, in their order."""
+    similar = []
+    for name, similarity in zip(names, similarities, strict=True):
+        if similarity >= threshold:
+            similar.append(name)
+    return similar
+
+
+def without_time_and_place(relation: str) -> str:
+    """Return a relation without TIME_AND_PLACE_WORDS."""
+    words = [word for word in relation.split() if word not in TIME_AND_PLACE_WORDS]
+    return " ".join(words)
+
+
+YEAR_OR_DATE = re.compile(r"-?\d{4}(-\d\d){0,2}([T ].*)?|\d\d?[./]\d\d?[./]\d{2,4}")
+YEAR_WORD = re.compile(r"\b\d{4}\b")
+TIME_NAME = re.compile(
+    r"\b(mon|tues|wednes|thurs|fri|satur|sun)days?\b"
+    r"|^(january|february|march|april|may|june|july|august|september|october|november|december)\b"
+    r"|\b\d\d?[:.]\d\d\b|^(spring|summer|autumn|winter)$",
+    re.I,
+)
+"""A text that says when something is: a day of the week, a month, a time of day, a season."""
+NUMBER = re.compile(r"[-+]?\d[\d.,]*")
+WHO_WORDS = frozenset(("who", "whom", "who's", "whose"))
+MEASURED_WORDS = frozenset(
+    "big cold deep far fast heavy high hot large long many much old small steep tall thick warm wide".split()
+)
+"""Words that ask for a number after "how"."""
+
+
+def describe_wrong_kind(words: Words, values: Sequence[Term]) -> str:
+    """Return the kind of value that the question asks for if no value can be of it, else "".
+
+    The kinds are those of ``asked_kind``. A time is a literal that is one, a number a literal with
+    a digit. An IRI can be a place or a person. Of literals, a place can be any but times, numbers
+    and truth values, and a person those of them with a capital letter. "" also without values.
+    """
+    if not values:
+        return ""
+    kind = asked_kind(words)
+    literals = [value for value in values if isinstance(value, Literal)]
+    has_only_literals = len(literals) == len(values)
+    if kind == "a time" and not any(map(is_time, literals)):
+        return kind
+    if kind == "a number" and not any(map(has_number, literals)):
+        return kind
+    if kind == "a place" and has_only_literals and all(map(_is_measure, literals)):
+        return kind
+    if kind == "a person" and has_only_literals and not any(map(_is_written_like_name, literals)):
+        return kind
+    return ""
+
+
+def asked_kind(words: Words) -> str:
+    """Return "a time", "a place", "a person" or "a number", as the question words ask; else "".
+
+    "How many" gives "": it may count things.
+    """
+    value_type, place = expected_value_type(words)
+    if value_type == "date":
+        return "a time"
+    for position, word in enumerate(words[:-1]):
+        following = words[position + 1]
+        if word == "how" and following in MEASURED_WORDS and following != "many":
+            return "a number"
+    if value_type == "place" and not place:
+        return "a place"
+    if words and not WHO_WORDS.isdisjoint(words[:2]):
+        return "a person"
+    return ""
+
+
+def is_time(value: Literal) -> bool:
+    """Return whether a literal is a time, by its datatype or its text.
+
+    Texts are dates, years, and what TIME_NAME finds.
+    """
+    datatype_iri = str(value.datatype or "").casefold()
+    _, _, datatype = datatype_iri.rpartition("#")
+    if datatype.startswith(("date", "time", "g")):
+        return True
+    text = str(value).strip()
+    if YEAR_OR_DATE.fullmatch(text):
+        return True
+    is_text = datatype in ("", "string", "langstring")
+    if not is_text:
+        return False
+    return YEAR_WORD.search(text) is not None or TIME_NAME.search(text) is not None
+
+
+def has_number(value: Literal) -> bool:
+    """Return whether the text of a literal has a digit."""
+    return any(character.isdigit() for character in str(value))
+
+
+def _is_measure(value: Literal) -> bool:
+    """Return whether a literal is a time, a number or a truth value."""
+    if is_time(value):
+        return True
+    text = str(value).strip()
+    is_truth = text.casefold() in ("true", "false")
+    return is_truth or NUMBER.fullmatch(text) is not None
+
+
+def _is_written_like_name(value: Literal) -> bool:
+    """Return whether a literal is a text that has a capital letter, as the names of people have."""
+    if _is_measure(value):
+        return False
+    text = str(value)
+    return text != text.casefold()
