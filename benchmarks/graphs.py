@@ -27,10 +27,10 @@ from kgwb.kg import QueryLimits
 from kgwb.kg.dialects import DIALECTS
 from kgwb.kg.endpoint import Endpoint
 from kgwb.kg.files import FORMAT_BY_EXTENSION
+from kgwb.kg.label_search import normalized_words
 from kgwb.kg.local import LocalGraph, term_from_oxigraph
 from kgwb.kg.sparql import string_literal
 from kgwb.kg.survey import survey_graph
-from kgwb.kg.text import normalized_words
 
 ROOT = Path(__file__).parent.parent
 sys.path.append(str(ROOT / "tests"))

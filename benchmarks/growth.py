@@ -25,7 +25,7 @@ from pipeline import recorded_on
 from table import Row, p95, show
 
 import kgwb
-from kgwb.kg.label_index import Label, LabelIndex
+from kgwb.kg.label_search import Label, LabelIndex
 
 LABELS = (10_000, 100_000, 1_000_000, 10_000_000)
 TRIPLES = (10_000, 100_000, 1_000_000)

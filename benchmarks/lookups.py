@@ -23,7 +23,7 @@ from pathlib import Path
 from curve import Line, chart
 from table import Row, show
 
-from kgwb.kg.label_index import Label, LabelIndex
+from kgwb.kg.label_search import Label, LabelIndex
 
 TRIPLES = (200_000, 2_000_000, 10_000_000)
 MOST_TIMES = 2

@@ -14,7 +14,7 @@ import kgwb
 from kgwb.cli import main
 from kgwb.errors import InputError
 from kgwb.flow import Answer, Value
-from kgwb.kg.text import normalize
+from kgwb.kg.label_search import normalize
 from kgwb.labs import LabWork, recorded
 from kgwb.labs.collecting import collect_hand_ins
 from kgwb.labs.live import try_prompt

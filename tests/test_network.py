@@ -27,7 +27,7 @@ from small import films
 from kgwb import open_kg
 from kgwb.errors import GraphError, KgwbError, ModelTimeoutError
 from kgwb.kg import QueryLimits, Vocabulary
-from kgwb.kg.wikibase import search_wikibase
+from kgwb.kg.dialects import search_wikibase
 from kgwb.llm import ChatRequest, Message, model
 from kgwb.network import RedirectError, check_redirect
 from kgwb.records import from_data

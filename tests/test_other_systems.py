@@ -101,8 +101,8 @@ def error_of_opening(here: Path, name: str, processor_s: float = 20.0) -> str:
     code = f"""
 import json, kgwb
 from kgwb.errors import KgwbError
-from kgwb.kg import parsing
-parsing.PROCESSOR_S, parsing.PROCESSOR_S_PER_MB = {processor_s}, 0
+from kgwb.kg import files
+files.PROCESSOR_S, files.PROCESSOR_S_PER_MB = {processor_s}, 0
 try:
     kgwb.open_kg({name!r})
 except KgwbError as error:

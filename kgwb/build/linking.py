@@ -3,7 +3,7 @@
 ``docs/reference/build_parts.md`` tells each name.
 """
 
-from kgwb.kg.text import SAME_WORDS_SCORE, score_label
+from kgwb.kg.label_search import SAME_WORDS_SCORE, score_label
 from kgwb.systems.linking import (
     CandidateNumber,
     compute_similarities,

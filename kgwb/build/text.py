@@ -4,6 +4,7 @@
 """
 
 from kgwb.kg.distinct_texts import format_exactly, format_typed_literal
+from kgwb.kg.label_search import names_unit, normalize, normalized_words
 from kgwb.kg.term_text import (
     Prefixes,
     add_missing_prefixes,
@@ -13,7 +14,6 @@ from kgwb.kg.term_text import (
     short_name,
     to_curie,
 )
-from kgwb.kg.text import names_unit, normalize, normalized_words
 from kgwb.records import MAX_SUMMARY_PARTS, NO_NAMES, QueryPart, one_line, summarize_fields
 from kgwb.terms import (
     KNOWN_PREFIXES,

@@ -210,7 +210,7 @@ def _check_memory_limit() -> HealthCheck:
     The check is not required. It fails where the platform has no such limit, or if the process
     cannot be started; the detail says which.
     """
-    from kgwb.kg.parsing import is_memory_limited
+    from kgwb.kg.files import is_memory_limited
 
     name = "memory limit"
     try:

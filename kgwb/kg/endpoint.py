@@ -20,10 +20,18 @@ from kgwb.kg.base import (
     SearchResult,
     Vocabulary,
 )
-from kgwb.kg.dialects import SEARCH_STAGES, Dialect, parse_dialect
+from kgwb.kg.dialects import (
+    SEARCH_STAGES,
+    Dialect,
+    LabelledVertices,
+    choose_dialect,
+    labelled_vertices,
+    parse_dialect,
+    search_labels,
+)
+from kgwb.kg.label_search import exact_form, lowercase_words, normalize, rank_labels
 from kgwb.kg.labels import LabelRank, rank_label
 from kgwb.kg.muting import add_muted
-from kgwb.kg.probing import choose_dialect, labelled_vertices, search_labels
 from kgwb.kg.queries import IRIS_PER_NAME_QUERY, find_label_usage, find_schema_terms
 from kgwb.kg.sparql import (
     is_valid_iri,
@@ -32,8 +40,6 @@ from kgwb.kg.sparql import (
     values_clause,
 )
 from kgwb.kg.sparql_client import SparqlClient
-from kgwb.kg.text import exact_form, lowercase_words, normalize, rank_labels
-from kgwb.kg.wikibase import LabelledVertices
 from kgwb.terms import Triple, Triples, name_from_iri
 
 MAX_VALUES_PER_QUERY = 200

@@ -25,7 +25,7 @@ from kgwb.kg.files import (
     open_files,
     reads_union,
 )
-from kgwb.kg.label_index import LabelIndex
+from kgwb.kg.label_search import LabelIndex
 from kgwb.kg.labels import collect_labels, fact_condition
 from kgwb.kg.muting import add_muted, nodes_of, rewrite_without
 from kgwb.kg.sparql import (

@@ -1,4 +1,4 @@
-"""The program of the process that parses RDF. ``kgwb.kg.parsing`` starts it, and explains why.
+"""The program of the process that parses RDF. ``kgwb.kg.files`` starts it, and explains why.
 
 Standard input is a JSON list of sources: path, media type, base IRI, what the names of its blank
 nodes begin with, bytes of memory, bytes of output, seconds of processor time. All triples go to

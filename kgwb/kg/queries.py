@@ -20,6 +20,7 @@ from kgwb.errors import QueryError
 from kgwb.flow import Direction
 from kgwb.kg.algebra import TriplePattern, patterns_and_filters_to_sparql
 from kgwb.kg.base import SCHEMA_CLASSES, Graph, Vocabulary
+from kgwb.kg.label_search import language_rank, normalize
 from kgwb.kg.labels import fact_condition
 from kgwb.kg.sparql import LANGUAGE_TAG, n3, string_literal, union_clause, values_clause
 from kgwb.kg.support import (
@@ -32,7 +33,6 @@ from kgwb.kg.support import (
     where_clause,
     with_display_names,
 )
-from kgwb.kg.text import language_rank, normalize
 from kgwb.terms import Iri, Term, Triple, local_part
 
 __all__ = [

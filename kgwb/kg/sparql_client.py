@@ -1,22 +1,64 @@
-"""Queries to a SPARQL endpoint, and what counts as an answer to them."""
+"""Queries to a SPARQL endpoint over HTTP, what counts as an answer, and the meaning of failures."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import http.client
 import logging
+import re
+import ssl
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
+from io import BytesIO
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
+from urllib.request import (
+    HTTPRedirectHandler,
+    HTTPSHandler,
+    OpenerDirector,
+    Request,
+    build_opener,
+)
 
 import pyoxigraph
+from SPARQLWrapper import JSON, POST, TURTLE, SPARQLWrapper
 
-from kgwb.errors import GraphError, GraphTimeoutError, QueryError
+from kgwb.errors import (
+    GraphError,
+    GraphTimeoutError,
+    GraphUnreachableError,
+    QueryError,
+    SettingError,
+)
 from kgwb.kg.base import QueryLimits, ResultSet, Vocabulary, vocabulary_for_url
+from kgwb.kg.files import parse_response
 from kgwb.kg.local import read_triples
 from kgwb.kg.muting import rewrite_without
-from kgwb.kg.parsing import parse_response
 from kgwb.kg.responses import EndpointResponse
 from kgwb.kg.sparql import QueryForm, ValidatedQuery, validate_query
-from kgwb.kg.transport import EndpointUrl, send_query
+from kgwb.masking import (
+    SECRET_NAME_PATTERN,
+    is_distinctive_secret,
+    is_safe_parameter,
+    mask_secrets,
+    mask_url,
+    truncate_at_word,
+)
+from kgwb.network import (
+    MAX_ERROR_BYTES,
+    check_redirect,
+    identify_certificates,
+    read_body,
+    read_retry_after,
+)
 from kgwb.terms import Triple, Triples
+from kgwb.threads import run_in_thread
+from kgwb.version import __version__
 
 VIRTUOSO_SORT_LIMIT_ERROR = "SR353"
 """Virtuoso sorts at most 10,000 rows in a query with a LIMIT, and any number in one without."""
@@ -229,3 +271,426 @@ def _rdf_format(media_type: str) -> pyoxigraph.RdfFormat:
     if media_type == "application/json":
         return pyoxigraph.RdfFormat.TURTLE
     return pyoxigraph.RdfFormat.from_media_type(media_type) or pyoxigraph.RdfFormat.TURTLE
+
+
+USER_AGENT = f"kgwb/{__version__}"
+MAX_GET_CHARS = 2_000
+"""Queries longer than this are sent by POST: servers and proxies cut long URLs."""
+VIRTUOSO_QUERY_ERROR = re.compile(r"Virtuoso (22|37|42)\w{3} ")
+"""Matches the message of Virtuoso, sent with status 500, that a query or its data is wrong.
+
+The numbers are classes of SQLSTATE.
+"""
+SQL_STATE_HEADER = "X-SQL-State"
+"""The header in which Virtuoso sends the SQLSTATE of an error, also with status 200."""
+PARTIAL_RESULT_STATE = "S1TAT"
+"""The SQLSTATE of a result that was cut because its time was over."""
+TIMEOUT_STATES = ("S1T00", PARTIAL_RESULT_STATE)
+BUSY_STATUSES = (429, 503)
+"""HTTP statuses with which a server may say how long to wait before the same request."""
+MAX_WAITS = 2
+"""How often a query is sent again after a wait that the server asked for."""
+MAX_ERROR_CHARS = 500
+READ_CHUNK_BYTES = 1 << 16
+_CHECK_URL_HINT = "check the URL of the endpoint and the network"
+_LOGIN_HINT = "put user and password into the URL: https://USER:PASSWORD@host/sparql"
+_URL_HINT = (
+    "write it like https://dbpedia.org/sparql; in user and password write %2F %3F %23 for / ? #,"
+    " and after the host %40 for @"
+)
+_HINT_BY_STATUS = {
+    401: _LOGIN_HINT,
+    403: _LOGIN_HINT,
+    404: _CHECK_URL_HINT,
+    429: "wait, then send fewer queries",
+}
+
+
+class Secret(str):
+    """A password or a key. It can be sent, but its repr does not show it."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "'***'"
+
+
+class EndpointUrl:
+    """The address of an endpoint, taken apart into what is sent and what may be shown.
+
+    Raises SettingError for a text that is not an address.
+    """
+
+    def __init__(self, url: str) -> None:
+        parts = _split_url(url)
+        login, _, host = parts.netloc.rpartition("@")
+        without_login = parts._replace(netloc=host, fragment="")
+        without_query = without_login._replace(query="")
+        self.url = without_query.geturl()
+        """The address without login, parameters and fragment."""
+        self.source = mask_url(without_login.geturl())
+        """The address for people. The values of parameters that may be secret are masked."""
+        self.parameters: list[tuple[str, str]] = []
+        """The parameters of the address, to be sent with every query."""
+        self.authorization: str = ""
+        """The Authorization header; empty if the address has no user."""
+        self.secrets: list[str] = []
+        """Everything that is sent and must not be shown."""
+        self.certain_secrets: list[str] = []
+        """The secrets that are passwords or keys for certain.
+
+        Only these are masked in the bodies of results, where others may be words of the data.
+        """
+        hidden_parameters = self._add_parameters(parts.query)
+        self.identity = self.source
+        """The address for people, made distinct from other addresses that look the same."""
+        if hidden_parameters:
+            # A digest this short cannot be used to find the hidden value by trying.
+            hidden = urlencode(hidden_parameters)
+            digest = hashlib.sha256(hidden.encode()).hexdigest()
+            self.identity += f"#{digest[:6]}"
+        self._add_login(login)
+
+    def _add_parameters(self, query: str) -> list[tuple[str, str]]:
+        """Add the parameters of a URL's query string to ``parameters``, secrets to ``secrets``.
+
+        A value is secret unless ``is_safe_parameter`` accepts it. In a parameter without a value,
+        such as "?KEY" or "?KEY==", the name is the secret. Returns those hidden parameters whose
+        name is not that of a key: they may select one of several graphs.
+        """
+        hidden_parameters: list[tuple[str, str]] = []
+        for name, value in parse_qsl(query, keep_blank_values=True):
+            if is_safe_parameter(name, value):
+                self.parameters.append((name, value))
+                continue
+            if value.strip("="):
+                secret = Secret(value)
+                parameter: tuple[str, str] = (name, secret)
+            else:
+                secret = Secret(name)
+                parameter = (secret, value)
+            self.parameters.append(parameter)
+            self.secrets.append(secret)
+            if SECRET_NAME_PATTERN.search(name):
+                self.certain_secrets.append(secret)
+            else:
+                hidden_parameters.append(parameter)
+        return hidden_parameters
+
+    def _add_login(self, login: str) -> None:
+        """Set ``authorization`` for a percent-encoded "USER:PASSWORD" or "USER"; add its secrets.
+
+        The user is a secret where there is no password, because some services take a key as the
+        user. With an empty user nothing is set.
+        """
+        quoted_user, _, quoted_password = login.partition(":")
+        user = Secret(unquote(quoted_user))
+        password = Secret(unquote(quoted_password))
+        if not user:
+            return
+        credentials = Secret(f"{user}:{password}")
+        encoded = base64.b64encode(credentials.encode())
+        token = Secret(encoded.decode())
+        self.authorization = Secret(f"Basic {token}")
+        login_secrets = (token, credentials, password or user)
+        self.secrets += login_secrets
+        self.certain_secrets += login_secrets
+
+
+def _split_url(url: str) -> SplitResult:
+    """Return the parts of a URL. Raises SettingError if urllib cannot split it.
+
+    An "@" after the host is taken as an error: a "/", "?" or "#" in the password has probably ended
+    the login too early.
+    """
+    # The message of urllib is left out, as it may hold a password.
+    with suppress(ValueError):
+        parts = urlsplit(url)
+        _ = parts.port  # raises ValueError for a port that is not a number
+        after_host = f"{parts.path}{parts.query}{parts.fragment}"
+        if "@" not in after_host:
+            return parts
+    raise SettingError(f"{mask_url(url)!r} is not the address of an endpoint", hint=_URL_HINT)
+
+
+def send_query(
+    address: EndpointUrl,
+    query: str,
+    form: QueryForm,
+    limits: QueryLimits,
+    parameters: Sequence[tuple[str, str]],
+) -> EndpointResponse:
+    """Send a query that has passed the gate, and return the whole reply with its secrets masked.
+
+    ``limits`` has the time and the number of bytes that the reply may take. ``parameters`` are sent
+    besides the query, as name and value.
+
+    Raises GraphUnreachableError, GraphTimeoutError, QueryError if the endpoint rejects the query,
+    and GraphError if the reply is too long.
+    """
+    request = _build_request(address, query, form, parameters)
+    secrets = address.secrets
+    try:
+        reply = send_request(address.url, request, limits)
+    except GraphError as error:
+        if not any(secrets):
+            raise
+        message = mask_secrets(error.message, secrets)
+        masked_error = type(error)(message, hint=error.hint)
+    else:
+        masked_in_body = filter(is_distinctive_secret, address.certain_secrets)
+        return replace(
+            reply,
+            body=mask_secrets(reply.body, masked_in_body),
+            server=mask_secrets(reply.server, secrets),
+            secrets=secrets,
+        )
+    # Raised here, after the except clause: in it, the first error would be kept as the context, and
+    # that error holds what was sent.
+    raise masked_error
+
+
+def _build_request(
+    address: EndpointUrl,
+    query: str,
+    form: QueryForm,
+    parameters: Sequence[tuple[str, str]],
+) -> Request:
+    """Return the HTTP request for a query by the SPARQL 1.1 Protocol.
+
+    It has the login of the address. The result is asked for in JSON for SELECT and ASK, in Turtle
+    for CONSTRUCT and DESCRIBE. A query longer than MAX_GET_CHARS is sent by POST.
+    """
+    wrapper = SPARQLWrapper(address.url, agent=USER_AGENT)
+    wrapper.setOnlyConneg(True)
+    for name, value in parameters:
+        wrapper.addParameter(name, value)
+    # Not setQuery(), which guesses the form by a pattern and could take a query for an update.
+    wrapper.queryString = query
+    wrapper.queryType = form.upper()
+    if form in ("select", "ask"):
+        wrapper.setReturnFormat(JSON)
+    else:
+        wrapper.setReturnFormat(TURTLE)
+    if len(query) > MAX_GET_CHARS:
+        wrapper.setMethod(POST)
+    # Not query(), which reads the body of an error to its end, however long that is.
+    request = wrapper._createRequest()
+    if address.authorization:
+        request.add_header("Authorization", address.authorization)
+    return request
+
+
+def send_request(url: str, request: Request, limits: QueryLimits) -> EndpointResponse:
+    """Send an HTTP request and return the whole reply. ``url`` is the address named in errors.
+
+    It runs on a background thread, which is abandoned after ``query_timeout_s``.
+
+    Raises GraphTimeoutError then, GraphUnreachableError if the connection fails, breaks off, or is
+    redirected to another server, and GraphError for a reply that is too long or an HTTP error.
+    """
+    timeout_error = GraphTimeoutError(
+        f"{url} took longer than {limits.query_timeout_s:g} s",
+        hint="give the query a LIMIT or fewer patterns, or raise query_timeout_s (--query-timeout)",
+    )
+    receive = partial(_receive_response, url, request, limits)
+    try:
+        # On a thread that can be left, because the timeout of a socket starts anew with every byte.
+        return run_in_thread(receive, timeout_s=limits.query_timeout_s)
+    except TimeoutError as error:
+        raise timeout_error from error
+    except URLError as error:
+        if isinstance(error.reason, TimeoutError):
+            raise timeout_error from error
+        raise GraphUnreachableError(
+            f"{url} cannot be reached: {error.reason}", hint=_CHECK_URL_HINT
+        ) from error
+    except http.client.InvalidURL:  # its message may hold the password of a proxy
+        problem = "the URL, or the value of HTTP_PROXY or HTTPS_PROXY, is not a valid address"
+        raise GraphUnreachableError(
+            f"{url} cannot be queried: {problem}", hint=_CHECK_URL_HINT
+        ) from None
+    except ValueError as error:  # an invalid address, given by the person or by a redirect
+        raise GraphUnreachableError(
+            f"{url} cannot be queried: {error}",
+            hint=f"{_CHECK_URL_HINT}; percent-encode characters outside of ASCII",
+        ) from error
+    except (OSError, http.client.HTTPException) as error:
+        raise GraphUnreachableError(
+            f"the connection to {url} was interrupted: {error!r}",
+            hint="try again; if it happens again, give the query a LIMIT",
+        ) from error
+
+
+class _SameOriginRedirects(HTTPRedirectHandler):
+    """Follows redirects on the same server only, and sends body and login again.
+
+    The handler of urllib follows redirects to other servers, and drops the body.
+    """
+
+    def redirect_request(
+        self, req: Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> Request:
+        """Return the same request for the new address: method, body, headers and login stay.
+
+        Raises RedirectError for another server.
+        """
+        fp.close()  # urllib would read the body of the redirect to its end, however long that is
+        check_redirect(req.full_url, newurl)
+        return Request(
+            newurl, req.data, req.headers, origin_req_host=req.origin_req_host, unverifiable=True
+        )
+
+
+def _opener() -> OpenerDirector:
+    """Return an opener that follows redirects within one server only.
+
+    Queries share it: Python 3.11 would otherwise read all certificates of the machine for each, which
+    takes 20 to 80 ms. It is made anew when the certificates have changed, or another function was
+    put in place of the one that makes Python's default context, as those do who check none.
+    """
+    return _make_opener(identify_certificates(), ssl._create_default_https_context)
+
+
+@lru_cache(maxsize=1)
+def _make_opener(
+    _certificates: object, create_context: Callable[[], ssl.SSLContext]
+) -> OpenerDirector:
+    """Make a new opener, which reads the certificates. Its context is as ``http.client`` has it."""
+    context = create_context()
+    context.set_alpn_protocols(["http/1.1"])
+    context.post_handshake_auth = True
+    return build_opener(HTTPSHandler(context=context), _SameOriginRedirects)
+
+
+def _receive_response(url: str, request: Request, limits: QueryLimits) -> EndpointResponse:
+    """Send a request and return the whole reply, on the calling thread.
+
+    It may take ``limits.query_timeout_s`` seconds, with the waits that the server asks for. Raises
+    GraphError for a reply longer than ``limits.byte_limit`` and for an HTTP error, IncompleteRead
+    for a reply shorter than announced, and what urllib raises.
+    """
+    deadline = time.monotonic() + limits.query_timeout_s
+    try:
+        response = _open_after_waits(request, limits, deadline)
+    except HTTPError as error:
+        message = _error_message(error, deadline)
+        raise _graph_error(url, error, message) from error
+    with response:
+        body = _read_body(response, deadline, limits.byte_limit + 1)
+        if len(body) > limits.byte_limit:
+            raise GraphError(
+                f"{url} sent more than {limits.byte_limit:,} bytes",
+                hint="ask for fewer rows with LIMIT, or for rows without long texts",
+            )
+        if response.length:  # bytes that Content-Length announced and that did not come
+            raise http.client.IncompleteRead(body, response.length)
+        return _response_from(response, body)
+
+
+def _open_after_waits(request: Request, limits: QueryLimits, deadline: float) -> Any:
+    """Send a request and return the reply whose body is not read yet.
+
+    A server that is busy may say how long to wait. Then the request is sent again, at most
+    MAX_WAITS times, if the wait ends before the deadline, a value of ``time.monotonic()``. Raises
+    what urllib raises, among others the HTTPError of the last reply.
+    """
+    waits = 0
+    while True:
+        try:
+            return _opener().open(request, timeout=limits.query_timeout_s)
+        except HTTPError as error:
+            wait_s = _asked_wait(error)
+            if wait_s is None or waits == MAX_WAITS or time.monotonic() + wait_s >= deadline:
+                raise
+            error.close()
+        waits += 1
+        time.sleep(wait_s)
+
+
+def _asked_wait(error: HTTPError) -> float | None:
+    """Return how many seconds a busy server asks to wait; None if it does not."""
+    if error.code not in BUSY_STATUSES:
+        return None
+    return read_retry_after(error.headers)
+
+
+def _response_from(response: Any, body: bytes) -> EndpointResponse:
+    """Return the reply with its media type and server, and whether it is partial, from its headers.
+
+    It is partial if Virtuoso's header says so, or for status 206. ``max_rows`` is the number of
+    rows that Virtuoso sends at most, from the header X-SPARQL-MaxRows; None without it.
+    """
+    headers = response.headers
+    is_cut = headers.get(SQL_STATE_HEADER) == PARTIAL_RESULT_STATE
+    max_rows = None
+    announced_rows = headers.get("X-SPARQL-MaxRows", "")
+    if announced_rows.isdecimal():
+        max_rows = int(announced_rows[:18])
+    return EndpointResponse(
+        body=body,
+        media_type=headers.get_content_type(),
+        is_partial=is_cut or response.status == 206,
+        max_rows=max_rows,
+        server=headers.get("Server", ""),
+    )
+
+
+def _error_message(error: HTTPError, deadline: float) -> str:
+    """Return the beginning of the body of an HTTP error on one line, else its reason phrase.
+
+    The body is used for a status from 400 on, if it can be unpacked; MAX_ERROR_BYTES are read and
+    MAX_ERROR_CHARS returned. Below 400, the reason says why a redirect was not followed. The reply
+    is closed.
+    """
+    message = str(error.reason)
+    # Not ``with error``: for a redirect in a circle it is closed already, and cannot be entered.
+    with closing(error), suppress(ValueError):
+        if error.code >= 400:
+            body = _read_body(error, deadline, MAX_ERROR_BYTES)
+            message = body.decode("utf-8", errors="replace")
+    line = " ".join(message.split())
+    return truncate_at_word(line, MAX_ERROR_CHARS)
+
+
+def _graph_error(url: str, error: HTTPError, message: str) -> GraphError:
+    """Return the error to raise for an HTTP error.
+
+    - GraphTimeoutError for 408, 504, and Virtuoso's timeouts.
+    - QueryError for 400, and where Virtuoso says that the query is wrong.
+    - GraphUnreachableError for any other status.
+    """
+    code = error.code
+    sql_state = error.headers.get(SQL_STATE_HEADER)
+    if code in (408, 504) or sql_state in TIMEOUT_STATES:
+        return GraphTimeoutError(
+            f"{url} gave up on the query (HTTP {code}): {message}",
+            hint="give the query a LIMIT or fewer patterns; the time limit is that of the server",
+        )
+    if code == 400 or VIRTUOSO_QUERY_ERROR.match(message):
+        return QueryError(
+            f"{url} rejects the query: {message}",
+            hint="correct the query; the message of the engine says what is wrong",
+        )
+    default_hint = "try again later; the log of the server may say why"
+    if code < 400:
+        default_hint = _CHECK_URL_HINT
+    hint = _HINT_BY_STATUS.get(code, default_hint)
+    wait_s = _asked_wait(error)
+    if wait_s is not None:
+        hint = f"the endpoint asks to wait {wait_s:,.0f} s; then send fewer queries"
+    problem = f"{url} fails (HTTP {code}): {message}"
+    return GraphUnreachableError(problem, hint=hint)
+
+
+def _read_body(response: Any, deadline: float, max_bytes: int) -> bytes:
+    """Return the first ``max_bytes`` bytes of a body, unpacked; what follows is not read.
+
+    Raises what ``read_body`` does, TimeoutError after ``deadline`` among others.
+    """
+    chunks = iter(partial(response.read1, READ_CHUNK_BYTES), b"")
+    content_encoding = response.headers.get("Content-Encoding", "")
+    unpacked = read_body(chunks, content_encoding, max_bytes, deadline)
+    body = BytesIO()  # a list of chunks would be in memory beside the whole body
+    body.writelines(unpacked)
+    return body.getvalue()

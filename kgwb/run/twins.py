@@ -10,7 +10,7 @@ from typing import TypeAlias
 from rdflib import URIRef
 
 from kgwb.flow import Answer, Candidate, Link, RetrievedCandidates
-from kgwb.kg.text import exact_form
+from kgwb.kg.label_search import exact_form
 from kgwb.records import to_data
 from kgwb.run.steps import Step
 from kgwb.text import list_first, shorten

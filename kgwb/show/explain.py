@@ -18,9 +18,9 @@ from kgwb.errors import GraphError, QueryError, QueryRefusedError
 from kgwb.flow import Answer, Candidate, CandidateQuery, Direction, Link, RetrievedCandidates
 from kgwb.kg.algebra import TriplePattern, analyze_query, extract_patterns
 from kgwb.kg.base import Graph, ResultSet
+from kgwb.kg.label_search import exact_form, normalize
 from kgwb.kg.queries import EmptyResultCause, explain_empty_result
 from kgwb.kg.sparql import is_valid_iri, n3, split_clauses, validate_query
-from kgwb.kg.text import exact_form, normalize
 from kgwb.records import QueryPart, Record, nested_records
 from kgwb.run.steps import Step
 from kgwb.show.html import MAX_ROWS, Html, div, join, muted_text, note, span, table, tag

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from rdflib import URIRef
 
+from kgwb.kg.label_search import normalize
 from kgwb.kg.survey_records import (
     ClassSurvey,
     PropertySurvey,
@@ -17,7 +18,6 @@ from kgwb.kg.survey_records import (
     language_name,
     shorten_name,
 )
-from kgwb.kg.text import normalize
 from kgwb.show.html import (
     Html,
     bar,

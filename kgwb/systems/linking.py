@@ -12,9 +12,9 @@ from pydantic import BeforeValidator
 from rdflib import URIRef
 
 from kgwb.flow import Candidate, Context, Link, RetrievedCandidates
+from kgwb.kg.label_search import normalize
 from kgwb.kg.queries import describe_vertices
 from kgwb.kg.sparql import union_clause, values_clause
-from kgwb.kg.text import normalize
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, Reply, schema_config, try_to_ask
 from kgwb.run.gold import GoldQuery, Rung, get_output, list_outputs

@@ -8,7 +8,7 @@ from typing import Any
 
 from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
-from kgwb.kg.text import exact_form, normalize
+from kgwb.kg.label_search import exact_form, normalize
 from kgwb.llm.base import ReplyData, Rule
 from kgwb.llm.rules.grammar import parse_question
 from kgwb.llm.rules.predicates import max_similarity

@@ -35,9 +35,9 @@ from kgwb.errors import GraphError, KgwbError, OverrideError, QueryError, QueryR
 from kgwb.flow import CandidateQuery
 from kgwb.kg import Graph
 from kgwb.kg.dialects import DIALECTS
+from kgwb.kg.label_search import lowercase_words
 from kgwb.kg.responses import EndpointResponse
 from kgwb.kg.sparql import validate_query
-from kgwb.kg.text import lowercase_words
 from kgwb.llm import Scripted
 from kgwb.records import to_data
 from kgwb.run import Run

@@ -13,7 +13,7 @@ from rdflib import BNode
 
 from kgwb.kg import cache_dir, files
 from kgwb.kg.base import Vocabulary
-from kgwb.kg.loading import Load, LoadStoppedError
+from kgwb.kg.files import Load, LoadStoppedError
 from kgwb.kg.local import LocalGraph
 
 PREFIX = "@prefix : <http://e/> .\n"

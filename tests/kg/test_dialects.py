@@ -35,13 +35,13 @@ from kgwb.errors import (
     QueryRefusedError,
     SettingError,
 )
-from kgwb.kg import VOCABULARIES, QueryLimits, Vocabulary, cache_dir, open_kg, probing
+from kgwb.kg import VOCABULARIES, QueryLimits, Vocabulary, cache_dir, dialects, open_kg
 from kgwb.kg.base import vocabulary_for_url
 from kgwb.kg.dialects import DIALECTS, SEARCH_STAGES, Dialect, parse_dialect
 from kgwb.kg.endpoint import Endpoint
+from kgwb.kg.label_search import lowercase_words
 from kgwb.kg.local import LocalGraph
 from kgwb.kg.sparql import validate_query
-from kgwb.kg.text import lowercase_words
 
 LABEL, NAME = f"<{RDFS.label}>", f"<{FOAF.name}>"
 TWO = Vocabulary(labels=(RDFS.label, FOAF.name))
@@ -378,7 +378,7 @@ def test_a_memory_that_is_damaged_or_old_is_made_again(engine: Engine) -> None:
         assert json.loads(file.read_bytes())["dialect"] == "jena"
     fake.sign = ""
     assert Endpoint(fake.url).dialect.name == "jena"
-    old = time.time() - probing.DIALECT_CACHE_LIFETIME_S - 60
+    old = time.time() - dialects.DIALECT_CACHE_LIFETIME_S - 60
     os.utime(file, (old, old))
     assert str(Endpoint(fake.url).dialect) == "generic (probed)"
 

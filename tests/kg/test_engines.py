@@ -21,8 +21,8 @@ from rdflib import URIRef
 from kgwb.errors import GraphTimeoutError, QueryError
 from kgwb.kg import SAMPLE_NAMES, Hit, QueryLimits, SearchResult, queries, sample_path
 from kgwb.kg.endpoint import Endpoint
+from kgwb.kg.label_search import normalize, normalized_words
 from kgwb.kg.local import LocalGraph
-from kgwb.kg.text import normalize, normalized_words
 
 PLAIN = re.compile(r"[A-Za-z]+(?:[ :,-]+[A-Za-z]+)*")
 """A label whose words are the same to every engine: no accents, nothing like "D.C." or "2.0"."""

@@ -17,9 +17,8 @@ from small import films
 
 from kgwb.errors import GraphFileError
 from kgwb.kg.base import Vocabulary
-from kgwb.kg.label_index import Label, LabelIndex
+from kgwb.kg.label_search import SAME_WORDS_SCORE, Label, LabelIndex, normalize, score_label
 from kgwb.kg.local import LocalGraph
-from kgwb.kg.text import SAME_WORDS_SCORE, normalize, score_label
 from kgwb.terms import name_from_iri
 
 EX = "http://example.org/"
@@ -104,7 +103,7 @@ def test_building_an_index_can_be_stopped_after_the_labels_were_read(
 
 
 def test_a_search_in_an_index_is_not_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kgwb.kg.label_index._STEPS_PER_CHECK", 1)
+    monkeypatch.setattr("kgwb.kg.label_search._STEPS_PER_CHECK", 1)
     stops: list[bool] = []
     index = LabelIndex.build(SHARED_WORDS, is_stopped=lambda: bool(stops))
     stops.append(True)
@@ -311,7 +310,7 @@ def test_a_common_word_is_not_read_as_a_beginning(monkeypatch: pytest.MonkeyPatc
         connection.set_trace_callback(sent.append)
         return connection
 
-    monkeypatch.setattr("kgwb.kg.label_index.sqlite3.connect", traced)
+    monkeypatch.setattr("kgwb.kg.label_search.sqlite3.connect", traced)
     shared_words = LabelIndex.build(SHARED_WORDS)
     sent.clear()
     assert shared_words.search("Thing number 7 alpha", 5).how == "prefix"

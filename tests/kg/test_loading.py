@@ -17,9 +17,9 @@ from rdflib import URIRef
 from kgwb.errors import GraphFileError
 from kgwb.kg import cache_dir, files, open_kg
 from kgwb.kg.base import Vocabulary
-from kgwb.kg.label_index import Label, LabelIndex
+from kgwb.kg.files import Load, read_if_plain
+from kgwb.kg.label_search import Label, LabelIndex
 from kgwb.kg.labels import LabelReader, collect_labels
-from kgwb.kg.loading import Load, read_if_plain
 from kgwb.kg.local import LocalGraph
 
 LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
@@ -63,7 +63,7 @@ def large(tmp_path: Path) -> Path:
 
 def test_a_bar_says_how_far_loading_is(large: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bar = Bar()
-    monkeypatch.setattr("kgwb.kg.loading.transient_bar", bar)
+    monkeypatch.setattr("kgwb.kg.files.transient_bar", bar)
     assert isinstance(open_kg(large), LocalGraph)
     assert bar.seen
     assert bar.seen == sorted(bar.seen)
@@ -74,7 +74,7 @@ def test_a_bar_says_how_far_loading_is(large: Path, monkeypatch: pytest.MonkeyPa
 def test_an_interrupted_graph_is_not_left_half_loaded(
     large: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("kgwb.kg.loading.transient_bar", Bar(interrupt=True))
+    monkeypatch.setattr("kgwb.kg.files.transient_bar", Bar(interrupt=True))
     ended = threading.Event()
     build = LocalGraph.open.__globals__["open_files"].__globals__["_open_while_watched"]
 
@@ -90,7 +90,7 @@ def test_an_interrupted_graph_is_not_left_half_loaded(
     assert ended.wait(60)
     assert list((cache_dir() / "graphs").glob("*/*")) == []
     assert "loaded into memory" not in caplog.text
-    monkeypatch.setattr("kgwb.kg.loading.transient_bar", Bar())
+    monkeypatch.setattr("kgwb.kg.files.transient_bar", Bar())
     again = LocalGraph.open(large)
     assert len(again.store) == LABELS
     assert len(again.search("vertex 77", 1).hits) == 1
@@ -150,7 +150,7 @@ def test_an_interrupt_stops_the_index_while_labels_are_written(
     removed: list[Path] = []
     monkeypatch.setattr("kgwb.kg.files.shutil.rmtree", remove)
     monkeypatch.setattr("kgwb.kg.files._open_while_watched", open_them)
-    monkeypatch.setattr("kgwb.kg.loading.transient_bar", BarOfThePatient())
+    monkeypatch.setattr("kgwb.kg.files.transient_bar", BarOfThePatient())
     monkeypatch.setattr(Load, "stop", stop)
     monkeypatch.setattr(LabelReader, "labels", labels)
     monkeypatch.setattr(LabelIndex, "build", build)

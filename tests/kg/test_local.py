@@ -18,7 +18,7 @@ import rdflib
 from rdflib import BNode, Literal, URIRef
 
 from kgwb.errors import GraphError, GraphFileError, GraphTimeoutError, QueryError, QueryRefusedError
-from kgwb.kg import cache_dir, files, open_kg, parsing, queries
+from kgwb.kg import cache_dir, files, open_kg, queries
 from kgwb.kg.local import LocalGraph
 from kgwb.kg.parser_process import TOO_SLOW_MESSAGE
 
@@ -185,11 +185,11 @@ def test_parser_that_does_not_finish_is_an_error(
     finally:
         signal.signal(signal.SIGCHLD, before)
     monkeypatch.setattr(
-        parsing, "PARSER_COMMAND", (sys.executable, "-c", "import os; os.kill(os.getpid(), 9)")
+        files, "PARSER_COMMAND", (sys.executable, "-c", "import os; os.kill(os.getpid(), 9)")
     )
     with pytest.raises(GraphFileError, match=people_file.name):
         open_kg(people_file)
-    monkeypatch.setattr(parsing, "PARSER_COMMAND", (str(tmp_path / "none"),))
+    monkeypatch.setattr(files, "PARSER_COMMAND", (str(tmp_path / "none"),))
     with pytest.raises(GraphError, match="started"):
         open_kg(people_file)
 
@@ -198,7 +198,7 @@ def test_a_file_that_is_nested_too_deeply_is_an_error_in_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A parser of XML takes time in proportion to the square of the depth."""
-    monkeypatch.setattr(parsing, "PROCESSOR_S", 0.5)
+    monkeypatch.setattr(files, "PROCESSOR_S", 0.5)
     path = tmp_path / "deep.rdf"
     opening, closing = "<rdf:Description><e:p>", "</e:p></rdf:Description>"
     start, end = SOURCES["a.rdf"].partition("<rdf:Description")[0], "</rdf:RDF>"

@@ -16,8 +16,8 @@ from rdflib import Literal, URIRef
 from kgwb.kg.base import Graph
 from kgwb.kg.classes import find_class_names
 from kgwb.kg.embeddings import Embeddings
+from kgwb.kg.label_search import normalize
 from kgwb.kg.sparql import n3, values_clause
-from kgwb.kg.text import normalize
 from kgwb.llm.rules import words as en
 from kgwb.llm.rules.grammar import IS_A_RELATION, expected_value_type
 from kgwb.llm.rules.mentions import KeptByGraph

@@ -21,7 +21,7 @@ from rdflib import URIRef
 
 from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
-from kgwb.kg.text import UNIT_WORDS, names_unit, normalize
+from kgwb.kg.label_search import UNIT_WORDS, names_unit, normalize
 from kgwb.llm.rules import words as en
 from kgwb.llm.rules.grammar import (
     IS_A_RELATION,
