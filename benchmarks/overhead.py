@@ -188,7 +188,7 @@ def plain_agents() -> dict[str, Any]:
 
     kept, parent = taken(), importlib.import_module("kgwb.systems")
     try:
-        importlib.import_module(f"{SYSTEM}.pipeline")
+        importlib.import_module(SYSTEM)
         loaded = taken()
     finally:
         sys.modules.update(kept)

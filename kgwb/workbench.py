@@ -20,7 +20,7 @@ from kgwb.run.gold import RightAnswer
 from kgwb.run.models import open_model
 from kgwb.run.prompts import Prompts
 from kgwb.settings import Settings
-from kgwb.systems.sources import SystemSource
+from kgwb.systems import SystemSource
 
 if TYPE_CHECKING:
     from kgwb.bench.questions import BenchQuestion

@@ -33,7 +33,7 @@ from kgwb.show.explain import (
     locate_vertices,
     reasons_for_no_answer,
 )
-from kgwb.systems.chatty_kg.queries import generate_queries
+from kgwb.systems.chatty_kg.query_planning import generate_queries
 from kgwb.systems.chatty_kg.records import (
     QIR,
     Fact,

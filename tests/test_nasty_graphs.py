@@ -44,7 +44,7 @@ from kgwb.show.run import render_run_page
 from kgwb.show.step import render_step_page
 from kgwb.show.survey import render_survey_page
 from kgwb.systems import list_systems, load_system
-from kgwb.systems.chatty_kg.queries import select_queries
+from kgwb.systems.chatty_kg.query_planning import select_queries
 from kgwb.systems.chatty_kg.records import (
     Fact,
     GeneratedQueries,

@@ -23,7 +23,7 @@ from kgwb.flow import Answer, Dialogue, Question
 from kgwb.run import Run
 from kgwb.run.agent_spec import AgentSpec
 from kgwb.run.agents import System, agent
-from kgwb.systems.sources import load_file
+from kgwb.systems import load_file
 
 Pipeline = Callable[..., Any]
 """Answers a question, which is its first argument."""

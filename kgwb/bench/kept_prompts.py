@@ -24,7 +24,7 @@ from kgwb.errors import InputError
 from kgwb.run.agents import System
 from kgwb.run.prompts import PROMPT_NAME, Prompts
 from kgwb.show.html import div, static_page, tag
-from kgwb.systems.sources import SystemSource
+from kgwb.systems import SystemSource
 from kgwb.text import list_first, pluralize, single_line
 
 HISTORY_FILE = "history.jsonl"

@@ -54,7 +54,7 @@ from kgwb.run.steps import Step
 from kgwb.run.store import CallStore, find_store
 from kgwb.settings import Settings
 from kgwb.show.answer_state import ANSWER_STATE_ICONS, RIGHT
-from kgwb.systems.sources import SystemSource
+from kgwb.systems import SystemSource
 from kgwb.text import pluralize, single_line
 
 RETRIES_FOLDER = "retries"

@@ -22,7 +22,7 @@ from kgwb.errors import InputError
 from kgwb.llm.base import ChatModel, ChatRequest, Message
 from kgwb.run.ask import check_reply, schema_of
 from kgwb.run.models import open_model
-from kgwb.systems.sources import load_value
+from kgwb.systems import load_value
 from kgwb.text import list_within
 
 ReplyT = TypeVar("ReplyT", bound=BaseModel)

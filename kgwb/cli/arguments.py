@@ -245,7 +245,7 @@ def _open_script(path: Path) -> ChatModel:
     name. Raises InputError if the file has no such SCRIPT, and what ``load_file`` raises.
     """
     from kgwb.llm import Scripted
-    from kgwb.systems.sources import load_file
+    from kgwb.systems import load_file
 
     module = load_file(path)
     script = getattr(module, "SCRIPT", None)

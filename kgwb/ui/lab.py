@@ -33,7 +33,7 @@ from kgwb.show.prompt_form import (
     replace_template,
     split_prompt,
 )
-from kgwb.systems.sources import SystemSource
+from kgwb.systems import SystemSource
 from kgwb.text import display_name, pluralize, tell_apart
 from kgwb.ui.conversation import DialogueWorkbench
 from kgwb.ui.debugger import Debugger, debug_question

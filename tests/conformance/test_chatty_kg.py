@@ -20,7 +20,7 @@ from kgwb.flow import CANNOT_EXPRESS, NOT_IN_GRAPH, Dialogue, Turn
 from kgwb.kg import Graph
 from kgwb.llm import ChatRequest, Scripted
 from kgwb.run import Run
-from kgwb.systems.chatty_kg.pipeline import SYSTEM
+from kgwb.systems.chatty_kg import SYSTEM
 from kgwb.systems.chatty_kg.records import Fact
 
 GAPS = [

@@ -54,7 +54,7 @@ from kgwb.run.tools import act
 from kgwb.settings import Settings
 from kgwb.show.notebook import to_html
 from kgwb.systems import linking, list_systems, load_system
-from kgwb.systems.chatty_kg import baseline, chat, queries
+from kgwb.systems.chatty_kg import chat, query_planning
 from kgwb.systems.chatty_kg import qir as qirs
 from kgwb.systems.chatty_kg.records import (
     Fact,
@@ -375,7 +375,7 @@ CASES = {
         ),
         Case(
             "model_alone",
-            lambda run: baseline.answer_without_graph("Who directed it?", Context(), run),
+            lambda run: chat.answer_without_graph("Who directed it?", Context(), run),
             ({"answers": ["Denis Villeneuve"]}, {"answers": []}),
             lambda reply: True,
         ),
@@ -411,13 +411,13 @@ CASES = {
         ),
         Case(
             "predicate_selection",
-            lambda run: queries.select_queries(GENERATED, "Who?", LINKED, run),
+            lambda run: query_planning.select_queries(GENERATED, "Who?", LINKED, run),
             (predicates(["director"], []), predicates(list(BY_FACT[0]), [NAMES[4], "other"])),
             _by_triple,
         ),
         Case(
             "predicate_selection_published",
-            lambda run: queries.select_queries(GENERATED, "Who?", LINKED, run),
+            lambda run: query_planning.select_queries(GENERATED, "Who?", LINKED, run),
             tuple(
                 {"reasoning": "", "predicates": said} for said in (["director"], [*NAMES, "other"])
             ),
@@ -661,9 +661,8 @@ OFFERED = {
 
 def test_every_reply_class_of_the_systems_is_tried() -> None:
     modules = (
-        baseline,
         chat,
-        queries,
+        query_planning,
         qirs,
         linking,
         hop,

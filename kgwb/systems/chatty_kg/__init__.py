@@ -1,1 +1,177 @@
 """Chatty-KG (Omar et al., arXiv 2511.20940): LLM agents that answer questions of a dialogue by SPARQL."""
+
+from __future__ import annotations
+
+from kgwb.build import (
+    CANNOT_EXPRESS,
+    Answer,
+    Context,
+    Dialogue,
+    Question,
+    Run,
+    System,
+    Turn,
+    agent,
+    remember_turn,
+    select_vertex,
+)
+from kgwb.build.rules import RULES as LINKING_RULES
+from kgwb.systems.chatty_kg.chat import (
+    answer_without_graph,
+    asks_for_others,
+    build_context,
+    can_be_reworded,
+    classify_question,
+    leave_out_mentioned,
+    rephrase_question,
+    reword_answer,
+    translate_question,
+)
+from kgwb.systems.chatty_kg.gold import GOLD
+from kgwb.systems.chatty_kg.matching import link_entity, match_qir, retrieve_candidates
+from kgwb.systems.chatty_kg.qir import extract_qir
+from kgwb.systems.chatty_kg.query_planning import execute_queries, generate_queries, select_queries
+from kgwb.systems.chatty_kg.records import QIR, LinkingResult
+from kgwb.systems.chatty_kg.relation_linking import link_relation
+from kgwb.systems.chatty_kg.rules import NOT_UNDERSTOOD, RULES
+from kgwb.systems.chatty_kg.settings import ChattySettings
+from kgwb.systems.chatty_kg.views import VIEWS
+
+ABLE_SYSTEM = "surveyor"
+"""The system that can express more than triples can."""
+OTHER_MODEL_HINT = "reword the question, or choose another model"
+"""What a person is told whose question the model ``rules`` did not understand."""
+HANDOVER_HINT = f"the system {ABLE_SYSTEM} can express such questions (--system {ABLE_SYSTEM})"
+"""What a person is told who asked for more than triples can say."""
+
+
+def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
+    """Answer one turn of a dialogue: translate, make standalone, extract the QIR, answer it.
+
+    With ``model_alone`` the model answers without the graph. The caller keeps the dialogue. Values
+    of earlier answers are left out of the answer to a question for others ("What else ..."), and
+    the answer is put into words where the settings say so.
+    """
+    english = translate_question(question, run)
+    context = build_context(dialogue, run)
+    if ChattySettings.of_run(run).model_alone:
+        return answer_without_graph(english.text, context, run)
+    standalone = make_standalone(english.text, context, run)
+    qir = extract_qir(standalone, run)
+    answer = answer_qir(qir, standalone, context, run)
+    if asks_for_others(english.text, context, run):
+        answer = leave_out_mentioned(answer, context, run)
+    if can_be_reworded(answer, run):
+        answer = reword_answer(answer, standalone, run)
+    return answer
+
+
+@agent("understanding")
+def make_standalone(question: str, context: Context, run: Run) -> str:
+    """Rephrase a question that depends on the dialogue (Chatty-KG, Algorithm 1, lines 1 to 6).
+
+    It is classified first, and rephrased only if it is dependent, at most ``rephrasings`` times;
+    with more than one, the new question is classified again after each (reference code). With
+    ``multi_turn`` off, the question is returned as it is.
+    """
+    settings = ChattySettings.of_run(run)
+    if not settings.multi_turn:
+        return question
+    classification = classify_question(question, context, run)
+    for _ in range(settings.rephrasings):
+        if classification.label == "self-contained":
+            break
+        question = rephrase_question(question, context, run).question
+        if settings.rephrasings > 1:
+            classification = classify_question(question, context, run)
+    return question
+
+
+@agent("query_planning")
+def answer_qir(qir: QIR, question: str, context: Context, run: Run) -> Answer:
+    """Link, generate, select and execute (Chatty-KG, Algorithm 3).
+
+    A question that triples cannot express is not answered; the reason says which parts of it, and
+    which system can. Nor is a question without valid triples. Both give an answer without values.
+    """
+    if not qir.facts and not qir.beyond:
+        return Answer(qir.kind, reason=f"{CANNOT_EXPRESS}: no valid triples within the attempts")
+    if qir.beyond:
+        hint = HANDOVER_HINT
+        if qir.beyond[0].startswith(NOT_UNDERSTOOD):
+            hint = OTHER_MODEL_HINT
+        reason = f"{CANNOT_EXPRESS}: {'; '.join(qir.beyond)}; {hint}"
+        return Answer(qir.kind, reason=reason)
+    linked = match_qir(qir, question, context, run)
+    generated = generate_queries(qir, linked, run)
+    selection = select_queries(generated, question, linked, run)
+    return execute_queries(selection, qir, linked, run)
+
+
+def make_turn(run: Run) -> Turn:
+    """Return the turn that the dialogue remembers of a finished run.
+
+    It has the question, the standalone question if it differs, the answers with the vertices of
+    their support, and the links; no links if the run did not get so far.
+    """
+    outputs = {step.key: step.output for step in run.steps if step.done}
+    matched: LinkingResult | None = outputs.get("matching")
+    links = matched.links if matched else ()
+    standalone = outputs.get("understanding", "")
+    if standalone == run.question:
+        standalone = ""
+    return remember_turn(run, links, standalone)
+
+
+SYSTEM = System(
+    "chatty_kg",
+    answer_question,
+    {
+        # The agents of Figure 2 that coordinate the others. The chat agent comes first and last.
+        "Chat agent": (translate_question, build_context),
+        "QIR agent": (
+            make_standalone,
+            classify_question,
+            rephrase_question,
+            extract_qir,
+        ),
+        "Matching agent": (
+            answer_qir,
+            match_qir,
+            link_entity,
+            retrieve_candidates,
+            select_vertex,
+            link_relation,
+        ),
+        "Query planning agent": (generate_queries, select_queries, execute_queries),
+        "Chat agent: answer": (
+            leave_out_mentioned,
+            reword_answer,
+            answer_without_graph,
+        ),
+    },
+    supervisors={
+        "understanding": ("classifier", "rephraser"),
+        "query_planning": ("matching", "query_generator", "predicate_selection", "execution"),
+        "matching": ("entity_linking", "relation_linking"),
+        "entity_linking": ("entity_retriever", "vertex_selection"),
+    },
+    roles={
+        # Figure 2: who does what, where the paper's agents have several tasks or tools
+        "chat_agent": ("translator", "context", "what_else", "answer_writer"),
+        "qir_agent": ("understanding", "qir"),
+        "matching_agent": ("matching", "entity_retriever", "vertex_selection", "relation_linking"),
+        "query_planning_agent": (
+            "query_planning",
+            "query_generator",
+            "predicate_selection",
+            "execution",
+        ),
+    },
+    remember=make_turn,
+    settings=ChattySettings,
+    views=VIEWS,
+    rules={**LINKING_RULES, **RULES},
+    gold=GOLD,
+    handover=ABLE_SYSTEM,
+)

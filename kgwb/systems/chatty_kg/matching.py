@@ -29,7 +29,7 @@ from kgwb.build.linking import (
 )
 from kgwb.build.text import normalize
 from kgwb.systems.chatty_kg.records import QIR, LinkingResult
-from kgwb.systems.chatty_kg.relations import link_relations
+from kgwb.systems.chatty_kg.relation_linking import link_relations
 from kgwb.systems.chatty_kg.settings import ChattySettings
 
 MAX_INEXACT_SCORE = 0.99

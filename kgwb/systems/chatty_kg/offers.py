@@ -15,7 +15,7 @@ from kgwb.systems.chatty_kg.records import (
     LinkingResult,
     RankedPredicate,
 )
-from kgwb.systems.chatty_kg.relations import (
+from kgwb.systems.chatty_kg.relation_linking import (
     assign_terms,
     find_restrictions,
     make_patterns,

@@ -25,7 +25,7 @@ from kgwb.build.rules import (
     tokenize,
 )
 from kgwb.systems.chatty_kg.offers import REVERSE
-from kgwb.systems.chatty_kg.over_node import OVER_NODE
+from kgwb.systems.chatty_kg.relation_linking import OVER_NODE
 
 PERSONAL_PRONOUNS = frozenset("he she him her his hers himself herself".split())
 POSSESSIVE_PRONOUNS = ("his", "her", "its", "their")

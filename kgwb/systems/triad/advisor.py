@@ -28,7 +28,7 @@ from kgwb.build.graph import (
     label_terms,
     with_display_names,
 )
-from kgwb.systems.triad.asking import prompt_of_guidelines
+from kgwb.systems.triad.generalist import prompt_of_guidelines
 from kgwb.systems.triad.records import KIND_BY_ANSWER_TYPE, AnswerType
 from kgwb.systems.triad.settings import TriadSettings
 

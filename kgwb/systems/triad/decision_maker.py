@@ -1,25 +1,53 @@
-"""Triad's decision-maker: it only ever chooses among options that it is offered (section 3.2)."""
+"""Triad's decision-maker: it only ever chooses among options that it is offered (section 3.2).
+
+The options are vertices, relations, and the queries that a template makes of these.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice, product
+from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
 from pydantic import StrictInt
+from rdflib import BNode, Literal, URIRef
 
 from kgwb.build import (
     Candidate,
+    CandidateQuery,
     Check,
     Direction,
+    GraphTimeoutError,
+    QueryError,
     Reply,
     RetrievedCandidates,
     Run,
+    Term,
     agent,
+    retrieve_candidates,
     schema_config,
 )
-from kgwb.build.linking import is_decided_unasked, number_candidates, tell_rows_apart
-from kgwb.systems.triad.asking import ask_in_attempt
-from kgwb.systems.triad.records import Choice, Filled, Queries, Relation, Triplet
+from kgwb.build.graph import (
+    analyze_query,
+    describe_vertices,
+    find_predicates,
+    label_terms,
+    n3,
+    patterns_to_sparql,
+    union_clause,
+    values_clause,
+)
+from kgwb.build.linking import (
+    compute_similarities,
+    is_decided_unasked,
+    number_candidates,
+    tell_rows_apart,
+)
+from kgwb.build.text import shorten
+from kgwb.systems.triad.generalist import RelationTerm, ask_in_attempt, fill_template, list_mentions
+from kgwb.systems.triad.records import Choice, Filled, Phase, Queries, Relation, Triplet, Triplets
 from kgwb.systems.triad.settings import TriadSettings
 
 Identified = TypeVar("Identified", Candidate, Relation)
@@ -325,3 +353,382 @@ def _choose_query_by_text(
 
 def _normalize_space(text: str) -> str:
     return " ".join(text.split())
+
+
+TermsByEnd = Mapping[str, Sequence[Term]]
+"""The vertices or values that each end of triplets may stand for, by the text of the end."""
+OPPOSITE_DIRECTION: Mapping[Direction, Direction] = {"out": "in", "in": "out"}
+
+
+def link_triplets(
+    triplets: Triplets, question: str, failed: tuple[str, ...], run: Run
+) -> tuple[Choice, ...]:
+    """Choose vertices for each mention, and then relations of the graph for each triplet, and return all choices.
+
+    The choices for the mentions come first, then those for the triplets, in their order; if a
+    mention has no vertex, there are none for the triplets. Triplets are linked outward from the
+    mentions: those with a mention first, then those with an end that the relations of others lead
+    to. If nothing leads to a triplet's ends, its relations are not looked for, and its choice is
+    empty. ``failed`` says why each earlier attempt found no query. Asks the graph and the model.
+    """
+    mentions = list_mentions(triplets)
+    terms: dict[str, Sequence[Term]] = {}
+    entity_choices = []
+    candidates_by_mention = run.map(retrieve_candidates, mentions)
+    for mention, candidates in zip(mentions, candidates_by_mention, strict=True):
+        choice = choose_entities(candidates, mention, question, failed, run)
+        entity_choices.append(choice)
+        vertices = [option.iri for option in choice.chosen if isinstance(option, Candidate)]
+        terms[mention] = tuple(vertices)
+    if not all(terms.values()):
+        return tuple(entity_choices)
+
+    relation_choices: dict[Triplet, Choice] = {}
+    waiting = list(triplets)
+    while waiting:
+        triplet = _find_nearest_triplet(waiting, mentions, terms)
+        waiting.remove(triplet)
+        known_ends = _select_ends(triplet, mentions) or _select_ends(triplet, terms)
+        known_terms = {end: terms[end] for end in known_ends}
+        if not any(known_terms.values()):
+            reason = "nothing leads to its ends"
+            relation_choices[triplet] = Choice(str(triplet), (), reason, was_looked_for=False)
+            continue
+        relations = find_relations(triplet, known_terms, run)
+        choice = choose_relations(relations, triplet, question, failed, run)
+        relation_choices[triplet] = choice
+        terms |= sample_reached_terms(triplet, choice, terms, run)
+    return (*entity_choices, *[relation_choices[triplet] for triplet in triplets])
+
+
+def _find_nearest_triplet(
+    triplets: Sequence[Triplet], mentions: Container[str], terms: TermsByEnd
+) -> Triplet:
+    """Return the triplet whose relations are chosen next.
+
+    It is the first one with a mention, else the first with an end in ``terms``, else the first.
+    """
+    for known_ends in (mentions, terms):
+        for triplet in triplets:
+            if _select_ends(triplet, known_ends):
+                return triplet
+    return triplets[0]
+
+
+def _select_ends(triplet: Triplet, ends: Container[str]) -> list[str]:
+    """Return the ends of a triplet that are among ``ends``."""
+    return [end for end in triplet.ends if end in ends]
+
+
+@agent("relations", subject="triplet", kind="sparql")
+def find_relations(triplet: Triplet, ends: TermsByEnd, run: Run) -> tuple[Relation, ...]:
+    """Return the relations one hop around the known ends of a triplet (F_rs in Equation 6).
+
+    ``ends`` has the terms of these ends. Blank nodes are left out, since a query cannot name them.
+    A relation has the direction that the graph has, or always "out" with the setting
+    ``as_written``. At most ``shown_relations`` are returned, the names most similar to the
+    triplet's relation first, equals by IRI, with examples if ``relation_examples`` says so. No
+    model is asked.
+    """
+    settings = TriadSettings.of_run(run)
+    found: dict[tuple[URIRef, Direction], None] = {}
+    for end, terms in ends.items():
+        named_terms = [term for term in terms if not isinstance(term, BNode)]
+        for iri, direction in find_predicates(run.kg, *named_terms):
+            if settings.as_written:
+                found[iri, "out"] = None
+            elif end == triplet.subject:
+                found[iri, direction] = None
+            else:
+                found[iri, OPPOSITE_DIRECTION[direction]] = None
+    if not found:
+        return ()
+
+    names = run.kg.names([iri for iri, _ in found])
+    similarities = compute_similarities(triplet.relation, names.values(), run)
+    relations = []
+    for iri, direction in found:
+        name = names[iri]
+        relations.append(Relation(iri, name, direction, similarities[name]))
+    relations.sort(key=lambda relation: (relation.iri, relation.direction == "in"))
+    relations.sort(key=attrgetter("similarity"), reverse=True)
+    best = relations[: settings.shown_relations]
+    if settings.relation_examples and settings.relation_options == "triples":
+        best = add_examples(best, triplet, ends, run)
+    return tuple(best)
+
+
+def sample_reached_terms(
+    triplet: Triplet, choice: Choice, ends: TermsByEnd, run: Run
+) -> TermsByEnd:
+    """Return up to ``join_sample`` terms that the chosen relations lead to, by the triplet's unknown end.
+
+    Unless exactly one end of the triplet is in ``ends`` and a relation was chosen, the mapping is
+    empty. With the setting ``as_written`` relations are followed in both directions, since that of
+    the template is not known yet. One query is sent.
+    """
+    settings = TriadSettings.of_run(run)
+    known_ends = _select_ends(triplet, ends)
+    if len(known_ends) != 1 or not choice.chosen:
+        return {}
+    [known] = known_ends
+    [unknown] = [end for end in triplet.ends if end != known]
+    forward_direction = "out" if known == triplet.subject else "in"
+    patterns = []
+    for relation in choice.chosen:
+        if not isinstance(relation, Relation):
+            continue
+        predicate = n3(relation.iri)
+        is_forward = relation.direction == forward_direction
+        if settings.as_written or is_forward:
+            patterns.append(f"?_v {predicate} ?_x")
+        if settings.as_written or not is_forward:
+            patterns.append(f"?_x {predicate} ?_v")
+    named_terms = [term for term in ends[known] if not isinstance(term, BNode)]
+    where = f"{values_clause('?_v', named_terms)} {union_clause(patterns)}"
+    limit = settings.join_sample
+    result = run.kg.select(f"SELECT DISTINCT ?_x WHERE {{ {where} }} LIMIT {limit}")
+    reached = [term for (term,) in result.rows if term is not None]
+    return {unknown: tuple(reached)}
+
+
+MAX_EXAMPLE_CHARS = 60
+NO_NAME = "a node without a name"
+"""What is shown of a blank node."""
+Reached = dict[tuple[URIRef, Direction], Term]
+"""A term that each relation leads to, by predicate and direction of the triplet."""
+
+
+def add_examples(
+    relations: Sequence[Relation], triplet: Triplet, ends: Mapping[str, Sequence[Term]], run: Run
+) -> list[Relation]:
+    """Return copies of relations with an example of what each leads to from the known ends of a triplet.
+
+    ``ends`` has the terms of these ends. An example is a name with its types, or a value; it is
+    empty if the relation leads nowhere from them. If both ends are named in the question, relations
+    that lead to a literal are left out. Asks the graph.
+    """
+    reached: Reached = {}
+    for end, terms in ends.items():
+        named_terms = [term for term in terms if not isinstance(term, BNode)]
+        found = _find_reached(relations, named_terms, end == triplet.subject, run)
+        reached = {**found, **reached}
+    shown = _describe_terms(reached.values(), run)
+
+    with_examples = []
+    for relation in relations:
+        term = reached.get((relation.iri, relation.direction))
+        if isinstance(term, Literal) and _leads_to_mention(triplet):
+            continue
+        example = shown[term] if term is not None else ""
+        with_examples.append(replace(relation, example=example))
+    return with_examples
+
+
+def _leads_to_mention(triplet: Triplet) -> bool:
+    """Return whether both ends of a triplet are named, so that it relates two vertices."""
+    return not any(end.startswith("?") for end in triplet.ends)
+
+
+def _find_reached(
+    relations: Iterable[Relation], terms: Sequence[URIRef | Literal], is_subject: bool, run: Run
+) -> Reached:
+    """Return, by predicate and direction, the first term that each relation leads to from some terms.
+
+    First is the smallest in the order of SPARQL, where a vertex goes before a value. ``is_subject``
+    says whether the terms are those of the triplet's subject. One query is sent for each direction
+    that a relation has. Relations that lead nowhere are missing.
+    """
+    reached: Reached = {}
+    for direction in ("out", "in"):
+        predicates = [each.iri for each in relations if each.direction == direction]
+        if not predicates or not terms:
+            continue
+        is_forward = is_subject == (direction == "out")
+        pattern = "?v ?p ?x" if is_forward else "?x ?p ?v"
+        where = f"{values_clause('?v', terms)} {values_clause('?p', predicates)} {pattern}"
+        group = f"SELECT ?p (MIN(?x) AS ?first) WHERE {{ {where} }} GROUP BY ?p"
+        for predicate, first in run.kg.select(group).rows:
+            if isinstance(predicate, URIRef) and first is not None:
+                reached[predicate, direction] = first
+    return reached
+
+
+def _describe_terms(terms: Iterable[Term], run: Run) -> dict[Term, str]:
+    """Return the text of each term: the name of an IRI with its types in brackets, or the value of a literal.
+
+    A text is cut at MAX_EXAMPLE_CHARS characters. A blank node is called NO_NAME. Names and types
+    are asked of the graph.
+    """
+    labels = label_terms(terms, run)
+    iris = [term for term in labels if isinstance(term, URIRef)]
+    descriptions = describe_vertices(run.kg, iris)
+    described = {}
+    for term, label in labels.items():
+        text = label
+        if isinstance(term, BNode):
+            text = NO_NAME
+        elif isinstance(term, URIRef) and descriptions[term].types:
+            text = f"{label} ({', '.join(descriptions[term].types)})"
+        described[term] = shorten(text, MAX_EXAMPLE_CHARS)
+    return described
+
+
+MAX_COMBINATIONS = 20_000
+"""Combinations that are made before they are sorted by rank."""
+MAX_SHOWN_VALUES = 3
+"""Values of a query that a model and a person see."""
+MAX_DIAGNOSED_QUERIES = 3
+"""Queries without a result that are examined, and named in the reason."""
+MAX_DESCRIPTION_CHARS = 80
+"""Characters of a vertex's description that a model sees in a query."""
+Option = Candidate | Relation | Filled
+
+
+@agent("queries", kind="sparql")
+def build_queries(
+    template: str, triplets: Triplets, linked: tuple[Choice, ...], run: Run
+) -> Queries:
+    """Fill the template with each combination of options, and run the queries (Equation 7).
+
+    ``linked`` has a choice for each mention, then for each triplet. Combinations come best first,
+    by the sum of their options' ranks; at most ``query_limit`` are run. Queries without a result
+    are set apart. If no query has one and they are ASKs, the first is kept: its answer is "no". Of
+    several queries of the same text the first is kept, and with the setting ``merge_results`` also
+    of several with the same results.
+    """
+    settings = TriadSettings.of_run(run)
+    limit = settings.query_limit
+    combinations = combine_options(linked)
+    if len(combinations) > limit:
+        run.note(f"{len(combinations)} candidate queries; the first {limit} were run (query_limit)")
+    by_text: dict[str, Filled] = {}
+    terms_by_text: dict[str, tuple[Term, ...]] = {}
+    for options in combinations[:limit]:
+        query = _fill_query(template, triplets, options, settings)
+        sparql = query.query.sparql
+        if sparql not in by_text:
+            terms = fetch_terms(sparql, run)
+            names = tuple(label_terms(terms, run).values())
+            by_text[sparql] = replace(query, results=names[:MAX_SHOWN_VALUES], rows=len(terms))
+            terms_by_text[sparql] = terms
+    queries = list(by_text.values())
+
+    answered = [query for query in queries if query.rows]
+    if settings.merge_results:
+        answered = _merge_by_result(answered, terms_by_text)
+    unanswered = [query for query in queries if not query.rows]
+    if queries and not answered and queries[0].is_boolean:
+        # A yes-or-no question without a match has an answer: "no".
+        answered = queries[:1]
+        unanswered = queries[1:]
+    heads = (*list_mentions(triplets), *map(str, triplets))
+    return Queries(template, heads, tuple(answered), tuple(unanswered))
+
+
+def combine_options(choices: Sequence[Choice]) -> list[list[Option]]:
+    """Return every combination of one option of each choice, sorted by the sum of the options' ranks.
+
+    Combinations of one sum are in lexicographic order of the ranks. Only the first MAX_COMBINATIONS
+    in lexicographic order are made, since their number grows exponentially. A choice without
+    options leaves no combination.
+    """
+    ranks_of_choices = [range(len(choice.chosen)) for choice in choices]
+    rank_combinations = islice(product(*ranks_of_choices), MAX_COMBINATIONS)
+    combinations = []
+    for ranks in sorted(rank_combinations, key=sum):
+        options = [choice.chosen[rank] for choice, rank in zip(choices, ranks, strict=True)]
+        combinations.append(options)
+    return combinations
+
+
+def _merge_by_result(
+    queries: Sequence[Filled], terms_by_text: Mapping[str, Sequence[Term]]
+) -> list[Filled]:
+    """Return, of each group of queries with the same set of result terms, the first query.
+
+    ``terms_by_text`` has the terms by SPARQL text. Which of them is chosen makes no difference to
+    the answer.
+    """
+    first_by_terms: dict[frozenset[Term], Filled] = {}
+    for query in queries:
+        terms = frozenset(terms_by_text[query.query.sparql])
+        first_by_terms.setdefault(terms, query)
+    return list(first_by_terms.values())
+
+
+def _fill_query(
+    template: str, triplets: Triplets, options: Sequence[Option], settings: TriadSettings
+) -> Filled:
+    """Return a template filled with an option for each mention and triplet; the query is not run.
+
+    A triple has the direction of its relation in the graph, or with the setting ``as_written`` that
+    of the template. The result also has the query as a model sees it: with names in place of IRIs,
+    and vertices with their types and the beginning of their description (MAX_DESCRIPTION_CHARS).
+    """
+    terms = []
+    descriptions = []
+    predicates: list[RelationTerm] = []
+    names: list[RelationTerm] = []
+    relations = []
+    for option in options:
+        if isinstance(option, Candidate):
+            description = option.description[:MAX_DESCRIPTION_CHARS]
+            details = (option.name, *option.types, description)
+            descriptions.append(", ".join(filter(None, details)))
+            terms.append(n3(option.iri))
+        elif isinstance(option, Relation):
+            direction = None if settings.as_written else option.direction
+            relations.append(option)
+            predicates.append((n3(option.iri), direction))
+            names.append((f"<{option.name}>", direction))
+
+    sparql = fill_template(template, triplets, terms, predicates)
+    bracketed = [f"<{description}>" for description in descriptions]
+    readable = fill_template(template, triplets, bracketed, names)
+    parts = analyze_query(sparql)
+    relation_names = tuple(relation.name for relation in relations)
+    query = CandidateQuery(sparql, parts.patterns, relation_names, 1.0, parts.filters)
+    slots = (*descriptions, *map(str, relations))
+    return Filled(query, slots, readable, (), 0)
+
+
+def fetch_terms(sparql: str, run: Run) -> tuple[Term, ...]:
+    """Run a query, and return the distinct terms in its first column, in the order of the rows.
+
+    A true ASK has the term true. Returns nothing for a false ASK, for a count of 0, and if the
+    graph cannot run the query or takes too long, which is noted on the step. Other GraphErrors are
+    raised.
+    """
+    kind = analyze_query(sparql).kind
+    try:
+        if kind == "boolean":
+            return (Literal(True),) if run.kg.ask(sparql) else ()
+        rows = run.kg.select(sparql).rows
+    except (QueryError, GraphTimeoutError) as error:
+        run.note(f"a query could not be run: {error.message}")
+        return ()
+    terms = dict.fromkeys(row[0] for row in rows if row[0] is not None)
+    if kind == "count" and list(map(str, terms)) == ["0"]:
+        return ()
+    return tuple(terms)
+
+
+def diagnose_fault(queries: Queries, choice: Choice | None, run: Run) -> tuple[Phase, str]:
+    """Return the phase at fault if no query was chosen, and why, in words that a model sees.
+
+    If the decision-maker refused those with a result (``choice``), it is "parsing". Otherwise the
+    graph is asked for the bare triples of the first MAX_DIAGNOSED_QUERIES queries without a result:
+    if it has those of one of them, the fault is in the rest of the template ("construction"), else
+    in the chosen vertices and relations ("linking").
+    """
+    if choice is not None:
+        shown = "; ".join(filled.name for filled in queries.kept[:MAX_DIAGNOSED_QUERIES])
+        return "parsing", f"no query answers the question ({choice.reason}): {shown}"
+    examined = queries.empty[:MAX_DIAGNOSED_QUERIES]
+    for filled in examined:
+        triples = patterns_to_sparql(filled.query.patterns)
+        if fetch_terms(f"ASK {{ {triples} }}", run):
+            return "construction", f"the triples of {filled.reads} hold, but it has no result"
+    readable = "; ".join(filled.reads for filled in examined)
+    return "linking", f"no result: {readable}"

@@ -1,15 +1,21 @@
-"""Triad's generalist: small tasks that a model learns from a few examples (section 3.1)."""
+"""Triad's generalist: triplets, SPARQL templates and types of answers, after a few examples (section 3.1)."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import TypeVar
+
+from pydantic import BaseModel
 
 from kgwb.build import (
     Candidate,
     CandidateQuery,
     Check,
+    Direction,
     GraphError,
+    JsonObject,
     Reply,
     Run,
     agent,
@@ -17,17 +23,255 @@ from kgwb.build import (
     schema_config,
 )
 from kgwb.build.graph import analyze_query
-from kgwb.systems.triad.asking import ask_in_attempt, prompt_of_guidelines
+from kgwb.build.linking import find_label
 from kgwb.systems.triad.records import AnswerType, Choice, Relation, Triplet, Triplets
 from kgwb.systems.triad.settings import TriadSettings
-from kgwb.systems.triad.templates import (
-    find_slot_problems,
-    find_template_problems,
-    list_mentions,
-)
 
 MAX_TRIPLETS = 8
 VARIABLE = re.compile(r"\?[A-Za-z_]\w*", re.ASCII)
+RelationTerm = tuple[str, Direction | None]
+"""What stands for the relation of a triplet, and the order of its ends; None: as in the template."""
+
+IRI_OR_IRI_FUNCTION = re.compile(r"<[^<>\s]*>|\b(?:IRI|URI)\s*\(", re.IGNORECASE)
+"""An IRI, or the beginning of a function call that makes an IRI of a string."""
+
+
+# Asking
+
+
+R = TypeVar("R", bound=BaseModel)
+PUBLISHED_PROMPTS: Mapping[str, str] = {
+    "triad/triplets": "triad/triplets_published",
+    "triad/template": "triad/template_published",
+    "triad/answer_type": "triad/answer_type_published",
+    "triad/entity_choice": "triad/entity_choice_published",
+    "triad/relation_choice": "triad/relation_choice_published",
+    "triad/query_choice": "triad/query_choice_published",
+    "triad/own_fact": "triad/own_fact_published",
+    "triad/own_truth": "triad/own_truth_published",
+}
+"""For each prompt, the one that has the text of the paper's appendix B, C or D."""
+
+
+def prompt_of_guidelines(prompt: str, run: Run) -> str:
+    """Return the name of a prompt, or of its version in PUBLISHED_PROMPTS with ``guidelines`` "published".
+
+    Raises KeyError if a prompt without such a version is asked for with this setting.
+    """
+    if TriadSettings.of_run(run).guidelines == "published":
+        return PUBLISHED_PROMPTS[prompt]
+    return prompt
+
+
+TOLD_PROMPTS = (
+    "triad/triplets",
+    "triad/entity_choice",
+    "triad/relation_choice",
+    "triad/template",
+    "triad/written_query",
+)
+"""The prompts that have a place for why earlier attempts found no query."""
+
+
+def ask_in_attempt(
+    prompt: str,
+    variables: JsonObject,
+    failed: Sequence[str],
+    reply_class: type[R],
+    check: Check[R],
+    run: Run,
+) -> R:
+    """Ask the model as a part of an attempt to find a query, and return its valid reply.
+
+    ``failed`` says why each earlier attempt found no query. With the setting ``retry_feedback`` the
+    model is told, if the prompt is one of TOLD_PROMPTS. A model that is not told gets the same
+    request as another sample, numbered by the attempts so far. Raises what ``ask_model`` raises.
+    """
+    told: list[str] = []
+    if prompt in TOLD_PROMPTS:
+        if TriadSettings.of_run(run).retry_feedback:
+            told = list(failed)
+        variables = {**variables, "failed": told}
+    sample = 0 if told else len(failed)
+    return ask_model(prompt, variables, reply_class, run, checks=(check,), sample=sample)
+
+
+# Templates: their slots are names in angle brackets
+
+
+def list_mentions(triplets: Triplets) -> tuple[str, ...]:
+    """Return the names at the ends of triplets, each once. Unknowns are left out.
+
+    Names that differ in letter case are different mentions: "Orange" and "orange" need not be one
+    thing.
+    """
+    ends: list[str] = []
+    for triplet in triplets:
+        ends += triplet.ends
+    return tuple(end for end in dict.fromkeys(ends) if not end.startswith("?"))
+
+
+def find_template_problems(template: str, triplets: Triplets, *_: object) -> Iterator[str]:
+    """Yield a problem for each rule that a strict template breaks; nothing if it is valid.
+
+    It must have every triplet, be a SELECT of one variable or one count, or an ASK, and meet what
+    ``find_slot_problems`` asks of it. Missing triplets come first, in their order.
+    """
+    filled = _fill_with_slots(template, triplets)
+    for slot, triplet in zip(_relation_slots(triplets), triplets, strict=True):
+        if slot not in filled:
+            yield f"the template lacks <{triplet.subject}> <{triplet.relation}> <{triplet.object}>"
+    yield from find_slot_problems(template, triplets)
+    if _has_several_columns(filled):
+        yield "SELECT exactly one variable, or one count"
+
+
+def find_slot_problems(template: str, triplets: Triplets) -> Iterator[str]:
+    """Yield what in a template cannot be filled with vertices and relations, or cannot be run.
+
+    Every IRI in it must be a slot for an end of the triplets, or for a relation between its ends,
+    and it must not make IRIs of texts: so a model cannot invent one; the first other IRI is named.
+    It must have no triple that is not a triplet, and pass the gate. It is not executed.
+    """
+    filled = _fill_with_slots(template, triplets)
+    slots = {*_mention_slots(triplets), *_relation_slots(triplets)}
+    for iri in IRI_OR_IRI_FUNCTION.findall(filled):
+        if iri not in slots or iri in template:
+            yield f"{iri} is no entity of the triplets, or no relation between these ends"
+            break
+    yield from _find_pattern_problems(filled, slots)
+
+
+def _mention_slots(triplets: Triplets) -> list[str]:
+    """Return an IRI of its own for each mention, in the order of ``list_mentions``."""
+    return [f"<urn:slot:{number}>" for number, _ in enumerate(list_mentions(triplets))]
+
+
+def _relation_slots(triplets: Triplets) -> list[str]:
+    """Return an IRI of its own for the relation of each triplet."""
+    return [f"<urn:slot:r{number}>" for number, _ in enumerate(triplets)]
+
+
+def _fill_with_slots(template: str, triplets: Triplets) -> str:
+    """Return a template with an IRI of its own in each of its slots."""
+    relations: list[RelationTerm] = [(slot, "out") for slot in _relation_slots(triplets)]
+    return fill_template(template, triplets, _mention_slots(triplets), relations)
+
+
+def _has_several_columns(sparql: str) -> bool:
+    """Return whether a query is a SELECT of another number of columns than one.
+
+    False for an ASK, and for a query that cannot be parsed.
+    """
+    try:
+        query = analyze_query(sparql)
+    except GraphError:
+        return False
+    return query.kind != "boolean" and len(query.projected_variables) != 1
+
+
+def _find_pattern_problems(sparql: str, slots: set[str]) -> Iterator[str]:
+    """Yield what is wrong with a filled template as a query; nothing if it is valid.
+
+    ``sparql`` is the template with its slots filled with the IRIs ``slots``. It must pass the gate.
+    Its triple patterns must have no other IRIs or literals, and no variable as predicate.
+    """
+    try:
+        query = analyze_query(sparql)
+    except GraphError as error:
+        yield error.message
+        return
+    terms = {term for term in chain.from_iterable(query.patterns) if not term.startswith("?")}
+    has_unknown_predicate = any(predicate.startswith("?") for _, predicate, _ in query.patterns)
+    if has_unknown_predicate or terms - slots:
+        yield "a triple is none of the triplets; compare a value in a FILTER"
+
+
+def fill_template(
+    template: str,
+    triplets: Triplets,
+    entity_terms: Sequence[str],
+    relation_terms: Sequence[RelationTerm],
+) -> str:
+    """Return a template with its slots filled with SPARQL terms, or with names for a reader.
+
+    ``entity_terms`` has a term for each mention, in the order of ``list_mentions``.
+    ``relation_terms`` has a term and a direction for each triplet. A triple of the template that
+    has the relation and both ends of a triplet gets subject and object in the order of the triplet,
+    in the other order with the direction "in", or with None in the order of the template. The
+    relation of any other triple stays as it is.
+
+    Of two triplets with the same relation and ends, "Plato admires Aristotle" and the reverse, a
+    triple is the one that has its order. A slot means the name that is written like it, else the
+    only one that differs from it in letter case alone.
+    """
+    mentions = list_mentions(triplets)
+    term_of = dict(zip(mentions, entity_terms, strict=True))
+    relation_of = dict(zip(triplets, relation_terms, strict=True))
+    end_slot = _make_slot_pattern(mentions)
+    relation_slot = _make_slot_pattern([triplet.relation for triplet in triplets])
+
+    def fill_triple(match: re.Match[str]) -> str:
+        """Return a matched triple with its terms in the wanted order; unchanged if it is none of the triplets."""
+        subject = _read_end(match[1], mentions)
+        object_ = _read_end(match[3], mentions)
+        triplet = _find_triplet(subject, match[2][1:-1], object_, triplets)
+        if triplet is None:
+            return match[0]
+        predicate, direction = relation_of[triplet]
+        ends = [subject, object_]
+        if direction == "out":
+            ends = [triplet.subject, triplet.object]
+        elif direction == "in":
+            ends = [triplet.object, triplet.subject]
+        first, last = (term_of.get(end, end) for end in ends)
+        return f"{first} {predicate} {last}"
+
+    def fill_mention(match: re.Match[str]) -> str:
+        """Return the term of the mention that a matched slot means; the slot unchanged if it means none."""
+        return term_of.get(_read_end(match[0], mentions), match[0])
+
+    end = rf"(\?\w+|{end_slot})"
+    triple = rf"{end}\s*({relation_slot})\s*{end}"
+    with_triples = re.sub(triple, fill_triple, template, flags=re.IGNORECASE)
+    return re.sub(end_slot, fill_mention, with_triples, flags=re.IGNORECASE)
+
+
+def _find_triplet(subject: str, relation: str, object_: str, triplets: Triplets) -> Triplet | None:
+    """Return the triplet that a triple of a template stands for, or None if it is none of them.
+
+    Its ends must be those of the triplet, and its relation must match as in ``_match_name``. A
+    triplet with the ends in the same order goes before one with the ends swapped.
+    """
+    for ends in ((subject, object_), (object_, subject)):
+        between = [triplet for triplet in triplets if triplet.ends == ends]
+        name = _match_name(relation, [triplet.relation for triplet in between])
+        for triplet in between:
+            if triplet.relation == name:
+                return triplet
+    return None
+
+
+def _make_slot_pattern(names: Iterable[str]) -> str:
+    """Return a regular expression for any of the names in angle brackets, longest first."""
+    longest_first = sorted(names, key=len, reverse=True)
+    alternatives = "|".join(map(re.escape, longest_first))
+    return rf"<\s*(?:{alternatives})\s*>"
+
+
+def _read_end(text: str, mentions: Sequence[str]) -> str:
+    """Return the mention that a slot means, "" if it means none; a variable as it is."""
+    if text.startswith("?"):
+        return text
+    return _match_name(text[1:-1], mentions) or ""
+
+
+def _match_name(text: str, names: Sequence[str]) -> str | None:
+    """Return the name that the text of a slot means: the equal one, else the only one equal but for letter case.
+
+    None if there is no such name. White space does not count.
+    """
+    return find_label(" ".join(text.split()), set(names))
 
 
 class TripletsReply(Reply):

@@ -22,7 +22,7 @@ from kgwb.flow import (
 from kgwb.kg.algebra import patterns_to_sparql
 from kgwb.llm import Scripted
 from kgwb.settings import Settings
-from kgwb.systems.chatty_kg.execution import execute_queries
+from kgwb.systems.chatty_kg.query_planning import execute_queries
 from kgwb.systems.chatty_kg.records import (
     QIR,
     Fact,

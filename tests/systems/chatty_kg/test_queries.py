@@ -19,7 +19,7 @@ from kgwb.flow import (
     Link,
 )
 from kgwb.settings import Settings
-from kgwb.systems.chatty_kg.queries import (
+from kgwb.systems.chatty_kg.query_planning import (
     best_combinations,
     generate_queries,
     score_combination,

@@ -19,8 +19,7 @@ from kgwb.flow import Candidate, Link
 from kgwb.run import Run
 from kgwb.settings import Settings
 from kgwb.systems.chatty_kg.offers import Offers
-from kgwb.systems.chatty_kg.predicates import make_ranking_key
-from kgwb.systems.chatty_kg.queries import generate_queries
+from kgwb.systems.chatty_kg.query_planning import generate_queries
 from kgwb.systems.chatty_kg.records import (
     QIR,
     Fact,
@@ -28,7 +27,7 @@ from kgwb.systems.chatty_kg.records import (
     LinkingResult,
     RankedPredicate,
 )
-from kgwb.systems.chatty_kg.relations import link_relations
+from kgwb.systems.chatty_kg.relation_linking import link_relations, make_ranking_key
 
 VERTICES = {"Denis": "denis", "Amy": "amy", "Arrival": "arrival"}
 

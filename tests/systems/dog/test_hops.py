@@ -16,7 +16,13 @@ from kgwb import open_kg, profile
 from kgwb.errors import InvalidReplyError
 from kgwb.flow import Value
 from kgwb.kg import Graph
-from kgwb.systems.dog.hop import filter_relation, find_answer_values, get_relations, try_answer
+from kgwb.systems.dog.hop import (
+    fill_triples,
+    filter_relation,
+    find_answer_values,
+    get_relations,
+    try_answer,
+)
 from kgwb.systems.dog.question import bracket_names, find_topic_entities
 from kgwb.systems.dog.records import (
     FilledTriples,
@@ -28,7 +34,6 @@ from kgwb.systems.dog.records import (
     TriedAnswer,
     combine_names,
 )
-from kgwb.systems.dog.triples import fill_triples
 from kgwb.terms import Triple
 
 

@@ -15,7 +15,7 @@ from kgwb.llm import Scripted
 from kgwb.run.prompts import Prompts
 from kgwb.settings import Settings
 from kgwb.systems import profile
-from kgwb.systems.dog.pipeline import NOT_IN_GRAPH
+from kgwb.systems.dog import NOT_IN_GRAPH
 from kgwb.systems.dog.question import RemarkReply, make_question_checks, simplify_as_critic
 from kgwb.systems.dog.records import FilledTriples, Remark, SolvedHop, TriedAnswer
 

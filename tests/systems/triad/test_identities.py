@@ -11,8 +11,8 @@ from triads import TRIAD, choice, template, triplets
 
 from kgwb.llm import Scripted
 from kgwb.run import Run
+from kgwb.systems.triad.generalist import fill_template, find_template_problems
 from kgwb.systems.triad.records import Choice, Triplet
-from kgwb.systems.triad.templates import fill_template, find_template_problems
 
 PAIR = (
     Triplet("Plato", "admires", "Aristotle"),

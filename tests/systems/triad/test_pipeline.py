@@ -16,8 +16,8 @@ from kgwb.errors import GraphTimeoutError, InvalidReplyError, OverrideError
 from kgwb.flow import NOT_IN_GRAPH
 from kgwb.llm import Scripted
 from kgwb.run import Run
+from kgwb.systems.triad.generalist import fill_template, find_template_problems
 from kgwb.systems.triad.records import Attempt, Choice, Triplet
-from kgwb.systems.triad.templates import fill_template, find_template_problems
 from kgwb.workbench import list_recordings
 
 DIRECTED = triplets("Arrival | directed by | ?x")
