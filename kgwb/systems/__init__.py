@@ -13,7 +13,7 @@ from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from kgwb.errors import AgentFailedError, KgwbError, SettingError
 from kgwb.kg import GraphSource
