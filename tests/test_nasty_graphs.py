@@ -32,7 +32,7 @@ from kgwb.kg import Graph
 from kgwb.kg.base import SCHEMA_NAMESPACES
 from kgwb.kg.exports import to_cypher, to_graphml, to_json, to_networkx
 from kgwb.kg.queries import find_predicates, with_display_names
-from kgwb.kg.survey_builder import SurveyBuilder
+from kgwb.kg.survey import SurveyBuilder
 from kgwb.kg.survey_text import SurveyWriter
 from kgwb.llm import Scripted
 from kgwb.records import Record, from_data, to_data

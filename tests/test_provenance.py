@@ -8,9 +8,9 @@ from rdflib import XSD, BNode, Literal, URIRef
 from small import EX, FILMS, films, iri
 
 from kgwb.flow import CandidateQuery
-from kgwb.kg import support
+from kgwb.kg import queries
 from kgwb.kg.algebra import term_from_text, variables_of
-from kgwb.kg.support import find_ask_support, find_support_by_value, where_clause
+from kgwb.kg.queries import find_ask_support, find_support_by_value, where_clause
 from kgwb.terms import Triple
 
 GRAPH = rdflib.Graph().parse(data=FILMS, format="turtle")
@@ -80,8 +80,8 @@ def test_a_value_has_the_triples_of_all_its_bindings_that_pass_the_filters() -> 
 def test_values_without_a_binding_in_the_first_rows_are_queried_by_name(
     monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
-    monkeypatch.setattr(support, "MAX_SUPPORT_BINDINGS", 1)
-    monkeypatch.setattr(support, "VALUES_PER_QUERY", at_once)
+    monkeypatch.setattr(queries, "MAX_SUPPORT_BINDINGS", 1)
+    monkeypatch.setattr(queries, "VALUES_PER_QUERY", at_once)
     found = find_support_by_value(
         films(), query(BORN), "?place", [iri("gentilly"), iri("missoula")]
     )
@@ -102,7 +102,7 @@ def test_many_values_need_few_queries(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_triples_of_a_value_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(support, "MAX_TRIPLES_PER_VALUE", 2)
+    monkeypatch.setattr(queries, "MAX_TRIPLES_PER_VALUE", 2)
     gentilly = iri("gentilly")
     found = find_support_by_value(films(), query(BORN), "?place", [gentilly])
     assert 2 <= len(found[gentilly]) <= 3
@@ -119,7 +119,7 @@ def test_literals_and_blank_nodes_can_be_values(monkeypatch: pytest.MonkeyPatch)
     assert value.datatype == XSD.decimal
     assert len(find_support_by_value(kg, chain, "?length", [value])[value]) == 2
     assert len(find_support_by_value(kg, chain, "?part", [node])[node]) == 2
-    monkeypatch.setattr(support, "MAX_SUPPORT_BINDINGS", 0)
+    monkeypatch.setattr(queries, "MAX_SUPPORT_BINDINGS", 0)
     assert find_support_by_value(kg, chain, "?part", [node]) == {
         node: ()
     }  # a blank node cannot be asked for by name

@@ -10,9 +10,9 @@ from rdflib import BNode, Literal, URIRef
 from kgwb.errors import KgwbError
 from kgwb.flow import CANNOT_EXPRESS, NOT_IN_GRAPH, Answer, AnswerKind, Value
 from kgwb.kg.base import ResultSet
+from kgwb.kg.queries import find_support_by_row
 from kgwb.kg.responses import parse_cell
 from kgwb.kg.sparql import is_valid_iri
-from kgwb.kg.support import find_support_by_row
 from kgwb.kg.term_text import short_name
 from kgwb.run import Run
 from kgwb.run.calls import Call

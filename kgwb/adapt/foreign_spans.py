@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from kgwb import disk
 from kgwb.errors import InputError
-from kgwb.kg.query_text import is_query, without_fence
+from kgwb.kg.sparql import is_query, without_fence
 from kgwb.masking import mask_data, mask_text
 from kgwb.run.run_file import DAMAGED_FILE_ERRORS
 

@@ -33,8 +33,8 @@ from kgwb.errors import GraphError, InputError
 from kgwb.flow import Answer, Value
 from kgwb.kg import GraphSource, open_kg
 from kgwb.kg.base import Graph, ResultSet, Vocabulary
+from kgwb.kg.queries import find_support_by_row, with_display_names
 from kgwb.kg.sparql import validate_query
-from kgwb.kg.support import find_support_by_row, with_display_names
 from kgwb.llm.base import ChatReply
 from kgwb.records import JsonObject, Record, Sparql, one_line, to_data
 from kgwb.run import Run

@@ -15,7 +15,7 @@ from kgwb.bench.tasks import RunCanceller
 from kgwb.bench.verdicts import compute_answer_f1, known_right_answer
 from kgwb.errors import KgwbError
 from kgwb.flow import Dialogue
-from kgwb.kg.distinct_texts import format_exactly
+from kgwb.kg.term_text import format_exactly
 from kgwb.run import Run, Setup
 from kgwb.show import html as h
 from kgwb.show.answer_state import ANSWER_STATE_LABELS, ERROR

@@ -14,10 +14,8 @@ from kgwb.disk import (
 from kgwb.kg import open_kg
 from kgwb.kg.algebra import TriplePattern, analyze_query, patterns_to_sparql, variables_of
 from kgwb.kg.base import SCHEMA_NAMESPACES, Vocabulary
-from kgwb.kg.classes import find_class_names
 from kgwb.kg.embeddings import EmbeddingIndex, Embeddings
-from kgwb.kg.findings import Finding, inspect_result
-from kgwb.kg.measures import find_measure
+from kgwb.kg.findings import Finding, find_measure, inspect_result
 from kgwb.kg.queries import (
     MAX_TRIPLES_PER_VALUE,
     Description,
@@ -26,6 +24,7 @@ from kgwb.kg.queries import (
     describe_vertices,
     existing_triples,
     find_ask_support,
+    find_class_names,
     find_exact_values,
     find_literal,
     find_predicates,
@@ -45,7 +44,7 @@ from kgwb.kg.sparql import (
     validate_query,
     values_clause,
 )
-from kgwb.kg.term_ids import TermIds
+from kgwb.kg.term_text import TermIds
 from kgwb.run.replay import RecordedGraph
 from kgwb.systems.queries import (
     execute_sparql,

@@ -4,10 +4,8 @@
 """
 
 from kgwb.kg.findings import SchemaFacts, extract_schema_facts
-from kgwb.kg.survey import CACHE_LIFETIME_S, survey_graph
-from kgwb.kg.survey_builder import GENERIC_CLASSES
-from kgwb.kg.survey_groups import ClassGroup
-from kgwb.kg.survey_records import Survey
+from kgwb.kg.survey import CACHE_LIFETIME_S, GENERIC_CLASSES, survey_graph
+from kgwb.kg.survey_records import ClassGroup, Survey
 from kgwb.kg.survey_text import SurveyWriter, writer_of_survey
 
 __all__ = [

@@ -3,12 +3,13 @@
 ``docs/reference/build_parts.md`` tells each name.
 """
 
-from kgwb.kg.distinct_texts import format_exactly, format_typed_literal
 from kgwb.kg.label_search import names_unit, normalize, normalized_words
 from kgwb.kg.term_text import (
     Prefixes,
     add_missing_prefixes,
     bracket_iri,
+    format_exactly,
+    format_typed_literal,
     quote_text,
     quote_unless_number,
     short_name,

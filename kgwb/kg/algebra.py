@@ -20,8 +20,14 @@ from rdflib.util import from_n3
 
 from kgwb.errors import QueryError
 from kgwb.flow import AnswerKind
-from kgwb.kg.query_parser import PARSE_ERRORS, exclusive_parser, walk_nodes
-from kgwb.kg.sparql import n3, undeclared_prefix_error, validate_query
+from kgwb.kg.sparql import (
+    PARSE_ERRORS,
+    exclusive_parser,
+    n3,
+    undeclared_prefix_error,
+    validate_query,
+    walk_nodes,
+)
 from kgwb.terms import Term, Triples
 
 TriplePattern = tuple[str, str, str]

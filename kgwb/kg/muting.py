@@ -24,14 +24,18 @@ from rdflib.plugins.sparql.parser import parseQuery
 
 from kgwb.errors import QueryError
 from kgwb.kg.algebra import TRANSLATION_ERRORS, RdflibPattern, translate_query
-from kgwb.kg.query_parser import PARSE_ERRORS, Token, exclusive_parser, tokenize, walk_nodes
 from kgwb.kg.sparql import (
+    PARSE_ERRORS,
+    Token,
     ValidatedQuery,
+    exclusive_parser,
     n3,
     string_literal,
+    tokenize,
     undeclared_prefix_error,
     union_clause,
     validate_query,
+    walk_nodes,
 )
 from kgwb.terms import Term, Triple, Triples
 

@@ -1,19 +1,30 @@
-"""The queries of a survey, and the patterns that they have in common."""
+"""What a survey asks a graph: the predicates of instances, their values, and what predicates share."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from itertools import permutations, product
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from rdflib import URIRef
+from rdflib import RDF, XSD, BNode, Literal, URIRef
 
 from kgwb.errors import GraphError, GraphTimeoutError, GraphUnreachableError
 from kgwb.kg.base import Graph, QueryLimits
 from kgwb.kg.queries import parse_count
-from kgwb.kg.sparql import is_valid_iri, n3, values_clause
+from kgwb.kg.sparql import is_valid_iri, n3, union_clause, values_clause
+from kgwb.kg.survey_records import (
+    MAX_LISTED_VALUES,
+    SORTS_WITHOUT_DATATYPE,
+    ClassGroup,
+    PredicateTwin,
+    PropertySurvey,
+    ValueSurvey,
+)
+from kgwb.terms import Term, local_part
 
 T = TypeVar("T")
 KeyType = TypeVar("KeyType", bound=str)
@@ -281,3 +292,706 @@ def untyped_pattern(types: str) -> str:
         f"?v ?any ?value FILTER(isIRI(?v)) FILTER NOT EXISTS {{ ?v ({types}) ?type }}"
         f" FILTER NOT EXISTS {{ ?instance ({types}) ?v }} FILTER NOT EXISTS {{ ?a ?v ?b }}"
     )
+
+
+MAX_INNER_PREDICATES = 4
+"""Predicates of a class whose instances only hold structure."""
+MAX_PAIRS_PER_QUERY = 300
+"""Pairs of class and predicate in one query for all values."""
+PREDICATES_PART = "the predicates of classes"
+VALUES_PART = "the values of predicates"
+"""These parts of a survey are what a scan of the instances gives."""
+ClassProperties = Mapping[URIRef, Sequence[PropertySurvey]]
+"""The predicates of each class."""
+PropertyKey = tuple[URIRef, ...]
+"""A class and a predicate; for structure also an inner predicate."""
+ValuesByKey = Mapping[PropertyKey, Sequence[ValueSurvey]]
+
+
+class PropertyCollector:
+    """Asks for the predicates and values of instances."""
+
+    def __init__(self, queries: SurveyQueries, instances: Instances, labels: str) -> None:
+        """Prepare to ask for the properties of ``instances``.
+
+        ``labels`` is a property path over label predicates.
+        """
+        self.queries = queries
+        self.instances = instances
+        self.labels = labels
+        self.not_surveyed: set[URIRef] = set()
+        """Classes with a sample whose predicates the graph did not return."""
+        self.refused_whole = False
+        """Whether the graph refused to look at all instances. They must then be sampled."""
+
+    def collect(self) -> ClassProperties:
+        """Ask the graph which predicates the instances of each class use; return them by class.
+
+        A predicate has the number of instances that have it, of its triples, its values by sort,
+        its inner predicates, and the number of values without a label. Type predicates are left
+        out. Numbers of a sample are scaled to the whole class. The predicates are in the order in
+        which the graph returns them. The largest classes of a sample are asked for first. If the
+        graph refuses a query about all instances, nothing is returned, and ``refused_whole`` is set.
+        """
+        instances = self.instances
+        queries = self.queries
+        values_by_key: dict[PropertyKey, Sequence[ValueSurvey]] = {}
+        rows: list[Row] = []
+        for part in instances.parts:
+            fact = f"?v ?p ?o FILTER(?p NOT IN ({instances.not_a_type}))"
+            facts = f"{part.pattern} {fact}"
+            queries.part = VALUES_PART
+            failed_before = queries.failed
+            values_by_key.update(self._collect_values("?c ?p", facts))
+            if not instances.is_sample and queries.failed > failed_before:
+                self.refused_whole = True
+                return {}
+            queries.part = PREDICATES_PART
+            failed_before = queries.failed
+            if instances.is_sample:
+                # Without OPTIONAL, Virtuoso may read the whole graph instead of these instances.
+                # A row without a predicate, of an instance that has none, is left out.
+                facts = f"{part.pattern} OPTIONAL {{ {fact} }}"
+            counts = "(COUNT(DISTINCT ?v) AS ?things) (COUNT(*) AS ?n)"
+            rows += queries.select_grouped("?c ?p", counts, facts)
+            if queries.failed > failed_before:
+                self.not_surveyed.update(part.classes)
+                if not instances.is_sample:
+                    self.refused_whole = True
+                    return {}
+        queries.part = "the predicates of nodes that only hold structure"
+        inner = self._collect_inner(values_by_key)
+        value_sets: Mapping[PropertyKey, list[Term]] = {}
+        if not instances.is_sample:
+            queries.part = "all values of predicates that have few"
+            value_sets = self._list_small_value_sets(values_by_key)
+        queries.part = "which values have no label"
+        unnamed = self._count_unnamed(values_by_key)
+
+        properties: dict[URIRef, list[PropertySurvey]] = defaultdict(list)
+        for class_iri, predicate, things, triples in rows:
+            key = (class_iri, predicate)
+            sorts = values_by_key.get(key, ())
+            surveyed = PropertySurvey(
+                predicate=predicate,
+                things=instances.scale(class_iri, things),
+                triples=instances.scale(class_iri, triples),
+                values=self._complete_values(sorts, value_sets.get(key)),
+                inner=tuple(inner.get(key, ())),
+                unnamed=unnamed.get(key, 0),
+            )
+            properties[class_iri].append(surveyed)
+        return properties
+
+    def _collect_values(self, keys: str, facts: str) -> ValuesByKey:
+        """Return the sorts of the values ?o in a pattern, for each binding of ``keys``.
+
+        ``keys`` is "?c ?p" or "?c ?p ?q". A sort is a class, a datatype, a language, IRIs without a
+        class, or blank nodes, with its number of triples and of distinct values and with examples.
+        The most frequent sort comes first. One query is sent; an engine other than Oxigraph gets
+        another form of it.
+        """
+        triples = "COUNT(*)"
+        distinct = "COUNT(DISTINCT ?o)"
+        pattern = facts
+        if not self.queries.kg.remote:
+            # This takes Oxigraph half the time, but Virtuoso 7 may return no row at all for it.
+            triples = "SUM(?m)"
+            distinct = "COUNT(*)"
+            pattern = (
+                f"{{ SELECT {keys} ?o (COUNT(*) AS ?m) WHERE {{ {facts} }} GROUP BY {keys} ?o }}"
+            )
+        query = (
+            f"SELECT {keys} ({triples} AS ?n) ({distinct} AS ?d) ?k ?type ?tag"
+            " (MIN(?o) AS ?least) (MAX(?o) AS ?most) (SAMPLE(?o) AS ?some)"
+            f" WHERE {{ {pattern} OPTIONAL {{ ?o ({self.instances.types}) ?k }}"
+            " BIND(isBlank(?o) AS ?blank) BIND(DATATYPE(?o) AS ?type) BIND(LANG(?o) AS ?tag) }"
+            f" GROUP BY {keys} ?k ?blank ?type ?tag"
+        )
+        key_count = keys.count("?")
+        values_by_key: dict[PropertyKey, list[ValueSurvey]] = defaultdict(list)
+        for row in self.queries.select(query, key_count):
+            surveyed = self._read_values(row[0], row[key_count:])
+            if surveyed:
+                values_by_key[row[:key_count]].append(surveyed)
+
+        def rank(values: ValueSurvey) -> tuple[int, str, str]:
+            """Return the sort key of values: the most triples first, then by sort and class."""
+            return -values.triples, values.sort, str(values.of)
+
+        for sorts in values_by_key.values():
+            sorts.sort(key=rank)
+        return values_by_key
+
+    def _read_values(self, class_iri: URIRef, row: Row) -> ValueSurvey | None:
+        """Return the values of one sort from a row of ``_collect_values``, without its keys.
+
+        A literal has the sort of its datatype and language, an IRI that of its class or "IRI", a
+        blank node "node". The examples are the least, the greatest and any value, each once,
+        without blank nodes and empty texts. Triples of a sample are scaled. None if the class of
+        the values is a blank node.
+        """
+        triples, distinct, value_class, datatype, language, *terms = row
+        shown = [term for term in terms if term is not None and str(term)]
+        example = terms[0]
+        if shown:
+            example = shown[0]
+        value_type = value_class
+        if isinstance(example, Literal):
+            language = str(language or "")
+            sort = literal_sort(datatype, language)
+            value_type = URIRef(datatype or XSD.string)
+            if language:
+                value_type = RDF.langString
+        elif isinstance(value_class, BNode):
+            return None
+        elif value_class:
+            sort = "class"
+        elif isinstance(example, BNode):
+            sort = "node"
+        else:
+            sort = "IRI"
+        if isinstance(example, BNode):
+            shown = []
+        distinct_examples = dict.fromkeys(shown)
+        return ValueSurvey(
+            sort=sort,
+            of=value_type,
+            triples=self.instances.scale(class_iri, triples),
+            distinct=parse_count(distinct),
+            examples=tuple(distinct_examples),
+        )
+
+    def _collect_inner(
+        self, values_by_key: ValuesByKey
+    ) -> Mapping[PropertyKey, list[PropertySurvey]]:
+        """Return the predicates of nodes that only hold structure, such as amount and unit.
+
+        The key is the class and the predicate that lead to the nodes. A node only holds structure
+        if it is blank and without a class, or an instance of a class from
+        ``_find_structure_classes``. Inner predicates are sorted by IRI. Their number of triples
+        also stands for the number of nodes.
+        """
+        types = self.instances.types
+        patterns = []
+        with_nodes = _classes_with(values_by_key, lambda values: values.sort == "node")
+        for part in self.instances.parts_with(with_nodes) if with_nodes else ():
+            patterns.append(
+                f"{part.pattern} ?v ?p ?b FILTER(isBlank(?b))"
+                f" FILTER NOT EXISTS {{ ?b ({types}) ?t }} ?b ?q ?o"
+            )
+        structure_classes = self._find_structure_classes(values_by_key)
+        if structure_classes:
+            leading = _classes_with(values_by_key, lambda values: values.of in structure_classes)
+            of_class = f"{values_clause('?t', structure_classes)} ?b ({types}) ?t ."
+            if self.instances.is_sample:
+                # With VALUES, Oxigraph reads all instances of these classes.
+                listed = ", ".join(map(n3, structure_classes))
+                of_class = f"?b ({types}) ?t FILTER(?t IN ({listed}))"
+            is_no_type = f"FILTER(?q NOT IN ({self.instances.not_a_type}))"
+            for part in self.instances.parts_with(leading):
+                patterns.append(f"{part.pattern} ?v ?p ?b . {of_class} ?b ?q ?o {is_no_type}")
+
+        inner: dict[PropertyKey, list[PropertySurvey]] = defaultdict(list)
+        for facts in patterns:
+            inner_values = self._collect_values("?c ?p ?q", facts)
+            for key, sorts in sorted(inner_values.items()):
+                class_iri, predicate, inner_predicate = key
+                triples = sum(values.triples for values in sorts)
+                complete = self._complete_values(sorts, None)
+                surveyed = PropertySurvey(inner_predicate, triples, triples, complete)
+                inner[class_iri, predicate].append(surveyed)
+        return inner
+
+    def _find_structure_classes(self, values_by_key: ValuesByKey) -> list[URIRef]:
+        """Return the classes whose instances only hold structure.
+
+        Instances of such a class are values of predicates, and have what ``holds_structure`` asks
+        of their own predicates.
+        """
+        values_of: dict[URIRef, dict[URIRef, Sequence[ValueSurvey]]] = defaultdict(dict)
+        value_classes: set[URIRef | None] = set()
+        for (class_iri, predicate), sorts in values_by_key.items():
+            values_of[class_iri][predicate] = sorts
+            for values in sorts:
+                value_classes.add(values.of)
+
+        labels = self.queries.kg.vocabulary.labels
+        found = []
+        for class_iri, values_by_predicate in values_of.items():
+            if class_iri in value_classes and holds_structure(values_by_predicate, labels):
+                found.append(class_iri)
+        return found
+
+    def _list_small_value_sets(
+        self, values_by_key: ValuesByKey
+    ) -> Mapping[PropertyKey, list[Term]]:
+        """Return all values of each class and predicate that has few, by class and predicate.
+
+        It is not for a sample, whose values need not be all of a class.
+
+        Few are at most MAX_LISTED_VALUES, of which at least one occurs several times, or exactly
+        three of one sort. Predicates with blank nodes as values are left out, and so are things
+        without a class. The values are asked of the graph, MAX_PAIRS_PER_QUERY pairs of class and
+        predicate at a time.
+        """
+        pairs = []
+        for (class_iri, predicate), sorts in values_by_key.items():
+            if class_iri != UNTYPED_CLASS and _is_small_value_set(sorts):
+                pairs.append((class_iri, predicate))
+
+        instances = f"?v ({self.instances.types}) ?c ."
+        value_sets: dict[PropertyKey, list[Term]] = defaultdict(list)
+        for start in range(0, len(pairs), MAX_PAIRS_PER_QUERY):
+            end = start + MAX_PAIRS_PER_QUERY
+            listed = values_of_pairs("?c ?p", pairs[start:end])
+            query = f"SELECT DISTINCT ?c ?p ?o WHERE {{ {listed} {instances} ?v ?p ?o }}"
+            rows = self.queries.select(query, 2)
+            for class_iri, predicate, value in rows:
+                value_sets[class_iri, predicate].append(value)
+        return value_sets
+
+    def _count_unnamed(self, values_by_key: ValuesByKey) -> dict[PropertyKey, int]:
+        """Return the number of distinct IRIs without a label among the values of a predicate.
+
+        The key is class and predicate. Only predicates are counted that have IRIs without a class
+        as values in any class; others have no entry. One query is sent, or none; of a sample one for
+        each of its parts.
+        """
+        predicates = set()
+        for (_, predicate), sorts in values_by_key.items():
+            if any(values.sort == "IRI" for values in sorts):
+                predicates.add(predicate)
+        if not predicates:
+            return {}
+        classes = {class_iri for class_iri, predicate in values_by_key if predicate in predicates}
+        listed = values_clause("?p", sorted(predicates))
+        unnamed: dict[PropertyKey, int] = {}
+        for part in self.instances.parts_with(classes):
+            pattern = (
+                f"{listed} {part.pattern}"
+                f" ?v ?p ?o FILTER(isIRI(?o)) FILTER NOT EXISTS {{ ?o ({self.labels}) ?label }}"
+            )
+            rows = self.queries.select_grouped("?c ?p", "(COUNT(DISTINCT ?o) AS ?n)", pattern)
+            for class_iri, predicate, number in rows:
+                unnamed[class_iri, predicate] = parse_count(number)
+        return unnamed
+
+    def _complete_values(
+        self, sorts: Sequence[ValueSurvey], value_set: Sequence[Term] | None
+    ) -> tuple[ValueSurvey, ...]:
+        """Return the values of each sort with all of them as examples, if they are known.
+
+        ``value_set`` has all values of the predicate, of every sort; None if they were not listed.
+        One or two values are known in any case: they are the least and the greatest. In a sample
+        it is never known whether there are others.
+        """
+        completed = []
+        for values in sorts:
+            examples: Sequence[Term] = values.examples
+            if value_set is None:
+                is_complete = values.distinct == len(examples) < 3
+            else:
+                listed = [term for term in value_set if _may_be_one_of(term, values)]
+                is_complete = values.distinct == len(listed)
+                if is_complete:
+                    examples = sorted(listed, key=str)
+            is_whole = is_complete and not self.instances.is_sample
+            with_examples = replace(values, examples=tuple(examples), whole=is_whole)
+            completed.append(with_examples)
+        return tuple(completed)
+
+
+def holds_structure(
+    values_by_predicate: Mapping[URIRef, Sequence[ValueSurvey]], labels: Collection[URIRef]
+) -> bool:
+    """Return whether things with these predicates only hold structure, such as a number and a unit.
+
+    They have two to MAX_INNER_PREDICATES predicates, none of the ``labels`` among them, and all but
+    at most one have only literals as values.
+    """
+    not_literal = 0
+    for sorts in values_by_predicate.values():
+        if not all(values.is_literal for values in sorts):
+            not_literal += 1
+    is_small = 1 < len(values_by_predicate) <= MAX_INNER_PREDICATES
+    is_labelled = not values_by_predicate.keys().isdisjoint(labels)
+    return is_small and not_literal <= 1 and not is_labelled
+
+
+def _classes_with(
+    values_by_key: ValuesByKey, is_meant: Callable[[ValueSurvey], bool]
+) -> set[URIRef]:
+    """Return the classes with a predicate that has values of a sort that is meant."""
+    classes = set()
+    for (class_iri, *_), sorts in values_by_key.items():
+        if any(map(is_meant, sorts)):
+            classes.add(class_iri)
+    return classes
+
+
+def literal_sort(datatype: str | None, language: str | None) -> str:
+    """Return the sort of a literal: "text@en" with a language, else the datatype's local part.
+
+    It is the IRI of a datatype whose local part means something else as a sort.
+    """
+    if language:
+        return f"text@{language}"
+    datatype = str(datatype or XSD.string)
+    local = local_part(datatype)
+    is_taken = local in SORTS_WITHOUT_DATATYPE or "@" in local
+    is_other_string = local == "string" and datatype != str(XSD.string)
+    if is_taken or is_other_string:
+        return datatype
+    return local
+
+
+def _is_small_value_set(sorts: Sequence[ValueSurvey]) -> bool:
+    """Return whether all values of a predicate are to be listed.
+
+    They are if they are at most MAX_LISTED_VALUES, no blank nodes, and a value occurs in several
+    triples. Exactly three values of one sort are listed without the last condition.
+    """
+    number = sum(values.distinct for values in sorts)
+    has_nodes = any(values.sort == "node" for values in sorts)
+    if has_nodes or number > MAX_LISTED_VALUES:
+        return False
+    if len(sorts) == 1 and number == 3:
+        return True
+    return any(values.distinct < values.triples for values in sorts)
+
+
+def _may_be_one_of(term: Term, values: ValueSurvey) -> bool:
+    """Return whether a term could be one of the values that ``values`` describes, by its sort.
+
+    An IRI could be of any class. A literal must have the language, or the datatype.
+    """
+    if isinstance(term, URIRef):
+        return values.sort in ("class", "IRI")
+    if isinstance(term, BNode):
+        return values.sort == "node"
+    if literal_sort(term.datatype, term.language) != values.sort:
+        return False
+    if term.language:
+        return True
+    datatype = term.datatype or XSD.string
+    return values.of == datatype
+
+
+MAX_COMPARED = 60
+"""Pairs of predicates that are compared at most."""
+MAX_COMPARED_TRIPLES = 20_000
+"""Triples of the rarer predicates of all pairs of one kind that are compared."""
+NO_CLASS = URIRef("urn:kgwb:any-class")
+"""Stands for the class of pairs that are compared whatever the class is."""
+MIN_TWIN_SHARE = 0.5
+"""Instances for which two predicates must say the same, as a share of those that have the rarer."""
+MIN_SAME_VALUE_SHARE = 0.9
+"""The same for predicates with the same value: an owner is often the user, too."""
+TwinKey = tuple[URIRef, URIRef, URIRef]
+"""A class and two of its predicates."""
+Inverse = tuple[URIRef, URIRef, int]
+"""Two predicates, and how many triples of the first the second has in reverse."""
+
+
+class RelationFinder:
+    """Finds the predicates of groups of classes that say the same, or the reverse."""
+
+    def __init__(
+        self, queries: SurveyQueries, types: str, labels: str, groups: Sequence[ClassGroup]
+    ) -> None:
+        """``types`` and ``labels`` are property paths; label predicates are no twins of others."""
+        self.queries = queries
+        self.types = types
+        self.labels = labels
+        self.groups = [group for group in groups if group.top_class.iri]
+        self.triples: Counter[URIRef] = Counter()
+        """The triples of each predicate. An engine reads all of those of the rarer of two."""
+        for group in self.groups:
+            for prop in group.properties:
+                self.triples[prop.predicate] += prop.triples
+
+    def find(self) -> tuple[tuple[Inverse, ...], tuple[PredicateTwin, ...]]:
+        """Return pairs of predicates with triples in reverse, and the twins, both sorted.
+
+        Of twins, one kind has as a text the name of the thing that the other leads to. The other
+        kind has the same value. MIN_TWIN_SHARE and MIN_SAME_VALUE_SHARE of the instances that have
+        the rarer of both must agree. Two queries are sent; _choose bounds what is compared.
+        """
+        text_twins, value_twins = self._find_possible_twins()
+        rarer = {**text_twins, **value_twins}
+        counts = []
+        for key in self._choose(self._find_possible_inverses()):
+            counts.append((*key, self._pattern_of_inverses(key)))
+        for key in self._choose(text_twins):
+            counts.append((*key, self._pattern_of_texts(key)))
+        for key in self._choose(value_twins):
+            counts.append((*key, self._pattern_of_values(key)))
+
+        inverses = []
+        twins = []
+        for class_iri, first, second, number in self._count(counts):
+            if class_iri == NO_CLASS:
+                if number:
+                    inverses.append((first, second, number))
+                continue
+            key = (class_iri, first, second)
+            as_text = key in text_twins
+            share = MIN_SAME_VALUE_SHARE
+            if as_text:
+                share = MIN_TWIN_SHARE
+            least = rarer[key] * share
+            if number > 1 and number >= least:
+                twin = PredicateTwin(class_iri, first, second, number, as_text)
+                twins.append(twin)
+        twins.sort(key=lambda twin: (twin.of, twin.predicate, twin.twin))
+        return tuple(sorted(inverses)), tuple(twins)
+
+    def _find_possible_inverses(self) -> dict[TwinKey, int]:
+        """Return pairs of predicates that lead from one group to another, or to itself, and back.
+
+        With each comes how many triples the rarer has there. The class is NO_CLASS.
+        """
+        group_of = {}
+        for group in self.groups:
+            for member in group.members:
+                group_of[member.iri] = group.top_class.iri
+        routes: dict[tuple[URIRef | None, URIRef | None], dict[URIRef, int]] = defaultdict(dict)
+        for group in self.groups:
+            source = group.top_class.iri
+            for prop in group.properties:
+                for values in prop.values:
+                    if values.sort != "class" or values.of not in group_of:
+                        continue
+                    target = group_of[values.of]
+                    routes[source, target][prop.predicate] = prop.triples
+        possible = {}
+        for source, target in list(routes):
+            there = routes[source, target]
+            back = routes.get((target, source), {})
+            for first, second in product(there, back):
+                if first < second:
+                    rarer = min(there[first], back[second])
+                    possible[NO_CLASS, first, second] = rarer
+        return possible
+
+    def _find_possible_twins(self) -> tuple[dict[TwinKey, int], dict[TwinKey, int]]:
+        """Return pairs of predicates that may be twins: by the name of a thing, and by the value.
+
+        With each comes how many instances the rarer has. A text must have an example that is the
+        name of a thing.
+        """
+        label_predicates = self.labels.split("|")
+        not_compared = {predicate.strip("<>") for predicate in label_predicates}
+        names = _find_names_among_examples(self.queries, self.labels, self.groups)
+        by_text: dict[TwinKey, int] = {}
+        by_value: dict[TwinKey, int] = {}
+        for group in self.groups:
+            class_iri = URIRef(str(group.top_class.iri))
+            compared = []
+            for prop in group.properties:
+                if str(prop.predicate) not in not_compared:
+                    compared.append(prop)
+            for first, second in permutations(compared, 2):
+                key = (class_iri, first.predicate, second.predicate)
+                rarer = min(first.things, second.things)
+                holds_a_name = not names.isdisjoint(_text_examples(first))
+                if holds_a_name and _leads_to_things(second):
+                    by_text[key] = rarer
+                    continue
+                is_first_of_both = first.predicate < second.predicate
+                if is_first_of_both and _share_a_sort(first, second):
+                    by_value[key] = rarer
+        return by_text, by_value
+
+    def _choose(self, possible: Mapping[TwinKey, int]) -> list[TwinKey]:
+        """Return the pairs that can be compared at little cost, those of rare predicates first.
+
+        They are at most MAX_COMPARED. Both have two triples or more; the triples of the rarer
+        predicates are MAX_COMPARED_TRIPLES in all at most.
+        """
+        ranked = []
+        for key in possible:
+            _, first, second = key
+            cost = min(self.triples[first], self.triples[second])
+            ranked.append((cost, key))
+        ranked.sort()
+        chosen: list[TwinKey] = []
+        total = 0
+        for cost, key in ranked:
+            total += cost
+            if len(chosen) == MAX_COMPARED or total > MAX_COMPARED_TRIPLES:
+                break
+            if possible[key] > 1:
+                chosen.append(key)
+        return chosen
+
+    def _of_class(self, class_iri: URIRef) -> str:
+        """Return a filter for the instances of a group, by its top class."""
+        classes: list[URIRef] = []
+        for group in self.groups:
+            if group.top_class.iri != class_iri:
+                continue
+            for member in group.members:
+                if member.iri:
+                    classes.append(URIRef(member.iri))
+        listed = values_clause("?m", classes)
+        return f"FILTER EXISTS {{ {listed} ?v ({self.types}) ?m }}"
+
+    def _pattern_of_inverses(self, key: TwinKey) -> str:
+        """Return a pattern for triples of the first predicate that the second has in reverse."""
+        _, first, second = key
+        there = f"?a {n3(first)} ?b"
+        back = f"?b {n3(second)} ?a"
+        return f"{there} . {back}"
+
+    def _pattern_of_texts(self, key: TwinKey) -> str:
+        """Return a pattern for instances whose text is the name of the thing."""
+        class_iri, text, twin = key
+        triples = f"?v {n3(text)} ?text . ?v {n3(twin)} ?thing . ?thing ({self.labels}) ?name"
+        is_same = "FILTER(isLiteral(?text) && STR(?name) = STR(?text))"
+        of_class = self._of_class(class_iri)
+        return f"{triples} {is_same} {of_class}"
+
+    def _pattern_of_values(self, key: TwinKey) -> str:
+        """Return a pattern for instances with the same value, the rarer predicate first."""
+        class_iri, *predicates = key
+        rare, other = sorted(predicates, key=lambda predicate: self.triples[predicate])
+        with_rare = f"?v {n3(rare)} ?o"
+        with_other = f"?v {n3(other)} ?o"
+        of_class = self._of_class(class_iri)
+        return f"{with_rare} . {with_other} {of_class}"
+
+    def _count(
+        self, counts: Sequence[tuple[URIRef, URIRef, URIRef, str]]
+    ) -> Iterator[tuple[URIRef, URIRef, URIRef, int]]:
+        """Yield a class, two predicates, and how many solutions their pattern has, in one query.
+
+        Of a class, distinct instances are counted. Each pattern is a query of its own within, since
+        constants are what engines are fast with.
+        """
+        parts = []
+        for class_iri, first, second, where in counts:
+            counted = DISTINCT_VERTICES
+            if class_iri == NO_CLASS:
+                counted = "*"
+            keys = f"({n3(class_iri)} AS ?c) ({n3(first)} AS ?p) ({n3(second)} AS ?q)"
+            part = f"SELECT {keys} (COUNT({counted}) AS ?n) WHERE {{ {where} }}"
+            parts.append(part)
+        if not parts:
+            return
+        union = union_clause(parts)
+        query = f"SELECT ?c ?p ?q ?n WHERE {{ {union} }}"
+        rows = self.queries.select(query, 3)
+        for class_iri, first, second, number in rows:
+            yield class_iri, first, second, parse_count(number)
+
+
+def _find_names_among_examples(
+    queries: SurveyQueries, labels: str, groups: Iterable[ClassGroup]
+) -> set[str]:
+    """Return those of the texts among the examples that are the name of a thing, in one query."""
+    texts: set[str] = set()
+    for group in groups:
+        for prop in group.properties:
+            texts.update(_text_examples(prop))
+    if not texts:
+        return set()
+    languages = queries.kg.vocabulary.languages
+    literals = []
+    for text in sorted(texts):
+        literals.append(Literal(text))
+        for tag in languages:
+            if tag:
+                literals.append(Literal(text, lang=tag))
+    listed = values_clause("?name", literals)
+    query = f"SELECT DISTINCT ?name WHERE {{ {listed} ?thing ({labels}) ?name }}"
+    rows = queries.select(query)
+    return {str(name) for (name,) in rows}
+
+
+def _text_examples(prop: PropertySurvey) -> Iterator[str]:
+    """Yield the examples of a predicate's values that are texts."""
+    for values in prop.values:
+        if values.sort == "string" or "@" in values.sort:
+            yield from map(str, values.examples)
+
+
+def _leads_to_things(prop: PropertySurvey) -> bool:
+    """Return whether values of a predicate are IRIs, and do not only hold structure."""
+    if prop.inner:
+        return False
+    sorts = {values.sort for values in prop.values}
+    return "class" in sorts or "IRI" in sorts
+
+
+def _share_a_sort(first: PropertySurvey, second: PropertySurvey) -> bool:
+    """Return whether two predicates lead to things of one class, or to things without a class."""
+    sorts = set()
+    for values in first.values:
+        if not values.is_literal:
+            sorts.add((values.sort, values.of))
+    return any((values.sort, values.of) in sorts for values in second.values)
+
+
+# Classes that have instances in common
+
+
+def count_unions(
+    queries: SurveyQueries, types: str, groups: Iterable[ClassGroup]
+) -> tuple[tuple[URIRef, URIRef, int, int], ...]:
+    """Return how often groups of classes use each predicate, each instance counted once.
+
+    An entry has the top class of the group, the predicate, the instances that have it, and their
+    triples. Only groups that need it are counted, see ``ClassGroup.is_disjoint``, in one query.
+    """
+    overlapping = [group for group in groups if not group.is_disjoint]
+    pairs = list(_pairs_of(overlapping))
+    if not pairs:
+        return ()
+    members = values_of_pairs("?m ?c", pairs)
+    instances = f"SELECT DISTINCT ?v ?c WHERE {{ {members} ?v ({types}) ?m }}"
+    pattern = f"{{ {instances} }} ?v ?p ?o"
+    numbers = "(COUNT(DISTINCT ?v) AS ?things) (COUNT(*) AS ?n)"
+    rows = queries.select_grouped("?c ?p", numbers, pattern)
+    counted = []
+    for class_iri, predicate, things, triples in rows:
+        number = parse_count(things)
+        all_triples = parse_count(triples)
+        counted.append((class_iri, predicate, number, all_triples))
+    return tuple(sorted(counted))
+
+
+def count_incoming(
+    queries: SurveyQueries, types: str, groups: Sequence[ClassGroup]
+) -> tuple[tuple[URIRef, URIRef, URIRef, int], ...]:
+    """Return the triples between groups, each once, if members of one have instances in common.
+
+    They are by the top class of the group that they come from, the predicate, and the top class of
+    the group that they lead to. One of both is not disjoint. One query is sent, or none.
+    """
+    counted_twice = {group.top_class.iri for group in groups if not group.is_disjoint}
+    if not counted_twice:
+        return ()
+    pairs = list(_pairs_of(groups))
+    targets = values_of_pairs("?n ?d", pairs)
+    sources = values_of_pairs("?m ?c", pairs)
+    triples = f"{targets} ?o ({types}) ?n . ?v ?p ?o . ?v ({types}) ?m . {sources}"
+    pattern = f"{{ SELECT DISTINCT ?c ?p ?d ?v ?o WHERE {{ {triples} }} }}"
+    rows = queries.select_grouped("?c ?p ?d", "(COUNT(*) AS ?k)", pattern)
+    counted = []
+    for source, predicate, target, number in rows:
+        is_needed = source in counted_twice or target in counted_twice
+        if source != target and is_needed:
+            counted.append((source, predicate, target, parse_count(number)))
+    return tuple(sorted(counted))
+
+
+def _pairs_of(groups: Iterable[ClassGroup]) -> Iterator[tuple[URIRef, URIRef]]:
+    """Yield the members of groups, each with the top class of its group."""
+    for group in groups:
+        if group.top_class.iri is None:
+            continue
+        for member in group.members:
+            if member.iri:
+                yield member.iri, group.top_class.iri

@@ -11,14 +11,17 @@ from threading import Lock
 from rdflib import RDF, RDFS, XSD, Literal, URIRef
 
 from kgwb.kg.base import Vocabulary
-from kgwb.kg.survey_groups import ClassGroup, group_classes, merge_values
-from kgwb.kg.survey_properties import MAX_LISTED_VALUES, holds_structure
+from kgwb.kg.survey_queries import holds_structure
 from kgwb.kg.survey_records import (
+    MAX_LISTED_VALUES,
     NUMERIC_DATATYPES,
+    ClassGroup,
     ClassSurvey,
     PropertySurvey,
     Survey,
     ValueSurvey,
+    group_classes,
+    merge_values,
 )
 from kgwb.kg.term_text import (
     INVALID_IRI_CHARACTER,

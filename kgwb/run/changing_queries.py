@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from kgwb.errors import GraphError
 from kgwb.flow import Answer
-from kgwb.kg.query_parser import tokenize
+from kgwb.kg.sparql import tokenize
 from kgwb.text import list_first
 
 CHANGING_FUNCTIONS = ("NOW", "RAND", "UUID", "STRUUID")

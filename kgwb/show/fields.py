@@ -8,7 +8,7 @@ from typing import Any
 
 from rdflib import BNode, Literal, URIRef
 
-from kgwb.kg.query_text import is_query, without_fence
+from kgwb.kg.sparql import is_query, without_fence
 from kgwb.records import (
     EXPLANATION_PREFIXES,
     MAX_LINE_CHARS,

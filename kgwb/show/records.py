@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kgwb.flow import Answer, Link, RetrievedCandidates
-from kgwb.kg.query_text import is_query, without_fence
+from kgwb.kg.sparql import is_query, without_fence
 from kgwb.kg.survey_records import Survey
 from kgwb.records import MAX_LINE_CHARS, is_record, summarize
 from kgwb.run.agents import View, current_version

@@ -13,8 +13,7 @@ from kgwb.errors import GraphFileError, KgwbError, SettingError
 from kgwb.flow import Answer
 from kgwb.kg import SAMPLE_NAMES, Graph, open_kg, sample_path
 from kgwb.kg.embeddings import LEXICAL_MODEL, Embeddings
-from kgwb.kg.suggested_questions import SuggestedQuestion, suggest_questions
-from kgwb.kg.survey import survey_graph
+from kgwb.kg.survey import SuggestedQuestion, suggest_questions, survey_graph
 from kgwb.kg.survey_records import Survey
 from kgwb.masking import mask_url
 from kgwb.run import Run

@@ -16,8 +16,7 @@ from rdflib import BNode, Literal, URIRef
 
 from kgwb.errors import QueryError, QueryRefusedError
 from kgwb.kg.local import term_from_oxigraph
-from kgwb.kg.query_parser import TokenizedQuery, tokenize
-from kgwb.kg.sparql import n3, string_literal, validate_query
+from kgwb.kg.sparql import TokenizedQuery, n3, string_literal, tokenize, validate_query
 
 PASSED = {
     "SELECT * WHERE { ?s ?p ?o }": "select",

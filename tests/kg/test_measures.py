@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from small import EX, FILMS, alone, films
 
-from kgwb.kg.findings import SchemaFacts, inspect_result
-from kgwb.kg.measures import Measure, find_measure
+from kgwb.kg.findings import Measure, SchemaFacts, find_measure, inspect_result
 from kgwb.run import Run
 
 PRICED = (

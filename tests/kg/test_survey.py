@@ -19,11 +19,10 @@ from small import FILMS, films, iri
 
 from kgwb import disk, open_kg
 from kgwb.errors import GraphError, GraphTimeoutError, GraphUnreachableError, QueryError
-from kgwb.kg import Graph, sample_path, survey_builder, survey_queries
+from kgwb.kg import Graph, sample_path, survey_queries
+from kgwb.kg import survey as survey_module
 from kgwb.kg.base import ResultSet
-from kgwb.kg.suggested_questions import suggest_questions
-from kgwb.kg.survey import survey_graph
-from kgwb.kg.survey_builder import SurveyBuilder
+from kgwb.kg.survey import SurveyBuilder, suggest_questions, survey_graph
 from kgwb.kg.survey_records import ClassSurvey, PropertySurvey, Survey, ValueSurvey
 
 ODD = f"""{FILMS}
@@ -176,8 +175,8 @@ def test_a_large_graph_is_surveyed_by_a_sample_of_each_class(
     kg = open_kg("films")
     whole = classes_by_name(survey_graph(kg))
     monkeypatch.setenv("KGWB_CACHE", str(Path(os.environ["KGWB_CACHE"]) / "other"))
-    monkeypatch.setattr(survey_builder, "LARGE_GRAPH_TRIPLES", 100)
-    monkeypatch.setattr(survey_builder, "SAMPLED_INSTANCES", 160)
+    monkeypatch.setattr(survey_module, "LARGE_GRAPH_TRIPLES", 100)
+    monkeypatch.setattr(survey_module, "SAMPLED_INSTANCES", 160)
     asked = watch_queries(kg, monkeypatch, ask)
     seen = survey_graph(kg)
     assert (seen.sampled, seen.things, seen.triples is None) == (True, None, not counted)
@@ -245,7 +244,7 @@ def test_a_small_graph_that_refuses_to_look_at_all_instances_is_sampled(
     watch_queries(kg, monkeypatch, ask)
     seen = SurveyBuilder(kg).build()
     assert seen.sampled
-    assert seen.lacks == ((survey_builder.EXACT_NUMBERS_PART, reason),)
+    assert seen.lacks == ((survey_module.EXACT_NUMBERS_PART, reason),)
     assert (seen.triples, seen.things) == (whole.triples, whole.things)
     before = classes_by_name(whole)
     for name, kind in classes_by_name(seen).items():

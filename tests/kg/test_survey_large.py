@@ -16,12 +16,11 @@ from small import films, iri
 
 from kgwb.errors import GraphTimeoutError, GraphUnreachableError, QueryError
 from kgwb.kg import survey as survey_module
-from kgwb.kg import survey_builder, survey_queries
+from kgwb.kg import survey_queries
 from kgwb.kg.base import Graph, QueryLimits, ResultSet, SearchResult
 from kgwb.kg.endpoint import Endpoint
 from kgwb.kg.local import LocalGraph
-from kgwb.kg.survey import survey_graph
-from kgwb.kg.survey_builder import SurveyBuilder
+from kgwb.kg.survey import SurveyBuilder, survey_graph
 from kgwb.kg.survey_queries import (
     NO_TIME_LEFT,
     REFUSED,
@@ -48,7 +47,7 @@ SECONDS_OF_QUERY = 5.0
 
 @pytest.fixture(autouse=True)
 def _everything_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(survey_builder, "LARGE_GRAPH_TRIPLES", 20)
+    monkeypatch.setattr(survey_module, "LARGE_GRAPH_TRIPLES", 20)
 
 
 class Engine:
@@ -98,8 +97,8 @@ def described(survey: Survey) -> set[str]:
 def test_every_class_has_its_predicates_from_a_sample_of_few_instances_a_query(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(survey_builder, "MAX_INSTANCES_PER_QUERY", 8)
-    monkeypatch.setattr(survey_builder, "SAMPLED_INSTANCES", 20)
+    monkeypatch.setattr(survey_module, "MAX_INSTANCES_PER_QUERY", 8)
+    monkeypatch.setattr(survey_module, "SAMPLED_INSTANCES", 20)
     survey = engine.survey()
     assert described(survey) == {f"K{kind}" for kind in range(5)}
     assert (survey.sample_limit, survey.lacks) == (4, ())
@@ -118,7 +117,7 @@ def test_every_class_has_its_predicates_from_a_sample_of_few_instances_a_query(
 def test_what_no_time_is_left_for_is_said_and_the_largest_classes_come_first(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(survey_builder, "MAX_INSTANCES_PER_QUERY", 10)
+    monkeypatch.setattr(survey_module, "MAX_INSTANCES_PER_QUERY", 10)
     engine.seconds = SECONDS_OF_QUERY
     survey = engine.survey()
     # Sizes, superclasses and names of classes are known, then what the largest classes have.
@@ -157,7 +156,7 @@ def test_a_query_gets_half_of_the_time_that_is_left_at_most(engine: Engine) -> N
 def test_the_survey_goes_on_after_a_query_that_is_refused(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, error: Exception, reason: str
 ) -> None:
-    monkeypatch.setattr(survey_builder, "MAX_INSTANCES_PER_QUERY", 10)
+    monkeypatch.setattr(survey_module, "MAX_INSTANCES_PER_QUERY", 10)
     engine.error = error
     engine.refuses = lambda query: "?things" in query and "k3n1" in query
     survey = engine.survey()
@@ -210,7 +209,7 @@ def test_it_is_said_that_rows_are_missing(engine: Engine) -> None:
 def test_classes_beyond_the_largest_are_said_to_have_no_sample(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(survey_builder, "MAX_SAMPLED_CLASSES", 2)
+    monkeypatch.setattr(survey_module, "MAX_SAMPLED_CLASSES", 2)
     survey = engine.survey()
     assert described(survey) == {"K3", "K4"}
     [(part, reason)] = survey.lacks
@@ -254,7 +253,7 @@ def test_a_survey_that_lacked_time_is_used_for_a_while_only(
 def test_a_survey_is_kept_after_a_refusal_but_not_after_a_query_that_took_too_long(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, errors: list[Exception], is_kept: bool
 ) -> None:
-    monkeypatch.setattr(survey_builder, "MAX_INSTANCES_PER_QUERY", 10)
+    monkeypatch.setattr(survey_module, "MAX_INSTANCES_PER_QUERY", 10)
     monkeypatch.setattr(survey_module, "INCOMPLETE_LIFETIME_S", 0.0)
     waiting = list(errors)
 

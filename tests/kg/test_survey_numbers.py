@@ -15,8 +15,7 @@ from kgwb.kg import Graph
 from kgwb.kg.queries import parse_count
 from kgwb.kg.sparql import n3, values_clause
 from kgwb.kg.survey import survey_graph
-from kgwb.kg.survey_groups import ClassGroup
-from kgwb.kg.survey_records import PredicateTwin, PropertySurvey
+from kgwb.kg.survey_records import ClassGroup, PredicateTwin, PropertySurvey
 from kgwb.kg.survey_text import SurveyWriter
 
 SHARED = f"""

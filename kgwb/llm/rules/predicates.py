@@ -14,9 +14,9 @@ from weakref import WeakKeyDictionary
 from rdflib import Literal, URIRef
 
 from kgwb.kg.base import Graph
-from kgwb.kg.classes import find_class_names
 from kgwb.kg.embeddings import Embeddings
 from kgwb.kg.label_search import normalize
+from kgwb.kg.queries import find_class_names
 from kgwb.kg.sparql import n3, values_clause
 from kgwb.llm.rules import words as en
 from kgwb.llm.rules.grammar import IS_A_RELATION, expected_value_type

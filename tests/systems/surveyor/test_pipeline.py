@@ -33,7 +33,7 @@ from kgwb.bench.serve import EMPTY_QUERY, make_answer_query
 from kgwb.errors import GraphTimeoutError, OverrideError, SettingError
 from kgwb.flow import NOT_IN_GRAPH, Dialogue, Turn
 from kgwb.kg.exports import to_cypher, to_graphml, to_json, to_networkx
-from kgwb.kg.query_parser import SYNTAX_HINT
+from kgwb.kg.sparql import SYNTAX_HINT
 from kgwb.kg.survey import survey_graph
 from kgwb.kg.survey_records import Survey
 from kgwb.llm import Scripted

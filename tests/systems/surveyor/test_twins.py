@@ -13,7 +13,7 @@ from surveying import FINE, SURVEYOR, answered, draft, mention
 
 from kgwb.errors import InvalidReplyError, OverrideError
 from kgwb.flow import NOT_IN_GRAPH
-from kgwb.kg.survey_builder import SurveyBuilder
+from kgwb.kg.survey import SurveyBuilder
 from kgwb.kg.survey_text import SurveyWriter
 from kgwb.llm import Scripted
 from kgwb.run import Run
