@@ -1,7 +1,6 @@
 """The project's files agree with each other, and the package keeps its shape."""
 
 import ast
-import importlib
 import re
 import shutil
 import subprocess
@@ -16,6 +15,8 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+import kgwb.build
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -250,18 +251,11 @@ def system(name: str, systems: Collection[str]) -> str:
     return parts[2] if parts[1:2] == ["systems"] and len(parts) > 2 and parts[2] in systems else ""
 
 
-BUILD = sorted((ROOT / "kgwb" / "build").glob("*.py"))
-
-
-@pytest.mark.parametrize("path", BUILD, ids=lambda path: path.stem)
-def test_the_pages_about_systems_tell_each_name(path: Path) -> None:
+def test_the_pages_about_systems_tell_each_name() -> None:
     pages = (ROOT / "docs" / "reference").glob("build*.md")
     told = set(re.findall(r"\w+", "".join(page.read_text() for page in pages)))
-    module = "kgwb.build" if path.stem == "__init__" else f"kgwb.build.{path.stem}"
-    imported_module = importlib.import_module(module)
-    names = imported_module.__all__
-    assert all(hasattr(imported_module, name) for name in names)
-    assert [name for name in names if name not in told] == []
+    assert all(hasattr(kgwb.build, name) for name in kgwb.build.__all__)
+    assert [name for name in kgwb.build.__all__ if name not in told] == []
 
 
 def test_systems_are_made_of_public_names_alone() -> None:

@@ -150,7 +150,7 @@ def _content_words(text: str) -> set[str]:
     return {singularize(word) for word in words} - FUNCTION_WORDS
 
 
-RULES: Mapping[str, Rule] = {
+LINKING_RULES: Mapping[str, Rule] = {
     "linking/vertex_selection": choose_vertex,
     "linking/vertex_selection_several": choose_vertices,
     "linking/vertex_selection_labels": choose_label,

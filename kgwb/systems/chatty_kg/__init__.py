@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kgwb.build import (
     CANNOT_EXPRESS,
+    LINKING_RULES,
     Answer,
     Context,
     Dialogue,
@@ -15,7 +16,6 @@ from kgwb.build import (
     remember_turn,
     select_vertex,
 )
-from kgwb.build.rules import RULES as LINKING_RULES
 from kgwb.systems.chatty_kg.chat import (
     answer_without_graph,
     asks_for_others,

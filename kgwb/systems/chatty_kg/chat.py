@@ -22,10 +22,10 @@ from kgwb.build import (
     Value,
     agent,
     ask_model,
+    looks_english,
     schema_config,
     try_to_ask,
 )
-from kgwb.build.rules import looks_english
 from kgwb.systems.chatty_kg.qir import determine_kind
 from kgwb.systems.chatty_kg.records import Classification, RephrasedQuestion
 from kgwb.systems.chatty_kg.settings import ChattySettings

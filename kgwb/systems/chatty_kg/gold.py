@@ -6,9 +6,15 @@ from types import MappingProxyType
 
 from rdflib import URIRef
 
-from kgwb.build import CandidateQuery, GoldDecisions, GoldQuery, LinkedIris, Run, Rung
-from kgwb.build.gold import (
+from kgwb.build import (
     Alignment,
+    CandidateQuery,
+    GoldDecisions,
+    GoldQuery,
+    LinkedIris,
+    Run,
+    Rung,
+    TriplePattern,
     align_facts,
     assign_stages,
     collect_vertices,
@@ -18,7 +24,6 @@ from kgwb.build.gold import (
     make_link_rung,
     reword_fact,
 )
-from kgwb.build.graph import TriplePattern
 from kgwb.systems.chatty_kg.records import (
     QIR,
     Fact,

@@ -11,23 +11,27 @@ from dataclasses import replace
 
 from rdflib import Literal, URIRef
 
-from kgwb.build import Candidate, Context, Link, RetrievedCandidates, Run, agent, select_vertex
-from kgwb.build.graph import (
+from kgwb.build import (
+    SAME_WORDS_SCORE,
+    Candidate,
+    Context,
+    Link,
+    RetrievedCandidates,
+    Run,
+    agent,
+    compute_similarities,
     describe_vertices,
     find_class_names,
     find_literal,
-    get_names_in_rows,
-    n3,
-)
-from kgwb.build.linking import (
-    SAME_WORDS_SCORE,
-    compute_similarities,
     find_relation_names,
+    get_names_in_rows,
     is_exact_match,
+    n3,
+    normalize,
     score_label,
     search_candidates,
+    select_vertex,
 )
-from kgwb.build.text import normalize
 from kgwb.systems.chatty_kg.records import QIR, LinkingResult
 from kgwb.systems.chatty_kg.relation_linking import link_relations
 from kgwb.systems.chatty_kg.settings import ChattySettings

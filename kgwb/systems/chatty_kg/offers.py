@@ -7,8 +7,7 @@ from collections.abc import Set as AbstractSet
 
 from rdflib import BNode, URIRef
 
-from kgwb.build import CandidateQuery, Run, Term
-from kgwb.build.graph import TriplePattern, patterns_to_sparql, variables_of
+from kgwb.build import CandidateQuery, Run, Term, TriplePattern, patterns_to_sparql, variables_of
 from kgwb.systems.chatty_kg.records import (
     QIR,
     GeneratedQueries,

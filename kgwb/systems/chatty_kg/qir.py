@@ -9,6 +9,7 @@ from functools import partial
 from typing import Literal
 
 from kgwb.build import (
+    POLITE_SUBJECTS,
     AnswerKind,
     Check,
     Reply,
@@ -18,7 +19,6 @@ from kgwb.build import (
     schema_config,
     try_to_ask,
 )
-from kgwb.build.rules import POLITE_SUBJECTS
 from kgwb.systems.chatty_kg.records import QIR, Fact, is_unknown
 from kgwb.systems.chatty_kg.settings import ChattySettings
 

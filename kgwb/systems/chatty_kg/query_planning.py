@@ -18,29 +18,27 @@ from kgwb.build import (
     CandidateQuery,
     Check,
     Reply,
+    Row,
     Run,
     Term,
     Triple,
+    TriplePattern,
     Value,
     agent,
-    schema_config,
-    try_to_ask,
-)
-from kgwb.build.graph import (
-    Row,
-    TriplePattern,
     find_ask_support,
     find_row_support,
     find_support_by_value,
     is_number,
     label_terms,
+    names_unit,
     parse_count,
     patterns_to_sparql,
+    schema_config,
+    try_to_ask,
     variables_of,
     where_clause,
     with_display_names,
 )
-from kgwb.build.text import names_unit
 from kgwb.systems.chatty_kg.offers import Offers, unites_directions
 from kgwb.systems.chatty_kg.records import (
     QIR,

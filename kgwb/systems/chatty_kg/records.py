@@ -8,21 +8,19 @@ from typing import Literal
 
 from kgwb.build import (
     CANNOT_EXPRESS,
+    MAX_SUMMARY_PARTS,
+    NO_NAMES,
     AnswerKind,
     CandidateQuery,
     Direction,
+    DisplayNames,
     Explanation,
     Hidden,
     Iri,
     Link,
+    QueryPart,
     Record,
     Score,
-)
-from kgwb.build.text import (
-    MAX_SUMMARY_PARTS,
-    NO_NAMES,
-    DisplayNames,
-    QueryPart,
     list_first,
     one_line,
     pluralize,

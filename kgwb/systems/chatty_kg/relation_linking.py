@@ -11,17 +11,21 @@ from typing import NamedTuple
 from rdflib import URIRef
 from rdflib.namespace import RDFS
 
-from kgwb.build import Direction, Link, Run, Term, agent
-from kgwb.build.graph import (
+from kgwb.build import (
+    Direction,
+    Link,
+    Run,
+    Term,
     TriplePattern,
+    agent,
+    compute_similarities,
     n3,
+    name_from_iri,
     patterns_to_sparql,
     union_clause,
     values_clause,
     variables_of,
 )
-from kgwb.build.linking import compute_similarities
-from kgwb.build.text import name_from_iri
 from kgwb.systems.chatty_kg.records import (
     OCCUPATION_RELATIONS,
     QIR,

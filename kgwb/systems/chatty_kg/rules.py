@@ -6,15 +6,17 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kgwb.build import Graph, ReplyData, Rule
-from kgwb.build.graph import Embeddings
-from kgwb.build.rules import (
+from kgwb.build import (
     AUXILIARIES,
     PREPOSITIONS,
     PRONOUNS,
     WH_WORDS,
+    Embeddings,
+    Graph,
     Mention,
     ParsedQuestion,
+    ReplyData,
+    Rule,
     Token,
     find_mentions,
     find_similar_predicates,

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 
-from kgwb.build import CANNOT_EXPRESS, CandidateQuery, Context, View
-from kgwb.build.text import pluralize, shorten, single_line, tell_apart
-from kgwb.build.views import (
+from kgwb.build import (
+    CANNOT_EXPRESS,
+    CandidateQuery,
+    Context,
     Html,
     RenderContext,
+    View,
     bar,
     button,
     collapsible,
@@ -19,6 +21,7 @@ from kgwb.build.views import (
     muted_text,
     note,
     omitted_count,
+    pluralize,
     query_part_text,
     render,
     render_curie,
@@ -27,10 +30,13 @@ from kgwb.build.views import (
     render_query_block,
     render_table,
     render_word_diff,
+    shorten,
+    single_line,
     span,
     state_badge,
     table,
     tag,
+    tell_apart,
 )
 from kgwb.systems.chatty_kg.records import (
     QIR,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kgwb.build import (
+    LINKING_RULES,
     NOT_IN_GRAPH,
     Answer,
     Dialogue,
@@ -17,9 +18,8 @@ from kgwb.build import (
     link_entity,
     retrieve_candidates,
     select_vertex,
+    with_display_names,
 )
-from kgwb.build.graph import with_display_names
-from kgwb.build.rules import RULES as LINKING_RULES
 from kgwb.systems.dog.gold import GOLD
 from kgwb.systems.dog.hop import (
     answer_from_own_knowledge,

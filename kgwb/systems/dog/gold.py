@@ -17,8 +17,14 @@ from typing import Any
 
 from rdflib import URIRef
 
-from kgwb.build import Direction, GoldDecisions, GoldQuery, LinkedIris, Run, Rung, Term
-from kgwb.build.gold import (
+from kgwb.build import (
+    Direction,
+    GoldDecisions,
+    GoldQuery,
+    LinkedIris,
+    Run,
+    Rung,
+    Term,
     assign_stages,
     collect_vertices,
     get_output,

@@ -12,11 +12,14 @@ from operator import attrgetter
 from rdflib import BNode, Literal, URIRef
 
 from kgwb.build import (
+    MAX_TRIPLES_PER_VALUE,
     Answer,
     Check,
+    Description,
     Direction,
     Iri,
     Reply,
+    Row,
     Run,
     Term,
     Triple,
@@ -24,20 +27,15 @@ from kgwb.build import (
     Value,
     agent,
     ask_model,
-    find_problems,
-    schema_config,
-)
-from kgwb.build.graph import (
-    MAX_TRIPLES_PER_VALUE,
-    Description,
-    Row,
     describe_vertices,
     find_predicates,
+    find_problems,
     label_terms,
+    local_part,
+    schema_config,
     values_clause,
     with_display_names,
 )
-from kgwb.build.text import local_part
 from kgwb.systems.dog.records import (
     BRACKETED_NAME,
     FilledTriples,

@@ -18,8 +18,9 @@ from kgwb.build import (
     Term,
     Triple,
     Value,
+    list_first,
+    pluralize,
 )
-from kgwb.build.text import list_first, pluralize
 
 INVERSE_PREFIX = "~"
 """Marks a relation that is followed from object to subject (DoG, "Relation Filtering")."""

@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from kgwb.build import Graph, ReplyData, Rule
-from kgwb.build.graph import Embeddings
-from kgwb.build.rules import (
+from kgwb.build import (
     CLASS_RELATION,
     DETERMINERS,
     FILLERS,
@@ -21,7 +19,11 @@ from kgwb.build.rules import (
     RELATIVES,
     SPELLING_WEIGHT,
     TIME_AND_PLACE_WORDS,
+    Embeddings,
+    Graph,
     RelationStep,
+    ReplyData,
+    Rule,
     bracketed_mentions,
     find_mentions,
     find_not_understood,

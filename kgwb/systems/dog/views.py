@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from kgwb.build import View
-from kgwb.build.text import and_more, pluralize, shorten
-from kgwb.build.views import (
+from kgwb.build import (
     MAX_ROWS,
     Html,
     RenderContext,
+    View,
+    and_more,
     collapsible,
     div,
     join,
     muted_text,
+    pluralize,
     render,
     render_answer_parts,
     render_choices,
     render_curie,
     render_explanation,
     render_word_diff,
+    shorten,
     span,
     table,
     tag,

@@ -7,8 +7,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from kgwb.build import SettingError
-from kgwb.build.text import list_first, pluralize, quote_text
+from kgwb.build import SettingError, list_first, pluralize, quote_text
 from kgwb.systems.ragonite.extensions import read_schema, write_schema
 from kgwb.systems.ragonite.identifiers import FORBIDDEN_TABLE_PREFIXES, MAX_IDENTIFIER_CHARS
 from kgwb.systems.ragonite.records import Annotation, Column, Table

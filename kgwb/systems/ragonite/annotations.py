@@ -14,8 +14,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from kgwb.build import Record, SettingError, from_data, to_data
-from kgwb.build.graph import append_text, read_json_lines, write_atomically
+from kgwb.build import (
+    Record,
+    SettingError,
+    append_text,
+    from_data,
+    read_json_lines,
+    to_data,
+    write_atomically,
+)
 from kgwb.systems.ragonite.annotated_tables import apply_annotations
 from kgwb.systems.ragonite.extensions import Extension
 from kgwb.systems.ragonite.records import Annotation

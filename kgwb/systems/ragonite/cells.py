@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 from rdflib import XSD, Literal, URIRef
 
-from kgwb.build import Term
-from kgwb.build.text import term_from_data
+from kgwb.build import Term, term_from_data
 from kgwb.systems.ragonite.records import (
     MAX_CELL_CHARS,
     Column,

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from rdflib import Literal
 
-from kgwb.build import Term
-from kgwb.build.text import local_part
+from kgwb.build import Term, local_part
 from kgwb.systems.ragonite.cells import is_name_of
 from kgwb.systems.ragonite.records import Meaning, Source
 

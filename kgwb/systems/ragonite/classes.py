@@ -7,9 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from rdflib import RDFS, BNode, URIRef
 
-from kgwb.build import Term, Triple
-from kgwb.build.graph import SCHEMA_NAMESPACES, Vocabulary
-from kgwb.build.survey import GENERIC_CLASSES
+from kgwb.build import GENERIC_CLASSES, SCHEMA_NAMESPACES, Term, Triple, Vocabulary
 
 TableGroup = tuple[URIRef, ...]
 """The classes that a table is for, or the predicate that leads to its blank nodes, or nothing."""

@@ -13,9 +13,7 @@ from typing import Any
 
 from rdflib import URIRef
 
-from kgwb.build import from_data
-from kgwb.build.graph import EmbeddingIndex, Embeddings
-from kgwb.build.text import normalized_words
+from kgwb.build import EmbeddingIndex, Embeddings, from_data, normalized_words
 from kgwb.systems.ragonite.aggregates import use_decimal_sums
 from kgwb.systems.ragonite.cells import CellReader, format_cell, term_from_json
 from kgwb.systems.ragonite.documents import read_places

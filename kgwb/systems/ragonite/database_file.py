@@ -14,9 +14,7 @@ from pathlib import Path
 
 from rdflib import URIRef
 
-from kgwb.build import Graph, Term, to_data
-from kgwb.build.graph import Embeddings, cache_dir, draft_of
-from kgwb.build.survey import CACHE_LIFETIME_S
+from kgwb.build import CACHE_LIFETIME_S, Embeddings, Graph, Term, cache_dir, draft_of, to_data
 from kgwb.systems.ragonite.database import Database
 from kgwb.systems.ragonite.extensions import Extension, identify_extensions
 from kgwb.systems.ragonite.graph_triples import read_triples

@@ -15,9 +15,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 
-from kgwb.build import SettingError
-from kgwb.build.graph import check_regular_file
-from kgwb.build.text import shorten
+from kgwb.build import SettingError, check_regular_file, shorten
 
 MAX_FILE_BYTES = 4_000_000
 """The greatest size of one file."""

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from kgwb.build.text import list_first, normalize, pluralize
+from kgwb.build import list_first, normalize, pluralize
 from kgwb.systems.ragonite.document_files import Documents, DocumentText, read_documents
 from kgwb.systems.ragonite.extensions import Extension, read_schema, write_schema
 

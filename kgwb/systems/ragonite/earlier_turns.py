@@ -7,8 +7,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from kgwb.build import Dialogue, Run, Turn, remember_turn
-from kgwb.build.text import pluralize
+from kgwb.build import Dialogue, Run, Turn, pluralize, remember_turn
 from kgwb.systems.ragonite.records import BRACKETS, CHARS_PER_TOKEN
 from kgwb.systems.ragonite.settings import RagoniteSettings
 

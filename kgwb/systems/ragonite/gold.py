@@ -12,9 +12,19 @@ from types import MappingProxyType
 
 from rdflib import URIRef
 
-from kgwb.build import GoldDecisions, GoldQuery, GraphError, LinkedIris, Run, Rung, Term
-from kgwb.build.gold import assign_stages, get_output
-from kgwb.build.graph import execute_sparql, find_support_by_row
+from kgwb.build import (
+    GoldDecisions,
+    GoldQuery,
+    GraphError,
+    LinkedIris,
+    Run,
+    Rung,
+    Term,
+    assign_stages,
+    execute_sparql,
+    find_support_by_row,
+    get_output,
+)
 from kgwb.systems.ragonite.records import CitedAnswer, CitedValue, Source
 
 AGENTS_BY_STAGE = {

@@ -6,8 +6,17 @@ from collections.abc import Iterator
 
 from rdflib import URIRef
 
-from kgwb.build import Graph, GraphError, GraphUnreachableError, SettingError, Triple
-from kgwb.build.graph import is_valid_iri, n3, parse_count, values_clause
+from kgwb.build import (
+    Graph,
+    GraphError,
+    GraphUnreachableError,
+    SettingError,
+    Triple,
+    is_valid_iri,
+    n3,
+    parse_count,
+    values_clause,
+)
 from kgwb.systems.ragonite.settings import RagoniteSettings
 
 TRIPLES_PER_QUERY = 10_000

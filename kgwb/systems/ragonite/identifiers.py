@@ -11,8 +11,7 @@ from urllib.parse import quote, urlsplit
 
 from rdflib import BNode, URIRef
 
-from kgwb.build import Term, Triple
-from kgwb.build.text import local_part, name_from_iri
+from kgwb.build import Term, Triple, local_part, name_from_iri
 
 MAX_IDENTIFIER_CHARS = 60
 """Characters of an id, or of the name of a table or column, before a number is added."""

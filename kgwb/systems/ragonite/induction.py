@@ -18,9 +18,7 @@ from typing import NamedTuple
 
 from rdflib import URIRef
 
-from kgwb.build import Term, Triple
-from kgwb.build.graph import Vocabulary
-from kgwb.build.text import quote_text, term_to_data
+from kgwb.build import Term, Triple, Vocabulary, quote_text, term_to_data
 from kgwb.systems.ragonite.classes import GraphClasses, TableGroup
 from kgwb.systems.ragonite.identifiers import (
     TermNames,

@@ -13,6 +13,7 @@ from kgwb.build import (
     NOT_IN_GRAPH,
     Answer,
     AnswerKind,
+    CandidateNumber,
     Check,
     CitedText,
     Dialogue,
@@ -26,9 +27,8 @@ from kgwb.build import (
     agent,
     ask_model,
     schema_config,
+    with_display_names,
 )
-from kgwb.build.graph import with_display_names
-from kgwb.build.linking import CandidateNumber
 from kgwb.systems.ragonite.citations import Citation
 from kgwb.systems.ragonite.earlier_turns import list_earlier_turns, remember_with_text
 from kgwb.systems.ragonite.extensions import record_extension

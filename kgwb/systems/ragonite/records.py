@@ -16,9 +16,11 @@ from kgwb.build import (
     Score,
     Term,
     Triple,
+    is_valid_iri,
+    n3,
+    pluralize,
+    quote_text,
 )
-from kgwb.build.graph import is_valid_iri, n3
-from kgwb.build.text import pluralize, quote_text
 
 MAX_SHOWN_PASSAGE_CHARS = 12_000
 """Characters of a passage that a model is shown."""

@@ -7,9 +7,24 @@ from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
-from kgwb.build import Command, CommandResult, InputError, Run, SettingError, Settings
-from kgwb.build.text import pluralize
-from kgwb.build.views import Html, button, collapsible, div, join, muted_text, span, table, tag
+from kgwb.build import (
+    Command,
+    CommandResult,
+    Html,
+    InputError,
+    Run,
+    SettingError,
+    Settings,
+    button,
+    collapsible,
+    div,
+    join,
+    muted_text,
+    pluralize,
+    span,
+    table,
+    tag,
+)
 from kgwb.systems.ragonite.annotated_tables import apply_annotations
 from kgwb.systems.ragonite.annotations import (
     Change,

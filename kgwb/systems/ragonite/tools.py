@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeVar
 import rdflib
 
 from kgwb.build import (
+    KNOWN_PREFIXES,
     Dialogue,
     GraphError,
     GraphUnreachableError,
@@ -17,12 +18,16 @@ from kgwb.build import (
     Tool,
     act,
     agent,
+    find_support_by_row,
+    format_exactly,
+    format_typed_literal,
+    get_names_in_rows,
     schema_config,
+    tell_apart,
     to_data,
     tool,
+    validate_query,
 )
-from kgwb.build.graph import find_support_by_row, get_names_in_rows, validate_query
-from kgwb.build.text import KNOWN_PREFIXES, format_exactly, format_typed_literal, tell_apart
 from kgwb.systems.ragonite.annotations import open_annotations
 from kgwb.systems.ragonite.cells import meanings_of_rows
 from kgwb.systems.ragonite.database import Database

@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 from rdflib import BNode, Literal, URIRef
 
-from kgwb.build import Term
-from kgwb.build.text import choose_prefix, local_part, normalize, split_iri, tell_apart, to_curie
+from kgwb.build import Term, choose_prefix, local_part, normalize, split_iri, tell_apart, to_curie
 from kgwb.systems.ragonite.induction import DatabaseBuilder
 from kgwb.systems.ragonite.settings import RagoniteSettings
 

@@ -7,21 +7,26 @@ from collections.abc import Mapping, Sequence
 
 from rdflib import URIRef
 
-from kgwb.build import Role, View
-from kgwb.build.subgraph import Edge, Node, Subgraph, render_svg
-from kgwb.build.text import pluralize, shorten
-from kgwb.build.views import (
+from kgwb.build import (
+    Edge,
     Html,
+    Node,
     RenderContext,
+    Role,
+    Subgraph,
+    View,
     collapsible,
     div,
     join,
     muted_text,
     note,
+    pluralize,
     render,
     render_explanation,
+    render_svg,
     render_triples,
     score_bar,
+    shorten,
     span,
     state_badge,
     table,

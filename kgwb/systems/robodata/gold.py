@@ -23,9 +23,13 @@ from kgwb.build import (
     Rung,
     Term,
     Triple,
+    assign_stages,
+    execute_sparql,
+    find_support_by_row,
+    get_output,
+    list_outputs,
+    patterns_to_sparql,
 )
-from kgwb.build.gold import assign_stages, get_output, list_outputs
-from kgwb.build.graph import execute_sparql, find_support_by_row, patterns_to_sparql
 from kgwb.systems.robodata.records import TOOLS_BY_STATE, Position, Produced, Sentence, State
 
 

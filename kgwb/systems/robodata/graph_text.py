@@ -7,8 +7,7 @@ from itertools import chain
 
 from rdflib import Literal
 
-from kgwb.build import Term, Triple
-from kgwb.build.text import pluralize
+from kgwb.build import Term, Triple, pluralize
 from kgwb.systems.robodata.local_graph import LocalGraph
 from kgwb.systems.robodata.records import Position
 

@@ -9,9 +9,18 @@ from typing import Self
 
 from rdflib import Literal
 
-from kgwb.build import Answer, AnswerKind, Hidden, Iri, Term, Triple, Value
-from kgwb.build.graph import TermIds
-from kgwb.build.text import Prefixes, pluralize
+from kgwb.build import (
+    Answer,
+    AnswerKind,
+    Hidden,
+    Iri,
+    Prefixes,
+    Term,
+    TermIds,
+    Triple,
+    Value,
+    pluralize,
+)
 
 MAX_NAMED_PARTS = 6
 """Unconnected parts of the local graph that a prompt names."""

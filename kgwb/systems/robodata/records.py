@@ -11,8 +11,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import GetCoreSchemaHandler, PlainSerializer, PlainValidator
 from pydantic_core import CoreSchema, core_schema
 
-from kgwb.build import Explanation, Record, Term, Tool, Triple
-from kgwb.build.text import list_first, pluralize
+from kgwb.build import Explanation, Record, Term, Tool, Triple, list_first, pluralize
 from kgwb.systems.robodata.local_graph import LocalGraph, fit_lines
 from kgwb.systems.robodata.tool_results import Observed
 from kgwb.systems.robodata.tools import LOCAL_TOOLS, REMOTE_TOOLS, UPDATE_TOOLS

@@ -25,10 +25,12 @@ from kgwb.build import (
     Value,
     agent,
     ask_model,
+    existing_triples,
+    list_first,
+    pluralize,
     schema_config,
+    with_display_names,
 )
-from kgwb.build.graph import existing_triples, with_display_names
-from kgwb.build.text import list_first, pluralize
 from kgwb.systems.robodata.graph_text import fits_in_prompt, format_graph
 from kgwb.systems.robodata.local_graph import LocalGraph
 from kgwb.systems.robodata.records import (

@@ -22,13 +22,17 @@ from kgwb.build import (
     Record,
     Run,
     Term,
+    TermIds,
     Tool,
     Triple,
+    add_missing_prefixes,
+    execute_sparql,
+    get_names_in_rows,
+    pluralize,
+    quote_text,
     to_data,
     tool_from_function,
 )
-from kgwb.build.graph import TermIds, execute_sparql, get_names_in_rows
-from kgwb.build.text import add_missing_prefixes, pluralize, quote_text
 from kgwb.systems.robodata.local_graph import LocalGraph
 
 MAX_QUERY_ROWS = 50

@@ -12,8 +12,16 @@ from pydantic import StrictInt
 from rdflib import URIRef
 from rdflib.namespace import RDFS
 
-from kgwb.build import Run, Term, Triple
-from kgwb.build.graph import RecordedGraph, describe_vertices, find_triples, n3, open_kg
+from kgwb.build import (
+    RecordedGraph,
+    Run,
+    Term,
+    Triple,
+    describe_vertices,
+    find_triples,
+    n3,
+    open_kg,
+)
 from kgwb.systems.robodata.local_graph import LocalGraph
 from kgwb.systems.robodata.settings import RoboDataSettings
 from kgwb.systems.robodata.tool_results import (

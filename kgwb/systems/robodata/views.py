@@ -7,23 +7,31 @@ from collections.abc import Mapping
 
 from rdflib import URIRef
 
-from kgwb.build import Role, Triple, Value, View
-from kgwb.build.subgraph import Edge, Node, Subgraph, render_svg, subgraph_of_answer
-from kgwb.build.text import format_term, shorten
-from kgwb.build.views import (
+from kgwb.build import (
     MAX_ROWS,
+    Edge,
     Html,
+    Node,
     RenderContext,
+    Role,
+    Subgraph,
+    Triple,
+    Value,
+    View,
     collapsible,
     div,
+    format_term,
     join,
     muted_text,
     note,
     render,
     render_explanation,
+    render_svg,
     render_term,
     render_triples,
+    shorten,
     span,
+    subgraph_of_answer,
     table,
 )
 from kgwb.systems.robodata import records

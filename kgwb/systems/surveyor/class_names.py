@@ -10,9 +10,7 @@ from typing import Self
 
 from rdflib import URIRef
 
-from kgwb.build import Iri
-from kgwb.build.survey import SurveyWriter
-from kgwb.build.text import bracket_iri, local_part, quote_text, tell_apart, to_curie
+from kgwb.build import Iri, SurveyWriter, bracket_iri, local_part, quote_text, tell_apart, to_curie
 
 MAX_TITLES = 150
 """Classes that a model can choose from."""

@@ -15,36 +15,32 @@ from kgwb.build import (
     Check,
     GraphError,
     GraphUnreachableError,
+    Prefixes,
     Reading,
     Reply,
     ResultSet,
     Run,
+    SchemaFacts,
     Term,
+    add_missing_prefixes,
     agent,
     ask_model,
-    schema_config,
-)
-from kgwb.build.graph import (
     execute_sparql,
     find_measure,
-    get_names_in_rows,
-    inspect_result,
-    split_clauses,
-    validate_query,
-)
-from kgwb.build.survey import SchemaFacts
-from kgwb.build.text import (
-    Prefixes,
-    add_missing_prefixes,
     format_exactly,
     format_typed_literal,
+    get_names_in_rows,
+    inspect_result,
     list_first,
     pluralize,
     quote_text,
     quote_unless_number,
+    schema_config,
     short_name,
+    split_clauses,
     tell_apart,
     to_curie,
+    validate_query,
 )
 from kgwb.systems.surveyor.class_names import ClassNames
 from kgwb.systems.surveyor.excerpts import TERM

@@ -8,10 +8,7 @@ from itertools import repeat
 
 from rdflib import URIRef
 
-from kgwb.build import Run
-from kgwb.build.graph import EmbeddingIndex
-from kgwb.build.survey import ClassGroup, SurveyWriter
-from kgwb.build.text import name_from_iri
+from kgwb.build import ClassGroup, EmbeddingIndex, Run, SurveyWriter, name_from_iri
 from kgwb.systems.surveyor.class_names import ClassNames, NamedClasses
 from kgwb.systems.surveyor.records import Mentions, Part
 from kgwb.systems.surveyor.settings import SurveyorSettings

@@ -10,9 +10,21 @@ from types import MappingProxyType
 
 from rdflib import URIRef
 
-from kgwb.build import Candidate, GoldDecisions, GoldQuery, GraphError, LinkedIris, Run, Rung
-from kgwb.build.gold import assign_stages, get_output, list_outputs
-from kgwb.build.graph import TriplePattern, analyze_query, execute_sparql
+from kgwb.build import (
+    Candidate,
+    GoldDecisions,
+    GoldQuery,
+    GraphError,
+    LinkedIris,
+    Run,
+    Rung,
+    TriplePattern,
+    analyze_query,
+    assign_stages,
+    execute_sparql,
+    get_output,
+    list_outputs,
+)
 from kgwb.systems.surveyor.records import Asked, Draft, Executed, Mention, Mentions, Review
 
 AGENTS_BY_STAGE = {

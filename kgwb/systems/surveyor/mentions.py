@@ -13,33 +13,30 @@ from kgwb.build import (
     Candidate,
     Dialogue,
     GraphError,
+    Prefixes,
     Reply,
     RetrievedCandidates,
     Run,
+    SurveyWriter,
     Term,
+    ValueMatch,
     agent,
     ask_model,
-    schema_config,
-)
-from kgwb.build.graph import (
-    ValueMatch,
     find_exact_values,
     find_values_containing,
-    values_clause,
-)
-from kgwb.build.linking import is_exact_match, search_candidates
-from kgwb.build.survey import SurveyWriter
-from kgwb.build.text import (
-    Prefixes,
     format_exactly,
     format_typed_literal,
+    is_exact_match,
     local_part,
     normalize,
     pluralize,
     quote_text,
     quote_unless_number,
+    schema_config,
+    search_candidates,
     tell_apart,
     to_curie,
+    values_clause,
 )
 from kgwb.systems.surveyor.class_names import ClassNames, choose_titles
 from kgwb.systems.surveyor.records import Mention, Mentions, UsedTerms

@@ -13,28 +13,28 @@ from kgwb.build import (
     Answer,
     AnswerKind,
     Dialogue,
+    DisplayNames,
     JsonObject,
     Question,
     Reading,
+    Row,
     Run,
+    Survey,
+    SurveyWriter,
     System,
     Term,
     Triples,
     Turn,
     Value,
     agent,
-    remember_turn,
-    to_data,
-)
-from kgwb.build.graph import Row, find_row_support, with_display_names
-from kgwb.build.survey import (
-    Survey,
-    SurveyWriter,
     extract_schema_facts,
+    find_row_support,
+    remember_turn,
     survey_graph,
+    to_data,
+    with_display_names,
     writer_of_survey,
 )
-from kgwb.build.text import DisplayNames
 from kgwb.systems.surveyor.class_names import ClassNames, titles_to_choose_from
 from kgwb.systems.surveyor.drafter import draft_query, execute_draft, is_open, review_draft
 from kgwb.systems.surveyor.excerpts import excerpt_for_query, excerpt_for_question

@@ -7,22 +7,21 @@ from dataclasses import dataclass
 from typing import Literal
 
 from kgwb.build import (
+    MAX_SUMMARY_PARTS,
+    NO_NAMES,
     NOT_IN_GRAPH,
     Candidate,
+    DisplayNames,
     Explanation,
+    Finding,
     Hidden,
     Iri,
+    Prefixes,
     Reading,
     Record,
     Sparql,
     Term,
-)
-from kgwb.build.graph import Finding, ValueMatch
-from kgwb.build.text import (
-    MAX_SUMMARY_PARTS,
-    NO_NAMES,
-    DisplayNames,
-    Prefixes,
+    ValueMatch,
     list_first,
     one_line,
     pluralize,

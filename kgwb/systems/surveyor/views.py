@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kgwb.build import Answer, Term, Value, View
-from kgwb.build.text import shorten
-from kgwb.build.views import (
+from kgwb.build import (
     MAX_ROWS,
+    Answer,
     Html,
     RenderContext,
+    Term,
+    Value,
+    View,
     collapsible,
     div,
     join,
@@ -23,6 +25,7 @@ from kgwb.build.views import (
     render_query,
     render_term,
     render_term_labels,
+    shorten,
     span,
     table,
     tag,

@@ -9,6 +9,7 @@ from dataclasses import replace
 from kgwb.build import (
     CANNOT_EXPRESS,
     JSON_CHECK_NAME,
+    LINKING_RULES,
     NOT_IN_GRAPH,
     SCHEMA_CHECK_NAME,
     Answer,
@@ -19,10 +20,9 @@ from kgwb.build import (
     Run,
     System,
     agent,
+    analyze_query,
     retrieve_candidates,
 )
-from kgwb.build.graph import analyze_query
-from kgwb.build.rules import RULES as LINKING_RULES
 from kgwb.systems.triad.advisor import answer_from_own_knowledge, build_answer
 from kgwb.systems.triad.decision_maker import (
     build_queries,

@@ -12,20 +12,18 @@ from kgwb.build import (
     CandidateQuery,
     Check,
     Reply,
+    Row,
     Run,
     Term,
     Triples,
     Value,
     agent,
-    ask_model,
-    schema_config,
-)
-from kgwb.build.graph import (
-    Row,
     analyze_query,
+    ask_model,
     find_row_support,
     is_number,
     label_terms,
+    schema_config,
     with_display_names,
 )
 from kgwb.systems.triad.generalist import prompt_of_guidelines

@@ -26,26 +26,22 @@ from kgwb.build import (
     Run,
     Term,
     agent,
-    retrieve_candidates,
-    schema_config,
-)
-from kgwb.build.graph import (
     analyze_query,
+    compute_similarities,
     describe_vertices,
     find_predicates,
+    is_decided_unasked,
     label_terms,
     n3,
+    number_candidates,
     patterns_to_sparql,
+    retrieve_candidates,
+    schema_config,
+    shorten,
+    tell_rows_apart,
     union_clause,
     values_clause,
 )
-from kgwb.build.linking import (
-    compute_similarities,
-    is_decided_unasked,
-    number_candidates,
-    tell_rows_apart,
-)
-from kgwb.build.text import shorten
 from kgwb.systems.triad.generalist import RelationTerm, ask_in_attempt, fill_template, list_mentions
 from kgwb.systems.triad.records import Choice, Filled, Phase, Queries, Relation, Triplet, Triplets
 from kgwb.systems.triad.settings import TriadSettings

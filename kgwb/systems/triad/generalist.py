@@ -19,11 +19,11 @@ from kgwb.build import (
     Reply,
     Run,
     agent,
+    analyze_query,
     ask_model,
+    find_label,
     schema_config,
 )
-from kgwb.build.graph import analyze_query
-from kgwb.build.linking import find_label
 from kgwb.systems.triad.records import AnswerType, Choice, Relation, Triplet, Triplets
 from kgwb.systems.triad.settings import TriadSettings
 

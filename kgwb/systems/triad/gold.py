@@ -10,6 +10,7 @@ from typing import Any
 from rdflib import URIRef
 
 from kgwb.build import (
+    Alignment,
     Candidate,
     CandidateQuery,
     Direction,
@@ -20,10 +21,14 @@ from kgwb.build import (
     Run,
     Rung,
     Step,
+    TriplePattern,
+    align_facts,
+    analyze_query,
+    assign_stages,
+    find_candidate,
+    get_output,
+    reword_fact,
 )
-from kgwb.build.gold import Alignment, align_facts, assign_stages, get_output, reword_fact
-from kgwb.build.graph import TriplePattern, analyze_query
-from kgwb.build.linking import find_candidate
 from kgwb.systems.triad.records import (
     ANSWER_TYPE_BY_KIND,
     Attempt,

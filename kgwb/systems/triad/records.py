@@ -17,9 +17,9 @@ from kgwb.build import (
     Record,
     Score,
     Sparql,
+    analyze_query,
+    pluralize,
 )
-from kgwb.build.graph import analyze_query
-from kgwb.build.text import pluralize
 
 Phase = Literal["parsing", "linking", "construction"]
 """The phases that an attempt can begin at (Triad, Figure 2)."""

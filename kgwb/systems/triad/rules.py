@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kgwb.build import Graph, ReplyData, Rule
-from kgwb.build.graph import Embeddings
-from kgwb.build.rules import (
+from kgwb.build import (
     SPELLING_WEIGHT,
+    Embeddings,
+    Graph,
+    ReplyData,
+    Rule,
     choose_vertex,
     find_not_understood,
     find_similar_predicates,
     ground_question,
     leads_to_agent,
+    name_from_iri,
     parse_question,
 )
-from kgwb.build.text import name_from_iri
 from kgwb.systems.triad.records import ANSWER_TYPE_BY_KIND
 
 Triplet = Sequence[str]

@@ -5,24 +5,27 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from kgwb.build import Candidate, RetrievedCandidates, View
-from kgwb.build.text import pluralize, shorten
-from kgwb.build.views import (
+from kgwb.build import (
     MAX_ROWS,
+    Candidate,
     Html,
     RenderContext,
+    RetrievedCandidates,
+    View,
     collapsible,
     div,
     join,
     lay_out,
     muted_text,
     note,
+    pluralize,
     preformatted,
     render_candidate,
     render_curie,
     render_explanation,
     render_query,
     score_bar,
+    shorten,
     span,
     state_badge,
     table,
