@@ -30,7 +30,7 @@ from table import Row, show
 from kgwb.flow import Answer, Context, Dialogue, Link, Question, RetrievedCandidates
 from kgwb.llm.base import ChatReply, ChatRequest
 from kgwb.run import Run
-from kgwb.run.agent_spec import AgentSpec
+from kgwb.run.agents import AgentSpec
 from kgwb.run.calls import Call
 from kgwb.systems.chatty_kg.records import (
     QIR,

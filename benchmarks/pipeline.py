@@ -29,7 +29,7 @@ from kgwb.kg import Graph
 from kgwb.kg.local import LocalGraph
 from kgwb.llm.base import ChatReply
 from kgwb.run import Run
-from kgwb.run.replay import Replay
+from kgwb.run.models import Replay
 from kgwb.workbench import Workbench
 
 HERE = Path(__file__).parent

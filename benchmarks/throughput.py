@@ -23,7 +23,7 @@ from kgwb.bench.results import Results
 from kgwb.bench.runner import Benchmark, BenchSetup
 from kgwb.kg import Graph
 from kgwb.llm.base import ChatReply, ChatRequest
-from kgwb.run.replay import Replay
+from kgwb.run.models import Replay
 
 DELAY_S = 0.2
 WORKERS = (1, 4, 16, 64)

@@ -145,18 +145,23 @@ from kgwb.records import (
     to_data,
 )
 from kgwb.run import Run, remember_turn
-from kgwb.run.agent_spec import Agent, AgentKind, AgentSpec
-from kgwb.run.agents import Command, CommandResult, System, View, agent
+from kgwb.run.agents import Agent, AgentKind, AgentSpec, Command, CommandResult, System, View, agent
 from kgwb.run.ask import (
     JSON_CHECK_NAME,
     SCHEMA_CHECK_NAME,
     Check,
     Reply,
+    Tool,
+    act,
     find_problems,
     schema_config,
+    tool,
+    tool_from_function,
     try_to_ask,
+    use_tool,
 )
 from kgwb.run.ask import ask as ask_model
+from kgwb.run.calls import RecordedGraph
 from kgwb.run.gold import (
     GoldDecisions,
     GoldQuery,
@@ -167,9 +172,7 @@ from kgwb.run.gold import (
     list_outputs,
 )
 from kgwb.run.prompts import Prompts
-from kgwb.run.replay import RecordedGraph
 from kgwb.run.steps import Step
-from kgwb.run.tools import Tool, act, tool, tool_from_function, use_tool
 from kgwb.settings import STRICT_CONFIG, Count, Settings
 from kgwb.systems.alignment import Alignment, align_facts, has_literal, reword_fact
 from kgwb.systems.linking import (

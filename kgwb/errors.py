@@ -144,7 +144,7 @@ class AgentFailedError(KgwbError):
     """An agent, or a system, raised an error that is not one of kgwb's.
 
     It is the ``error`` of the run. What was raised is raised on as it is; where a person reads a
-    message and no traceback, this is raised in its place (``kgwb.run.failures``).
+    message and no traceback, this is raised in its place (``kgwb.run.diagnostics``).
     """
 
     def __init__(self, message: str, *, place: str) -> None:

@@ -13,8 +13,8 @@ from kgwb.flow import Answer, Dialogue, Question, Value
 from kgwb.kg.embeddings import EmbeddingIndex, Embeddings
 from kgwb.llm import Scripted
 from kgwb.run import Run, System, agent
+from kgwb.run.ask import Tool, act, tool, tool_from_function, use_tool
 from kgwb.run.prompts import Prompts
-from kgwb.run.tools import Tool, act, tool, tool_from_function, use_tool
 
 PASSAGES = ("Arrival is a film", "Dune is a film", "Denis Villeneuve directed Arrival")
 TEXTS = {"toolbox/act": prompt("question, so_far, left", "{{question}}\n{{so_far}}\n{{left}} left")}

@@ -32,7 +32,7 @@ DECLARED = [
 ]
 
 ROOMS = (
-    "disk errors flow masking network progress records settings terms text threads version",
+    "background disk errors flow masking network records settings terms text version",
     "kg",
     "llm",
     "run",

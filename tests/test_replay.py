@@ -9,7 +9,7 @@ import pytest
 import kgwb
 from kgwb.errors import NotRecordedError, RunFileError
 from kgwb.llm import ChatModel, ChatReply, ChatRequest, Message, Scripted
-from kgwb.run.replay import Replay
+from kgwb.run.models import Replay
 from tests.small import DIRECTED, chatty
 
 ASKED = "Who wrote Faust?"

@@ -16,8 +16,7 @@ from kgwb.kg.sparql import is_valid_iri
 from kgwb.kg.term_text import short_name
 from kgwb.run import Run
 from kgwb.run.calls import Call
-from kgwb.run.execution import current_run
-from kgwb.run.steps import used_calls
+from kgwb.run.steps import current_run, used_calls
 from kgwb.terms import Term, Triples
 
 IRI_SCHEMES = ("http://", "https://", "urn:")

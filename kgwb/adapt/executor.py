@@ -7,7 +7,7 @@ from concurrent.futures import Executor, Future
 from typing import Any, TypeVar
 
 from kgwb.errors import SettingError
-from kgwb.run.execution import current_run
+from kgwb.run.steps import current_run
 
 T = TypeVar("T")
 

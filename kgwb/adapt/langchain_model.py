@@ -28,7 +28,7 @@ from kgwb.llm.base import ChatReply, Message, parse_token_count
 from kgwb.llm.openai import OPENAI_URL
 from kgwb.records import JsonObject
 from kgwb.run import Run
-from kgwb.run.execution import current_run
+from kgwb.run.steps import current_run
 
 ADDRESS_FIELDS = ("openai_api_base", "base_url", "anthropic_api_url")
 """Fields in which models of LangChain have the address of their server."""

@@ -10,9 +10,8 @@ from langchain_core.runnables import Runnable
 from langgraph.pregel import Pregel
 
 from kgwb.errors import SettingError
-from kgwb.run.agent_spec import AgentSpec
-from kgwb.run.agents import agent
-from kgwb.run.execution import current_run
+from kgwb.run.agents import AgentSpec, agent
+from kgwb.run.steps import current_run
 
 START_NODE = "__start__"
 """The node that LangGraph adds to write the first state."""

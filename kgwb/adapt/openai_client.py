@@ -24,7 +24,7 @@ from kgwb.masking import mask_url
 from kgwb.records import JsonObject
 from kgwb.run import Run
 from kgwb.run.calls import Call
-from kgwb.run.execution import current_run
+from kgwb.run.steps import current_run
 
 Client = TypeVar("Client")
 SendRequest = Callable[..., Any]

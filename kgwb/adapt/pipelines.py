@@ -21,8 +21,7 @@ from kgwb.adapt.rdflib_graph import wrap_rdflib
 from kgwb.errors import SettingError
 from kgwb.flow import Answer, Dialogue, Question
 from kgwb.run import Run
-from kgwb.run.agent_spec import AgentSpec
-from kgwb.run.agents import System, agent
+from kgwb.run.agents import AgentSpec, System, agent
 from kgwb.systems import load_file
 
 Pipeline = Callable[..., Any]

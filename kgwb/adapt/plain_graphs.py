@@ -13,7 +13,7 @@ import rdflib
 from kgwb.adapt.rdflib_graph import RecordedRdflibGraph
 from kgwb.kg.base import Graph
 from kgwb.kg.sparql import is_serializable, n3
-from kgwb.run.execution import current_frame
+from kgwb.run.steps import current_frame
 from kgwb.terms import Triple
 
 MAX_TRIPLES = 20

@@ -17,7 +17,7 @@ from kgwb.errors import QueryError, SettingError
 from kgwb.kg.base import ResultSet
 from kgwb.kg.sparql import is_serializable, n3, validate_query
 from kgwb.run import Run
-from kgwb.run.execution import current_run
+from kgwb.run.steps import current_run
 from kgwb.terms import Term, Triple
 
 Bindings = Mapping[str, Term]

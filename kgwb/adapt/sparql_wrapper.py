@@ -20,7 +20,7 @@ from kgwb.kg.responses import parse_cell
 from kgwb.masking import mask_url
 from kgwb.records import JsonObject
 from kgwb.run import Run
-from kgwb.run.execution import current_run
+from kgwb.run.steps import current_run
 from kgwb.terms import Term
 
 RESULT_FORMATS = {

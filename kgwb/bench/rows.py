@@ -33,7 +33,7 @@ from kgwb.errors import GraphError
 from kgwb.flow import Answer, Reading
 from kgwb.kg.algebra import analyze_query
 from kgwb.run import Run
-from kgwb.run.cut_results import find_cut_result
+from kgwb.run.diagnostics import find_cut_result
 from kgwb.run.steps import used_calls
 
 _FIELDS_OF_GOLD = frozenset(

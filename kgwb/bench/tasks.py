@@ -9,9 +9,9 @@ from contextlib import AbstractContextManager, nullcontext
 from queue import SimpleQueue
 from typing import Any
 
+from kgwb.background import shielded
 from kgwb.errors import Cancelled, GraphUnreachableError, KgwbError, ModelUnreachableError
 from kgwb.run import Run
-from kgwb.threads import shielded
 
 Task = Generator[tuple[Any, ...], Any, None]
 """Yields calls, each a function with its arguments, one after another, and is sent each result."""

@@ -115,7 +115,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _explain_own_failure(error: Exception) -> KgwbError | None:
     """Return what to print of an error that the person's own code raised; None for another error."""
-    from kgwb.run.failures import explain_failure, last_own_frame
+    from kgwb.run.diagnostics import explain_failure, last_own_frame
 
     if last_own_frame(error) is None:
         return None

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
 from kgwb import disk
+from kgwb.background import progress_bar
 from kgwb.cli.arguments import (
     EACH_SYNTAX,
     EXIT_CODES,
@@ -39,7 +40,6 @@ from kgwb.cli.terminal import (
     warn_about_rules,
 )
 from kgwb.errors import InputError
-from kgwb.progress import progress_bar
 from kgwb.text import and_more, list_within, pluralize, shorten, single_line
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from kgwb.background import progress_bar
 from kgwb.cli.arguments import option, positional
 from kgwb.cli.terminal import print_tables
 from kgwb.errors import InputError
-from kgwb.progress import progress_bar
 
 
 @dataclass(kw_only=True)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kgwb.background import progress_bar
 from kgwb.cli.arguments import option, positional
 from kgwb.cli.terminal import print_tables
 from kgwb.errors import InputError
-from kgwb.progress import progress_bar
 
 if TYPE_CHECKING:
     from kgwb.bench.results import BenchRow

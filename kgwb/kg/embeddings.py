@@ -24,8 +24,8 @@ from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from kgwb.background import shielded
 from kgwb.errors import EmbeddingError
-from kgwb.threads import shielded
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 LEXICAL_MODEL = "lexical"

@@ -40,6 +40,7 @@ from urllib.parse import quote
 
 from pyoxigraph import DefaultGraph, Quad, RdfFormat, Store, parse
 
+from kgwb.background import run_in_thread, transient_bar
 from kgwb.disk import cache_dir
 from kgwb.errors import GraphError, GraphFileError
 from kgwb.kg.base import Vocabulary
@@ -47,8 +48,6 @@ from kgwb.kg.label_search import LabelIndex
 from kgwb.kg.labels import LabelReader, split_by_blank_nodes, split_plain_lines
 from kgwb.kg.parser_process import EXPANSION_MESSAGE, TOO_SLOW_EXIT_CODE, TOO_SLOW_MESSAGE
 from kgwb.network import MAX_TIMEOUT_S
-from kgwb.progress import transient_bar
-from kgwb.threads import run_in_thread
 
 MIN_CACHED_BYTES = 1_000_000
 """Graphs whose files are larger than this are kept in the cache folder."""

@@ -17,6 +17,7 @@ import rdflib
 from oxrdflib._converter import to_ox
 from rdflib import BNode, Literal, URIRef
 
+from kgwb.background import run_in_thread
 from kgwb.errors import GraphFileError, GraphTimeoutError, QueryError
 from kgwb.kg.base import SCHEMA_NAMESPACES, QueryLimits, ResultSet, Vocabulary
 from kgwb.kg.files import (
@@ -36,7 +37,6 @@ from kgwb.kg.sparql import (
     validate_query,
 )
 from kgwb.terms import Term, Triple, Triples, make_literal
-from kgwb.threads import run_in_thread
 
 T = TypeVar("T")
 

@@ -28,6 +28,7 @@ from urllib.request import (
 import pyoxigraph
 from SPARQLWrapper import JSON, POST, TURTLE, SPARQLWrapper
 
+from kgwb.background import run_in_thread
 from kgwb.errors import (
     GraphError,
     GraphTimeoutError,
@@ -57,7 +58,6 @@ from kgwb.network import (
     read_retry_after,
 )
 from kgwb.terms import Triple, Triples
-from kgwb.threads import run_in_thread
 from kgwb.version import __version__
 
 VIRTUOSO_SORT_LIMIT_ERROR = "SR353"

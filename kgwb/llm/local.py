@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
+from kgwb.background import POLL_INTERVAL_S
 from kgwb.errors import Cancelled, ModelError
 from kgwb.kg.base import Graph
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest
 from kgwb.text import pluralize
-from kgwb.threads import POLL_INTERVAL_S
 
 ChatFunction = Callable[[Sequence[dict[str, str]]], str]
 """Takes messages of the form {"role": ..., "content": ...}, and returns the text of the reply."""

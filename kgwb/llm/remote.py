@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, TypeVar
 
+from kgwb.background import run_in_thread
 from kgwb.errors import (
     Cancelled,
     ModelError,
@@ -32,7 +33,6 @@ from kgwb.llm.notice import announce
 from kgwb.llm.transport import abandoned_event, transport_errors
 from kgwb.masking import KEY_PATTERN, MASK, is_distinctive_secret, mask_secrets
 from kgwb.network import MAX_ERROR_BYTES, RedirectError, read_retry_after
-from kgwb.threads import run_in_thread
 
 MAX_EXCERPT_CHARS = 300
 """Characters of a server's own words that an error shows."""

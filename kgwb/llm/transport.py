@@ -20,10 +20,10 @@ from math import inf
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+from kgwb.background import poll_interval_s
 from kgwb.errors import UnknownModelError
 from kgwb.masking import mask_url
 from kgwb.network import MAX_ERROR_BYTES, check_redirect, identify_certificates, read_body
-from kgwb.threads import poll_interval_s
 
 MAX_REPLY_BYTES = 32_000_000
 """Bytes that are read of one reply, including what a stream wraps its tokens in."""

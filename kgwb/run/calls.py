@@ -1,7 +1,8 @@
 """Calls: what a run asked of models, graphs and embeddings, each with its result.
 
 A call is found again by its content. That is what makes a run repeatable: executing a system again
-takes every recorded result from the record.
+takes every recorded result from the record. ``RecordedGraph`` makes a call of everything that a
+system asks of its graph.
 """
 
 from __future__ import annotations
@@ -10,18 +11,23 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
+from copy import copy
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple, Protocol
 
-from kgwb.kg.base import ResultSet, SearchResult
+from rdflib import URIRef
+
+from kgwb.errors import QueryError
+from kgwb.kg.base import Graph, ResultSet, SearchResult, Vocabulary
+from kgwb.kg.muting import add_muted, rewrite_without
 from kgwb.llm.base import ChatReply
 from kgwb.llm.notice import DataNotice
 from kgwb.records import JsonObject, encode_data, from_data, to_data, to_json
-from kgwb.terms import Iri, Triple
+from kgwb.terms import Iri, Triple, Triples
 
 RESULT_TYPES: JsonObject = {
     "model": ChatReply,
@@ -47,6 +53,8 @@ SEARCH_KINDS = frozenset({"search", "exact"})
 TEXT_KINDS = frozenset({"select", "ask", "construct", "exact", "names"})
 """Kinds with no fractions in the result. ``to_json``, which writes infinity as null, may write it."""
 
+Recorder = Callable[..., Any]
+"""``Run.call``, or a function with its parameters."""
 encode_canonical = json.JSONEncoder(
     sort_keys=True, separators=(",", ":"), ensure_ascii=False, check_circular=False
 ).encode
@@ -281,6 +289,138 @@ class CallRecord:
         if key in self.outdated:
             return self.store.make(make)
         return self.store.find_or_make(key, kind, make, poll)
+
+
+class RecordedGraph:
+    """The graph that systems see: everything asked of it goes through the record of a run.
+
+    A recorded result is used if and only if the identity of the graph and the text of the query (or
+    the text and limit of the search) are equal. A graph with muted triples records each query as it
+    was rewritten, and each search together with the muted triples.
+
+    Without ``inner``, the graph itself, only recorded results are known. Identity, vocabulary and
+    muted triples are then those of the recording.
+    """
+
+    def __init__(self, inner: Graph | None, recorder: Recorder) -> None:
+        self.inner = inner
+        self._record = recorder
+        if inner is None:
+            self.identity = ""
+            self.source = "recording"
+            self.vocabulary = Vocabulary()
+            self.remote = False
+            self.muted: Triples = ()
+        else:
+            self.identity = inner.identity
+            self.source = inner.source
+            self.vocabulary = inner.vocabulary
+            self.remote = inner.remote
+            self.muted = inner.muted
+
+    def __repr__(self) -> str:
+        return f"RecordedGraph({self.source!r})"
+
+    def with_recorder(self, record: Recorder) -> RecordedGraph:
+        """Return the same graph for another run."""
+        graph = copy(self)
+        graph._record = record
+        return graph
+
+    @property
+    def whole_graph(self) -> Graph:
+        """The graph without muting, see Graph; in a replay this one."""
+        if self.inner is None:
+            return self
+        return self.inner.whole_graph
+
+    def without(self, *triples: Triple) -> RecordedGraph:
+        """Return this graph, read as if it did not have these triples either; see Graph.
+
+        This graph does not change. The new one records in the same record.
+        """
+        graph = copy(self)
+        graph.muted = add_muted(self.muted, triples)
+        if self.inner is not None:
+            graph.inner = self.inner.without(*triples)
+        return graph
+
+    @property
+    def muted_data(self) -> JsonObject:
+        """The muted triples as JSON data of a request or a header; without any, no data."""
+        if not self.muted:
+            return {}
+        return {"muted": to_data(self.muted, Triples)}
+
+    def _call(self, kind: str, request: JsonObject, *arguments: Any) -> Any:
+        """Return the recorded result of a request, else ask the graph, and record what it returns.
+
+        ``kind`` is also the name of the graph's method, which is called with the arguments. The
+        identity of the graph is added to the request. Raises NotRecordedError if there is neither a
+        recorded result nor a graph.
+        """
+        make = None
+        if self.inner is not None:
+            method = getattr(self.inner, kind)
+            make = partial(method, *arguments)
+        recorded_request = {"graph": self.identity, **request}
+        return self._record(kind, recorded_request, make)
+
+    def _query(self, kind: str, query: str) -> Any:
+        """Return the result of a query of this kind, from the record or from the graph.
+
+        It is recorded under the text that leaves out the muted triples. A query that cannot be
+        rewritten without knowing the graph is recorded under its own text and the muted triples.
+        """
+        request = {"query": query}
+        if self.muted:
+            try:
+                request = {"query": rewrite_without(query, self.muted)}
+            except QueryError:
+                request = {"query": query, **self.muted_data}
+        return self._call(kind, request, query)
+
+    def select(self, query: str) -> ResultSet:
+        """Return the rows of a SELECT, recorded or from the graph; see ``Graph.select``."""
+        result: ResultSet = self._query("select", query)
+        return result
+
+    def ask(self, query: str) -> bool:
+        """Return the truth value of an ASK, recorded or from the graph; see ``Graph.ask``."""
+        result: bool = self._query("ask", query)
+        return result
+
+    def construct(self, query: str) -> tuple[Triple, ...]:
+        """Return the triples of a CONSTRUCT or DESCRIBE, recorded or from the graph."""
+        result: tuple[Triple, ...] = self._query("construct", query)
+        return result
+
+    def search(self, text: str, limit: int) -> SearchResult:
+        """Return the hits of a label search, recorded or from the graph; see ``Graph.search``."""
+        request = {"text": text, "limit": limit, **self.muted_data}
+        result: SearchResult = self._call("search", request, text, limit)
+        return result
+
+    def exact(self, labels: Sequence[str]) -> Mapping[str, tuple[URIRef, ...]]:
+        """Return the vertices by label, see Graph. The labels are recorded sorted, each once."""
+        wanted = sorted(set(labels))
+        request = {"labels": wanted, **self.muted_data}
+        result: Mapping[str, tuple[URIRef, ...]] = self._call("exact", request, wanted)
+        return result
+
+    def names(self, iris: Sequence[URIRef]) -> Mapping[URIRef, str]:
+        """Return the display names by IRI, see Graph. The IRIs are recorded sorted, each once.
+
+        Without any IRI the graph is not asked, and nothing is recorded.
+        """
+        by_text = {str(iri): iri for iri in iris}
+        if not by_text:
+            return {}
+        texts = sorted(by_text)  # comparing texts is far faster than comparing URIRefs
+        wanted = [by_text[text] for text in texts]
+        request = {"names": texts, **self.muted_data}
+        result: Mapping[URIRef, str] = self._call("names", request, wanted)
+        return result
 
 
 def call_key(kind: str, request: JsonObject, repeat: int) -> str:

@@ -11,9 +11,9 @@ from pydantic import BaseModel, ValidationError
 from kgwb.errors import OverrideError, SettingError
 from kgwb.llm.base import Message
 from kgwb.records import describe_validation_error, from_data, type_adapter
-from kgwb.run.agent_spec import AgentSpec
+from kgwb.run.agents import AgentSpec
 from kgwb.run.engine import Engine
-from kgwb.run.messages import messages_from_text
+from kgwb.run.prompts import messages_from_text
 from kgwb.run.run_entries import make_messages_entry, make_override_entry
 from kgwb.run.steps import Step
 from kgwb.text import pluralize

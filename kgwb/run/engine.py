@@ -25,6 +25,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, NoReturn, TypeVar
 
+from kgwb.background import POLL_INTERVAL_S, run_in_thread, shielded
 from kgwb.errors import (
     Cancelled,
     KgwbError,
@@ -41,34 +42,34 @@ from kgwb.kg.findings import describe_unbound_concat
 from kgwb.llm.base import DEFAULT_TIMEOUT_S, ChatModel, ChatReply, ChatRequest, Message
 from kgwb.llm.notice import DataNotice, notices_collected_by
 from kgwb.records import JsonObject, from_data, to_data
-from kgwb.run.agent_spec import AgentSpec
-from kgwb.run.agents import System, agent_of_key, subject_of
+from kgwb.run.agents import AgentSpec, System, agent_of_key, subject_of
 from kgwb.run.calls import (
     RESULT_TYPES,
     Call,
     CallIdentity,
     CallRecord,
     CallSource,
+    RecordedGraph,
     call_key,
     utc_now,
 )
-from kgwb.run.execution import Frame, StopCondition, current_frame
-from kgwb.run.failures import explain_failure
-from kgwb.run.outputs import matches_type, type_text, value_text
-from kgwb.run.past_calls import make_recorded, watch_requests
-from kgwb.run.prompts import Prompts
-from kgwb.run.replay import RecordedGraph
-from kgwb.run.run_file import RunFile
-from kgwb.run.steps import Attempt, Inputs, Step, Totals
-from kgwb.run.varying import (
+from kgwb.run.diagnostics import (
     VARYING_HINT,
     call_in_its_place,
     describe_change,
+    explain_failure,
+    make_recorded,
+    matches_type,
     recorded_call_of,
+    type_text,
+    value_text,
+    watch_requests,
 )
+from kgwb.run.prompts import Prompts
+from kgwb.run.run_file import RunFile
+from kgwb.run.steps import Attempt, Frame, Inputs, Step, StopCondition, Totals, current_frame
 from kgwb.settings import Settings
 from kgwb.text import pluralize
-from kgwb.threads import POLL_INTERVAL_S, run_in_thread, shielded
 
 T = TypeVar("T")
 R = TypeVar("R")

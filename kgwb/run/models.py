@@ -1,15 +1,23 @@
-"""Opening models by their specification."""
+"""Models: opened by their specification, replayed from a run file, or asked a recorded call again."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from kgwb import llm
+from kgwb.errors import NotRecordedError
 from kgwb.kg.base import Graph
-from kgwb.llm.base import ChatModel, ChatReply, ChatRequest
-from kgwb.run.replay import Replay
+from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, Message
+from kgwb.records import JsonObject, Record
+from kgwb.run.calls import Call, call_key, encode_canonical
+from kgwb.run.diagnostics import describe_difference
+from kgwb.run.run_file import RunFile, damage_errors
+from kgwb.text import common_prefix_length, pluralize
 
 Models = Mapping[str, ChatModel | str] | ChatModel | str | None
 """A model or its specification for all agents, or by the name of an agent or a role; "" is the default."""
@@ -63,3 +71,214 @@ class StandIn:
     ) -> ChatReply:
         """Return the reply of the model."""
         return self.model.complete(request, kg, cancel)
+
+
+class Replay(ChatModel):
+    """A model that answers with recorded replies.
+
+    Equal requests get their replies in the order of recording, and then the last one again.
+    """
+
+    remote = False
+
+    def __init__(
+        self, replies: Iterable[tuple[JsonObject, ChatReply]], *, name: str = "replay"
+    ) -> None:
+        """Keep the replies, each after the ``ChatRequest.recorded_content()`` of its request."""
+        self.name = name
+        self._lock = threading.Lock()
+        self._replies: defaultdict[str, list[ChatReply]] = defaultdict(list)
+        self._contents: dict[str, JsonObject] = {}
+        """The recorded requests by their keys."""
+        for content, reply in replies:
+            key = _content_key(content)
+            self._contents.setdefault(key, content)
+            self._replies[key].append(reply)
+        self._use_counts: Counter[str] = Counter()
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Replay:
+        """Return a model with the replies of a run file; it is named "replay:" and the file's name.
+
+        Raises RunFileError if the file cannot be read, is no run file, or is damaged.
+        """
+        path = Path(path)
+        replies = []
+        entries = RunFile(path).entries()
+        with damage_errors(path):
+            for entry in entries:
+                if "call" not in entry:
+                    continue
+                data = entry["call"]
+                if data["kind"] == "model":
+                    call = Call.from_data(data)
+                    replies.append((call.request["content"], call.result))
+            return cls(replies, name=f"replay:{path.name}")
+
+    def __repr__(self) -> str:
+        number = sum(len(replies) for replies in self._replies.values())
+        return f"Replay({self.name!r}, {number} replies)"
+
+    def complete(
+        self, request: ChatRequest, kg: Graph | None, cancel: threading.Event
+    ) -> ChatReply:
+        """Return the recorded reply to a request with the same content, with its recorded cost.
+
+        The prompt's name, the model and the timeout do not count. Replies to equal requests are
+        returned in the order of the recording, and the last of them again and again. Graph and
+        cancel event are ignored. Raises NotRecordedError if there is no such reply.
+        """
+        content = request.recorded_content()
+        key = _content_key(content)
+        with self._lock:
+            if key not in self._replies:
+                raise NotRecordedError(
+                    f"the recording {self.name!r} has no reply to this request of {request.task}"
+                    f"{self._describe_nearest(content)}",
+                    hint="ask a model: model=kgwb.model(...) in Python, --model in the terminal",
+                )
+            replies = self._replies[key]
+            position = min(self._use_counts[key], len(replies) - 1)
+            self._use_counts[key] += 1
+            return replies[position]
+
+    def _describe_nearest(self, content: JsonObject) -> str:
+        """Return in what a request differs from the recorded one that is most like it.
+
+        That is the one with the fewest other parts, of equals the one whose JSON begins alike for
+        longest. "" if there is no recorded request.
+        """
+        if not self._contents:
+            return ""
+        text = encode_canonical(content)
+
+        def distance(recorded: JsonObject) -> tuple[int, int]:
+            """Return how many parts differ, and minus the number of equal characters before that."""
+            parts = [name for name in content if content[name] != recorded.get(name)]
+            return len(parts), -common_prefix_length(text, encode_canonical(recorded))
+
+        nearest = min(self._contents.values(), key=distance)
+        return f"; it is most like one with {describe_difference(nearest, content)}"
+
+
+def _content_key(content: JsonObject) -> str:
+    """Return a key of a request that is the same for every model, agent and repeat."""
+    return call_key("model", content, 0)
+
+
+DEFAULT_TEMPERATURE = 1.0
+"""For a call of a trace that does not say: what most servers take then."""
+DEFAULT_MAX_TOKENS = 2048
+LIMIT_OPTIONS = ("max_output_tokens", "max_completion_tokens", "max_tokens")
+"""Names of the limit of tokens in the two protocols of OpenAI."""
+ROLES = {"system": "system", "developer": "system", "assistant": "assistant", "ai": "assistant"}
+"""The role under which a message is sent, by its role in the record; all others are the user's."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewReply(Record):
+    """A reply to a call that was asked again."""
+
+    text: str
+    model: str
+    prompt_tokens: int
+    completion_tokens: int
+    seconds: float
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class NewReplies(Record):
+    """The replies to a call that was asked again."""
+
+    replies: tuple[NewReply, ...]
+    before: str
+    """The recorded reply."""
+
+    def __str__(self) -> str:
+        return pluralize(len(self.replies), "new reply")
+
+
+def ask_call_again(
+    call: Call,
+    models: Sequence[ChatModel],
+    messages: Sequence[Message] | None,
+    times: int,
+    kg: Graph | None,
+) -> NewReplies:
+    """Ask each model a recorded model call again, ``times`` times, and return the new replies.
+
+    They come model by model. ``messages`` are sent in place of the recorded ones; None keeps these.
+    The other parameters are those of the call, but each time after the first has the next seed if
+    the call has one. Nothing is recorded. Raises the ModelErrors of the models.
+    """
+    replies = []
+    for model in models:
+        for number in range(times):
+            request = _request_of(call, messages, number)
+            reply = model.complete(request, kg, threading.Event())
+            replies.append(
+                NewReply(
+                    reply.text,
+                    model.name,
+                    reply.prompt_tokens,
+                    reply.completion_tokens,
+                    reply.seconds,
+                )
+            )
+    return NewReplies(tuple(replies), call.result.text)
+
+
+def _request_of(call: Call, messages: Sequence[Message] | None, number: int) -> ChatRequest:
+    """Return the request of a recorded model call; ``number`` is added to its seed if it has one.
+
+    ``messages`` replace the recorded ones unless they are None. A temperature or limit that was not
+    recorded is DEFAULT_TEMPERATURE or DEFAULT_MAX_TOKENS.
+    """
+    if messages is None:
+        messages = recorded_messages(call)
+    content: Any = call.request["content"]
+    if "options" in content:
+        content = _named_as_recorded(content["options"])
+    temperature = content["temperature"]
+    if temperature is None:
+        temperature = DEFAULT_TEMPERATURE
+    seed = content["seed"]
+    if seed is not None:
+        seed += number
+    return ChatRequest(
+        task=call.request["task"],
+        messages=tuple(messages),
+        schema=content["schema"],
+        temperature=temperature,
+        seed=seed,
+        max_output_tokens=content["max_output_tokens"] or DEFAULT_MAX_TOKENS,
+    )
+
+
+def _named_as_recorded(options: JsonObject) -> JsonObject:
+    """Return the options of a wrapped client under the names that requests of kgwb have.
+
+    An option that was not given is None. Tools and a form of the reply are left out.
+    """
+    limits = [options.get(name) for name in LIMIT_OPTIONS]
+    return {
+        "schema": None,
+        "temperature": options.get("temperature"),
+        "seed": options.get("seed"),
+        "max_output_tokens": next(filter(None, limits), None),
+    }
+
+
+def recorded_messages(call: Call) -> tuple[Message, ...]:
+    """Return the messages of a recorded model call in order, with roles that can be sent again.
+
+    A role that is not in ROLES becomes "user".
+    """
+    messages = []
+    for role, text in call.request["content"]["messages"]:
+        sent_role: Any = ROLES.get(role, "user")
+        messages.append(Message(sent_role, text))
+    return tuple(messages)

@@ -5,6 +5,9 @@ lines of ``---``. Then come messages, each below a line ``[system]`` or ``[user]
 each below a line ``[example]`` after the message that it belongs to. A variable is written
 ``{{name}}``. Single braces mean themselves, so JSON and SPARQL need no escaping.
 
+The messages of a call are one text of the same form where a person edits them
+(``messages_to_text``).
+
 A text that begins with a message has no header. It declares the variables that its messages use.
 """
 
@@ -533,3 +536,31 @@ def _describe_unread_file(name: str, known_names: Collection[str]) -> list[str]:
     if similar:
         text += f"; did you mean {similar[0]}.md?"
     return [text]
+
+
+MESSAGE_LINE = re.compile(r"^\[(system|user|assistant|developer|tool)\]\s*$", re.MULTILINE)
+
+
+def messages_to_text(messages: Iterable[Message]) -> str:
+    """Return messages as text: each below a line with its role in brackets."""
+    text = "\n\n".join(f"[{message.role}]\n{message.content}" for message in messages)
+    return f"{text}\n"
+
+
+def messages_from_text(text: str) -> tuple[Message, ...]:
+    """Return the messages that ``messages_to_text`` wrote, or that a person changed.
+
+    Empty lines around a message's content are removed. A message may be empty.
+
+    Raises PromptError if the text does not begin with a role, or has no message.
+    """
+    before, *sections = MESSAGE_LINE.split(text.replace("\r\n", "\n"))
+    if before.strip() or not sections:
+        raise PromptError(
+            "the edited messages do not begin with a role: each stands below a line with its role",
+            hint="begin with a line [system], [user] or [assistant]",
+        )
+    messages = []
+    for role, content in zip(sections[::2], sections[1::2], strict=True):
+        messages.append(Message(role, content.strip("\n")))  # type: ignore[arg-type]
+    return tuple(messages)

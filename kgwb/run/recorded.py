@@ -11,8 +11,7 @@ from kgwb.errors import RunFileError, SettingError
 from kgwb.flow import Answer
 from kgwb.kg.base import Graph
 from kgwb.records import JsonObject, from_data
-from kgwb.run.agent_spec import AgentKind
-from kgwb.run.agents import System, agent
+from kgwb.run.agents import AgentKind, System, agent
 from kgwb.run.engine import Status
 from kgwb.run.run import Run
 from kgwb.run.run_file import RunFile, damage_errors

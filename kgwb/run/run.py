@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kgwb import disk
+from kgwb.background import shielded
 from kgwb.errors import (
     InputError,
     ModelError,
@@ -28,20 +29,26 @@ from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatModel, ChatRequest, Message
 from kgwb.records import JsonObject
 from kgwb.run.agents import System, agent_of_key
-from kgwb.run.asked_again import NewReplies, ask_call_again
-from kgwb.run.calls import utc_now
-from kgwb.run.changing_queries import remark_on_changing_queries
-from kgwb.run.cut_results import doubt_cut_results
+from kgwb.run.calls import RecordedGraph, utc_now
+from kgwb.run.diagnostics import (
+    doubt_cut_results,
+    explained_failure,
+    remark_on_changing_queries,
+    remark_on_twins,
+    value_text,
+)
 from kgwb.run.differences import Differences, compare_steps
 from kgwb.run.edits import EditableRun
-from kgwb.run.execution import StopCondition
-from kgwb.run.failures import explained_failure
 from kgwb.run.gold import RightAnswer
-from kgwb.run.messages import messages_from_text
-from kgwb.run.models import Models, StandIn, open_model, open_models
-from kgwb.run.outputs import value_text
-from kgwb.run.prompts import Prompts
-from kgwb.run.replay import RecordedGraph
+from kgwb.run.models import (
+    Models,
+    NewReplies,
+    StandIn,
+    ask_call_again,
+    open_model,
+    open_models,
+)
+from kgwb.run.prompts import Prompts, messages_from_text
 from kgwb.run.run_entries import (
     last_status,
     make_end_entry,
@@ -52,12 +59,10 @@ from kgwb.run.run_entries import (
     run_arguments,
 )
 from kgwb.run.run_file import DAMAGED_FILE_ERRORS, RunFile, damage_errors
-from kgwb.run.steps import format_tree, names_in_steps, used_calls
-from kgwb.run.twins import remark_on_twins
+from kgwb.run.steps import StopCondition, format_tree, names_in_steps, used_calls
 from kgwb.settings import Settings
 from kgwb.terms import Triple
 from kgwb.text import list_first, pluralize, single_line
-from kgwb.threads import shielded
 
 MAX_TIMES = 100
 """How often a call can be asked again at once."""

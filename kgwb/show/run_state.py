@@ -15,7 +15,7 @@ from kgwb.flow import (
     was_graph_asked,
 )
 from kgwb.run import Run
-from kgwb.run.cut_results import find_cut_result
+from kgwb.run.diagnostics import find_cut_result
 from kgwb.run.steps import Step, Totals, time_texts, used_calls
 from kgwb.show.answer_state import (
     ANSWER_STATE_ICONS,

@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 
 from kgwb.flow import Answer
 from kgwb.records import one_line
-from kgwb.run.agent_spec import AgentSpec
-from kgwb.run.agents import agent_of_key, current_version
-from kgwb.run.asked_again import NewReplies
+from kgwb.run.agents import AgentSpec, agent_of_key, current_version
 from kgwb.run.calls import Call
+from kgwb.run.models import NewReplies
 from kgwb.run.steps import Attempt, CheckResult, Step, names_in_steps, step_costs
 from kgwb.show.html import (
     AGENT_KIND_LABELS,

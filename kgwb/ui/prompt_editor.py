@@ -8,8 +8,8 @@ from kgwb.errors import KgwbError, PromptError
 from kgwb.llm.base import ChatRequest, Message
 from kgwb.llm.rules import BASELINE_REMARK
 from kgwb.run.agents import agent_of_key
-from kgwb.run.asked_again import recorded_messages
-from kgwb.run.messages import messages_to_text
+from kgwb.run.models import recorded_messages
+from kgwb.run.prompts import messages_to_text
 from kgwb.run.steps import Step
 from kgwb.show import html as h
 from kgwb.show.html import Html

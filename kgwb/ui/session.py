@@ -18,7 +18,7 @@ from kgwb.llm.base import ChatRequest
 from kgwb.llm.local import Human, PendingRequest
 from kgwb.run import Run
 from kgwb.run.agents import agent_of_key
-from kgwb.run.failures import explained_failure
+from kgwb.run.diagnostics import explained_failure
 from kgwb.run.steps import Step, group_by_supervisor
 from kgwb.show.run_state import RunState
 from kgwb.text import display_name

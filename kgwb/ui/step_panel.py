@@ -10,12 +10,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
+from kgwb.background import run_in_thread
 from kgwb.errors import GraphError, InputError, SettingError
 from kgwb.kg.queries import count_degrees
 from kgwb.llm.base import ChatModel
 from kgwb.run.agents import agent_of_key
-from kgwb.run.messages import messages_from_text
 from kgwb.run.models import open_model
+from kgwb.run.prompts import messages_from_text
 from kgwb.run.run import MAX_TIMES
 from kgwb.run.sampled import sample_step
 from kgwb.run.steps import Step
@@ -27,7 +28,6 @@ from kgwb.show.prompt_form import estimate_tokens
 from kgwb.show.terms import declare_known_prefixes, readable_query
 from kgwb.show.thing_predicates import predicate_of_event, result_name, values_of
 from kgwb.text import pluralize
-from kgwb.threads import run_in_thread
 from kgwb.ui.live import Event, argument_of, form_of, read_name, typed_text
 from kgwb.ui.step_view import SampleState, StepView
 

@@ -11,7 +11,7 @@ from typing import Any
 from kgwb.errors import KgwbError
 from kgwb.kg.base import Graph
 from kgwb.run.agents import agent_of_key
-from kgwb.run.asked_again import NewReplies
+from kgwb.run.models import NewReplies
 from kgwb.run.sampled import StepSample
 from kgwb.run.steps import Step
 from kgwb.show import explain

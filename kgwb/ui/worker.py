@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from kgwb.background import shielded
 from kgwb.errors import KgwbError, SettingError
 from kgwb.llm.notice import DataNotice, presenter
-from kgwb.threads import shielded
 
 NOTIFY_DELAY_S = 0.05
 """Changes within this time are notified together.

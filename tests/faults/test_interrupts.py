@@ -220,7 +220,7 @@ def _seconds(work: Callable[[], object]) -> float:
 def test_a_slow_call_is_left_behind_and_the_run_goes_on_when_it_has_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kgwb.threads.ABANDON_TIMEOUT_S", 0.1)
+    monkeypatch.setattr("kgwb.background.ABANDON_TIMEOUT_S", 0.1)
     loading, loaded = threading.Event(), threading.Event()
 
     class Loading(Embeddings):

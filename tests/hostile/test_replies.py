@@ -46,11 +46,10 @@ from kgwb.flow import (
 )
 from kgwb.llm import Scripted
 from kgwb.run import Run, System
+from kgwb.run import ask as acting
 from kgwb.run import ask as structured
-from kgwb.run import tools as acting
-from kgwb.run.ask import Check, check_reply
+from kgwb.run.ask import Check, act, check_reply
 from kgwb.run.prompts import shipped_folder
-from kgwb.run.tools import act
 from kgwb.settings import Settings
 from kgwb.show.notebook import to_html
 from kgwb.systems import linking, list_systems, load_system

@@ -325,12 +325,12 @@ def test_an_error_in_a_plain_file_has_its_line(
 NOTEBOOK_BAR = """
 import ipykernel
 import tqdm.notebook
-from kgwb import progress
-progress.DELAY_S = 0
+from kgwb import background
+background.DELAY_S = 0
 tqdm.notebook.display = lambda shown: None
 seen = []
 try:
-    with progress.transient_bar(total=1.0) as bar:
+    with background.transient_bar(total=1.0) as bar:
         bar.update(0.15)
         seen.append(bar.container.layout.visibility)
         {then}

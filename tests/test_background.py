@@ -12,9 +12,9 @@ from unittest.mock import Mock
 
 import pytest
 
-from kgwb import threads
+from kgwb import background
+from kgwb.background import run_in_thread
 from kgwb.errors import Cancelled
-from kgwb.threads import run_in_thread
 
 
 def test_run_in_thread_returns_the_result_of_the_work_or_raises_its_error() -> None:
@@ -46,13 +46,13 @@ def test_a_long_wait_is_polled_less_often(monkeypatch: pytest.MonkeyPatch) -> No
         intervals.append(seconds)
         return False
 
-    monkeypatch.setattr(threads._Task, "wait", wait)
-    monkeypatch.setattr(threads.time, "monotonic", lambda: now)
+    monkeypatch.setattr(background._Task, "wait", wait)
+    monkeypatch.setattr(background.time, "monotonic", lambda: now)
     with pytest.raises(TimeoutError):
         run_in_thread(lambda: done.wait(30), timeout_s=60.25)
     done.set()
-    assert intervals[0] == threads.POLL_INTERVAL_S
-    assert intervals[-2] == threads.MAX_POLL_INTERVAL_S
+    assert intervals[0] == background.POLL_INTERVAL_S
+    assert intervals[-2] == background.MAX_POLL_INTERVAL_S
     assert sum(intervals) == pytest.approx(60.25)
     assert intervals[:-1] == sorted(intervals[:-1])
     assert len(intervals) < 200  # not 1,205
@@ -65,13 +65,13 @@ def printed(code: str) -> list[str]:
     """
     start = """
 import _thread, os, signal, sys, threading, time
-from kgwb import threads
+from kgwb import background
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
-threads.ABANDON_TIMEOUT_S, ended = 0.1, threading.Event()
+background.ABANDON_TIMEOUT_S, ended = 0.1, threading.Event()
 """
     left = """
 try:
-    threads.shielded(lambda: (_thread.interrupt_main(), work()))
+    background.shielded(lambda: (_thread.interrupt_main(), work()))
 except KeyboardInterrupt:
     print("interrupted", flush=True)
 """
@@ -98,7 +98,7 @@ if os.fork() == 0:
 began = time.monotonic()
 os.wait()
 ended.set()
-print(time.monotonic() - began < threads.EXIT_TIMEOUT_S / 2)
+print(time.monotonic() - began < background.EXIT_TIMEOUT_S / 2)
 """
     assert printed(code) == ["interrupted", "True"]
 

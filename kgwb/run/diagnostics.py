@@ -1,0 +1,573 @@
+"""What a run finds about itself: mistakes in the code of a system, and reasons to doubt an answer.
+
+Of a system's code: an output of another type than promised, an error that is none of kgwb's, a
+request over the network that goes past the run, and a step that asks something else when it is
+executed again. Of an answer: a cut result, a name that several things have, and a query whose
+result changes with the time.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import sys
+import sysconfig
+import threading
+import traceback
+import types
+import weakref
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import replace
+from functools import wraps
+from itertools import pairwise
+from pathlib import Path
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    Protocol,
+    TypeAlias,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+)
+
+from rdflib import URIRef
+
+from kgwb.errors import AgentFailedError, GraphError, KgwbError
+from kgwb.flow import Answer, Candidate, Link, RetrievedCandidates
+from kgwb.kg.base import ResultSet
+from kgwb.kg.label_search import exact_form
+from kgwb.kg.muting import rewrite_without
+from kgwb.kg.sparql import tokenize
+from kgwb.records import JsonObject, to_data
+from kgwb.run.calls import Call, encode_canonical
+from kgwb.run.steps import Frame, Step, current_frame
+from kgwb.terms import Triples
+from kgwb.text import common_prefix_length, list_first, pluralize, shorten, single_line
+
+MAX_SHOWN_CHARS = 80
+
+
+def matches_type(value: Any, promised: Any) -> bool:
+    """Return whether a value has the type of an annotation; True for types that cannot be judged.
+
+    The items of a tuple are judged too, those of other collections are not. A class that was
+    defined again, by a cell or a reload, is the same class. A whole number may stand for a float.
+    """
+    if isinstance(promised, type):  # as most outputs: a class without brackets
+        return _is_instance(value, promised)
+    origin = get_origin(promised)
+    arguments = get_args(promised)
+    if origin is Annotated:
+        return matches_type(value, arguments[0])
+    if origin in (Union, types.UnionType):
+        return any(matches_type(value, choice) for choice in arguments)
+    if origin is Literal:
+        return value in arguments
+    if origin is tuple:
+        return isinstance(value, tuple) and _items_match(value, arguments)
+    return _is_instance(value, origin or promised)
+
+
+def _is_instance(value: Any, promised: Any) -> bool:
+    """Return whether a value has a type that has no brackets.
+
+    A class of the same module and name counts as the same, and a whole number as a float. True for
+    Any and for what is no class, such as a type variable. None stands for the type of None.
+    """
+    if promised is None:
+        return value is None
+    if promised is float:
+        return isinstance(value, int | float)
+    if promised is Any or not isinstance(promised, type):
+        return True
+    return isinstance(value, promised) or _is_same_class(type(value), promised)
+
+
+def _items_match(items: Sequence[Any], promised: Sequence[Any]) -> bool:
+    """Return whether the items of a tuple have the types in the brackets of its annotation.
+
+    ``promised`` are these types; "..." as the second allows any number of the first.
+    """
+    if len(promised) == 2 and promised[1] is Ellipsis:
+        item_type = promised[0]
+        return all(matches_type(item, item_type) for item in items)
+    if len(items) != len(promised):
+        return False
+    return all(map(matches_type, items, promised))
+
+
+def _is_same_class(actual: type, promised: type) -> bool:
+    """Return whether a class, or one that it derives from, has the name and module of another."""
+    place = (promised.__module__, promised.__qualname__)
+    places = [(base.__module__, base.__qualname__) for base in actual.__mro__]
+    return place in places
+
+
+def type_text(promised: Any) -> str:
+    """Return a type as text: the name of a class, else as in "tuple[kgwb.flow.Link, ...]"."""
+    if isinstance(promised, type) and not get_args(promised):
+        return promised.__name__
+    return str(promised).replace("typing.", "")
+
+
+def value_text(value: Any) -> str:
+    """Return a value with its type, in one line: "str 'Arrival'"; "None" for None.
+
+    The value's ``repr`` is cut at MAX_SHOWN_CHARS characters.
+    """
+    if value is None:
+        return "None"
+    shown = shorten(repr(value), MAX_SHOWN_CHARS)
+    return single_line(f"{type(value).__name__} {shown}")
+
+
+PACKAGE_FOLDER = Path(__file__).parent.parent
+"""The folder of kgwb's own modules."""
+
+
+class _FailingRun(Protocol):
+    """What is needed of a run here: the error of its latest execution."""
+
+    error: KgwbError | None
+
+
+def explain_failure(error: Exception, agent: str = "") -> AgentFailedError:
+    """Return an AgentFailedError with type and message of an error, and where it was raised.
+
+    ``agent`` is the key of the step that raised it; "" if it was raised outside of all steps. The
+    place is ``own_place``.
+    """
+    message = f"{type(error).__name__}: {error}"
+    if agent:
+        message += f" (in the agent {agent})"
+    return AgentFailedError(message, place=own_place(error))
+
+
+def own_place(error: Exception) -> str:
+    """Return file and line of the deepest place in the person's own code: "/home/me/tog.py, line 7".
+
+    If none is the person's own (``last_own_frame``), it is the deepest of all.
+    """
+    frame = last_own_frame(error)
+    if frame is None:
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{frame.filename}, line {frame.lineno}"
+
+
+def last_own_frame(error: BaseException) -> traceback.FrameSummary | None:
+    """Return the deepest frame of an error's traceback in the person's own code; None without any.
+
+    Frames of Python itself, of installed packages and of kgwb are not the person's own.
+    """
+    frames = traceback.extract_tb(error.__traceback__)
+    folders = sysconfig.get_paths()
+    foreign = (
+        folders["stdlib"],
+        folders["purelib"],
+        folders["platlib"],
+        str(PACKAGE_FOLDER),
+        "<",
+    )
+    for frame in reversed(frames):
+        if not frame.filename.startswith(foreign):
+            return frame
+    return None
+
+
+@contextmanager
+def explained_failure(run: _FailingRun) -> Iterator[None]:
+    """Raise the run's AgentFailedError in place of the error of its system's code, for the code inside.
+
+    The code inside executes the run. Where a person reads the message and not a traceback, as in
+    the terminal, this says which agent failed and where. A KgwbError is raised as it is.
+    """
+    try:
+        yield
+    except KgwbError:
+        raise
+    except Exception as exc:
+        if isinstance(run.error, AgentFailedError):
+            raise run.error from exc
+        raise
+
+
+T = TypeVar("T")
+_is_in_call: ContextVar[bool] = ContextVar("kgwb_is_in_call", default=False)
+"""Whether a recorded call is being made here, whose requests are the run's own."""
+_lock = threading.Lock()
+_watched: set[str] = set()
+"""The libraries that are watched already."""
+_frames: weakref.WeakKeyDictionary[threading.Thread, Frame] = weakref.WeakKeyDictionary()
+"""Where the execution was when it started a thread that does not know its run."""
+OWN_THREADS = "kgwb"
+"""How the names of kgwb's own threads begin. They know the run that they work for."""
+
+
+def make_recorded(make: Callable[[], T]) -> T:
+    """Return ``make()``, and let its HTTP requests count as recorded: no step gets a note.
+
+    This holds for the calling thread.
+    """
+    token = _is_in_call.set(True)
+    try:
+        return make()
+    finally:
+        _is_in_call.reset(token)
+
+
+def watch_requests() -> None:
+    """Begin to count the HTTP requests of this process that http.client, httpx and httpx2 send.
+
+    Each library is patched once for the life of the process. httpx and httpx2 are patched only if
+    they are imported already; so each execution calls this again.
+    """
+    with _lock:
+        if "http.client" not in _watched:
+            _watched.add("http.client")
+            connection = http.client.HTTPConnection
+            _watch(connection, "putrequest", lambda self, *_, **__: str(self.host))
+            _watch_threads()
+        for name in ("httpx", "httpx2"):
+            library = sys.modules.get(name)
+            client = getattr(library, "Client", None)
+            async_client = getattr(library, "AsyncClient", None)
+            if client is None or async_client is None or name in _watched:
+                continue
+            _watched.add(name)
+            _watch(client, "send", _host_of_httpx_request)
+            _watch(async_client, "send", _host_of_httpx_request)
+
+
+def _watch(owner: Any, name: str, host_of: Callable[..., str]) -> None:
+    """Replace a method of a class, for good, by one that first counts the request that it sends.
+
+    ``host_of`` gets the method's arguments and returns the host.
+    """
+    method = getattr(owner, name)
+
+    @wraps(method)
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        """Count the request, unless it is recorded, and send it."""
+        _count_request(host_of(*args, **kwargs))
+        return method(*args, **kwargs)
+
+    setattr(owner, name, counted)
+
+
+def _watch_threads() -> None:
+    """Patch the start of threads, for good: a thread belongs to the step that started it.
+
+    Threads of kgwb itself, and those of a recorded call, are left out.
+    """
+    start = threading.Thread.start
+
+    @wraps(start)
+    def remembering_start(thread: threading.Thread) -> None:
+        """Start the thread; if an execution starts it, remember the step in ``_frames``.
+
+        Threads of kgwb itself, and those of a recorded call, are not remembered.
+        """
+        frame = current_frame.get(None)
+        is_own = thread.name.startswith(OWN_THREADS)
+        if frame is not None and not is_own and not _is_in_call.get():
+            _frames[thread] = frame
+        start(thread)
+
+    setattr(threading.Thread, "start", remembering_start)  # noqa: B010 - mypy refuses an assignment
+
+
+def _host_of_httpx_request(_client: Any, request: Any, **_options: Any) -> str:
+    return str(request.url.host)
+
+
+def _count_request(host: str) -> None:
+    """Count a request on the step that is being executed here, unless it is part of a call.
+
+    On a thread that does not know its run, that is the step at which the thread was started.
+    """
+    frame = current_frame.get(None) or _frames.get(threading.current_thread())
+    if frame is not None and not _is_in_call.get():
+        counts = frame.step.past_calls
+        counts[host] = counts.get(host, 0) + 1
+
+
+MAX_REQUEST_CHARS = 400
+MAX_PART_CHARS = 80
+"""So much is shown of a part of a request."""
+MAX_CONTEXT_CHARS = 20
+"""So much is shown of a message before the first difference."""
+VARYING_HINT = "get what varies through run.call, so that it is recorded"
+
+
+def call_in_its_place(
+    step: Step, kind: str, earlier: Step | None, calls: Mapping[str, Call]
+) -> Call | None:
+    """Return the call that an earlier execution made where a step is about to make a new one.
+
+    ``earlier`` is the same step of that execution, and the place is the number of calls so far.
+    Returns None if the earlier step was not done, had other inputs, made no call there, or one of
+    another kind. ``calls`` are those of the run by key.
+    """
+    if earlier is None or not earlier.done or earlier.inputs != step.inputs:
+        return None
+    position = len(step.calls)
+    if position >= len(earlier.calls):
+        return None
+    call = calls.get(earlier.calls[position])
+    if call is None or call.kind != kind:
+        return None
+    return call
+
+
+def recorded_call_of(step: Step, kind: str, calls: Iterable[Call]) -> Call | None:
+    """Return the first recorded call of this step and kind that it has not used yet, or None."""
+    for call in calls:
+        if call.step == step.key and call.kind == kind and call.key not in step.calls:
+            return call
+    return None
+
+
+def describe_change(step: Step, kind: str, request: JsonObject, before: Call) -> str:
+    """Return a text of what a step asks now and what it asked before; "" if that is the same.
+
+    Of requests to a model whose last messages begin alike it says in what else they differ.
+    """
+    now_text = _request_text(kind, request)
+    before_text = _request_text(kind, before.request)
+    if now_text == before_text:
+        difference = ""
+        if kind == "model":
+            difference = describe_difference(_parts_of(request), _parts_of(before.request))
+        if difference:
+            return f"{step.key} asked something else the second time: {difference}"
+        return ""
+    return (
+        f"{step.key} asked something else the second time. Now: {now_text}. Before: {before_text}"
+    )
+
+
+def _parts_of(request: JsonObject) -> JsonObject:
+    """Return the parts of a recorded request to a model: the model and all of its content."""
+    return {"model": request["model"], **request["content"]}
+
+
+def describe_difference(now: JsonObject, before: JsonObject) -> str:
+    """Return in which parts two requests to a model differ, such as "temperature 0.5 and not 0.0".
+
+    A message is given by its place and its role, with the texts from where they differ. A part that
+    only one has is "none" in the other. "" if there is no difference.
+    """
+    differences = []
+    for name in dict.fromkeys((*now, *before)):
+        now_part = now.get(name)
+        before_part = before.get(name)
+        if now_part == before_part:
+            continue
+        if name == "messages":
+            differences.append(_describe_messages(now["messages"], before["messages"]))
+        else:
+            differences.append(f"{name} {_part_text(now_part)} and not {_part_text(before_part)}")
+    return "; ".join(differences)
+
+
+def _part_text(part: Any) -> str:
+    """Return a part of a request as a short text; "none" for one that is missing."""
+    if part is None:
+        return "none"
+    return shorten(encode_canonical(part), MAX_PART_CHARS)
+
+
+def _describe_messages(now: Sequence[Sequence[str]], before: Sequence[Sequence[str]]) -> str:
+    """Return the first difference of two lists of messages, each a role and a text."""
+    places = range(min(len(now), len(before)))
+    place = next((each for each in places if now[each] != before[each]), None)
+    if place is None:
+        return f"{pluralize(len(now), 'message')} and not {len(before)}"
+    role, text = now[place]
+    before_role, before_text = before[place]
+    if role != before_role:
+        return f"message {place + 1} of the role {role} and not {before_role}"
+    start = common_prefix_length(text, before_text)
+    begin = max(0, start - MAX_CONTEXT_CHARS)
+    now_end = shorten(text[begin:], MAX_PART_CHARS)
+    before_end = shorten(before_text[begin:], MAX_PART_CHARS)
+    return (
+        f"message {place + 1} ({role}) from character {start + 1} on: "
+        f"{now_end!r} and not {before_end!r}"
+    )
+
+
+def _request_text(kind: str, request: JsonObject) -> str:
+    """Return what a request asks: its query, the last message to a model, or else its JSON.
+
+    The text is cut at MAX_REQUEST_CHARS. "" for a request to a model without messages.
+    """
+    text = request.get("query")
+    if kind == "model":
+        messages = request["content"]["messages"]
+        text = messages[-1][1] if messages else ""
+    if not isinstance(text, str):
+        text = encode_canonical(request)
+    return shorten(text, MAX_REQUEST_CHARS)
+
+
+def doubt_cut_results(answer: Answer, used_calls: Iterable[Call], muted: Triples) -> Answer:
+    """Return an answer with a doubt if the result of one of its queries was cut, else as it is.
+
+    An answer without values, or of the kind "boolean", has no such doubt. The arguments are those
+    of ``find_cut_result``.
+    """
+    if not answer.values or answer.kind == "boolean":
+        return answer
+    result = find_cut_result(answer, used_calls, muted)
+    if result is None:
+        return answer
+    cut = f"the result of its query was cut at {len(result.rows):,} rows, so more may be missing"
+    doubts = filter(None, [answer.doubt, cut])
+    return replace(answer, doubt="; ".join(doubts))
+
+
+def find_cut_result(answer: Answer, used_calls: Iterable[Call], muted: Triples) -> ResultSet | None:
+    """Return the first result of an answer's queries that was cut; None if none was.
+
+    For a count only the last query is looked at: a system counts again, by another query, where a
+    list was cut. ``used_calls`` are the recorded calls that the answer was made from, and ``muted``
+    the triples that the graph was read without.
+    """
+    cut_calls = list(filter(_is_cut, used_calls))
+    if not cut_calls:
+        return None
+    queries = answer.queries
+    if answer.kind == "count":
+        queries = queries[-1:]
+    sent_queries = [_as_sent(query, muted) for query in queries]
+    for call in cut_calls:
+        if _is_one_of(call.request["query"], sent_queries):
+            result: ResultSet = call.result
+            return result
+    return None
+
+
+def _as_sent(query: str, muted: Triples) -> str:
+    """Return a query as it was sent for a graph without some triples."""
+    sent = query
+    if muted:
+        with suppress(GraphError):
+            sent = rewrite_without(query, muted)
+    return sent.strip()
+
+
+def _is_cut(call: Call) -> bool:
+    """Return whether a call is a SELECT whose rows were cut."""
+    return call.kind == "select" and isinstance(call.result, ResultSet) and call.result.cut
+
+
+def _is_one_of(sent: str, queries: Sequence[str]) -> bool:
+    """Return whether a query that was sent is one of these, perhaps with PREFIX lines before it."""
+    return any(query and sent.strip().endswith(query) for query in queries)
+
+
+Candidates: TypeAlias = tuple[Candidate, ...]
+MAX_NAME_CHARS = 80
+"""Letters of a name that a remark shows."""
+
+
+def remark_on_twins(answer: Answer, steps: Collection[Step]) -> Answer:
+    """Return an answer with a remark for each vertex that was chosen among things of its name.
+
+    Such a thing has the same label and the same types, and is not meant together with the vertex. A
+    vertex was chosen if a step linked it, or if a query of the answer names it. There is no remark
+    on a vertex that a person put in.
+    """
+    remarks: dict[URIRef, str] = {}
+    for step in steps:
+        candidates, chosen = _find_choice(step, answer)
+        for vertex in chosen:
+            twins = _find_twins(vertex, candidates, chosen)
+            if twins and not _was_put_in(vertex, steps):
+                remarks.setdefault(vertex.iri, _describe_twins(vertex, twins))
+    if not remarks:
+        return answer
+    return replace(answer, remarks=(*answer.remarks, *remarks.values()))
+
+
+def _find_choice(step: Step, answer: Answer) -> tuple[Candidates, Candidates]:
+    """Return the candidates that a step has, and those of them that were chosen; else nothing."""
+    output = step.output
+    if isinstance(output, Link):
+        return output.candidates, output.vertices
+    if isinstance(output, RetrievedCandidates):
+        queries = "\n".join(answer.queries)
+        chosen = [each for each in output.candidates if f"<{each.iri}>" in queries]
+        return output.candidates, tuple(chosen)
+    return (), ()
+
+
+def _find_twins(vertex: Candidate, candidates: Candidates, chosen: Candidates) -> list[Candidate]:
+    """Return the candidates that were not chosen, and have label and types of the vertex."""
+    chosen_iris = {each.iri for each in chosen}
+    label = exact_form(vertex.label)
+    types = set(vertex.types)
+    twins = []
+    for candidate in candidates:
+        is_alike = exact_form(candidate.label) == label and set(candidate.types) == types
+        if is_alike and candidate.iri not in chosen_iris:
+            twins.append(candidate)
+    return twins
+
+
+def _was_put_in(vertex: Candidate, steps: Collection[Step]) -> bool:
+    """Return whether a person put in a value that names the vertex."""
+    for step in steps:
+        if step.origin == "by hand":
+            value = json.dumps(to_data(step.output))
+            if json.dumps(str(vertex.iri)) in value:
+                return True
+    return False
+
+
+def _describe_twins(vertex: Candidate, twins: Collection[Candidate]) -> str:
+    """Return a remark that names the vertex, and the things that have its name."""
+    name = shorten(vertex.label_with_types, MAX_NAME_CHARS)
+    others = list_first([f"<{twin.iri}>" for twin in twins])
+    return f"{len(twins) + 1} things are named {name}: this is about <{vertex.iri}>, not {others}"
+
+
+CHANGING_FUNCTIONS = ("NOW", "RAND", "UUID", "STRUUID")
+"""The functions whose value is another one each time a query is executed (SPARQL 1.1, section 17.4)."""
+_CHANGING_WORD = re.compile(rf"\b(?:{'|'.join(CHANGING_FUNCTIONS)})\b", re.IGNORECASE)
+"""Finds what may be a call of one; few queries have it, and only their tokens are read."""
+
+
+def remark_on_changing_queries(answer: Answer) -> Answer:
+    """Return an answer with a remark if one of its queries calls one of CHANGING_FUNCTIONS, else as it is."""
+    called: dict[str, None] = {}
+    for query in answer.queries:
+        called.update(dict.fromkeys(_find_changing_functions(query)))
+    if not called:
+        return answer
+    functions = list_first([f"{name}()" for name in called])
+    remark = f"the query calls {functions}, so at another time its result may be another one"
+    return replace(answer, remarks=(*answer.remarks, remark))
+
+
+def _find_changing_functions(query: str) -> list[str]:
+    """Return the CHANGING_FUNCTIONS that a query calls; none of a text that is not a query."""
+    if not _CHANGING_WORD.search(query):
+        return []
+    try:
+        tokens = tokenize(query).tokens
+    except GraphError:
+        return []
+    called = []
+    for function, bracket in pairwise(tokens):
+        name = function[0].upper()
+        if name in CHANGING_FUNCTIONS and bracket[0] == "(":
+            called.append(name)
+    return called
