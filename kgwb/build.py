@@ -237,11 +237,14 @@ if TYPE_CHECKING:
         find_unread_parts,
         ground_question,
     )
-    from kgwb.show.answers import render_answer_parts, render_query_block, with_unique_names
-    from kgwb.show.candidates import render_choices
-    from kgwb.show.explain import query_part_text
-    from kgwb.show.fields import render_explanation, render_table
-    from kgwb.show.graph_results import render_graph_result
+    from kgwb.show.answers import (
+        render_answer_parts,
+        render_query_block,
+        render_text,
+        render_texts,
+        with_unique_names,
+    )
+    from kgwb.show.explain import query_part_text, render_graph_result
     from kgwb.show.html import (
         MAX_ROWS,
         Html,
@@ -263,7 +266,7 @@ if TYPE_CHECKING:
         table,
         tag,
     )
-    from kgwb.show.records import render
+    from kgwb.show.records import render, render_choices, render_explanation, render_table
     from kgwb.show.subgraph import Edge, Node, Subgraph, subgraph_of_answer
     from kgwb.show.subgraph_html import render_svg
     from kgwb.show.terms import (
@@ -276,7 +279,6 @@ if TYPE_CHECKING:
         render_term_labels,
         render_triples,
     )
-    from kgwb.show.texts import render_text, render_texts
 
 __all__ = [
     "AUXILIARIES",
@@ -574,24 +576,20 @@ _IMPORTED_ON_USE = {
     "kgwb.llm.rules.reading": (
         "CLASS_RELATION find_not_understood find_unread_form find_unread_parts ground_question"
     ),
-    "kgwb.show.answers": "render_answer_parts render_query_block with_unique_names",
-    "kgwb.show.candidates": "render_choices",
-    "kgwb.show.explain": "query_part_text",
-    "kgwb.show.fields": "render_explanation render_table",
-    "kgwb.show.graph_results": "render_graph_result",
+    "kgwb.show.answers": "render_answer_parts render_query_block render_text render_texts with_unique_names",
+    "kgwb.show.records": "render render_choices render_explanation render_table",
+    "kgwb.show.explain": "query_part_text render_graph_result",
     "kgwb.show.html": (
         "Html MAX_ROWS bar button collapsible div highlight_words join mark_changed_words "
         "muted_text note omitted_count preformatted render_word_diff score_bar span state_badge "
         "table tag"
     ),
-    "kgwb.show.records": "render",
     "kgwb.show.subgraph": "Edge Node Subgraph subgraph_of_answer",
     "kgwb.show.subgraph_html": "render_svg",
     "kgwb.show.terms": (
         "RenderContext lay_out render_candidate render_curie render_query render_term "
         "render_term_labels render_triples"
     ),
-    "kgwb.show.texts": "render_text render_texts",
 }
 """The names that not every system needs, by their module, which is imported when one of them is used."""
 

@@ -14,9 +14,15 @@ import kgwb
 from kgwb.cli import main
 from kgwb.errors import InputError
 from kgwb.labs import texts as texts_module
-from kgwb.labs.notebooks import list_lab_notebooks, translate_notebook
 from kgwb.labs.tasks import LAB_MODULES, LESSON_PARTS, load_lab
-from kgwb.labs.texts import FOLDER, PLACEHOLDER, list_languages, load_texts
+from kgwb.labs.texts import (
+    FOLDER,
+    PLACEHOLDER,
+    list_lab_notebooks,
+    list_languages,
+    load_texts,
+    translate_notebook,
+)
 
 OTHERS = [language for language in list_languages() if language != "en"]
 PARTS_OF_TASKS = re.compile(r"\d\.\d+\.(title|hint\.[123]|found|lesson|question)")

@@ -3,8 +3,14 @@
 import pytest
 
 import kgwb
-from kgwb.labs.prompt_replies import RecordedReply, find_reply, load_replies
-from kgwb.labs.two import GOLD_ANSWERS, QUESTION_TYPES, _check_reply
+from kgwb.labs.two import (
+    GOLD_ANSWERS,
+    QUESTION_TYPES,
+    RecordedReply,
+    _check_reply,
+    find_reply,
+    load_replies,
+)
 from kgwb.systems.chatty_kg.qir import QirReply, TripleReply
 
 HEAD = """---

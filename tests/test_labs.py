@@ -18,11 +18,10 @@ from kgwb.kg.label_search import normalize
 from kgwb.labs import LabWork, recorded
 from kgwb.labs.collecting import collect_hand_ins
 from kgwb.labs.live import try_prompt
-from kgwb.labs.notebooks import translate_notebook
 from kgwb.labs.pages import render_class_page
-from kgwb.labs.repairs import REFERENCE_REPAIRS, find_first_wrong_agents, open_lost_run
+from kgwb.labs.recorded import REFERENCE_REPAIRS, find_first_wrong_agents, open_lost_run
 from kgwb.labs.tasks import LAB_MODULES, MAX_HINTS, compare_choices, load_lab
-from kgwb.labs.texts import list_languages, load_texts
+from kgwb.labs.texts import list_languages, load_texts, translate_notebook
 from kgwb.llm import Scripted
 from kgwb.records import to_data
 from kgwb.run.prompts import Prompts

@@ -40,8 +40,7 @@ from kgwb.run import Run
 from kgwb.run.models import open_model
 from kgwb.show.comparison import render_differences_page
 from kgwb.show.notebook import render_record_page
-from kgwb.show.run import render_run_page
-from kgwb.show.step import render_step_page
+from kgwb.show.run import render_run_page, render_step_page
 from kgwb.show.survey import render_survey_page
 from kgwb.systems import list_systems, load_system
 from kgwb.systems.chatty_kg.query_planning import select_queries

@@ -21,8 +21,8 @@ import kgwb
 from kgwb.build import Answer, ChatRequest, Message, Run, Scripted, Settings, System, agent
 from kgwb.errors import NotRecordedError, PromptError
 from kgwb.run.calls import call_key, encode_canonical, hash_call
+from kgwb.show.run import render_attempts, render_step_header
 from kgwb.show.run_state import RunState
-from kgwb.show.step import render_attempts, render_step_header
 from kgwb.ui.debugger import Debugger
 from kgwb.ui.session import session_of
 

@@ -33,16 +33,13 @@ from kgwb.llm import Scripted
 from kgwb.records import MAX_LINE_CHARS, MAX_REPR_CHARS, Record, decision_of, one_line, summarize
 from kgwb.run import Run
 from kgwb.run.steps import Attempt, CheckResult, Step, format_tree, step_costs
-from kgwb.show.answer_state import describe_type_mismatch
 from kgwb.show.html import load_style
 from kgwb.show.notebook import to_html
 from kgwb.show.records import render
-from kgwb.show.run import render_run_page
-from kgwb.show.run_state import RunState, answer_view
-from kgwb.show.step import render_inputs, render_step_page
+from kgwb.show.run import render_inputs, render_run_page, render_step_page
+from kgwb.show.run_state import RunState, answer_view, describe_type_mismatch
 from kgwb.show.terms import RenderContext, curie_text, lay_out, readable_query, render_query
-from kgwb.show.timeline import render_timeline
-from kgwb.show.waterfall import render_waterfall
+from kgwb.show.timeline import render_timeline, render_waterfall
 from kgwb.systems import load_system
 from kgwb.systems.chatty_kg.records import (
     QIR,

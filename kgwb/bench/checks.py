@@ -19,7 +19,7 @@ from kgwb.bench.metrics import MEASURES, QuestionGroup
 from kgwb.bench.results import BenchRow, list_labels
 from kgwb.bench.verdicts import get_verdict
 from kgwb.errors import InputError
-from kgwb.show.answer_state import ERROR, RIGHT, UNANSWERED, WRONG
+from kgwb.show.run_state import ERROR, RIGHT, UNANSWERED, WRONG
 from kgwb.text import list_within, remove_controls, single_line
 
 PASSED = "passed"

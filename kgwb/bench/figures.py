@@ -36,9 +36,9 @@ from kgwb.errors import InputError
 from kgwb.kg import Graph, open_kg
 from kgwb.llm.base import ChatModel
 from kgwb.run.models import open_model
-from kgwb.show.answer_state import ERROR, RIGHT, UNANSWERED, WRONG
 from kgwb.show.html import Html, collapsible, div, join, muted_text, static_page
 from kgwb.show.html import table as html_table
+from kgwb.show.run_state import ERROR, RIGHT, UNANSWERED, WRONG
 from kgwb.text import pluralize, shorten, single_line, tell_apart
 
 K = TypeVar("K")

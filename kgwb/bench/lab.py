@@ -53,7 +53,7 @@ from kgwb.run.run_file import current_settings
 from kgwb.run.steps import Step
 from kgwb.run.store import CallStore, find_store
 from kgwb.settings import Settings
-from kgwb.show.answer_state import ANSWER_STATE_ICONS, RIGHT
+from kgwb.show.run_state import ANSWER_STATE_ICONS, RIGHT
 from kgwb.systems import SystemSource
 from kgwb.text import pluralize, single_line
 

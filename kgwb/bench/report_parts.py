@@ -30,8 +30,8 @@ from kgwb.bench.verdicts import get_verdict
 from kgwb.errors import InputError
 from kgwb.llm.rules import BASELINE_REMARK
 from kgwb.show import html as h
-from kgwb.show.answer_state import ANSWER_STATE_ICONS, RIGHT, UNANSWERED, WRONG
 from kgwb.show.html import ChartBar, Html, tag
+from kgwb.show.run_state import ANSWER_STATE_ICONS, RIGHT, UNANSWERED, WRONG
 from kgwb.text import and_more, format_seconds, pluralize, shorten, single_line, tell_apart
 
 PUBLISHED_FIGURES_FILE = Path(__file__).with_name("published.toml")

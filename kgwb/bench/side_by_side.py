@@ -18,8 +18,7 @@ from kgwb.flow import Dialogue
 from kgwb.kg.term_text import format_exactly
 from kgwb.run import Run, Setup
 from kgwb.show import html as h
-from kgwb.show.answer_state import ANSWER_STATE_LABELS, ERROR
-from kgwb.show.run_state import state_of_output
+from kgwb.show.run_state import ANSWER_STATE_LABELS, ERROR, state_of_output
 from kgwb.terms import Term, Triple, format_triple
 from kgwb.text import format_seconds, pluralize, shorten, single_line, tell_apart
 

@@ -11,7 +11,7 @@ from kgwb.bench.results import BenchRow, get_label, is_lost, list_labels
 from kgwb.bench.values import is_iri
 from kgwb.flow import Answer
 from kgwb.run.gold import RightAnswer
-from kgwb.show.answer_state import (
+from kgwb.show.run_state import (
     ERROR,
     choose_answer_state,
     describe_unfitting_values,
@@ -20,7 +20,7 @@ from kgwb.show.answer_state import (
 
 
 def get_verdict(row: BenchRow) -> str:
-    """Return the state of a row's answer, one of ``kgwb.show.answer_state.ANSWER_STATE_ICONS``.
+    """Return the state of a row's answer, one of ``kgwb.show.run_state.ANSWER_STATE_ICONS``.
 
     It is "error" after an error. With gold, an answer is right if it is exactly the gold, and
     otherwise wrong or unanswered. Without gold it is given, in doubt, from own knowledge, or

@@ -104,8 +104,12 @@ class LabsCommand:
         A catalogue that is a file of one's own is copied beside them. Files of these names are
         replaced. Raises InputError if there is no such language, or a file cannot be written.
         """
-        from kgwb.labs.notebooks import list_lab_notebooks, translate_notebook
-        from kgwb.labs.texts import CATALOGUE_SUFFIX, load_texts
+        from kgwb.labs.texts import (
+            CATALOGUE_SUFFIX,
+            list_lab_notebooks,
+            load_texts,
+            translate_notebook,
+        )
 
         texts = load_texts(self.language)
         copies = {}
@@ -129,10 +133,9 @@ class LabsCommand:
         the table of names. Paths are printed. Raises InputError for points or a due time of another
         form, and if there are no hand-ins or a file cannot be written.
         """
-        from kgwb.labs.collecting import collect_hand_ins
+        from kgwb.labs.collecting import Pseudonyms, collect_hand_ins
         from kgwb.labs.pages import save_class_page
         from kgwb.labs.points import parse_due, parse_points, save_points
-        from kgwb.labs.pseudonyms import Pseudonyms
 
         points = parse_points(parse_assignments(self.points, POINTS_SYNTAX))
         due = parse_due(self.due) if self.due else None

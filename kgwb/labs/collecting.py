@@ -1,21 +1,144 @@
-"""The hand-ins of a class: found, read, the latest of each work kept, and checked again on wish."""
+"""The hand-ins of a class: found, read, the latest of each work kept, and checked again on wish.
+
+Students can be given pseudonyms, and equal answers of two students are named.
+"""
 
 from __future__ import annotations
 
+import csv
+import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from io import StringIO
 from pathlib import Path
 
+from kgwb import disk
 from kgwb.errors import InputError
 from kgwb.labs.found_files import FoundFile, find_files
 from kgwb.labs.hand_ins import HandIn, parse_hand_in
-from kgwb.labs.pseudonyms import Pseudonyms
 from kgwb.labs.rechecking import check_again
 from kgwb.labs.tasks import STAGES, Lab, Stage, load_lab
-from kgwb.labs.twins import find_equal_answers
 from kgwb.text import look_of, pluralize, single_line
 from kgwb.version import __version__
+
+HEADINGS = ("pseudonym", "student", "id")
+
+
+class Pseudonyms:
+    """Pseudonyms such as "student 7", and the file that says whose they are.
+
+    The file is a CSV table for the lecturer alone. A student who is in it keeps the pseudonym.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Read the pseudonyms from a CSV file; begin without any if the file is missing. Nothing is written yet.
+
+        Raises InputError if it cannot be read, or is no table of pseudonyms.
+        """
+        self.path = path
+        self._by_student: dict[tuple[str, str], str] = {}
+        self._files: dict[str, str] = {}
+        if not path.exists():
+            return
+        hint = "name with --pseudonyms a file that kgwb labs has written, or a new one"
+        with disk.os_errors_as_input_error(f"cannot read the pseudonyms {path}", hint):
+            text = disk.read_text(path)
+        rows = list(csv.reader(StringIO(text)))
+        lengths = {len(row) for row in rows}
+        if lengths != {len(HEADINGS)} or tuple(rows[0]) != HEADINGS:
+            raise InputError(f"{path} is not a table of pseudonyms", hint=hint)
+        for pseudonym, student, student_id in rows[1:]:
+            self._by_student[student, student_id] = pseudonym
+
+    def of_student(self, student: str, student_id: str) -> str:
+        """Return the pseudonym of a student: that of before, or the next "student N", which is remembered.
+
+        A student is the pair of name and id, so students of one name with different ids have
+        different ones.
+        """
+        new_pseudonym = f"student {len(self._by_student) + 1}"
+        return self._by_student.setdefault((student, student_id), new_pseudonym)
+
+    def of_file(self, place: str) -> str:
+        """Return the pseudonym "file N" of a file's path, the same each time; ``save`` does not write it."""
+        return self._files.setdefault(place, f"file {len(self._files) + 1}")
+
+    def save(self) -> None:
+        """Write all pseudonyms with their students' names and ids to the file, which is replaced or created.
+
+        Raises InputError if it cannot be written.
+        """
+        text = StringIO()
+        writer = csv.writer(text)
+        writer.writerow(HEADINGS)
+        for (student, student_id), pseudonym in self._by_student.items():
+            writer.writerow((pseudonym, student, student_id))
+        hint = "choose another file or folder"
+        with disk.os_errors_as_input_error(f"cannot write {self.path}", hint):
+            disk.write_atomically(self.path, [text.getvalue()])
+
+
+MIN_COMPARED_CHARS = 30
+"""Shorter answers are often equal by chance, and are not compared."""
+MAX_CHANCE_GROUP = 3
+"""Of any class, so many equal answers are remarkable."""
+MAX_GROUP_PART = 0.2
+"""What more than this part of a class answers is the natural answer, and is not remarked."""
+WORD = re.compile(r"\?\w+|\w+")
+"""A word, or a variable of SPARQL."""
+
+
+def find_equal_answers(lab: Lab, hand_ins: Mapping[str, HandIn]) -> list[str]:
+    """Return a remark for each group of students with equal answers, which names students and tasks.
+
+    ``hand_ins`` are by the student's name. Only tasks with ``is_free`` are compared, by the stored
+    answer, and only answers of at least MIN_COMPARED_CHARS characters; whitespace, order, case and
+    names of variables do not count. A group is remarked if it has at most MAX_CHANCE_GROUP
+    students, or MAX_GROUP_PART of the class if that is more: what more students answer is the
+    natural answer. Empty if there are no such groups.
+    """
+    max_group = max(MAX_CHANCE_GROUP, MAX_GROUP_PART * len(hand_ins))
+    tasks_of_group: dict[tuple[str, ...], list[str]] = {}
+    for name, task in lab.tasks.items():
+        if not task.is_free:
+            continue
+        students: dict[str, list[str]] = {}
+        for student, hand_in in hand_ins.items():
+            compared = _normalize_answer(hand_in, name)
+            if len(compared) >= MIN_COMPARED_CHARS:
+                students.setdefault(compared, []).append(student)
+        for same_answer in students.values():
+            if 1 < len(same_answer) <= max_group:
+                group = tuple(same_answer)
+                tasks_of_group.setdefault(group, []).append(name)
+
+    remarks = []
+    for group, names in tasks_of_group.items():
+        tasks = ", ".join(names)
+        group_names = ", ".join(group)
+        remarks.append(
+            f"equal answers to {tasks}: {group_names} (apart from spaces, order and names; "
+            "short answers can be equal by chance)"
+        )
+    return remarks
+
+
+def _normalize_answer(hand_in: HandIn, task: str) -> str:
+    """Return the words of a stored answer in lower case, sorted and joined by spaces; "" if there is none.
+
+    Of a run these are the words of its overrides. Each variable, such as "?x", is written "?".
+    """
+    stored = hand_in.progress(task).data
+    if stored is None:
+        return ""
+    data = stored.run.overrides if stored.run else stored.value
+    text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
+    words = []
+    for word in WORD.findall(text.casefold()):
+        words.append("?" if word.startswith("?") else word)
+    return " ".join(sorted(words))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from rdflib import URIRef
 from kgwb.flow import Answer
 from kgwb.kg.embeddings import EmbeddingIndex, Embeddings
 from kgwb.kg.queries import describe_vertices
-from kgwb.labs.forms import AnswerTriples, NamedChoice, NumberedChoice, expand_iri
+from kgwb.labs.answers import AnswerTriples, NamedChoice, NumberedChoice, expand_iri
 from kgwb.labs.material import DIALOGUE
-from kgwb.labs.repairs import find_first_edited_steps, find_first_wrong_agents, open_lost_run
+from kgwb.labs.recorded import find_first_edited_steps, find_first_wrong_agents, open_lost_run
 from kgwb.labs.tasks import Lab, Stage, compare_choices, open_sample, open_samples
 from kgwb.labs.texts import Problem, say
 from kgwb.records import to_data

@@ -12,8 +12,8 @@ from kgwb.labs.hand_ins import HandIn, TaskProgress, write_file
 from kgwb.labs.tasks import Lab, Task
 from kgwb.labs.texts import Texts
 from kgwb.show import html as h
-from kgwb.show.answer_state import ANSWER_STATE_ICONS, RIGHT, WRONG
 from kgwb.show.html import Html
+from kgwb.show.run_state import ANSWER_STATE_ICONS, RIGHT, WRONG
 from kgwb.text import display_name
 
 STATE_ICONS = {

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
 
 from kgwb.errors import InvalidReplyError
-from kgwb.labs.forms import NamedNumber, NumberedChoice, to_name
+from kgwb.labs.answers import NamedNumber, NumberedChoice, to_name
 from kgwb.labs.material import REPLIES, QirReply, TripleReply
-from kgwb.labs.prompt_replies import find_reply
-from kgwb.labs.recorded import answers_of_system, mean_f1
-from kgwb.labs.repairs import REFERENCE_REPAIRS, find_first_wrong_agents, open_lost_run
+from kgwb.labs.recorded import (
+    REFERENCE_REPAIRS,
+    answers_of_system,
+    find_first_wrong_agents,
+    mean_f1,
+    open_lost_run,
+)
 from kgwb.labs.tasks import Lab, compare_choices, open_sample, open_samples
 from kgwb.labs.texts import Message, Problem, say
 from kgwb.llm import Scripted, model
@@ -344,3 +353,36 @@ def _is_accepted(question: str, reply: str) -> bool:
     except InvalidReplyError:
         return False
     return len(run["qir"].attempts) == 1
+
+
+FILE = Path(__file__).with_name("prompt_replies.toml")
+
+
+class RecordedReply(BaseModel):
+    """A reply to a prompt, written by hand; ``prompt_replies.toml`` says how."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    lack: str = ""
+    """The key of the text that says what the prompt lacks; empty for a prompt that lacks nothing."""
+    of: str = ""
+    """The field or the value that it lacks this for; empty if that is none."""
+    question: str
+    reply: str
+
+
+@cache
+def load_replies() -> tuple[RecordedReply, ...]:
+    """Return the recorded replies in the order of their file."""
+    rows = tomllib.loads(FILE.read_text(encoding="utf-8"))["replies"]
+    return tuple(RecordedReply(**row) for row in rows)
+
+
+def find_reply(lack: str, of: str) -> RecordedReply:
+    """Return the first recorded reply to a prompt that lacks ``lack`` for ``of``, a field or a value or "".
+
+    Raises KeyError if there is none.
+    """
+    for recorded in load_replies():
+        if (recorded.lack, recorded.of) == (lack, of):
+            return recorded
+    raise KeyError(lack, of)

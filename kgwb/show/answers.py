@@ -1,4 +1,7 @@
-"""Answers as HTML: their values with the triples that support them, and their queries."""
+"""Answers as HTML: their values with the triples that support them, their queries, and texts beside the graph.
+
+A text that supports an answer is marked, and looks like no triple.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,9 @@ from itertools import chain
 
 from rdflib import Literal, URIRef
 
-from kgwb.flow import NOT_IN_GRAPH, UNGROUNDED_NOTE, Answer, Value, was_graph_asked
+from kgwb.flow import NOT_IN_GRAPH, UNGROUNDED_NOTE, Answer, CitedText, Value, was_graph_asked
 from kgwb.records import MAX_LINE_CHARS
-from kgwb.show.graph_results import render_graph_result
+from kgwb.show.explain import render_graph_result
 from kgwb.show.html import (
     MAX_ROWS,
     Html,
@@ -38,9 +41,30 @@ from kgwb.show.terms import (
     render_term,
     render_triples,
 )
-from kgwb.show.texts import render_texts
 from kgwb.terms import Term, describe_term, format_term, name_from_iri
 from kgwb.text import MAX_LABEL_CHARS, look_of, pluralize, shorten, tell_apart
+
+MAX_SHOWN_TEXTS = 5
+"""Texts that are shown of one value."""
+MAX_CITED_CHARS = 1_000
+"""Characters of a text that are shown."""
+
+
+def render_texts(texts: Sequence[CitedText]) -> Html:
+    """Render texts with the mark "text", their file and place, and their words.
+
+    At most MAX_SHOWN_TEXTS are shown, and then how many more there are.
+    """
+    parts = [render_text(cited) for cited in texts[:MAX_SHOWN_TEXTS]]
+    return div("stack tight", *parts, omitted_count(len(texts) - MAX_SHOWN_TEXTS))
+
+
+def render_text(cited: CitedText) -> Html:
+    """Render one text with its mark and its place."""
+    head = div("row", span("chip", "text"), muted_text(str(cited)))
+    words = tag("bdi", shorten(cited.text, MAX_CITED_CHARS))
+    return div("", head, words)
+
 
 MAX_DISTINCT_CHARS = 150
 """Characters of a name that are shown before what tells it apart from an equal one."""

@@ -6,7 +6,7 @@ The answers come from the graph itself, when the person asks. The record of the 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, ClassVar
@@ -22,6 +22,7 @@ from kgwb.kg.label_search import exact_form, normalize
 from kgwb.kg.queries import EmptyResultCause, explain_empty_result
 from kgwb.kg.sparql import is_valid_iri, n3, split_clauses, validate_query
 from kgwb.records import QueryPart, Record, nested_records
+from kgwb.run.agents import View
 from kgwb.run.steps import Step
 from kgwb.show.html import MAX_ROWS, Html, div, join, muted_text, note, span, table, tag
 from kgwb.show.terms import RenderContext, render_cell, render_triples
@@ -642,3 +643,28 @@ def _describe_projection(sparql: str) -> str:
     if not variables:
         return "an ASK"
     return f"a SELECT of {variables[0]}"
+
+
+REPLY_VIEWS: Mapping[type, View] = {
+    EmptyResultCause: render_blocking,
+    PredicateExamples: render_examples,
+    QueryFailure: render_query_failure,
+    QueryResult: render_query_result,
+}
+"""How replies of the graph that are records are rendered."""
+
+
+def render_graph_result(question: str, context: RenderContext) -> Html:
+    """Render what the graph replied to a question; nothing if it was not asked.
+
+    ``question`` is a name in ``context.graph_results``. A reply is a list of lines, or a record of
+    a class in REPLY_VIEWS. Raises KeyError for a reply of any other class.
+    """
+    if question not in context.graph_results:
+        return Html()
+    reply = context.graph_results[question]
+    if isinstance(reply, list):
+        lines = [div("", line) for line in reply]
+        return div("well", *lines)
+    view = REPLY_VIEWS[type(reply)]
+    return div("well", Html(view(reply, context)))

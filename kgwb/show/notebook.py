@@ -17,10 +17,8 @@ from kgwb.run.differences import Differences
 from kgwb.run.steps import Step
 from kgwb.show import html as h
 from kgwb.show.comparison import render_differences_page
-from kgwb.show.data_notice import render_notice_page
 from kgwb.show.records import render
-from kgwb.show.run import render_run_page
-from kgwb.show.step import render_step_page
+from kgwb.show.run import render_notice_page, render_run_page, render_step_page
 from kgwb.show.survey import render_survey_page
 from kgwb.show.terms import RenderContext
 

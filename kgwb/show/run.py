@@ -1,33 +1,69 @@
-"""A run as HTML: its answer, its agents, and its steps, each of which expands."""
+"""Runs and their steps as HTML, and the notices of what leaves the machine."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from kgwb.flow import Answer
+from kgwb.llm.notice import SHOWN_ONCE, DataNotice
 from kgwb.records import one_line
 from kgwb.run import Run
-from kgwb.run.steps import Step, group_by_supervisor
-from kgwb.show.answer_state import ANSWER_STATE_LABELS, ERROR
+from kgwb.run.agents import AgentSpec, agent_of_key, current_version
+from kgwb.run.calls import Call
+from kgwb.run.models import NewReplies
+from kgwb.run.steps import (
+    Attempt,
+    CheckResult,
+    Step,
+    group_by_supervisor,
+    names_in_steps,
+    step_costs,
+)
 from kgwb.show.answers import render_answer_parts
 from kgwb.show.html import (
+    AGENT_KIND_LABELS,
     Html,
     agent_kind_badge,
+    collapsible,
     div,
     icon,
+    join,
+    join_with_dots,
     muted_text,
+    note,
+    preformatted,
     render_template,
     span,
+    state_badge,
     static_section,
     table,
     tag,
 )
-from kgwb.show.run_state import RunState, answer_view, displayed_agent_kind, setup_text
-from kgwb.show.step import render_step_body
+from kgwb.show.records import has_details, render
+from kgwb.show.run_state import (
+    ANSWER_STATE_LABELS,
+    ERROR,
+    STEP_STATES,
+    RunState,
+    answer_view,
+    displayed_agent_kind,
+    setup_text,
+    state_of_output,
+    subject_text,
+)
 from kgwb.show.terms import RenderContext, context_of
-from kgwb.show.timeline import render_pipeline, render_row_badge, render_step_time, skipped_model
-from kgwb.show.waterfall import render_waterfall
-from kgwb.text import display_name, shorten, shorten_at_word
+from kgwb.show.timeline import (
+    model_calls_of,
+    render_pipeline,
+    render_row_badge,
+    render_step_time,
+    render_waterfall,
+    skipped_model,
+)
+from kgwb.text import display_name, format_seconds, pluralize, shorten, shorten_at_word, single_line
 
 MAX_BANNER_CHARS = 1_000
 """Characters of the question, and of the answer, at the top."""
@@ -185,3 +221,364 @@ def _render_input_table(step: Step) -> Html:
         line = tag("bdi", one_line(value))
         rows.append((display_name(name), line))
     return table((), rows)
+
+
+ORIGIN_TEXTS = {"record": "from the record", "live": "live"}
+"""Where the calls of a step came from, by the origin of its output."""
+
+
+def render_step_page(step: Step) -> str:
+    """Render a step as HTML that stands alone: its output, inputs, prompts and replies.
+
+    Names are those that its own record holds.
+    """
+    names = names_in_steps([step], step.known_calls)
+    context = RenderContext(names, steps=(step,), views=step.views)
+    inputs = render_inputs(step, context)
+    page = render_template(
+        "show/templates/step.html",
+        agent_name=display_name(step.agent),
+        subject=subject_text(step),
+        outcome=step.outcome,
+        is_done=step.done,
+        body=render_step_body(step, context, step.known_calls, inputs),
+    )
+    return static_section(page)
+
+
+def render_step_body(
+    step: Step,
+    context: RenderContext,
+    calls: Mapping[str, Call],
+    inputs: Html,
+    *,
+    supervises: bool = False,
+) -> Html:
+    """Render a step in full: notes, output, cost, and collapsed its inputs and its attempts.
+
+    ``inputs`` are the rendered inputs, and ``calls`` those of the run. The output of a step that
+    ``supervises`` others is left out, since the steps below it show the same. Inputs and attempts
+    have their number, and are left out if there are none.
+    """
+    output = Html()
+    if step.done and not supervises:
+        context = replace(context, inputs=tuple(step.inputs.values()))
+        output = render(step.output, context)
+    attempts = _shown_attempts(step, calls)
+    key = muted_text(single_line(step.key))
+    return render_template(
+        "show/templates/step_body.html",
+        notes=render_step_notes(step),
+        output=output,
+        costs=join_with_dots(key, *_render_cost_and_origin(step, calls)),
+        has_inputs=bool(step.inputs),
+        input_count=pluralize(len(step.inputs), "input"),
+        inputs=inputs,
+        has_attempts=bool(attempts),
+        attempt_count=pluralize(len(attempts), "attempt"),
+        attempts=_render_attempt_list(attempts),
+    )
+
+
+# The head
+
+
+def render_step_header(state: RunState, key: str, controls: object = "") -> Html:
+    """Render the icon, name, subject and state of a step, and below them facts about it.
+
+    The facts are kind and role of the agent, cost and origin. ``key`` may be the name of an agent
+    that has no step. ``controls`` are shown at the end. The tooltip is the first line of the
+    agent's docstring.
+    """
+    step = state.steps.get(key)
+    agent = agent_of_key(key)
+    kind = displayed_agent_kind(state.run, agent)
+    purpose = state.run.system.agent_spec(agent).purpose
+    is_silent = skipped_model(step, kind)
+    badge_icon, badge_label = _step_badge(state, step, state.step_state(key))
+    facts = _render_step_facts(state, step, agent, kind)
+    subject = ""
+    if step is not None:
+        subject = subject_text(step)
+    return render_template(
+        "show/templates/step_header.html",
+        kind_badge=agent_kind_badge(kind, outlined=is_silent),
+        purpose=purpose.replace("``", ""),
+        agent_name=display_name(agent),
+        subject=subject,
+        state_badge=state_badge(badge_icon, badge_label, pill=True),
+        facts=join_with_dots(*facts),
+        controls=controls,
+    )
+
+
+def _step_badge(state: RunState, step: Step | None, step_state: str) -> tuple[str, str]:
+    """Return the icon and the label of a step's state.
+
+    A step that is done has "by hand" if its output was put in, or, if the output is an answer, the
+    state of that answer.
+    """
+    if step is None or step_state != "done":
+        return STEP_STATES[step_state]
+    if step.origin == "by hand":
+        return "hand", "by hand"
+    if isinstance(step.output, Answer):
+        judged = state_of_output(state.run, step.output)
+        return judged.icon, judged.label
+    return STEP_STATES[step_state]
+
+
+def _render_step_facts(state: RunState, step: Step | None, agent: str, kind: str) -> list[Html]:
+    """Render facts about a step: kind and role of the agent, cost, origin, and the model.
+
+    They come in this order. It is said if the model was not asked, and the model is named only if
+    it was. A step that was not executed has only kind and role.
+    """
+    facts = [span(f"kindword {kind}", AGENT_KIND_LABELS[kind])]
+    role = state.run.system.role_of(agent)
+    if role:
+        facts.append(span("", display_name(role)))
+    if skipped_model(step, kind):
+        facts.append(span("", "was not asked"))
+    if step is None:
+        return facts
+    if step.done or step.error:
+        facts += _render_cost_and_origin(step, state.run.calls)
+        if step.attempts:
+            model_name = state.run.model_name(agent)
+            facts.append(muted_text(f"by {model_name}"))
+    return facts
+
+
+def _render_cost_and_origin(step: Step, calls: Mapping[str, Call]) -> list[Html]:
+    """Render what a step cost, and if it made calls, whether they were recorded or live.
+
+    An origin that ORIGIN_TEXTS does not name is not said.
+    """
+    costs = " · ".join(step_costs(step, calls))
+    parts = [muted_text(costs)]
+    if step.calls and step.origin in ORIGIN_TEXTS:
+        parts.append(muted_text(ORIGIN_TEXTS[step.origin]))
+    return parts
+
+
+def render_step_notes(step: Step | None) -> Html:
+    """Render the notes of an agent, and why its step failed; nothing if there is neither.
+
+    The failure comes last.
+    """
+    if step is None:
+        return Html()
+    notes = []
+    for text in step.notes:
+        notes.append(note(text, level="calm"))
+    if step.error:
+        failed = tag("b", "Failed. ")
+        notes.append(note(failed, step.error, level="bad"))
+    if not notes:
+        return Html()
+    return div("body notes", *notes)
+
+
+# Inputs
+
+
+class ShownInput(NamedTuple):
+    """An input of a step, as the template shows it."""
+
+    name: str
+    origin: str
+    """The agent that it came from."""
+    content: Html
+
+
+def render_inputs(step: Step, context: RenderContext) -> Html:
+    """Render the inputs of a step, and which earlier step each of them came from.
+
+    Earlier steps are known if the step is one of ``context.steps``; an input that came from none of
+    them is said to be from the question. A step without inputs says so.
+    """
+    if not step.inputs:
+        return div("body soft", "This step has no inputs.")
+    earlier: Sequence[Step] = ()
+    if step in context.steps:
+        position = context.steps.index(step)
+        earlier = context.steps[:position]
+    inputs = []
+    for name, value in step.inputs.items():
+        origin = _origin_of_input(step, value, earlier)
+        content = _render_input(value, context)
+        inputs.append(ShownInput(display_name(name), origin, content))
+    return render_template("show/templates/inputs.html", inputs=inputs)
+
+
+def _render_input(value: Any, context: RenderContext) -> Html:
+    """Render a value in full if it has more than one line, else its line."""
+    if has_details(value, context):
+        return render(value, context)
+    return div("body", tag("bdi", one_line(value)))
+
+
+def _origin_of_input(step: Step, value: Any, earlier: Sequence[Step]) -> str:
+    """Return the first earlier agent whose output is this very object, else "the question".
+
+    The supervisor of the step does not count: it stands before the step, but ends after it.
+    """
+    for other in earlier:
+        is_supervisor = other.key == step.parent
+        if other.done and other.output is value and not is_supervisor:
+            return display_name(other.agent)
+    return "the question"
+
+
+# Source
+
+
+def render_source(spec: AgentSpec) -> Html:
+    """Render the source of an agent's function, folded; nothing if it cannot be found.
+
+    It is the present version, also of a module that was loaded again and of a cell.
+    """
+    function = current_version(spec.function)
+    try:
+        source = inspect.getsource(function)
+    except (OSError, TypeError):
+        return Html()
+    full_name = f"{function.__module__}.{function.__qualname__}"
+    title = join("Source ", muted_text(full_name))
+    return collapsible(title, preformatted(source), key="source")
+
+
+# Attempts
+
+
+class ShownAttempt(NamedTuple):
+    """An attempt, as the template shows it."""
+
+    badge: Html
+    cost: str
+    reply: str
+    checks: list[Html]
+    messages: Sequence[tuple[str, str]]
+    """The prompt that was sent: the role and the content of each message."""
+
+
+def render_attempts(step: Step, calls: Mapping[str, Call]) -> Html:
+    """Render each attempt: the reply as it came, the checks by name, and the prompt as sent.
+
+    Model calls that an agent made by itself stand below the attempts. A step without any is a line
+    that says so.
+    """
+    return _render_attempt_list(_shown_attempts(step, calls))
+
+
+def _render_attempt_list(attempts: Sequence[ShownAttempt]) -> Html:
+    """Render attempts; a text says so if the step made no model call."""
+    if not attempts:
+        return div("body soft", "This step made no model call.")
+    return render_template("show/templates/attempts.html", attempts=attempts)
+
+
+def _shown_attempts(step: Step, calls: Mapping[str, Call]) -> list[ShownAttempt]:
+    """Return what the template shows of the attempts of a step, and of its other model calls.
+
+    Attempts come first; the other calls have no checks.
+    """
+    attempts = []
+    for attempt in step.attempts:
+        call = calls.get(attempt.call)
+        attempts.append(_shown_attempt(attempt, call))
+    known = {attempt.call for attempt in step.attempts}
+    for call in model_calls_of(step):
+        if call.key not in known:
+            attempts.append(_shown_call(call))
+    return attempts
+
+
+def _shown_attempt(attempt: Attempt, call: Call | None) -> ShownAttempt:
+    """Return what the template shows of an attempt; without its call, no cost and no prompt.
+
+    It has a badge, the cost, the reply, the checks with their problems, and the messages that were
+    sent.
+    """
+    badge = state_badge("bad", "not accepted")
+    if attempt.accepted:
+        badge = state_badge("done", "accepted")
+    cost = ""
+    messages: Sequence[tuple[str, str]] = ()
+    if call is not None:
+        cost = _model_call_cost(call)
+        messages = call.request["content"]["messages"]
+    checks = [_render_check(check) for check in attempt.checks]
+    return ShownAttempt(badge, cost, attempt.reply, checks, messages)
+
+
+def _shown_call(call: Call) -> ShownAttempt:
+    """Return what the template shows of a model call that was not checked."""
+    badge = state_badge("done", "as it came")
+    cost = _model_call_cost(call)
+    messages = call.request["content"]["messages"]
+    return ShownAttempt(badge, cost, call.result.text, [], messages)
+
+
+def _model_call_cost(call: Call) -> str:
+    """Return the model, tokens and seconds of a call: "rules · 120 + 31 tokens · 4 ms".
+
+    The tokens are those of the prompt and of the reply. The duration is that of the call when it
+    was made.
+    """
+    reply = call.result
+    model_name = call.request["model"]
+    tokens = f"{reply.prompt_tokens} + {reply.completion_tokens} tokens"
+    duration = format_seconds(call.seconds)
+    return f"{model_name} · {tokens} · {duration}"
+
+
+def render_new_replies(asked: NewReplies, context: RenderContext) -> Html:
+    """Render the replies to a call that was asked again, each with its model, tokens and time.
+
+    A reply that is equal to the recorded one says so.
+    """
+    parts = []
+    for number, reply in enumerate(asked.replies, 1):
+        label = state_badge("ok", f"reply {number}")
+        if reply.text == asked.before:
+            label = state_badge("ok", f"reply {number}, as in the record")
+        tokens = f"{reply.prompt_tokens} + {reply.completion_tokens} tokens"
+        seconds = format_seconds(reply.seconds)
+        cost = muted_text(f"{reply.model} · {tokens} · {seconds}")
+        head = div("row", label, cost)
+        text = render(reply.text, context)
+        parts.append(div("stack tight", head, text))
+    return div("stack", *parts)
+
+
+def _render_check(check: CheckResult) -> Html:
+    """Render the name of a check with a mark: passed, or failed and then with the problem."""
+    if not check.problem:
+        return state_badge("done", check.name)
+    badge = state_badge("bad", check.name)
+    return div("row", badge, span("", check.problem))
+
+
+def render_notice(notice: DataNotice) -> Html:
+    """Render which model is asked where, and below it what leaves the machine with its prompts."""
+    host = tag("b", notice.host)
+    lead = div("", "The prompts of ", notice.model, " leave this machine, to ", host, ".")
+    listed = "; ".join(notice.sent)
+    contents = div("soft", "They may hold: ", listed, ".")
+    once = div("soft small", SHOWN_ONCE)
+    return note(lead, contents, once)
+
+
+def render_notice_page(notice: DataNotice) -> str:
+    """Render a notice as HTML that stands alone."""
+    body = div("body", render_notice(notice))
+    return static_section(body)
+
+
+def render_notices(notices: tuple[DataNotice, ...]) -> Html:
+    """Render notices below each other; nothing without any."""
+    if not notices:
+        return Html()
+    return div("body notes", join(*map(render_notice, notices)), role="status")

@@ -9,8 +9,8 @@ from rdflib import URIRef
 
 from kgwb.flow import Value
 from kgwb.records import Role
-from kgwb.show.answer_state import ANSWER_STATE_ICONS, GIVEN
 from kgwb.show.html import Html, div, join, muted_text, span, table, tag
+from kgwb.show.run_state import ANSWER_STATE_ICONS, GIVEN
 from kgwb.show.subgraph import Edge, Node, Subgraph, end_terms
 from kgwb.show.subgraph_layout import (
     Curve,

@@ -15,8 +15,12 @@ from kgwb.flow import Direction, Link
 from kgwb.kg.base import Graph
 from kgwb.kg.queries import find_predicates, find_schema_terms
 from kgwb.run.steps import Step
-from kgwb.show.explain import PredicateExamples, find_examples_at, is_unanswered
-from kgwb.show.graph_results import render_graph_result
+from kgwb.show.explain import (
+    PredicateExamples,
+    find_examples_at,
+    is_unanswered,
+    render_graph_result,
+)
 from kgwb.show.html import Html, div, join, muted_text, tag
 from kgwb.show.terms import RenderContext
 from kgwb.text import shorten

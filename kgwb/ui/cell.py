@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from kgwb.flow import Reading
 from kgwb.show import html as h
-from kgwb.show.data_notice import render_notices
 from kgwb.show.html import Html
-from kgwb.show.run import render_answer_banner
-from kgwb.show.step import render_step_header
-from kgwb.ui.handover import offered_readings
+from kgwb.show.run import render_answer_banner, render_notices, render_step_header
+from kgwb.ui.conversation import offered_readings
 from kgwb.ui.live import Event, argument_of, render_failure
 from kgwb.ui.session import Session, session_of
 from kgwb.ui.step_panel import StepPanel

@@ -18,19 +18,17 @@ from kgwb.run.steps import Step
 from kgwb.show import html as h
 from kgwb.show.answers import render_answer_parts
 from kgwb.show.comparison import ComparedRun, render_comparison
-from kgwb.show.data_notice import render_notices
 from kgwb.show.explain import render_reasons
 from kgwb.show.html import Html
 from kgwb.show.records import render
-from kgwb.show.run import render_answer_banner, render_question_header, render_run
+from kgwb.show.run import render_answer_banner, render_notices, render_question_header, render_run
 from kgwb.show.run_state import RunState
 from kgwb.show.terms import context_of, triple_key
 from kgwb.show.thing_predicates import render_predicates
-from kgwb.show.timeline import render_pipeline, render_timeline
-from kgwb.show.waterfall import render_waterfall
+from kgwb.show.timeline import render_pipeline, render_timeline, render_waterfall
 from kgwb.terms import Triple
 from kgwb.text import display_name, single_line
-from kgwb.ui.handover import find_able_system, hand_over, offered_readings
+from kgwb.ui.conversation import find_able_system, hand_over, offered_readings
 from kgwb.ui.live import (
     Event,
     Live,

@@ -24,8 +24,8 @@ from kgwb.show.form import (
     parse_form_values,
     to_form_values,
 )
-from kgwb.show.form_html import render_fields
 from kgwb.show.html import Html
+from kgwb.show.output_form import render_fields
 from kgwb.show.prompt_form import render_request
 from kgwb.text import display_name, shorten
 from kgwb.ui.live import (

@@ -18,8 +18,8 @@ from traitlets import Unicode
 from kgwb.errors import KgwbError, SettingError
 from kgwb.masking import mask_url, mask_urls_in_text
 from kgwb.show import html as h
-from kgwb.show.data_notice import render_notices
 from kgwb.show.html import Html
+from kgwb.show.run import render_notices
 from kgwb.text import single_line
 from kgwb.ui.worker import Worker
 
@@ -119,7 +119,7 @@ class Live(Part, anywidget.AnyWidget):
     html = Unicode().tag(sync=True)
     """The HTML of the present state; empty until a page displays the widget."""
     frame_page = Unicode().tag(sync=True)
-    """The page that frames in the view load, see ``kgwb.ui.subgraph_frame``."""
+    """The page that frames in the view load, see ``kgwb.ui.subgraph``."""
 
     def __init__(self, *followed: Worker) -> None:
         """Make a widget that is drawn again whenever one of these workers changes."""

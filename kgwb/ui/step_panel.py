@@ -21,10 +21,10 @@ from kgwb.run.run import MAX_TIMES
 from kgwb.run.sampled import sample_step
 from kgwb.run.steps import Step
 from kgwb.show import explain
-from kgwb.show.candidates import MAX_DEGREE
 from kgwb.show.form import add_or_remove_row
 from kgwb.show.output_form import OutputForm, choose_option, update_derived_fields
 from kgwb.show.prompt_form import estimate_tokens
+from kgwb.show.records import MAX_DEGREE
 from kgwb.show.terms import declare_known_prefixes, readable_query
 from kgwb.show.thing_predicates import predicate_of_event, result_name, values_of
 from kgwb.text import pluralize

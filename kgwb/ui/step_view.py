@@ -20,8 +20,7 @@ from kgwb.show.html import Html
 from kgwb.show.output_form import OutputForm
 from kgwb.show.prompt_form import estimate_tokens, render_template_editor
 from kgwb.show.records import render
-from kgwb.show.run_state import displayed_agent_kind, subject_text
-from kgwb.show.step import (
+from kgwb.show.run import (
     render_attempts,
     render_inputs,
     render_new_replies,
@@ -29,6 +28,7 @@ from kgwb.show.step import (
     render_step_header,
     render_step_notes,
 )
+from kgwb.show.run_state import displayed_agent_kind, subject_text
 from kgwb.show.terms import RenderContext, context_of
 from kgwb.show.thing_predicates import Thing, render_predicates, things_of_refusal
 from kgwb.show.timeline import model_calls_of

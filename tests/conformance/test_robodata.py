@@ -41,7 +41,7 @@ from kgwb.kg import Graph
 from kgwb.llm import ChatRequest, Scripted
 from kgwb.records import from_data
 from kgwb.run import Run
-from kgwb.show.answer_state import GIVEN, IN_DOUBT, judge_answer
+from kgwb.show.run_state import GIVEN, IN_DOUBT, judge_answer
 from kgwb.systems.robodata.graph_text import format_graph
 from kgwb.systems.robodata.local_graph import LocalGraph
 from kgwb.systems.robodata.records import TOOLS_BY_STATE, Observation, Position, Visit

@@ -29,7 +29,7 @@ from kgwb.show.html import load_style, static_page
 from kgwb.show.notebook import to_html
 from kgwb.show.output_form import OutputForm
 from kgwb.show.subgraph import build_subgraph
-from kgwb.show.waterfall import render_waterfall
+from kgwb.show.timeline import render_waterfall
 from kgwb.text import CONTROL_CHARACTERS
 from kgwb.ui.cell import AgentCell
 from kgwb.ui.choosers import GraphChooser

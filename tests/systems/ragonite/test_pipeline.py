@@ -33,7 +33,7 @@ from kgwb.flow import NOT_IN_GRAPH, Dialogue, Turn
 from kgwb.kg import sample_path
 from kgwb.llm import Scripted
 from kgwb.records import to_data
-from kgwb.show.answer_state import GIVEN, judge_answer
+from kgwb.show.run_state import GIVEN, judge_answer
 from kgwb.systems.ragonite.earlier_turns import list_earlier_turns
 from kgwb.systems.ragonite.records import CitedAnswer, Source
 
