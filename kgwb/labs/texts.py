@@ -21,7 +21,6 @@ from typing import Any
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import PoFileError, read_po
 
-import kgwb
 from kgwb import disk
 from kgwb.errors import InputError
 
@@ -178,7 +177,7 @@ LAB_CALL = re.compile(r"(kgwb\.lab\(\d)\)")
 
 def list_lab_notebooks() -> list[Path]:
     """Return the paths of the labs' notebooks, sorted: as installed with the package, else those of the checkout."""
-    package = Path(kgwb.__file__).parent
+    package = Path(__file__).parent.parent
     installed_folder = package / "_data" / "notebooks"
     folder = installed_folder if installed_folder.is_dir() else package.parent / "notebooks"
     return sorted((folder / "labs").glob("*.ipynb"))
