@@ -22,15 +22,16 @@ from replies import MODEL, RECORDINGS, keep_replies
 from table import write_between
 
 from kgwb.bench.figures import LoadedResults
-from kgwb.cli import main as run_kgwb
-from kgwb.kg.embeddings import DEFAULT_MODEL
-from kgwb.study.papers import (
+from kgwb.bench.papers import (
     Measurement,
     find_experiment,
+    format_table,
+    from_report_table,
     make_experiment_table,
     make_kinds_table,
 )
-from kgwb.study.tables import format_table, from_report_table
+from kgwb.cli import main as run_kgwb
+from kgwb.kg.embeddings import DEFAULT_MODEL
 
 ROOT = Path(__file__).parents[1]
 RECORDING = RECORDINGS / "films.section4.jsonl.gz"

@@ -389,7 +389,7 @@ def _right_answer_of_recording(file: Path) -> RightAnswer | None:
     Gold is the file GRAPH.questions.jsonl beside the graph's folder. The number in the recording's
     file name is the line of its question, counted from 1.
     """
-    from kgwb.bench.verdicts import known_right_answer
+    from kgwb.bench.results import known_right_answer
 
     folder = file.parents[2]
     graph = file.parents[1].name

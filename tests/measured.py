@@ -1,4 +1,4 @@
-"""The experiments on MetaQA as kgwb measures them with rules: kgwb/study/measured/.
+"""The experiments on MetaQA as kgwb measures them with rules: kgwb/bench/measured/.
 
     python tests/measured.py FOLDER    measure, or continue in FOLDER, and write the files anew
 
@@ -12,9 +12,8 @@ from pathlib import Path
 
 from engines import metaqa
 
+from kgwb.bench.papers import find_experiment, save_measured
 from kgwb.cli.experiment import ExperimentCommand
-from kgwb.study.measured import save_measured
-from kgwb.study.papers import find_experiment
 
 NAMES = (
     "dog.table1_metaqa",

@@ -15,7 +15,7 @@ from surveying import answered, draft
 import kgwb
 from kgwb.bench import Benchmark, BenchSetup, Report, Results
 from kgwb.bench.questions import BenchQuestion
-from kgwb.bench.verdicts import get_verdict, known_right_answer
+from kgwb.bench.results import get_verdict, known_right_answer
 from kgwb.build import Dialogue, Question, System, agent
 from kgwb.cli import main
 from kgwb.flow import CANNOT_EXPRESS, NO_SUPPORT, NOT_IN_GRAPH, NOT_LOOKED_FOR, Answer, Value

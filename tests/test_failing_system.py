@@ -18,7 +18,6 @@ from kgwb.cli import main
 from kgwb.errors import AgentFailedError
 from kgwb.llm import Scripted
 from kgwb.run import Run
-from kgwb.study.trial import try_system
 from kgwb.systems import resolve_system
 from kgwb.ui.session import session_of
 
@@ -164,11 +163,6 @@ def test_a_row_of_a_benchmark_has_the_line_and_so_has_one_that_is_asked_again(
     assert "Traceback" not in capsys.readouterr().err
     [again] = Path("out/retries").glob("*/results.jsonl")
     assert is_explained(json.loads(again.read_text())["error"], file)
-
-
-def test_a_trial_names_the_agent_and_the_line(file: Path) -> None:
-    trial = try_system(resolve_system(file), Scripted({}), films())
-    assert is_explained(trial.error, file)
 
 
 def test_a_service_replies_with_the_error_and_its_hint(file: Path) -> None:

@@ -8,7 +8,7 @@ import rdflib
 from test_same_answers import conversations, held, outcome, questions
 
 from kgwb import open_kg
-from kgwb.bench.values import normalize_value
+from kgwb.bench.metrics import normalize_value
 from kgwb.kg import Graph, sample_path
 from kgwb.kg.embeddings import Embeddings
 from kgwb.run import Run

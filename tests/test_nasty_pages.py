@@ -19,10 +19,10 @@ from test_nasty_graphs import GRAPHS, check_page, each_graph, nodes_of, searchab
 
 import kgwb
 from kgwb.bench import Benchmark, BenchSetup, Report, Results
+from kgwb.bench.metrics import is_iri
 from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.report_parts import MAX_SHOWN_VALUES
-from kgwb.bench.rows import make_row
-from kgwb.bench.values import is_iri
+from kgwb.bench.results import make_row
 from kgwb.build import Reply, ask_model
 from kgwb.flow import Answer, Candidate, Link, Value
 from kgwb.labs.collecting import collect_hand_ins

@@ -39,7 +39,6 @@ ROOMS = (
     "show",
     "adapt build systems",
     "bench",
-    "study",
     "ui",
     "kgwb labs workbench",
     "__main__ cli",

@@ -14,6 +14,7 @@ from kgwb import systems
 from kgwb.bench.figures import (
     INTERVAL_MEASURES,
     LoadedResults,
+    PassRate,
     distinct_keys,
 )
 from kgwb.bench.ladder import agent_or_reason
@@ -26,7 +27,6 @@ from kgwb.bench.results import (
     find_run_file,
     is_lost,
 )
-from kgwb.bench.stability import PassRate
 from kgwb.bench.statistics import (
     MIN_DIFFERING_QUESTIONS,
     POWER,

@@ -2,28 +2,315 @@
 
 A file's format is recognized by its content, never by its name: QALD 7 to 10 (JSON), TEXT2SPARQL
 (YAML), LC-QuAD 1.0 and 2.0, the dialogue sets of Chatty-KG, MetaQA as released (text), the sets on
-Freebase (``freebase_formats``), and kgwb's own JSON lines, whose fields are those of
+Freebase that DoG is measured on (WebQSP, CWQ, WebQuestions and GrailQA, as their authors published
+them and as the repository of DoG has them), and kgwb's own JSON lines, whose fields are those of
 ``BenchQuestion``.
+
+A question set of one's own has answers that a person found right, or corrected, kept as gold. Each
+line also has who kept it (``who``) and when (``when``), and the gold that it had before it was
+corrected (``earlier_gold``).
 """
 
 from __future__ import annotations
 
+import getpass
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import yaml
 from pydantic import AliasChoices, AliasPath, BaseModel, BeforeValidator, Field, ValidationError
+from rdflib import Literal
 
 from kgwb import disk
-from kgwb.bench.freebase_formats import FreebaseEntry, WebQspEntry, find_entry_class
-from kgwb.bench.questions import BenchQuestion, LexicalForm
+from kgwb.bench.questions import (
+    BenchQuestion,
+    LexicalForm,
+    answer_to_strings,
+    row_to_strings,
+    to_standard_sparql,
+)
 from kgwb.errors import InputError
+from kgwb.flow import Answer
+from kgwb.kg.sparql import split_clauses, validate_query
 from kgwb.records import describe_validation_error
+from kgwb.run import Run
+
+FREEBASE = "http://rdf.freebase.com/ns/"
+_MACHINE_ID = re.compile(r"[mg]\.\w+")
+"""A Freebase id, such as m.03_r3, which sets use in the place of an IRI."""
+_DESCRIPTION = re.compile(r'\(description (?:"((?:[^"\\]|\\.)*)"|([^()]*))\)')
+"""An answer in the targetValue of WebQuestions: (description "Jamaican English")."""
+TopicNames = Annotated[dict[str, str], Field(default_factory=dict)]
+"""Names of topic entities by Freebase id, as in the repository of DoG."""
+
+
+def to_freebase_iri(machine_id: str) -> str:
+    """Return the IRI of a Freebase id; any other text is returned as it is."""
+    if _MACHINE_ID.fullmatch(machine_id):
+        return FREEBASE + machine_id
+    return machine_id
+
+
+def _gold_fields(names: Mapping[str, str]) -> dict[str, Any]:
+    """Return the fields ``answers`` and ``answer_labels`` of a question for gold answers with their names.
+
+    ``names`` has the name of each by IRI or lexical form. Without any, ``answers`` is None, for not
+    known: the test questions of some sets are published so.
+    """
+    if not names:
+        return {"answers": None}
+    return {"answers": tuple(names), "answer_labels": tuple(names.values())}
+
+
+def _topic_field(topics: TopicNames, *others: str | None) -> dict[str, Any]:
+    """Return the field ``topic_entity`` with the first id that is given, as an IRI; no field without any.
+
+    The ids of ``topics`` go before ``others``.
+    """
+    for machine_id in (*topics, *others):
+        if machine_id:
+            return {"topic_entity": to_freebase_iri(machine_id)}
+    return {}
+
+
+# --- WebQSP
+
+
+class _WebQspAnswer(BaseModel):
+    kind: str = Field("", validation_alias="AnswerType")
+    """It is checked that this is a text, and not used: the argument says what it is."""
+    argument: LexicalForm = Field(validation_alias="AnswerArgument")
+    name: str | None = Field(None, validation_alias="EntityName")
+
+
+class _WebQspParse(BaseModel):
+    """One reading of a question, with its query and its answers."""
+
+    sparql: str | None = Field(None, validation_alias="Sparql")
+    topic: str | None = Field(None, validation_alias="TopicEntityMid")
+    chain: tuple[str, ...] | None = Field(None, validation_alias="InferentialChain")
+    answers: tuple[_WebQspAnswer, ...] = Field((), validation_alias="Answers")
+
+
+class WebQspEntry(BaseModel):
+    """A question of WebQSP."""
+
+    id: str = Field(validation_alias="QuestionId")
+    question: str = Field(validation_alias="RawQuestion")
+    parses: tuple[_WebQspParse, ...] = Field((), validation_alias="Parses")
+    topic_entity: TopicNames
+
+    def to_questions(self, number: int) -> Iterator[BenchQuestion]:
+        """Yield the question with the answers of all its parses, and with the query and hops of the first parse.
+
+        The hops are the predicates of that parse's chain; a node without a name lies between some
+        of them, so that two can be one hop of a walk. Without a parse there are neither answers nor
+        a query.
+        """
+        names = {}
+        for parse in self.parses:
+            for answer in parse.answers:
+                names[to_freebase_iri(answer.argument)] = answer.name or answer.argument
+        first = self.parses[0] if self.parses else _WebQspParse()
+        yield BenchQuestion(
+            id=self.id,
+            question=self.question,
+            language="en",
+            sparql=first.sparql,
+            hops=len(first.chain) if first.chain else None,
+            **_gold_fields(names),
+            **_topic_field(self.topic_entity, first.topic),
+        )
+
+
+# --- ComplexWebQuestions (CWQ)
+
+
+class _CwqAnswer(BaseModel):
+    id: LexicalForm | None = Field(None, validation_alias="answer_id")
+    name: LexicalForm | None = Field(None, validation_alias="answer")
+
+
+class CwqEntry(BaseModel):
+    """A question of ComplexWebQuestions."""
+
+    id: str = Field(validation_alias="ID")
+    question: str
+    sparql: str | None = None
+    type: str | None = Field(None, validation_alias="compositionality_type")
+    answers: tuple[_CwqAnswer, ...] = ()
+    answer: LexicalForm | None = None
+    """The name of the one answer that the repository of DoG has."""
+    topic_entity: TopicNames
+
+    def to_questions(self, number: int) -> Iterator[BenchQuestion]:
+        """Yield the question, with the ids of its answers as Freebase IRIs and names as labels.
+
+        Its type is how it was composed, such as "conjunction". An answer without an id is its name.
+        If there are no answers, the single text ``answer`` is the gold label.
+        """
+        names = {}
+        for answer in self.answers:
+            value = answer.id or answer.name
+            if value:
+                names[to_freebase_iri(value)] = answer.name or value
+        gold = _gold_fields(names)
+        if not names and self.answer:
+            gold["answer_labels"] = (self.answer,)
+        yield BenchQuestion(
+            id=self.id,
+            question=self.question,
+            language="en",
+            sparql=self.sparql,
+            type=self.type,
+            **gold,
+            **_topic_field(self.topic_entity),
+        )
+
+
+# --- WebQuestions
+
+
+def _read_descriptions(value: object) -> object:
+    """Return the names in a targetValue, as a list: (list (description "A B") (description C)).
+
+    Escapes inside quotes are those of JSON. A value that is no text is returned as it is. Raises
+    ValueError for quotes that are not JSON.
+    """
+    if not isinstance(value, str):
+        return value
+    names = []
+    for quoted, plain in _DESCRIPTION.findall(value):
+        names.append(json.loads(f'"{quoted}"') if quoted else plain.strip())
+    return names
+
+
+class WebQuestionsEntry(BaseModel):
+    """A question of WebQuestions, whose gold answers are names."""
+
+    url: str = ""
+    question: str = Field(validation_alias="utterance")
+    answers: Annotated[tuple[str, ...], BeforeValidator(_read_descriptions)] = Field(
+        validation_alias="targetValue"
+    )
+
+    def to_questions(self, number: int) -> Iterator[BenchQuestion]:
+        """Yield the question, with labels as its gold answers and without a query.
+
+        Its id is its number in the file. Its topic entity is the name in the address of its
+        Freebase page, if there is one.
+        """
+        name = self.url.rpartition("/")[2].replace("_", " ")
+        yield BenchQuestion(
+            id=str(number),
+            question=self.question,
+            language="en",
+            answer_labels=self.answers,
+            topic_entity=name or None,
+        )
+
+
+class DogWebQuestionsEntry(BaseModel):
+    """A question of WebQuestions in the repository of DoG."""
+
+    question: str
+    answers: tuple[str, ...]
+    topic_entity: TopicNames
+
+    def to_questions(self, number: int) -> Iterator[BenchQuestion]:
+        """Yield the question, with labels as its answers and the first of its topic entities.
+
+        The id is its number in the file. There is no query.
+        """
+        yield BenchQuestion(
+            id=str(number),
+            question=self.question,
+            language="en",
+            answer_labels=self.answers,
+            **_topic_field(self.topic_entity),
+        )
+
+
+# --- GrailQA
+
+
+class _GrailAnswer(BaseModel):
+    argument: LexicalForm = Field(validation_alias="answer_argument")
+    name: str | None = Field(None, validation_alias="entity_name")
+
+
+class _GrailNode(BaseModel):
+    kind: str = Field("", validation_alias="node_type")
+    id: str
+
+
+class _GraphQuery(BaseModel):
+    nodes: tuple[_GrailNode, ...] = ()
+
+
+class GrailQaEntry(BaseModel):
+    """A question of GrailQA. Those of the test set have neither a query nor answers."""
+
+    id: LexicalForm = Field(validation_alias="qid")
+    question: str
+    answers: tuple[_GrailAnswer, ...] = Field((), validation_alias="answer")
+    graph_query: _GraphQuery = _GraphQuery()
+    sparql: str | None = Field(None, validation_alias="sparql_query")
+    hops: int | None = Field(None, validation_alias="num_edge")
+    level: str | None = None
+    function: str | None = None
+    topic_entity: TopicNames
+
+    def to_questions(self, number: int) -> Iterator[BenchQuestion]:
+        """Yield the question, with its answers as Freebase IRIs and their names as labels.
+
+        Its type is its level of generalization, else its function. The topic entity is that of the
+        set, else the first entity of its graph query, and the hops are its edges.
+        """
+        names = {}
+        for answer in self.answers:
+            names[to_freebase_iri(answer.argument)] = answer.name or answer.argument
+        entities = [node.id for node in self.graph_query.nodes if node.kind == "entity"]
+        yield BenchQuestion(
+            id=self.id,
+            question=self.question,
+            language="en",
+            sparql=self.sparql,
+            type=self.level or self.function,
+            hops=self.hops,
+            **_gold_fields(names),
+            **_topic_field(self.topic_entity, *entities),
+        )
+
+
+FreebaseEntry = WebQspEntry | CwqEntry | WebQuestionsEntry | DogWebQuestionsEntry | GrailQaEntry
+ENTRY_CLASSES: tuple[tuple[frozenset[str], type[FreebaseEntry]], ...] = (
+    (frozenset({"QuestionId", "Parses"}), WebQspEntry),
+    (frozenset({"ID", "compositionality_type"}), CwqEntry),
+    (frozenset({"utterance", "targetValue"}), WebQuestionsEntry),
+    (frozenset({"url", "question", "answers"}), DogWebQuestionsEntry),
+    (frozenset({"qid", "question"}), GrailQaEntry),
+)
+"""For each set, the fields by which an entry is recognized, and its class."""
+
+
+def find_entry_class(entries: Iterable[object]) -> type[FreebaseEntry] | None:
+    """Return the class for the first entry that has all fields by which a set is recognized; None if none has."""
+    for entry in entries:
+        if not isinstance(entry, dict):
+            continue
+        for names, entry_class in ENTRY_CLASSES:
+            if names.issubset(entry):
+                return entry_class
+    return None
+
 
 SUPPORTED_FORMATS = (
     "kgwb reads QALD JSON, LC-QuAD 1.0 and 2.0, TEXT2SPARQL YAML, MetaQA text, Chatty-KG dialogues, WebQSP, "
@@ -506,3 +793,237 @@ def _parse_data(text: str) -> object:
     except (ValueError, RecursionError, yaml.YAMLError) as exc:
         form = "JSON" if is_json else "YAML"
         return ValueError(f"not {form}: {exc}")
+
+
+DEFAULT_FILE = "my_questions.jsonl"
+GOLD_FIELDS = ("answers", "sparql", "columns", "who", "when")
+
+
+class Gold(NamedTuple):
+    """What a person takes to be right."""
+
+    answers: Sequence[str | Sequence[str | None]] | None
+    """IRIs or lexical forms, or rows of them; None if the query has to find them."""
+    sparql: str = ""
+    """The gold query, if one is known."""
+    columns: Sequence[str] = ()
+    """What each column holds, if the answers are rows."""
+
+    @classmethod
+    def of_run(cls, run: Run) -> Gold:
+        """Return the answer of a finished run as gold, with its query if that gives just this answer.
+
+        An answer with columns is kept as rows. Raises InputError if the run has no answer yet, or
+        was not finished.
+        """
+        answer = run.answer
+        if answer is None or run.status != "done":
+            raise InputError(
+                "nothing can be kept as gold: this run has no answer yet",
+                hint="continue the run to its end, for example with run.go()",
+            )
+        sparql = _find_gold_query(run, answer)
+        if answer.columns:
+            rows = [row_to_strings(value.row) for value in answer.values]
+            return cls(rows, sparql, answer.columns)
+        return cls(answer_to_strings(answer), sparql)
+
+    def to_text(self) -> str:
+        """Return the answers for a text area: one a line, the cells of a row apart by tabs."""
+        lines = []
+        for answer in self.answers or ():
+            if isinstance(answer, str):
+                lines.append(answer)
+                continue
+            cells = [cell or "" for cell in answer]
+            lines.append("\t".join(cells))
+        return "\n".join(lines)
+
+    @classmethod
+    def from_text(cls, text: str, sparql: str = "", columns: Sequence[str] = ()) -> Gold:
+        """Return the gold in a text that ``to_text`` wrote and a person edited: an answer in each line.
+
+        With several ``columns``, a line is a row with its cells apart by tabs. Empty lines are left
+        out. If no answer is left and there is a query, ``answers`` is None: the query has to find
+        them. Raises QueryError or QueryRefusedError for a query that the gate refuses.
+        """
+        sparql = sparql.strip()
+        if sparql:
+            validate_query(to_standard_sparql(sparql))
+        answers: list[str | Sequence[str | None]] = []
+        is_table = len(columns) > 1
+        for line in text.splitlines():
+            if not line.strip():
+                continue
+            if is_table:
+                cells = line.split("\t")
+                answers.append([cell.strip() or None for cell in cells])
+            else:
+                answers.append(line.strip())
+        if not answers and sparql:
+            return cls(None, sparql)
+        return cls(answers, sparql, columns if is_table else ())
+
+
+def _find_gold_query(run: Run, answer: Answer) -> str:
+    """Return the only query of an answer, if its recorded result is the answer; else "".
+
+    Of values that the system has counted, it is the query that counts them in the graph. A query whose
+    result the run does not have is returned as it is, and so is that of a yes or no.
+    """
+    if len(answer.queries) != 1:
+        return ""
+    sparql = str(answer.queries[0])
+    result = None
+    for call in list(run.calls.values()):
+        if call.kind == "select" and call.request["query"] == sparql:
+            result = call.result
+    if result is None:
+        return sparql
+    if answer.columns:
+        rows = {value.row for value in answer.values}
+        found_rows = {row for row in result.rows if any(cell is not None for cell in row)}
+        return sparql if rows == found_rows else ""
+    values = {value.term for value in answer.values}
+    found = {row[0] for row in result.rows if row[0] is not None}
+    if values == found:
+        return sparql
+    is_counted = answer.kind == "count" and values == {Literal(len(found))} and not result.cut
+    return _to_counting_query(sparql, result.variables[0]) if is_counted else ""
+
+
+def _to_counting_query(sparql: str, variable: str) -> str:
+    """Return a query that counts the distinct values of a variable of a query; "" if that has modifiers."""
+    clauses = split_clauses(sparql)
+    if clauses.modifiers.strip():
+        return ""
+    counted = f"SELECT (COUNT(DISTINCT ?{variable}) AS ?count)"
+    return f"{clauses.prologue}{counted} {clauses.dataset}WHERE {{ {clauses.where.strip()} }}"
+
+
+def keep_as_gold(
+    run: Run,
+    file: str | Path = DEFAULT_FILE,
+    gold: Gold | Sequence[str] | None = None,
+    who: str | None = None,
+) -> dict[str, Any]:
+    """Write the question of a run with its gold to a question set, and return the entry.
+
+    The file is made if it is missing. ``gold`` is by default the answer of the run; a list has IRIs
+    or lexical forms. In a dialogue the question is kept in its standalone wording. ``who`` is by
+    default the user's name. A question that the file has already keeps its id and its other fields;
+    the gold that it had is added to its ``earlier_gold``. Raises InputError if the run has no
+    answer, or if the file is not one of kgwb's own form or cannot be written.
+    """
+    if gold is None:
+        gold = Gold.of_run(run)
+    elif not isinstance(gold, Gold):
+        gold = Gold(list(gold))
+    path = Path(file)
+    entries = _read_entries(path)
+    question = _standalone_question(run)
+    same_question = [entry for entry in entries if entry["question"] == question]
+    if same_question:
+        kept = same_question[0]
+        _move_earlier_gold(kept)
+    else:
+        kept = {"id": _next_id(entries), "question": question}
+        entries.append(kept)
+    if who is None:
+        who = user_name()
+    kept.update(_gold_to_data(gold, who))
+    with disk.os_errors_as_input_error(
+        f"cannot write the question set {path}", "name another file"
+    ):
+        disk.write_json_lines(path, entries)
+    return kept
+
+
+def _move_earlier_gold(entry: dict[str, Any]) -> None:
+    """Move the gold of an entry to its earlier gold, and remove what belongs to it."""
+    has_gold = "answers" in entry or "sparql" in entry
+    earlier = {}
+    for name in GOLD_FIELDS:
+        if has_gold and name in entry:
+            earlier[name] = entry.pop(name)
+    if has_gold:
+        entry.setdefault("earlier_gold", []).append(earlier)
+    for name in ("rows", "answer_labels", "gold_error"):
+        entry.pop(name, None)
+
+
+def _gold_to_data(gold: Gold, who: str) -> dict[str, Any]:
+    """Return the fields of an entry that hold the gold, who says so, and the present time.
+
+    Parts of the gold that are empty have no field.
+    """
+    data: dict[str, Any] = {"who": who, "when": time_now()}
+    if gold.answers is not None:
+        data["answers"] = list(gold.answers)
+    if gold.columns:
+        data["columns"] = list(gold.columns)
+    if gold.sparql:
+        data["sparql"] = gold.sparql
+    return data
+
+
+def _standalone_question(run: Run) -> str:
+    """Return a run's question in the wording that needs no earlier turn.
+
+    That is the standalone one if the run has earlier turns and remembers one, else the question
+    itself.
+    """
+    if run.dialogue.turns and run.turn is not None and run.turn.standalone:
+        return run.turn.standalone
+    return run.question
+
+
+def user_name() -> str:
+    """Return the name under which the user is logged in; "" if there is none."""
+    with suppress(OSError, KeyError, ImportError):  # a container may have no name for its user
+        return getpass.getuser()
+    return ""
+
+
+def time_now() -> str:
+    """Return the time in ISO 8601, to the second, with the time zone."""
+    now = datetime.now().astimezone()
+    return now.isoformat(timespec="seconds")
+
+
+def _read_entries(path: Path) -> list[dict[str, Any]]:
+    """Return the entries of a question set as JSON data with all their fields; an empty list without a file.
+
+    Raises InputError if it is not a file of kgwb's own form, or cannot be read.
+    """
+    if not path.exists():
+        return []
+    load_questions(path)
+    entries = []
+    with disk.os_errors_as_input_error(f"cannot read the question set {path}", "name another file"):
+        try:
+            for _, entry in disk.read_json_lines(path):
+                entries.append(entry)
+        except ValueError as exc:
+            raise _other_form(path) from exc
+    for entry in entries:
+        if not isinstance(entry, dict) or "question" not in entry:
+            raise _other_form(path)
+    return entries
+
+
+def _other_form(path: Path) -> InputError:
+    """Return, without raising it, the error for a file that is no question set in JSON lines."""
+    return InputError(
+        f"no question was added to {path}: it is not a question set in JSON lines",
+        hint="name a question set in JSON lines, or a new file, such as my_questions.jsonl",
+    )
+
+
+def _next_id(entries: Sequence[Mapping[str, Any]]) -> str:
+    """Return a number, as text, that is no id yet: the first free one above the number of entries."""
+    ids = {str(entry.get("id")) for entry in entries}
+    number = len(entries) + 1
+    while str(number) in ids:
+        number += 1
+    return str(number)

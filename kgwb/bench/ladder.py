@@ -28,11 +28,18 @@ from kgwb.bench.results import (
     RowFile,
     RowSchema,
     add_remembered_turn,
+    compute_answer_f1,
     is_lost,
 )
-from kgwb.bench.runner import AskPlaces, BenchSetup, open_store
-from kgwb.bench.tasks import RunCanceller, Task, raise_if_unreachable, run_tasks
-from kgwb.bench.verdicts import compute_answer_f1
+from kgwb.bench.runner import (
+    AskPlaces,
+    BenchSetup,
+    RunCanceller,
+    Task,
+    open_store,
+    raise_if_unreachable,
+    run_tasks,
+)
 from kgwb.errors import InputError, OverrideError, QuestionError
 from kgwb.flow import Dialogue
 from kgwb.kg.base import Graph

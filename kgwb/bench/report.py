@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from kgwb import disk, systems
-from kgwb.bench import figures, stability
+from kgwb.bench import figures
 from kgwb.bench import report_parts as parts
 from kgwb.bench.changes import (
     QuestionChange,
@@ -23,12 +23,15 @@ from kgwb.bench.changes import (
 )
 from kgwb.bench.cost import Prices
 from kgwb.bench.figures import LoadedResults
+from kgwb.bench.judgements import (
+    make_agreement_table,
+    make_ratings_table,
+    make_scores_table,
+    read_ratings,
+)
 from kgwb.bench.ladder import LADDER_FILE
 from kgwb.bench.questions import BenchQuestion
-from kgwb.bench.ratings import make_agreement_table, make_ratings_table, read_ratings
-from kgwb.bench.results import BenchRow, find_run_file
-from kgwb.bench.scorers import make_scores_table
-from kgwb.bench.verdicts import row_right_answer
+from kgwb.bench.results import BenchRow, find_run_file, row_right_answer
 from kgwb.errors import InputError, KgwbError
 from kgwb.kg import Graph, open_kg
 from kgwb.llm.base import ChatModel
@@ -259,7 +262,6 @@ class Report:
             "own_scores": make_scores_table(self.results).render(),
             "ratings": self._render_ratings(),
             "figures": figures,
-            "stability": stability,
             "parts": parts,
         }
 

@@ -18,15 +18,14 @@ from kgwb.bench.figures import (
     distinct_groups,
     distinct_keys,
 )
-from kgwb.bench.metrics import score_row
+from kgwb.bench.metrics import is_iri, score_row
 from kgwb.bench.results import (
     BenchRow,
     flatten_config,
     get_label,
+    get_verdict,
     is_lost,
 )
-from kgwb.bench.values import is_iri
-from kgwb.bench.verdicts import get_verdict
 from kgwb.errors import InputError
 from kgwb.llm.rules import BASELINE_REMARK
 from kgwb.show import html as h

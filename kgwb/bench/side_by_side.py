@@ -11,8 +11,8 @@ from kgwb.bench.cost import sum_seconds_by_stage
 from kgwb.bench.figures import ReportTable
 from kgwb.bench.ladder import apply_rungs, load_gold_query
 from kgwb.bench.questions import BenchQuestion
-from kgwb.bench.tasks import RunCanceller
-from kgwb.bench.verdicts import compute_answer_f1, known_right_answer
+from kgwb.bench.results import compute_answer_f1, known_right_answer
+from kgwb.bench.runner import RunCanceller
 from kgwb.errors import KgwbError
 from kgwb.flow import Dialogue
 from kgwb.kg.term_text import format_exactly

@@ -51,18 +51,15 @@ from kgwb.cli.terminal import (
     EXIT_INTERRUPTED,
     BudgetSpentError,
     color,
-    confirm,
     print_error,
-    print_tables,
     use_color,
     warn_about_rules,
 )
 from kgwb.errors import InputError, KgwbError, RunFileError
 from kgwb.masking import mask_url
-from kgwb.text import CONTROL_CHARACTERS, pluralize, remove_controls, single_line
+from kgwb.text import CONTROL_CHARACTERS, remove_controls, single_line
 
 if TYPE_CHECKING:
-    from kgwb.bench.cost import Prices
     from kgwb.run import Run
     from kgwb.run.steps import Step
     from kgwb.workbench import Workbench
@@ -451,27 +448,16 @@ class DoctorCommand:
         "", "graph to try, and to survey (default: the sample films, without a survey)", ""
     )
     model: str = option("", "model to try (default: rules)", "rules")
-    systems: str | None = option(
-        "NAME,NAME,... or all", "ask each of these systems one question on the model"
-    )
-    yes: bool = option("", "with --systems: ask without a confirmation", False)
-    prices: Path | None = option("FILE", "TOML table of prices (default: kgwb's)")
 
     def run(self) -> int:
         """Run the checks, and print state, name and detail of each as it is made, and a remedy if it failed.
 
         The state is "ok", "missing" for what is needed, or "absent" for what is not. A last line
-        says whether everything needed is there. With ``kg`` the survey of the graph follows, and
-        with ``systems`` what came of a question to each.
-        Returns 1 if something needed is missing or a system has failed, else 0. Raises
-        SettingError for an unknown system, and InputError for a wrong price table, and if nobody is
-        there to confirm the questions.
+        says whether everything needed is there. With ``kg`` the survey of the graph follows. Returns
+        1 if something needed is missing, else 0.
         """
-        from kgwb.bench import load_prices
         from kgwb.cli.doctor import run_health_checks, survey_lines
 
-        prices = load_prices(self.prices)
-        names = parse_system_names(self.systems) if self.systems else ()
         healthy = True
         for finding in run_health_checks(self.kg or "films", self.model):
             state = "ok"
@@ -485,54 +471,7 @@ class DoctorCommand:
         print("everything needed is there" if healthy else "something needed is missing, see above")
         if self.kg:
             print("", *survey_lines(self.kg), sep="\n")
-        if names:
-            healthy = self._try_systems(names, prices) and healthy
         return 0 if healthy else 1
-
-    def _try_systems(self, names: Sequence[str], prices: Prices) -> bool:
-        """Say what a question to each system costs, ask them, and print what was found.
-
-        A line for each system is printed as it ends, and then the tables. Returns whether all
-        systems have answered; True if the person does not want it.
-        """
-        from kgwb.cli.doctor import read_expected_costs
-        from kgwb.kg import open_kg
-        from kgwb.run.models import open_model
-        from kgwb.study import trial as trials_of
-        from kgwb.systems import resolve_system
-
-        systems = [resolve_system(name) for name in names]
-        model_name = open_model(self.model).name
-        asked = pluralize(len(systems), "system")
-        print(f"\n{asked} would ask {model_name} one question each, which takes about:")
-        expected = read_expected_costs()
-        for line in trials_of.list_expected_costs(systems, expected, model_name, prices):
-            print(line)
-        if not (self.yes or confirm("ask these questions?", "give --yes to ask without it")):
-            print("nothing was asked")
-            return True
-        graph = open_kg(trials_of.TRIAL_GRAPH)
-        trials = []
-        for system in systems:
-            trial = trials_of.try_system(system, self.model, graph)
-            trials.append(trial)
-            outcome = trial.error or trial.usage.describe(trial.model, prices)
-            state = "failed" if trial.error else "ok"
-            print(f"{state:<8} {system.name:<14} {single_line(outcome)}", flush=True)
-        print()
-        print_tables(
-            trials_of.make_trial_table(trials, prices),
-            trials_of.make_findings_table(trials),
-            trials_of.make_limits_table(trials),
-            trials_of.make_costs_table(trials, prices),
-        )
-        tools = trials_of.try_tools(trials)
-        if tools:
-            print(f"\n{single_line(tools)} (kgwb's systems send none)")
-        words = trials_of.list_server_words(trials)
-        if words:
-            print("\nwhat the server said:", *map(single_line, words), sep="\n  ")
-        return not any(trial.error for trial in trials)
 
 
 @dataclass(kw_only=True)

@@ -17,7 +17,7 @@ from kgwb.masking import mask_url
 from kgwb.text import shortest_distinct_names
 
 if TYPE_CHECKING:
-    from kgwb.bench.checks import Suite
+    from kgwb.bench.exports import Suite
     from kgwb.kg.base import Graph
     from kgwb.llm.base import ChatModel
     from kgwb.settings import Settings
@@ -428,7 +428,7 @@ class CheckArguments:
 
     def check_conditions(self, figures: Sequence[str]) -> None:
         """Raise InputError if a condition of ``fail_if`` has another form, or is on a figure not among these."""
-        from kgwb.bench.checks import Condition
+        from kgwb.bench.exports import Condition
 
         for text in self.fail_if:
             Condition.parse(text, figures)
@@ -438,14 +438,14 @@ class CheckArguments:
 
         Returns EXIT_CONDITION_MET if there are such conditions, else 0.
         """
-        from kgwb.bench import checks
+        from kgwb.bench import exports
 
-        conditions = [checks.Condition.parse(text, figures) for text in self.fail_if]
+        conditions = [exports.Condition.parse(text, figures) for text in self.fail_if]
         if self.junit is not None:
-            checks.write_junit(self.junit, suites, conditions)
+            exports.write_junit(self.junit, suites, conditions)
         if self.json is not None:
-            checks.write_json(self.json, suites, conditions)
-        met = checks.find_met_conditions(suites, conditions)
+            exports.write_json(self.json, suites, conditions)
+        met = exports.find_met_conditions(suites, conditions)
         for sentence in met:
             print_error(f"--fail-if: {sentence}")
         return EXIT_CONDITION_MET if met else 0

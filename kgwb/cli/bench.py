@@ -46,10 +46,10 @@ if TYPE_CHECKING:
     from kgwb.bench.cost import Budget, Prices
     from kgwb.bench.figures import LoadedResults
     from kgwb.bench.lab import RetryExperiment
+    from kgwb.bench.papers import Chart
     from kgwb.bench.questions import BenchQuestion
     from kgwb.bench.results import BenchRow
     from kgwb.bench.runner import Benchmark, BenchSetup
-    from kgwb.study.charts import Chart
     from kgwb.workbench import Workbench
 
 EACH_HELP = (
@@ -138,7 +138,7 @@ class BenchCommand(CheckArguments, MeasurementArguments):
         is met, else 0. Raises InputError for ``retention`` if no question is in a dialogue, and for
         a wrong condition, before anything is asked.
         """
-        from kgwb.bench.checks import RESULT_FIGURES, make_results_suite
+        from kgwb.bench.exports import RESULT_FIGURES, make_results_suite
 
         self.check_conditions(RESULT_FIGURES)
         questions = self.load_questions()
@@ -261,7 +261,7 @@ class BenchCommand(CheckArguments, MeasurementArguments):
     ) -> None:
         """Print, on the error output, which gold texts are names of things in the graph, if any are."""
         from kgwb.bench.formats import locate_questions
-        from kgwb.bench.gold_names import NAMED_GOLD_HINT, describe_named_gold, find_named_gold
+        from kgwb.bench.questions import NAMED_GOLD_HINT, describe_named_gold, find_named_gold
 
         found = find_named_gold(questions, workbench.kg)
         if found:
@@ -492,7 +492,7 @@ def _print_side_by_side(measured: Mapping[Path, Sequence[BenchRow]]) -> None:
     ``measured`` has the rows of the questions that were asked for, by folder. Other rows of a
     folder do not count. A folder's name is its heading.
     """
-    from kgwb.bench import figures, stability
+    from kgwb.bench import figures
 
     all_results = []
     for folder, rows in measured.items():
@@ -503,7 +503,7 @@ def _print_side_by_side(measured: Mapping[Path, Sequence[BenchRow]]) -> None:
     print_tables(
         figures.make_quality_table(all_results),
         figures.make_readings_table(all_results),
-        stability.make_stability_table(all_results),
+        figures.make_stability_table(all_results),
         figures.make_cost_table(all_results),
         figures.make_loss_table(all_results),
     )
@@ -517,7 +517,7 @@ def print_metrics(folder: Path, rows: Sequence[BenchRow], prices: Prices) -> Non
     how to see them. Money is left out, with the reason on the error output, if a model has no
     price.
     """
-    from kgwb.bench import figures, stability
+    from kgwb.bench import figures
     from kgwb.bench.results import is_lost
 
     asked = figures.LoadedResults.read(folder).with_rows(rows)
@@ -536,8 +536,8 @@ def print_metrics(folder: Path, rows: Sequence[BenchRow], prices: Prices) -> Non
     print_tables(
         figures.make_quality_table(all_results),
         figures.make_readings_table(all_results),
-        stability.make_stability_table(all_results),
-        stability.make_luck_table(all_results, MAX_LISTED_FAILURES),
+        figures.make_stability_table(all_results),
+        figures.make_luck_table(all_results, MAX_LISTED_FAILURES),
         figures.make_cost_table(all_results, prices),
         figures.make_linking_table(all_results),
         figures.make_loss_table(all_results),
@@ -557,8 +557,7 @@ def _print_lost_answer(row: BenchRow) -> None:
     with the number left out. Columns of a table that were not asked for are named as such.
     """
     from kgwb.bench.report_parts import name_values
-    from kgwb.bench.results import split_answers
-    from kgwb.bench.verdicts import get_verdict
+    from kgwb.bench.results import get_verdict, split_answers
 
     names = name_values([row])
     answers, not_asked_for = split_answers(row)
@@ -633,7 +632,7 @@ class RetryCommand(CheckArguments, GraphArguments):
         those of ``folder``, and is at ``out``, or beside the new results. Raises InputError if
         nothing differs from what was measured.
         """
-        from kgwb.bench.checks import CHANGE_FIGURES, make_change_suite
+        from kgwb.bench.exports import CHANGE_FIGURES, make_change_suite
         from kgwb.bench.figures import LoadedResults
         from kgwb.bench.lab import RetryExperiment
         from kgwb.bench.ladder import gold_decisions_of
@@ -687,7 +686,7 @@ class RetryCommand(CheckArguments, GraphArguments):
     def _list_retries(self) -> int:
         """Print a line for each earlier retry of the folder, the latest first; always return 0."""
         from kgwb.bench.figures import LoadedResults
-        from kgwb.bench.retries import list_retries
+        from kgwb.bench.lab import list_retries
 
         retries = list_retries(LoadedResults.read(self.folder))
         print("\n".join(map(str, retries)) or "nothing was asked again yet")
@@ -738,7 +737,7 @@ class RetryCommand(CheckArguments, GraphArguments):
         that were reached, or "".
         """
         from kgwb.bench.figures import show_folder_name
-        from kgwb.bench.retries import write_note
+        from kgwb.bench.lab import write_note
 
         changes = [*self._given_models().values(), *self.set]
         if self.prompts:
@@ -833,7 +832,7 @@ class ReportCommand:
         "artifact.zip" is unpacked into the folder "artifact" beside it. Raises what
         ``unpack_results`` raises.
         """
-        from kgwb.study.artifact import unpack_results
+        from kgwb.bench.exports import unpack_results
 
         folders = []
         for path in self.folders:
@@ -849,7 +848,7 @@ class ReportCommand:
         Raises InputError without ``to`` or ``out``, for an unknown figure, format or measure, and
         what ``write_chart`` raises.
         """
-        from kgwb.study.charts import check_chart_format, make_chart
+        from kgwb.bench.papers import check_chart_format, make_chart
 
         check_chart_format(self.to or "")
         if self.out is None:
@@ -872,7 +871,7 @@ class ReportCommand:
         Raises InputError for an unknown format, table, measure or baseline, and if the file cannot
         be written; it is replaced if it is there.
         """
-        from kgwb.study.tables import format_table, make_table
+        from kgwb.bench.papers import format_table, make_table
 
         table = make_table(
             self.table,
@@ -893,7 +892,7 @@ class ReportCommand:
 
 def print_chart(chart: Chart, path: Path, format_name: str) -> None:
     """Write a figure, and print its caption and its files. Raises what ``write_chart`` raises."""
-    from kgwb.study.charts import write_chart
+    from kgwb.bench.papers import write_chart
 
     files = write_chart(chart, path, format_name)
     print(single_line(chart.caption), *files, sep="\n")

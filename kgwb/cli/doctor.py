@@ -15,12 +15,8 @@ from typing import NamedTuple
 from kgwb.disk import cache_dir
 from kgwb.errors import KgwbError
 from kgwb.llm.base import ChatModel
-from kgwb.run.calls import Call
 from kgwb.run.models import open_model
-from kgwb.run.run_file import RunFile
-from kgwb.study.trial import TRIAL_GRAPH, TRIAL_QUESTION, Usage, usage_of_calls
 from kgwb.text import list_first
-from kgwb.workbench import list_recordings
 
 INSTALL_HINT = "run `make lab` in the checkout, or `pip install kgwb`"
 REQUIRED_PACKAGES = "kgwb rdflib oxrdflib pyoxigraph SPARQLWrapper pydantic openai ollama".split()
@@ -255,24 +251,3 @@ def _check_cache_folder() -> HealthCheck:
             "kgwb works without it, but slower; set KGWB_CACHE to another folder",
             required=False,
         )
-
-
-# --- a question to each system
-
-
-def read_expected_costs() -> dict[str, Usage]:
-    """Return what the trial's question took when a model answered it for a recording, by system.
-
-    The recordings are those of the sample graph that come with kgwb. A system without one is left
-    out.
-    """
-    costs = {}
-    for name, file in list_recordings().items():
-        graph, system, _ = name.split("/")
-        if graph != TRIAL_GRAPH or system in costs:
-            continue
-        header, *entries = RunFile(file).entries()
-        if header["question"] == TRIAL_QUESTION:
-            calls = [Call.from_data(entry["call"]) for entry in entries if "call" in entry]
-            costs[system] = usage_of_calls(calls)
-    return costs

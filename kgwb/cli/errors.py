@@ -30,7 +30,7 @@ class ErrorsCommand:
         without --sample, and what ``draw_sample`` and ``ErrorAnalysis.read`` raise.
         """
         from kgwb.bench.figures import LoadedResults
-        from kgwb.study.error_analysis import ErrorAnalysis, draw_sample
+        from kgwb.bench.judgements import ErrorAnalysis, draw_sample
 
         results = LoadedResults.read(self.folder)
         if self.sample is not None:

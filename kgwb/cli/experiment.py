@@ -16,7 +16,7 @@ from kgwb.errors import InputError
 from kgwb.text import pluralize, single_line
 
 if TYPE_CHECKING:
-    from kgwb.study.papers import (
+    from kgwb.bench.papers import (
         Configuration,
         Experiment,
         Measurement,
@@ -87,7 +87,7 @@ class ExperimentCommand:
         and its page is written. Raises InputError for an unknown experiment or set, for one that
         cannot be repeated, if no question set or graph is at hand, and what measuring raises.
         """
-        from kgwb.study.papers import find_experiment, load_papers
+        from kgwb.bench.papers import find_experiment, load_papers
 
         if self.name is None:
             for paper_name, paper in load_papers().items():
@@ -105,7 +105,7 @@ class ExperimentCommand:
 
     def _print_paper(self, paper_name: str, paper: Paper) -> None:
         """Print a paper, and a line for each of its experiments with name, place, title, and what is at hand."""
-        from kgwb.study.papers import describe_availability
+        from kgwb.bench.papers import describe_availability
 
         print(paper.paper)
         for experiment in paper.experiments:
@@ -122,10 +122,10 @@ class ExperimentCommand:
         paper prints them. The last line is the command
         that runs it. Nothing is asked.
         """
-        from kgwb.study.measured import load_measured
-        from kgwb.study.papers import (
+        from kgwb.bench.papers import (
             describe_measurements,
             list_measured_differences,
+            load_measured,
             make_asked_table,
             make_experiment_table,
             make_others_table,
@@ -163,7 +163,7 @@ class ExperimentCommand:
 
         A stand-in for a question set is named as such, with the reason.
         """
-        from kgwb.study.papers import find_question_file
+        from kgwb.bench.papers import find_question_file
 
         for name in experiment.sets:
             question_set = paper.sets[name]
@@ -185,7 +185,7 @@ class ExperimentCommand:
 
     def _graph_names(self, paper: Paper, experiment: Experiment) -> list[str]:
         """Return the names of the graphs that an experiment asks, each once."""
-        from kgwb.study.papers import find_question_file
+        from kgwb.bench.papers import find_question_file
 
         names: dict[str, None] = {}
         for set_name in experiment.sets:
@@ -207,7 +207,7 @@ class ExperimentCommand:
         The page is OUT/NAME/experiment.html, which is replaced. Raises what ``measure`` raises, and
         InputError if a file cannot be written.
         """
-        from kgwb.study.papers import make_kinds_table, render_experiment
+        from kgwb.bench.papers import make_kinds_table, render_experiment
 
         measurements = self.measure(paper, experiment)
         print()
@@ -233,8 +233,7 @@ class ExperimentCommand:
         unknown ``to``, and what ``_plan`` and measuring raise.
         """
         from kgwb.bench import load_questions, read_results
-        from kgwb.study.papers import Measurement, select_questions
-        from kgwb.study.tables import find_day
+        from kgwb.bench.papers import Measurement, find_day, select_questions
 
         if experiment.cannot:
             raise InputError(
@@ -282,8 +281,13 @@ class ExperimentCommand:
         and the table is also written to OUT/NAME/table.tex, .md or .csv. With ``figure``, a figure
         is drawn in place of the table, and its caption and files are printed.
         """
-        from kgwb.study.papers import make_caption, make_experiment_chart, make_experiment_table
-        from kgwb.study.tables import format_table, from_report_table
+        from kgwb.bench.papers import (
+            format_table,
+            from_report_table,
+            make_caption,
+            make_experiment_chart,
+            make_experiment_table,
+        )
 
         folder = self.out / str(self.name)
         if self.to is not None and self.figure:
@@ -306,8 +310,7 @@ class ExperimentCommand:
 
     def _check_format(self) -> None:
         """Raise InputError for an unknown ``to``, one that ``figure`` cannot have, or ``figure`` without ``to``."""
-        from kgwb.study.charts import check_chart_format
-        from kgwb.study.tables import check_format
+        from kgwb.bench.papers import check_chart_format, check_format
 
         if self.figure:
             check_chart_format(self.to or "")
@@ -320,7 +323,7 @@ class ExperimentCommand:
         Sets that are not at hand are skipped, unless ``sets`` names them. Raises InputError if a
         named set, all sets, or the graph of a set are missing, and for an unknown configuration.
         """
-        from kgwb.study.papers import find_question_file
+        from kgwb.bench.papers import find_question_file
 
         names = self._chosen_sets(experiment)
         configurations = self._chosen_configurations(experiment)
@@ -426,9 +429,9 @@ class ExperimentCommand:
         given = parse_assignments(self.graph, GRAPH_SYNTAX)
         if name in given:
             return given[name]
+        from kgwb.bench.papers import find_file_below
         from kgwb.kg import SAMPLE_NAMES
         from kgwb.kg.files import FORMAT_BY_EXTENSION
-        from kgwb.study.papers import find_file_below
 
         file_names = []
         for suffix in FORMAT_BY_EXTENSION:
@@ -463,7 +466,7 @@ def _describe_cost(
     """
     if paper.cost is None:
         return
-    from kgwb.study.papers import count_questions
+    from kgwb.bench.papers import count_questions
 
     count = count_questions(paper, experiment, limit, set_names)
     calls = paper.cost.calls * count

@@ -11,7 +11,7 @@ from kgwb.cli.terminal import print_error
 from kgwb.errors import InputError
 
 if TYPE_CHECKING:
-    from kgwb.bench.kept_prompts import PromptHistory
+    from kgwb.bench.lab import PromptHistory
 
 
 @dataclass(kw_only=True)
@@ -37,7 +37,7 @@ class KeepCommand:
 
         Raises InputError if several of these are given, and what ``PromptHistory`` raises.
         """
-        from kgwb.bench.kept_prompts import PromptHistory
+        from kgwb.bench.lab import PromptHistory
 
         given = [self.results is not None, bool(self.compare), self.undo is not None]
         if sum(given) > 1:
@@ -62,7 +62,7 @@ class KeepCommand:
         Prompts that no saved run used have no known text: they are named on the error output and
         not kept.
         """
-        from kgwb.bench.kept_prompts import read_measured_prompts
+        from kgwb.bench.lab import read_measured_prompts
 
         assert self.results is not None
         measured = read_measured_prompts(self.results, self.base, self.system or None)

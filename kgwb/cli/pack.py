@@ -25,7 +25,7 @@ class PackCommand:
 
         Raises what ``pack_results`` raises.
         """
-        from kgwb.study.artifact import pack_results
+        from kgwb.bench.exports import pack_results
 
         packed = pack_results(
             self.folders, self.to, license_iri=self.license, max_graph_mb=self.max_graph_mb

@@ -28,7 +28,7 @@ class RateCommand:
         was asked for.
         """
         from kgwb.bench.figures import LoadedResults
-        from kgwb.bench.ratings import (
+        from kgwb.bench.judgements import (
             make_agreement_table,
             make_ratings_table,
             rate_by_model,

@@ -42,7 +42,12 @@ class ScoreCommand:
         to print, and what ``score_results`` raises.
         """
         from kgwb.bench.figures import LoadedResults
-        from kgwb.bench.scorers import LABELS_PREFIX, make_scores_table, open_scorer, score_results
+        from kgwb.bench.judgements import (
+            LABELS_PREFIX,
+            make_scores_table,
+            open_scorer,
+            score_results,
+        )
 
         results = LoadedResults.read(self.folder)
         specs = list(self.scorer)
@@ -67,7 +72,7 @@ class ScoreCommand:
         All ids are checked before the first label is stored. Raises InputError without a question
         set, or for an id that the results do not have.
         """
-        from kgwb.bench.scorers import add_label
+        from kgwb.bench.judgements import add_label
 
         if self.questions is None:
             raise InputError(

@@ -6,7 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from kgwb.errors import InputError, KgwbError
+from kgwb.errors import KgwbError
 
 if TYPE_CHECKING:
     from kgwb.bench.figures import ReportTable
@@ -40,19 +40,6 @@ def color(text: str, style: str) -> str:
     from kgwb.run.steps import add_color
 
     return add_color(text, style, use_color())
-
-
-def confirm(question: str, hint: str) -> bool:
-    """Ask a person a question in the terminal, and return whether the reply is "y" or "yes".
-
-    Raises InputError with the hint if the input is no terminal.
-    """
-    if not sys.stdin.isatty():
-        raise InputError("nothing was asked: nobody is there to confirm it", hint=hint)
-    print(f"{question} [y/N] ", end="", flush=True)
-    line = sys.stdin.readline()
-    reply = line.strip().lower()
-    return reply in ("y", "yes")
 
 
 def print_tables(*tables: ReportTable) -> None:

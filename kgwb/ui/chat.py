@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from IPython import get_ipython
 
-from kgwb.bench.gold_set import DEFAULT_FILE, keep_as_gold
+from kgwb.bench.formats import DEFAULT_FILE, keep_as_gold
 from kgwb.flow import Turn
 from kgwb.run import Run
 from kgwb.run.conversations import KeptConversation

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from kgwb.bench.gold_set import DEFAULT_FILE, Gold, keep_as_gold
+from kgwb.bench.formats import DEFAULT_FILE, Gold, keep_as_gold
 from kgwb.bench.report import Report
 from kgwb.errors import SettingError
 from kgwb.flow import Answer

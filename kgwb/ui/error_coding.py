@@ -5,6 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from kgwb.bench.judgements import (
+    DEFAULT_SAMPLE_SIZE,
+    add_coding,
+    draw_sample,
+    read_codings,
+    read_sample,
+)
 from kgwb.bench.report import Report
 from kgwb.bench.report_parts import name_values, render_answers, render_gold
 from kgwb.errors import InputError
@@ -12,13 +19,6 @@ from kgwb.kg import Graph
 from kgwb.llm.base import ChatModel
 from kgwb.show import html as h
 from kgwb.show.html import Html
-from kgwb.study.error_analysis import (
-    DEFAULT_SAMPLE_SIZE,
-    add_coding,
-    draw_sample,
-    read_codings,
-    read_sample,
-)
 from kgwb.text import single_line
 from kgwb.ui.debugger import Debugger, debug_question
 from kgwb.ui.live import Event, Live, Part, argument_of, form_of, render_page, text_input

@@ -11,14 +11,23 @@ from kgwb.bench.changes import QuestionChange, load_prompt_texts
 from kgwb.bench.cost import Budget, load_prices
 from kgwb.bench.figures import LoadedResults
 from kgwb.bench.formats import load_questions, locate_questions
-from kgwb.bench.gold_names import NAMED_GOLD_HINT, describe_named_gold, find_named_gold
-from kgwb.bench.kept_prompts import PromptHistory, read_measured_prompts
-from kgwb.bench.lab import RetryExperiment
+from kgwb.bench.lab import (
+    PromptHistory,
+    RetryExperiment,
+    list_retries,
+    read_measured_prompts,
+    write_note,
+)
 from kgwb.bench.ladder import locate_losses
-from kgwb.bench.questions import BenchQuestion, add_gold_answers
+from kgwb.bench.questions import (
+    NAMED_GOLD_HINT,
+    BenchQuestion,
+    add_gold_answers,
+    describe_named_gold,
+    find_named_gold,
+)
 from kgwb.bench.report import Report
 from kgwb.bench.results import BenchRow, QuestionSample, Results, lock_folder
-from kgwb.bench.retries import list_retries, write_note
 from kgwb.bench.runner import Benchmark, BenchSetup
 from kgwb.errors import Cancelled, InputError
 from kgwb.kg import Graph

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from kgwb.bench.figures import LoadedResults, show_folder_name
-from kgwb.bench.kept_prompts import PromptHistory
+from kgwb.bench.figures import LoadedResults, find_pass_rates, show_folder_name
+from kgwb.bench.lab import PastRetry, PromptHistory
 from kgwb.bench.report_parts import name_values, render_answers, render_gold
 from kgwb.bench.results import BenchRow, is_lost
-from kgwb.bench.retries import PastRetry
-from kgwb.bench.stability import find_pass_rates
 from kgwb.show import html as h
 from kgwb.show.html import Html
 from kgwb.text import display_name, pluralize

@@ -19,8 +19,7 @@ from kgwb.bench.cost import (
     summarize_costs,
 )
 from kgwb.bench.questions import BenchQuestion
-from kgwb.bench.results import Results
-from kgwb.bench.rows import make_row
+from kgwb.bench.results import Results, make_row
 from kgwb.bench.runner import Benchmark, BenchSetup
 from kgwb.cli import main
 from kgwb.errors import InputError

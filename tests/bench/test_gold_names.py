@@ -9,8 +9,7 @@ import rdflib
 from kgwb import PromptLab, Workbench
 from kgwb.bench import load_questions, save_questions
 from kgwb.bench.formats import locate_questions
-from kgwb.bench.gold_names import NamedGold, describe_named_gold, find_named_gold
-from kgwb.bench.questions import BenchQuestion
+from kgwb.bench.questions import BenchQuestion, NamedGold, describe_named_gold, find_named_gold
 from kgwb.cli import main
 from kgwb.errors import GraphUnreachableError
 from kgwb.kg import Graph, open_kg, sample_path

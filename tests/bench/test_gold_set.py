@@ -9,7 +9,7 @@ from page import do, press, settle, text
 
 import kgwb
 from kgwb.bench import add_gold_answers, load_questions
-from kgwb.bench.gold_set import DEFAULT_FILE, Gold, keep_as_gold
+from kgwb.bench.formats import DEFAULT_FILE, Gold, keep_as_gold
 from kgwb.cli import main
 from kgwb.errors import InputError, QueryRefusedError
 from kgwb.run import Run

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kgwb.bench.kept_prompts import HISTORY_FILE, PromptHistory
+from kgwb.bench.lab import HISTORY_FILE, PromptHistory
 from kgwb.bench.results import read_results
 from kgwb.cli import main
 from kgwb.errors import InputError

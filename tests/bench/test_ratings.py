@@ -7,11 +7,9 @@ from typing import Any
 import pytest
 
 from kgwb.bench import Report
-from kgwb.bench.agreement import compute_weighted_kappa
 from kgwb.bench.figures import LoadedResults
 from kgwb.bench.formats import save_questions
-from kgwb.bench.questions import BenchQuestion
-from kgwb.bench.ratings import (
+from kgwb.bench.judgements import (
     make_agreement_table,
     make_ratings_table,
     name_ratings_file,
@@ -19,6 +17,8 @@ from kgwb.bench.ratings import (
     read_ratings,
     write_rating_form,
 )
+from kgwb.bench.questions import BenchQuestion
+from kgwb.bench.statistics import compute_weighted_kappa
 from kgwb.cli import main
 from kgwb.errors import InputError
 from kgwb.llm import Scripted

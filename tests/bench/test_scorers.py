@@ -8,8 +8,8 @@ import pytest
 from kgwb.bench import Report
 from kgwb.bench.figures import LoadedResults
 from kgwb.bench.formats import save_questions
+from kgwb.bench.judgements import Judge, make_scores_table, open_scorer, read_labels, score_results
 from kgwb.bench.questions import BenchQuestion
-from kgwb.bench.scorers import Judge, make_scores_table, open_scorer, read_labels, score_results
 from kgwb.cli import main
 from kgwb.errors import InputError
 from kgwb.llm import Scripted

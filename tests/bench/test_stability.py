@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kgwb.bench.stability import PassRate, estimate_chances
+from kgwb.bench.figures import PassRate, estimate_chances
 from kgwb.bench.statistics import wilson_interval
 
 

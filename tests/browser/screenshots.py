@@ -248,7 +248,7 @@ LOST_LAB = LAB.replace(
     """
 import os
 from kgwb.bench.lab import RetryExperiment
-from kgwb.bench.retries import write_note
+from kgwb.bench.lab import write_note
 from kgwb.run.prompts import Prompts
 lab = RetryExperiment(folder / "fast", kg=kg)
 text = Prompts().text("chatty_kg/qir")

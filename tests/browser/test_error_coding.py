@@ -13,7 +13,7 @@ import kgwb
 from browser.harness import Cell, Site
 from kgwb.bench import Benchmark, BenchSetup, Results, load_questions
 from kgwb.bench.figures import LoadedResults
-from kgwb.study.error_analysis import ErrorAnalysis
+from kgwb.bench.judgements import ErrorAnalysis
 
 CATEGORIES = {"ann": ("qir", "gold is wrong"), "bob": ("qir", "other")}
 """What each says of every second question, beginning with the first."""

@@ -34,8 +34,7 @@ from small import answer_of, asked, iri, run_of
 import kgwb
 from conformance.claims import Gap, conforms
 from kgwb.bench.questions import BenchQuestion
-from kgwb.bench.rows import make_row
-from kgwb.bench.verdicts import get_verdict
+from kgwb.bench.results import get_verdict, make_row
 from kgwb.flow import NOT_IN_GRAPH
 from kgwb.kg import Graph
 from kgwb.llm import ChatRequest, Scripted

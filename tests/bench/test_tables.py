@@ -12,11 +12,8 @@ from engines import leave_out
 
 from kgwb.bench import Report
 from kgwb.bench.figures import LoadedResults
-from kgwb.bench.statistics import holm_adjusted
-from kgwb.cli import main
-from kgwb.errors import InputError
-from kgwb.study.error_analysis import add_coding, draw_sample
-from kgwb.study.tables import (
+from kgwb.bench.judgements import add_coding, draw_sample
+from kgwb.bench.papers import (
     FORMATS,
     Cell,
     PaperTable,
@@ -25,6 +22,9 @@ from kgwb.study.tables import (
     make_error_table,
     make_table,
 )
+from kgwb.bench.statistics import holm_adjusted
+from kgwb.cli import main
+from kgwb.errors import InputError
 
 Capture = pytest.CaptureFixture[str]
 TABLE = PaperTable(

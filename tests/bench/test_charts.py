@@ -16,9 +16,8 @@ from engines import leave_out
 
 from kgwb.bench import Report
 from kgwb.bench.figures import LoadedResults
-from kgwb.cli import main
-from kgwb.errors import InputError
-from kgwb.study.charts import (
+from kgwb.bench.judgements import add_coding, draw_sample
+from kgwb.bench.papers import (
     CHARTS,
     FILLS,
     WIDTH_INCHES,
@@ -26,13 +25,15 @@ from kgwb.study.charts import (
     Chart,
     Panel,
     Series,
+    find_experiment,
+    load_measured,
     make_chart,
+    make_experiment_chart,
+    make_table,
     write_chart,
 )
-from kgwb.study.error_analysis import add_coding, draw_sample
-from kgwb.study.measured import load_measured
-from kgwb.study.papers import find_experiment, make_experiment_chart
-from kgwb.study.tables import make_table
+from kgwb.cli import main
+from kgwb.errors import InputError
 
 Capture = pytest.CaptureFixture[str]
 NAMES = ("_under $a_b$ <i>", "Привет & co")

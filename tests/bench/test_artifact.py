@@ -21,12 +21,12 @@ from engines import ROOT, leave_out
 
 import kgwb
 from kgwb.bench import Report
+from kgwb.bench import exports as artifact
+from kgwb.bench.exports import METADATA_FILE, pack_results, unpack_results
 from kgwb.bench.figures import LoadedResults
+from kgwb.bench.papers import describe_setups
 from kgwb.cli import main
 from kgwb.errors import InputError
-from kgwb.study import artifact
-from kgwb.study.artifact import METADATA_FILE, pack_results, unpack_results
-from kgwb.study.tables import describe_setups
 
 Capture = pytest.CaptureFixture[str]
 VALIDATOR = ROOT / ".venv-crate"

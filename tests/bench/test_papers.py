@@ -17,14 +17,7 @@ import pytest
 
 from kgwb import open_kg, systems
 from kgwb.bench import load_questions
-from kgwb.bench.questions import BenchQuestion, add_gold_answers
-from kgwb.bench.report_parts import PUBLISHED_FIGURES_FILE
-from kgwb.cli import main
-from kgwb.cli.experiment import ExperimentCommand
-from kgwb.errors import InputError
-from kgwb.kg import sample_path
-from kgwb.study.measured import load_measured, save_measured
-from kgwb.study.papers import (
+from kgwb.bench.papers import (
     COST_LABELS,
     Configuration,
     Experiment,
@@ -33,14 +26,22 @@ from kgwb.study.papers import (
     QuestionSet,
     find_experiment,
     find_question_file,
+    fingerprint_setups,
     list_differences,
+    load_measured,
     load_papers,
     make_caption,
     make_experiment_table,
     make_kinds_table,
+    save_measured,
     select_questions,
 )
-from kgwb.study.tables import fingerprint_setups
+from kgwb.bench.questions import BenchQuestion, add_gold_answers
+from kgwb.bench.report_parts import PUBLISHED_FIGURES_FILE
+from kgwb.cli import main
+from kgwb.cli.experiment import ExperimentCommand
+from kgwb.errors import InputError
+from kgwb.kg import sample_path
 
 Capture = pytest.CaptureFixture[str]
 FILMS = load_questions(sample_path("films").with_suffix(".questions.jsonl"))

@@ -8,13 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from kgwb.bench.agreement import compute_kappa
 from kgwb.bench.figures import LoadedResults
 from kgwb.bench.formats import save_questions
-from kgwb.bench.questions import BenchQuestion
-from kgwb.cli import main
-from kgwb.errors import InputError
-from kgwb.study.error_analysis import (
+from kgwb.bench.judgements import (
     WRONG_GOLD,
     ErrorAnalysis,
     add_coding,
@@ -23,6 +19,10 @@ from kgwb.study.error_analysis import (
     name_codings_file,
     read_codings,
 )
+from kgwb.bench.questions import BenchQuestion
+from kgwb.bench.statistics import compute_kappa
+from kgwb.cli import main
+from kgwb.errors import InputError
 
 RESULTS = Path("r")
 Capture = pytest.CaptureFixture[str]

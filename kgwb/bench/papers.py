@@ -1,0 +1,1577 @@
+"""What a paper needs: tables and figures to print, and the experiments of published papers with ours beside them.
+
+Tables are LaTeX (with the package booktabs), Markdown or CSV. Figures are SVG or PDF, one column wide,
+and in greys with hatches, so that they can be told apart in print.
+
+What an experiment consists of stands in ``experiments/*.toml``, one file for each paper. Figures there
+are those that the paper prints; nothing in these files was measured by kgwb. What kgwb has measured
+itself is in ``measured/*.jsonl.gz``, a file for each experiment. A line is one configuration on one
+question set: its set-up, and the scores of each question. Answers and gold are not in it, since the
+question sets are not kgwb's. The model is ``rules``, so that everybody can measure the same again
+without a key.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import random
+import re
+import textwrap
+import tomllib
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
+
+from pydantic import BaseModel, model_validator
+
+from kgwb import disk
+from kgwb.bench.changes import ResultsComparison
+from kgwb.bench.figures import (
+    MEASURE_LABELS,
+    AllResults,
+    LoadedResults,
+    ReportTable,
+    distinct_keys,
+    make_cost_table,
+    make_loss_table,
+)
+from kgwb.bench.judgements import ErrorAnalysis
+from kgwb.bench.metrics import MEASURES, Estimate, QuestionGroup, compare_results, estimate_mean
+from kgwb.bench.questions import BenchQuestion, make_standalone_questions
+from kgwb.bench.results import RESULTS_FILE, BenchRow
+from kgwb.bench.runner import fingerprint
+from kgwb.bench.statistics import SIGNIFICANCE_LEVEL, holm_adjusted, wilson_interval
+from kgwb.errors import InputError
+from kgwb.kg import SAMPLE_NAMES, sample_path
+from kgwb.show.html import Html, load_style, render_template
+from kgwb.text import display_name, pluralize, shorten, single_line, source_name
+from kgwb.version import __version__
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+DEFAULT_MEASURES = ("precision", "recall", "f1")
+SIGNIFICANT = "†"
+LATEX_ESCAPES = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": "$<$",
+    ">": "$>$",
+    "\N{NO-BREAK SPACE}": "~",
+    "–": "--",
+    "→": r"$\rightarrow$",
+    "\N{MINUS SIGN}": "$-$",
+    SIGNIFICANT: r"\textsuperscript{\dag}",
+}
+_LATEX_SPECIAL = re.compile("|".join(map(re.escape, LATEX_ESCAPES)))
+_MARKDOWN_SPECIAL = re.compile(r"([\\|*_`<>\[\]])")
+
+
+class Cell(NamedTuple):
+    """A cell of a table."""
+
+    text: str
+    is_best: bool = False
+    """Whether it is the best of its column, which is shown in bold."""
+
+
+@dataclass(frozen=True)
+class PaperTable:
+    """A table with its caption. The first column has names, the others values."""
+
+    caption: str
+    headers: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+
+    def to_latex(self) -> str:
+        """Return the table as the source of a LaTeX table with caption and the rules of booktabs.
+
+        The best value of a column is bold; all text is escaped.
+        """
+        columns = "l" + "r" * (len(self.headers) - 1)
+        lines = [
+            r"\begin{table}",
+            r"\centering",
+            rf"\caption{{{escape_latex(self.caption)}}}",
+            rf"\begin{{tabular}}{{{columns}}}",
+            r"\toprule",
+            _latex_row(map(escape_latex, self.headers)),
+            r"\midrule",
+        ]
+        for row in self.rows:
+            lines.append(_latex_row(map(_latex_cell, row)))
+        lines += [r"\bottomrule", r"\end{tabular}", r"\end{table}"]
+        return "\n".join(lines) + "\n"
+
+    def to_markdown(self) -> str:
+        """Return the table as a Markdown table, with its caption below; the best value of a column is bold."""
+        rules = ["---"] + ["---:"] * (len(self.headers) - 1)
+        lines = [_markdown_row(map(_escape_markdown, self.headers)), _markdown_row(rules)]
+        for row in self.rows:
+            lines.append(_markdown_row(map(_markdown_cell, row)))
+        lines += ["", _escape_markdown(self.caption)]
+        return "\n".join(lines) + "\n"
+
+    def to_csv(self) -> str:
+        """Return the table as CSV text with a line of headers. The caption and what is best are left out."""
+        file = io.StringIO()
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(self.headers)
+        for row in self.rows:
+            writer.writerow(cell.text for cell in row)
+        return file.getvalue()
+
+
+FORMATS: Mapping[str, Callable[[PaperTable], str]] = {
+    "latex": PaperTable.to_latex,
+    "markdown": PaperTable.to_markdown,
+    "csv": PaperTable.to_csv,
+}
+
+
+def format_table(table: PaperTable, format_name: str) -> str:
+    """Return a table in one of FORMATS. Raises InputError for another format."""
+    check_format(format_name)
+    return FORMATS[format_name](table)
+
+
+def check_format(format_name: str) -> None:
+    """Raise InputError, which lists the formats, unless the name is one of FORMATS."""
+    if format_name not in FORMATS:
+        raise InputError(
+            f"a table cannot be written as {format_name!r}",
+            hint=f"name one of these formats: {', '.join(FORMATS)}",
+        )
+
+
+def escape_latex(text: str) -> str:
+    """Return a text as LaTeX shows it: no character in it is a command."""
+    return _LATEX_SPECIAL.sub(lambda match: LATEX_ESCAPES[match[0]], single_line(text))
+
+
+def _latex_cell(cell: Cell) -> str:
+    """Return a cell as LaTeX, the best of a column in bold."""
+    text = escape_latex(cell.text)
+    return rf"\textbf{{{text}}}" if cell.is_best else text
+
+
+def _latex_row(cells: Iterable[str]) -> str:
+    """Return the line of a row of LaTeX."""
+    return " & ".join(cells) + r" \\"
+
+
+def _escape_markdown(text: str) -> str:
+    """Return a text as Markdown shows it: no character in it is markup."""
+    return _MARKDOWN_SPECIAL.sub(r"\\\1", single_line(text))
+
+
+def _markdown_cell(cell: Cell) -> str:
+    """Return a cell as Markdown, the best of a column in bold."""
+    text = _escape_markdown(cell.text)
+    return f"**{text}**" if cell.is_best else text
+
+
+def _markdown_row(cells: Iterable[str]) -> str:
+    """Return the line of a row of Markdown."""
+    return f"| {' | '.join(cells)} |"
+
+
+# --- what the tables hold
+
+
+def make_table(
+    name: str,
+    all_results: AllResults,
+    *,
+    measures: Sequence[str] = DEFAULT_MEASURES,
+    baseline: str | None = None,
+) -> PaperTable:
+    """Return one of TABLES: "quality", "cost", "losses", "changes" or "errors".
+
+    ``measures`` and ``baseline`` are for "quality". "changes" compares the first results with the
+    second ones. "errors" is the error analysis of the first results. Raises InputError for an
+    unknown table, measure or baseline, if the results do not have the same questions and gold, for
+    "changes" unless there are two results, and for "errors" without an error analysis.
+    """
+    if name == "quality":
+        return make_quality_table(all_results, measures, baseline)
+    if name == "changes":
+        return make_changes_table(compare_two(all_results))
+    if name == "errors":
+        return make_error_table(all_results[0])
+    if name not in TABLES:
+        raise InputError(
+            f"kgwb cannot print a table {name!r} of results",
+            hint=f"name one of {', '.join(TABLES)} with --table",
+        )
+    makers = {"cost": make_cost_table, "losses": make_loss_table}
+    titles = {"cost": "What a question costs.", "losses": "Where answers were lost."}
+    return from_report_table(
+        makers[name](all_results), f"{titles[name]} {describe_setups(all_results)}"
+    )
+
+
+TABLES = ("quality", "cost", "losses", "changes", "errors")
+"""The names of the tables that ``make_table`` returns."""
+
+
+def from_report_table(table: ReportTable, caption: str) -> PaperTable:
+    """Return a report's table with a caption as a table for a paper: all cells as text, none marked as best."""
+    rows = []
+    for row in table.rows:
+        rows.append([Cell(str(cell)) for cell in row])
+    return PaperTable(caption, list(map(str, table.headers)), rows)
+
+
+def compare_two(all_results: AllResults) -> ResultsComparison:
+    """Compare the first results with the second ones. Raises InputError unless there are two."""
+    if len(all_results) != 2:
+        raise InputError(
+            f"what changed is shown of two folders of results, and {len(all_results)} were given",
+            hint="name the folder before the change, then the one after it: kgwb report BEFORE AFTER",
+        )
+    before, after = all_results
+    return ResultsComparison(before, after)
+
+
+def make_changes_table(comparison: ResultsComparison) -> PaperTable:
+    """Return how many questions a change has fixed and broken, by the agent that decided differently first.
+
+    There is a column for each outcome, and a last row for all questions. The caption has F1 before
+    and after, with its difference, whether that may be chance, and how many questions would tell.
+    """
+    before, after = comparison.before, comparison.after
+    headers = ["first decision that differs", *comparison.shown_outcomes]
+    rows = []
+    for agent, counts in comparison.by_agent.items():
+        name = display_name(agent) or "none"
+        rows.append([name, *(counts[outcome] for outcome in comparison.shown_outcomes)])
+    all_counts = (comparison.counts[outcome] for outcome in comparison.shown_outcomes)
+    rows.append(["all questions", *all_counts])
+    effect = comparison.describe_f1()
+    if comparison.needed_questions:
+        effect += f"; {comparison.needed_questions}"
+    caption = (
+        f"What became of each question, from {before.name} to {after.name}. "
+        f"{effect}. {describe_setups([before, after])}"
+    )
+    return from_report_table(ReportTable(headers, rows), caption)
+
+
+def make_error_table(results: LoadedResults) -> PaperTable:
+    """Return the shares of the categories of an error analysis, by coder, with kappa in the caption.
+
+    Raises InputError if no sample was drawn, or if a file of the analysis is damaged.
+    """
+    analysis = ErrorAnalysis.read(results)
+    caption = f"What went wrong, with Wilson's 95 % intervals: {analysis.describe()}."
+    for coders, agreed, kappa in analysis.make_agreement_table().rows:
+        caption += f" {coders}: the same category for {agreed}, Cohen's kappa {kappa}."
+    caption += f" {describe_setups([results])}"
+    return from_report_table(analysis.make_category_table(), caption)
+
+
+def make_quality_table(
+    all_results: AllResults,
+    measures: Sequence[str] = DEFAULT_MEASURES,
+    baseline: str | None = None,
+) -> PaperTable:
+    """Return a table with a row for each results folder and a column for each measure.
+
+    Each value has its 95 % bootstrap interval over questions, and the highest of a column is the
+    best. If the results do not have the same questions with gold, none is: the caption says so.
+
+    With a ``baseline``, the name of a folder, values that differ from the baseline's are marked with
+    SIGNIFICANT: by the paired permutation test of ``compare_results``, with p-values adjusted by
+    Holm's method over all comparisons of the table. Raises InputError for an unknown measure or
+    baseline, and if results are compared that do not have the same questions and gold.
+    """
+    for measure in measures:
+        if measure not in MEASURE_LABELS:
+            raise InputError(
+                f"a table of results cannot show {measure!r}, which is not a measure",
+                hint=f"choose one of {', '.join(MEASURE_LABELS)}",
+            )
+    marked = _find_significant(all_results, measures, baseline)
+    are_comparable = _have_same_questions(all_results)
+    rows = []
+    for position, results in enumerate(all_results):
+        row = [Cell(results.name)]
+        for measure in measures:
+            estimate = results.groups["all"].estimate(measure)
+            text = str(estimate or "–")
+            if (position, measure) in marked:
+                text += SIGNIFICANT
+            is_best = are_comparable and _is_best(estimate, measure, all_results)
+            row.append(Cell(text, is_best))
+        rows.append(row)
+    headers = ["system"]
+    headers += [MEASURE_LABELS[measure] for measure in measures]
+    caption = (
+        f"Quality, with 95 % bootstrap intervals over questions. {describe_setups(all_results)}"
+    )
+    if not are_comparable:
+        caption += " They are of different questions, so that none is marked as the best."
+    if baseline is not None:
+        caption += (
+            f" {SIGNIFICANT} differs from {baseline}: paired permutation test, p < "
+            f"{SIGNIFICANCE_LEVEL} after Holm's correction."
+        )
+    return PaperTable(caption, headers, rows)
+
+
+def _have_same_questions(all_results: AllResults) -> bool:
+    """Return whether all results have the same questions with gold."""
+    return len({frozenset(_ids_with_gold(results)) for results in all_results}) < 2
+
+
+def _ids_with_gold(results: LoadedResults) -> set[str]:
+    """Return the ids of the questions that have gold."""
+    return {id_ for id_, row in results.rows.items() if row["gold"] is not None}
+
+
+def _is_best(estimate: Estimate | None, measure: str, all_results: AllResults) -> bool:
+    """Return whether a value is the highest of several results, also one of equals.
+
+    False for None, and if there is one result only.
+    """
+    if estimate is None or len(all_results) < 2:
+        return False
+    for results in all_results:
+        other = results.groups["all"].estimate(measure)
+        if other and other.value > estimate.value:
+            return False
+    return True
+
+
+def _find_significant(
+    all_results: AllResults, measures: Sequence[str], baseline: str | None
+) -> set[tuple[int, str]]:
+    """Return the position of results and the measure of each value that differs from the baseline's.
+
+    It differs if its p-value, adjusted over all these comparisons by Holm's method, is below
+    SIGNIFICANCE_LEVEL. Empty without a baseline. Raises InputError for an unknown one, and if the
+    results do not have the same questions with gold: the values are means over all of them.
+    """
+    if baseline is None:
+        return set()
+    base = _find_results(all_results, baseline)
+    if not _have_same_questions(all_results):
+        raise InputError(
+            f"no value can be marked as different from that of {baseline}: the results do not have the same "
+            "questions with gold",
+            hint="name results of one question set, or leave --baseline out",
+        )
+    p_values = {}
+    for position, results in enumerate(all_results):
+        if results is base:
+            continue
+        for measure in measures:
+            comparison = compare_results(
+                list(base.rows.values()), list(results.rows.values()), measure
+            )
+            p_values[position, measure] = comparison.p_value
+    adjusted = holm_adjusted(list(p_values.values()))
+    significant = set()
+    for key, p_value in zip(p_values, adjusted, strict=True):
+        if p_value < SIGNIFICANCE_LEVEL:
+            significant.add(key)
+    return significant
+
+
+def _find_results(all_results: AllResults, name: str) -> LoadedResults:
+    """Return the results with this name. Raises InputError, which lists the names, if there are none."""
+    for results in all_results:
+        if results.name == name:
+            return results
+    names = ", ".join(results.name for results in all_results)
+    raise InputError(
+        f"the baseline {name!r} is none of the folders of results",
+        hint=f"name one of {names} with --baseline",
+    )
+
+
+def describe_setups(all_results: AllResults) -> str:
+    """Return a sentence for each folder that says what was measured, joined: a part of a caption.
+
+    It has questions, graph, system, profile, models, the day of the last result, and the version of
+    kgwb with a fingerprint of the whole set-up.
+    """
+    return " ".join(map(_describe_setup, all_results))
+
+
+def _describe_setup(results: LoadedResults) -> str:
+    """Return the sentence of ``describe_setups`` for one folder."""
+    config = results.config
+    settings = config.get("settings") or {}
+    profile = settings.get("profile", "unknown")
+    graph = source_name(str(config.get("source")))
+    questions = pluralize(len(results.rows), "question")
+    models = ", ".join(dict.fromkeys(results.model_specs.values()))
+    what = f"{questions} on {graph}, system {config.get('system')}, profile {profile}"
+    day = find_day(results.folder)
+    how = f"model {models}, {day}, kgwb {config.get('kgwb')}, set-up {fingerprint_setups([config])}"
+    return f"{results.name}: {what}, {how}."
+
+
+def find_day(folder: Path) -> str:
+    """Return the day, in UTC, on which the results in a folder were last changed: "2026-01-31"."""
+    modified = (folder / RESULTS_FILE).stat().st_mtime
+    return datetime.fromtimestamp(modified, UTC).date().isoformat()
+
+
+def fingerprint_setups(configs: Iterable[Mapping[str, Any]]) -> str:
+    """Return 8 hexadecimal digits that stand for the configurations of results folders, in their order.
+
+    Where the graph's file lies does not count: ``kg`` tells which graph it is.
+    """
+    texts = []
+    for config in configs:
+        entries = {name: value for name, value in config.items() if name != "source"}
+        texts.append(json.dumps(entries, sort_keys=True, default=str))
+    return fingerprint("\n".join(texts))[:8]
+
+
+CHARTS = ("quality", "losses", "changes", "errors")
+"""The names of the figures that ``make_chart`` returns."""
+EMPTY_HINTS = {
+    "losses": "find where answers were lost first: kgwb bench --ladder with the same --out",
+    "changes": "no question was fixed or broken: print the table instead (--table changes)",
+    "errors": "first code the sample in a notebook: kgwb.ErrorCoding(FOLDER, NAME)",
+}
+"""What to do if a figure has nothing to show."""
+CHART_FORMATS = ("svg", "pdf", "latex")
+WIDTH_INCHES = 3.33
+"""The width of a column of most two-column papers."""
+FONT_POINTS = 8.0
+"""The size of all text: still above 7 points in a column of 3.03 inches."""
+BAR_INCHES = 0.13
+GAP_INCHES = 0.08
+"""The space between the bars of two categories."""
+FRAME_INCHES = 0.5
+"""The height of the axis below a panel, with its label."""
+LEGEND_ROW_INCHES = 0.17
+LABEL_CHARS = 26
+"""Characters of a line of a category's label."""
+LABEL_LINES = 2
+FILLS = (
+    ("0.35", ""),
+    ("1.0", "/////"),
+    ("0.75", ""),
+    ("1.0", "....."),
+    ("0.0", ""),
+    ("1.0", ""),
+    ("0.75", "xxxxx"),
+    ("1.0", "-----"),
+)
+"""The grey and the hatch of each series: told apart also without the grey."""
+_LATEX_FILE_NAME = re.compile(r"[A-Za-z0-9._-]+")
+
+
+class Bar(NamedTuple):
+    """A value with the ends of its interval, which are the value itself where it has none."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Series:
+    """Values that are drawn in one grey: one for each category, None where it is not known."""
+
+    name: str
+    bars: Sequence[Bar | None]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Groups of bars over one axis."""
+
+    axis: str
+    """What the axis measures."""
+    categories: Sequence[str]
+    series: Sequence[Series]
+    is_opposed: bool = False
+    """Whether the second of two series goes to the left of 0, on the same line as the first."""
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A figure: panels one below the other, whose series have the same names."""
+
+    title: str
+    caption: str
+    panels: Sequence[Panel]
+
+
+# --- what the figures hold
+
+
+def make_chart(
+    name: str, all_results: AllResults, *, measures: Sequence[str] = DEFAULT_MEASURES
+) -> Chart:
+    """Return one of CHARTS: "quality", "losses", "changes" or "errors".
+
+    ``measures`` is for "quality". The caption is that of the table of the same name. Raises
+    InputError for an unknown name or measure, and what ``make_table`` raises.
+    """
+    makers = {
+        "quality": lambda: _make_quality_chart(all_results, measures),
+        "losses": lambda: _make_losses_chart(all_results),
+        "changes": lambda: _make_changes_chart(all_results),
+        "errors": lambda: _make_errors_chart(all_results[0]),
+    }
+    if name not in makers:
+        raise InputError(
+            f"kgwb cannot draw a figure {name!r} of results",
+            hint=f"name one of {', '.join(CHARTS)} with --figure",
+        )
+    chart = makers[name]()
+    if not any(panel.categories for panel in chart.panels):
+        raise InputError(
+            f"the figure {name!r} was not drawn: there is nothing to show in it",
+            hint=EMPTY_HINTS.get(name, "name folders with results"),
+        )
+    return chart
+
+
+def _make_quality_chart(all_results: AllResults, measures: Sequence[str]) -> Chart:
+    """Return the figure with a group for each results folder, and a bar with its interval for each measure."""
+    table = make_table("quality", all_results, measures=measures)
+    series = []
+    for measure in measures:
+        bars = []
+        for results in all_results:
+            estimate = results.groups["all"].estimate(measure)
+            bars.append(Bar(*estimate) if estimate else None)
+        series.append(Series(MEASURE_LABELS[measure], bars))
+    names = [results.name for results in all_results]
+    return Chart("Quality", table.caption, [Panel("mean over questions", names, series)])
+
+
+def _make_losses_chart(all_results: AllResults) -> Chart:
+    """Return the figure of the ladder: how many answers each agent lost, in each results folder."""
+    table = make_table("losses", all_results)
+    counts_by_agent = []
+    for results in all_results:
+        counts: Counter[str] = Counter()
+        for (agent, _), by_hops in results.losses_by_agent.items():
+            counts[agent] += by_hops[""]
+        counts_by_agent.append(counts)
+    agents = distinct_keys(counts_by_agent)
+    series = []
+    for results, counts in zip(all_results, counts_by_agent, strict=True):
+        bars = [_count_bar(counts[agent]) for agent in agents]
+        series.append(Series(results.name, bars))
+    names = list(map(display_name, agents))
+    return Chart("Lost answers", table.caption, [Panel("lost answers", names, series)])
+
+
+def _make_changes_chart(all_results: AllResults) -> Chart:
+    """Return the figure of a change: the questions fixed to the right and those broken to the left, by agent.
+
+    Agents without either are left out. Raises InputError unless there are two results.
+    """
+    comparison = compare_two(all_results)
+    agents = []
+    for agent, counts in comparison.by_agent.items():
+        if counts["fixed"] or counts["broken"]:
+            agents.append(agent)
+    series = []
+    for outcome in ("fixed", "broken"):
+        bars = [_count_bar(comparison.by_agent[agent][outcome]) for agent in agents]
+        series.append(Series(outcome, bars))
+    names = [display_name(agent) or "no decision differs" for agent in agents]
+    panel = Panel("questions: broken | fixed", names, series, is_opposed=True)
+    return Chart("Fixed and broken", make_changes_table(comparison).caption, [panel])
+
+
+def _make_errors_chart(results: LoadedResults) -> Chart:
+    """Return the figure of an error analysis: the share of each category by coder, with Wilson's interval.
+
+    Categories that nobody gave are left out. Raises InputError if no sample was drawn.
+    """
+    analysis = ErrorAnalysis.read(results)
+    counts_by_coder = {}
+    for coder, codings in analysis.codings.items():
+        counts_by_coder[coder] = Counter(coding.category for coding in codings.values())
+    given: set[str] = set().union(*counts_by_coder.values())
+    categories = [category for category in analysis.sample.categories if category in given]
+    series = []
+    for coder, counts in counts_by_coder.items():
+        bars = [_share_bar(counts[category], counts.total()) for category in categories]
+        series.append(Series(coder, bars))
+    panel = Panel("share of the sample", categories, series)
+    return Chart("Categories of errors", make_error_table(results).caption, [panel])
+
+
+def _count_bar(count: int) -> Bar:
+    """Return the bar of a number that has no interval."""
+    return Bar(count, count, count)
+
+
+def _share_bar(count: int, total: int) -> Bar | None:
+    """Return the bar of a share with Wilson's interval; None without questions."""
+    if not total:
+        return None
+    return Bar(count / total, *wilson_interval(count, total))
+
+
+# --- writing
+
+
+def check_chart_format(format_name: str) -> None:
+    """Raise InputError, which lists the formats, unless the name is one of CHART_FORMATS."""
+    if format_name not in CHART_FORMATS:
+        raise InputError(
+            f"a figure cannot be written as {format_name!r}",
+            hint=f"name one of these formats: {', '.join(CHART_FORMATS)}",
+        )
+
+
+def write_chart(chart: Chart, path: Path, format_name: str) -> list[Path]:
+    """Write a figure in one of CHART_FORMATS, and return the files; files that are there are replaced.
+
+    An SVG and a PDF have title and caption in their metadata. "latex" writes a source with
+    ``\\includegraphics`` and ``\\caption``, and the PDF of the same name beside it. Raises InputError
+    for another format, if matplotlib is not installed, if a file cannot be written, for a PDF whose
+    name LaTeX would misread, and what ``draw_chart`` raises.
+    """
+    check_chart_format(format_name)
+    if format_name != "latex":
+        _save(chart, path, format_name)
+        return [path]
+    image = path.with_suffix(".pdf")
+    if image == path or not _LATEX_FILE_NAME.fullmatch(image.name):
+        raise InputError(
+            f"the figure was not written: LaTeX cannot include {image.name!r} from {path.name!r}",
+            hint="name a file that ends in .tex, of letters, digits, '-' and '_' (no spaces)",
+        )
+    _save(chart, image, "pdf")
+    lines = [
+        r"\begin{figure}",
+        r"\centering",
+        rf"\includegraphics[width=\columnwidth]{{{image.name}}}",
+        rf"\caption{{{escape_latex(chart.caption)}}}",
+        r"\end{figure}",
+    ]
+    with disk.os_errors_as_input_error(f"cannot write {path}", "name another file"):
+        disk.write_atomically(path, ["\n".join(lines), "\n"], "replace")
+    return [path, image]
+
+
+def _save(chart: Chart, path: Path, format_name: str) -> None:
+    """Draw a figure and write it as "svg" or "pdf", the same bytes each time."""
+    title = single_line(chart.title)
+    caption = single_line(chart.caption)
+    creator = f"kgwb {__version__}"
+    metadata: dict[str, Any] = {"Title": title, "Creator": creator}
+    if format_name == "svg":
+        metadata |= {"Description": caption, "Date": None}
+    else:
+        metadata |= {"Subject": caption, "CreationDate": None}
+    with _styled(), warnings.catch_warnings():
+        warnings.filterwarnings("error", "Glyph")
+        try:
+            figure = draw_chart(chart)
+            with (
+                disk.os_errors_as_input_error(f"cannot write {path}", "name another file"),
+                disk.draft_of(path) as draft,
+            ):
+                figure.savefig(draft, format=format_name, metadata=metadata)
+        except UserWarning as exc:
+            raise InputError(
+                f"the figure was not written: {single_line(exc)}",
+                hint="use letters that DejaVu Sans has (Latin, Greek, Cyrillic, ...) in the names of folders "
+                "and categories, or print the table",
+            ) from exc
+
+
+@contextmanager
+def _styled() -> Iterator[None]:
+    """Draw with the same styles for everybody: matplotlib's defaults and what a figure for print needs.
+
+    Text stays text in an SVG, fonts are embedded in a PDF, and no name is read as a formula. Raises
+    InputError, with the command, if matplotlib is not installed.
+    """
+    try:
+        import matplotlib
+    except ImportError as exc:
+        raise InputError(
+            "no figure was drawn: the package matplotlib is not installed",
+            hint="install it: pip install 'kgwb[figures]'",
+        ) from exc
+    style: Any = {  # a type checker asks for the literal names of all parameters
+        "font.family": "sans-serif",
+        "font.sans-serif": ["DejaVu Sans"],
+        "font.size": FONT_POINTS,
+        "axes.labelsize": FONT_POINTS,
+        "axes.linewidth": 0.6,
+        "xtick.labelsize": FONT_POINTS,
+        "ytick.labelsize": FONT_POINTS,
+        "legend.fontsize": FONT_POINTS,
+        "hatch.linewidth": 0.5,
+        "text.parse_math": False,
+        "svg.fonttype": "none",
+        "svg.hashsalt": "kgwb",
+        "pdf.fonttype": 42,
+    }
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(style)
+        yield
+
+
+def draw_chart(chart: Chart) -> Figure:
+    """Draw a figure with the present style of matplotlib, and return it.
+
+    Raises InputError if it has more series than there are FILLS.
+    """
+    from matplotlib.figure import Figure
+
+    series_count = max(len(panel.series) for panel in chart.panels)
+    if series_count > len(FILLS):
+        raise InputError(
+            f"the figure was not drawn: it would have {series_count} kinds of bars, and at most "
+            f"{len(FILLS)} can be told apart",
+            hint="name fewer folders or measures, or print the table",
+        )
+    heights = list(map(_panel_height, chart.panels))
+    legend_rows = -(-series_count // 2)
+    height = sum(heights) + legend_rows * LEGEND_ROW_INCHES
+    figure = Figure(figsize=(WIDTH_INCHES, height), layout="constrained")
+    panels = figure.subplots(len(heights), squeeze=False, height_ratios=heights)[:, 0]
+    for axes, panel in zip(panels, chart.panels, strict=True):
+        _draw_panel(axes, panel)
+    _draw_legend(figure, chart.panels[0].series)
+    return figure
+
+
+def _panel_height(panel: Panel) -> float:
+    """Return the height of a panel in inches, by the number of its bars and of the lines of its labels."""
+    lines = 1 if panel.is_opposed else len(panel.series)
+    height = FRAME_INCHES
+    for category in panel.categories:
+        label_lines = _wrap(category).count("\n") + 1
+        height += max(lines, label_lines) * BAR_INCHES + GAP_INCHES
+    return height
+
+
+def _draw_panel(axes: Axes, panel: Panel) -> None:
+    """Draw the bars of a panel, the first category at the top."""
+    groups = range(len(panel.categories))
+    lines = 1 if panel.is_opposed else len(panel.series)
+    thickness = BAR_INCHES * lines / (BAR_INCHES * lines + GAP_INCHES) / lines
+    for number, series in enumerate(panel.series):
+        opposed = panel.is_opposed and number == 1
+        line = 0 if panel.is_opposed else number
+        offset = (line - (lines - 1) / 2) * thickness
+        for group, bar in zip(groups, series.bars, strict=True):
+            if bar is not None:
+                _draw_bar(axes, group + offset, thickness, _mirror(bar) if opposed else bar, number)
+    axes.set_yticks(groups, list(map(_wrap, panel.categories)))
+    axes.set_ylim(len(panel.categories) - 0.5, -0.5)
+    axes.set_xlabel(single_line(panel.axis))
+    axes.tick_params(axis="y", length=0)
+    axes.spines[["top", "right"]].set_visible(False)
+    if panel.is_opposed:
+        axes.axvline(0, color="black", linewidth=0.6)
+        axes.xaxis.set_major_formatter(lambda value, _: f"{abs(value):g}")
+    axes.locator_params(axis="x", nbins=5)
+
+
+def _mirror(bar: Bar) -> Bar:
+    """Return a bar that goes to the left of 0."""
+    return Bar(-bar.value, -bar.high, -bar.low)
+
+
+def _draw_bar(axes: Axes, place: float, thickness: float, bar: Bar, number: int) -> None:
+    """Draw a bar of the series of a number, and its interval as a thin line with caps."""
+    grey, hatch = FILLS[number]
+    axes.barh(
+        place, bar.value, thickness, color=grey, hatch=hatch, edgecolor="black", linewidth=0.5
+    )
+    if bar.low < bar.high:
+        # A line that is grey around a black core is seen on dark bars, too.
+        ends = [bar.low, bar.high]
+        axes.plot(ends, [place, place], color="white", linewidth=1.8, solid_capstyle="butt")
+        axes.plot(ends, [place, place], color="black", linewidth=0.8, marker="|", markersize=3)
+
+
+def _draw_legend(figure: Figure, series: Sequence[Series]) -> None:
+    """Draw the legend above the panels; none for a single series without a name."""
+    from matplotlib.patches import Patch
+
+    if not any(each.name for each in series):
+        return
+    patches = []
+    for each, (grey, hatch) in zip(series, FILLS, strict=False):
+        patch = Patch(facecolor=grey, hatch=hatch, edgecolor="black", linewidth=0.5)
+        name = shorten(single_line(each.name), LABEL_CHARS)
+        if name.startswith("_"):
+            name = f"\N{WORD JOINER}{name}"  # matplotlib leaves out a name that begins with "_"
+        patch.set_label(name)
+        patches.append(patch)
+    figure.legend(handles=patches, loc="outside upper center", ncols=2, frameon=False)
+
+
+def _wrap(label: str) -> str:
+    """Return a category's label in at most LABEL_LINES lines; what is longer is cut, with an ellipsis."""
+    lines = textwrap.wrap(single_line(label), LABEL_CHARS, max_lines=LABEL_LINES, placeholder=" …")
+    return "\n".join(lines)
+
+
+EXPERIMENTS_FOLDER = Path(__file__).with_name("experiments")
+COST_LABELS = {
+    "seconds": "seconds",
+    "model_calls": "model calls",
+    "prompt_tokens": "prompt tokens",
+    "completion_tokens": "completion tokens",
+    "executed_queries": "executed queries",
+}
+"""The costs of a question that papers print: the fields of a row, with their labels."""
+LABELS = MEASURE_LABELS | COST_LABELS
+"""The label of each measure that an experiment may have."""
+SAMPLE_SEED = 0
+"""The seed by which questions are drawn where a paper measured an unpublished sample."""
+Published = Mapping[str, tuple[float, ...]]
+"""The printed figures of a row of a table: by question set, one for each measure."""
+
+
+class _Part(BaseModel, frozen=True, extra="forbid"):
+    """A part of a file of experiments: an unknown key is an error."""
+
+
+class GraphOrigin(_Part):
+    """A graph that a paper measured on, and where to get it."""
+
+    title: str
+    origin: str
+
+
+class StandIn(_Part):
+    """Questions that can be asked in place of those that a paper asked. They are not comparable."""
+
+    file: str
+    reason: str
+    """What these questions are, as an apposition: "questions of the dev split"."""
+    hops: int | None = None
+    """The questions of the file that are asked: those of so many hops. None: all."""
+    graph: str | None = None
+    """The name of the graph that they are asked of, a key of ``Paper.graphs``. None: that of the set."""
+
+
+class QuestionSet(_Part):
+    """A set of questions that a paper asked."""
+
+    title: str
+    questions: int
+    """How many questions the paper asked."""
+    file: str
+    """The path of the file below the person's data folder, as its authors named it."""
+    origin: str
+    graph: str
+    """The name of the graph, a key of ``Paper.graphs``."""
+    language: str | None = None
+    sample: int | None = None
+    """How many questions are drawn if the file has more: the paper drew as many."""
+    settings: Mapping[str, Any] = {}
+    """Settings that this set is measured with, in every configuration."""
+    gold_is_names: bool = False
+    """Whether gold answers that the file only names stay names.
+
+    Otherwise each name is looked up in the graph, and a question has no gold where a name has no
+    vertex or several. A paper that compares names itself loses no question so.
+    """
+    stand_in: StandIn | None = None
+
+
+class PublishedRow(_Part):
+    """A row of a paper's table that kgwb does not measure: another system, or another model."""
+
+    name: str
+    published: Published = {}
+
+
+class Configuration(PublishedRow):
+    """A row of a paper's table that kgwb measures, with the settings that it stands for."""
+
+    settings: Mapping[str, Any]
+    language: str | None = None
+    """The language in which the questions are asked; None: that of the set."""
+    standalone: bool = False
+    """Whether the questions of dialogues are asked alone, in their standalone wording."""
+
+
+class Cost(_Part):
+    """What a question costs about, and how that is known."""
+
+    calls: float
+    tokens: float
+    """Tokens of prompts and completions together."""
+    source: str
+
+
+class AskedQuestion(_Part):
+    """A question that a paper prints, with the verdict that its authors gave the answer by hand."""
+
+    id: str
+    question: str
+    verdict: str
+
+
+class Experiment(_Part):
+    """An experiment of a paper: a table or a figure."""
+
+    id: str
+    title: str
+    where: str
+    """Table, figure or section of the paper."""
+    measures: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    """The kinds of question (``BenchQuestion.type``) whose figures are also shown apart."""
+    sets: tuple[str, ...] = ()
+    configurations: tuple[Configuration, ...] = ()
+    others: tuple[PublishedRow, ...] = ()
+    differs: tuple[str, ...] = ()
+    """What is not as in the paper, beside the model: a sentence each."""
+    cannot: str = ""
+    """Why the experiment cannot be repeated; empty if it can."""
+    asked: tuple[AskedQuestion, ...] = ()
+    """The questions of an experiment whose answers were judged by hand, as far as the paper prints them."""
+
+
+class Paper(_Part):
+    """A paper with its experiments: a file of ``experiments/``."""
+
+    paper: str
+    """How the paper is cited."""
+    model: str
+    """The model of its configurations."""
+    system: str
+    profile: str
+    scale: float = 100
+    """What a score of 1 is in the paper's tables: 100 if it prints per cent."""
+    cost: Cost | None = None
+    graphs: Mapping[str, GraphOrigin] = {}
+    sets: Mapping[str, QuestionSet] = {}
+    experiments: tuple[Experiment, ...]
+
+    @model_validator(mode="after")
+    def _check_names(self) -> Self:
+        """Return the paper itself, or raise ValueError if it names a graph, set or measure that there is not.
+
+        Each row of figures must also fit its experiment (``_check_figures``).
+        """
+        for question_set in self.sets.values():
+            names = [question_set.graph]
+            if question_set.stand_in and question_set.stand_in.graph:
+                names.append(question_set.stand_in.graph)
+            for name in names:
+                if name not in self.graphs:
+                    raise ValueError(f"no graph {name}")
+        for experiment in self.experiments:
+            for measure in experiment.measures:
+                if measure not in LABELS:
+                    raise ValueError(f"{experiment.id}: no measure {measure}")
+            for name in experiment.sets:
+                if name not in self.sets:
+                    raise ValueError(f"{experiment.id}: no set {name}")
+            for row in (*experiment.configurations, *experiment.others):
+                _check_figures(experiment, row)
+        return self
+
+
+def _check_figures(experiment: Experiment, row: PublishedRow) -> None:
+    """Raise ValueError unless a row has one figure for each measure, in sets of the experiment."""
+    for name, figures in row.published.items():
+        if name not in experiment.sets or len(figures) != len(experiment.measures):
+            raise ValueError(f"{experiment.id}, {row.name}: the figures of {name} do not fit")
+
+
+@cache
+def load_papers() -> dict[str, Paper]:
+    """Read all files of EXPERIMENTS_FOLDER, and return the papers by the name of their file, in alphabetical order.
+
+    They are read once in a process.
+    """
+    papers = {}
+    for file in sorted(EXPERIMENTS_FOLDER.glob("*.toml")):
+        papers[file.stem] = Paper.model_validate(tomllib.loads(file.read_text(encoding="utf-8")))
+    return papers
+
+
+def count_questions(
+    paper: Paper,
+    experiment: Experiment,
+    limit: int | None = None,
+    set_names: Sequence[str] | None = None,
+) -> int:
+    """Return how many questions an experiment asks.
+
+    ``set_names`` has a question set once for each configuration that it is measured with; None
+    stands for all sets and configurations. ``limit`` bounds the questions of each set.
+    """
+    if set_names is None:
+        set_names = experiment.sets * len(experiment.configurations)
+    count = 0
+    for name in set_names:
+        size = paper.sets[name].questions
+        count += min(size, limit or size)
+    return count
+
+
+def find_experiment(name: str) -> tuple[Paper, Experiment]:
+    """Return the paper and the experiment that a name such as "dog.table1_metaqa" stands for.
+
+    Raises InputError for an unknown name; it lists the experiments of that paper, or the papers.
+    """
+    paper_name, _, experiment_id = name.partition(".")
+    paper = load_papers().get(paper_name)
+    if paper is None:
+        raise InputError(
+            f"kgwb has no experiments of a paper {paper_name!r}",
+            hint=f"name one of {', '.join(load_papers())}, as in dog.table1_metaqa",
+        )
+    for experiment in paper.experiments:
+        if experiment.id == experiment_id:
+            return paper, experiment
+    known = ", ".join(f"{paper_name}.{experiment.id}" for experiment in paper.experiments)
+    raise InputError(f"kgwb has no experiment {name!r}", hint=f"name one of {known}")
+
+
+# --- the questions
+
+
+@dataclass(frozen=True)
+class QuestionFile:
+    """The file of a question set that a person has."""
+
+    path: Path
+    stand_in: StandIn | None
+    """What stands in for the paper's questions; None if the file has these."""
+    graph: str
+    """The name of the graph that they are asked of, a key of ``Paper.graphs``."""
+
+
+def find_question_file(question_set: QuestionSet, folder: Path) -> QuestionFile | None:
+    """Return the file of a question set in a data folder, else that of its stand-in, else None.
+
+    Both may also lie in a direct subfolder of the data folder. A stand-in that is not there may be
+    a question set of a sample graph, which kgwb brings.
+    """
+    path = find_file_below(folder, [question_set.file])
+    if path:
+        return QuestionFile(path, None, question_set.graph)
+    stand_in = question_set.stand_in
+    if stand_in is None:
+        return None
+    graph = stand_in.graph or question_set.graph
+    path = find_file_below(folder, [stand_in.file])
+    if path is None and graph in SAMPLE_NAMES:
+        path = sample_path(graph).with_name(stand_in.file)
+    if path is None or not path.is_file():
+        return None
+    return QuestionFile(path, stand_in, graph)
+
+
+def find_file_below(folder: Path, names: Sequence[str]) -> Path | None:
+    """Return the first file with one of these names in a folder or its direct subfolders; None without one.
+
+    The folder itself comes first, then the subfolders by name; in each, the names are tried in
+    their order.
+    """
+    for place in (folder, *sorted(filter(Path.is_dir, folder.glob("*")))):
+        for name in names:
+            if (place / name).is_file():
+                return place / name
+    return None
+
+
+def select_questions(
+    questions: Sequence[BenchQuestion],
+    question_set: QuestionSet,
+    stand_in: StandIn | None,
+    configuration: Configuration,
+    limit: int | None = None,
+) -> list[BenchQuestion]:
+    """Return the questions of a file that are asked in a configuration, in the order of the file.
+
+    A stand-in may keep only those of some hops. If the set is a sample and there are more
+    questions, as many are drawn, with the seed SAMPLE_SEED. ``standalone`` takes the questions out
+    of their dialogues. At last ``limit`` keeps the first ones. Raises InputError if none is left.
+    """
+    selected = list(questions)
+    if stand_in and stand_in.hops is not None:
+        selected = [question for question in selected if question.hops == stand_in.hops]
+    if question_set.sample and len(selected) > question_set.sample:
+        positions = random.Random(SAMPLE_SEED).sample(range(len(selected)), question_set.sample)
+        selected = [selected[position] for position in sorted(positions)]
+    if question_set.gold_is_names:
+        selected = list(map(_keep_gold_names, selected))
+    if configuration.standalone:
+        selected = make_standalone_questions(selected)
+    selected = selected[:limit]
+    if not selected:
+        raise InputError(
+            f"the file of {question_set.title} has no question that this experiment asks",
+            hint=f"replace it by the set from {question_set.origin}",
+        )
+    return selected
+
+
+def _keep_gold_names(question: BenchQuestion) -> BenchQuestion:
+    """Return a question whose gold answers are the names that its file has, if it has nothing else."""
+    if question.answers is not None or question.sparql or not question.answer_labels:
+        return question
+    return question.model_copy(update={"answers": question.answer_labels})
+
+
+# --- the figures
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What was measured of one configuration on one question set."""
+
+    set_name: str
+    configuration: str
+    model: str
+    rows: Sequence[BenchRow] = field(repr=False)
+    stand_in: StandIn | None = None
+    config: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """The configuration of its results folder; empty if it is not known."""
+    day: str = ""
+    """The day of its last result, in UTC: "2026-01-31"; "" if it is not known."""
+
+    @property
+    def has_scores_alone(self) -> bool:
+        """Whether the rows have no answers and gold, as in what kgwb brings (``measured/``)."""
+        return not any("gold" in row for row in self.rows)
+
+    def estimate(self, measure: str) -> Estimate | None:
+        """Return the mean of a measure over questions, with its 95 % bootstrap interval; None if no row has it.
+
+        Scores are from 0 to 1. Costs are the mean of a question, in the unit of the row's field.
+        """
+        if measure in MEASURES and not self.has_scores_alone:
+            return QuestionGroup("all", self.rows).estimate(measure)
+        amounts = []
+        for row in self.rows:
+            if measure in row:
+                amounts.append(float(cast("Mapping[str, Any]", row)[measure]))
+        if not amounts:
+            return None
+        return estimate_mean(amounts)
+
+
+def make_experiment_table(
+    paper: Paper, experiment: Experiment, measurements: Sequence[Measurement]
+) -> ReportTable:
+    """Return the paper's table with our measurements in a column beside its own.
+
+    There is a row for each question set, measure and configuration, with the published figure and
+    ours, which has its interval. A figure that is not known is "–".
+    """
+    measured = {}
+    for measurement in measurements:
+        measured[measurement.set_name, measurement.configuration] = measurement
+    headers = ["questions", "measure", "configuration", f"published, {paper.model}", "here"]
+    rows = []
+    for set_name in experiment.sets:
+        for position, measure in enumerate(experiment.measures):
+            for configuration in experiment.configurations:
+                ours = measured.get((set_name, configuration.name))
+                row = [
+                    paper.sets[set_name].title,
+                    LABELS[measure],
+                    configuration.name,
+                    _format_published(experiment, configuration, set_name, position),
+                    _format_measured(ours, measure, paper.scale),
+                ]
+                rows.append(row)
+    return ReportTable(headers, rows)
+
+
+def make_experiment_chart(
+    paper: Paper, experiment: Experiment, measurements: Sequence[Measurement]
+) -> Chart:
+    """Return the figure of an experiment: the published figures, and ours with their intervals.
+
+    There is a panel for each measure, and a pair of bars for each question set and configuration.
+    Where the paper prints no number, ours stand alone. The caption is that of the table.
+    """
+    measured = {}
+    for measurement in measurements:
+        measured[measurement.set_name, measurement.configuration] = measurement
+    set_names = [name for name in experiment.sets if any(name == key[0] for key in measured)]
+    panels = []
+    for position, measure in enumerate(experiment.measures):
+        categories = []
+        published: list[Bar | None] = []
+        ours: list[Bar | None] = []
+        factor = paper.scale if measure in MEASURES else 1
+        for set_name in set_names:
+            for configuration in experiment.configurations:
+                title = paper.sets[set_name].title
+                categories.append(_name_bars(experiment, set_names, title, configuration))
+                figures = configuration.published.get(set_name)
+                published.append(Bar(*3 * [figures[position]]) if figures else None)
+                own = measured.get((set_name, configuration.name))
+                estimate = own.estimate(measure) if own else None
+                bar = Bar(*(factor * number for number in estimate)) if estimate else None
+                ours.append(bar)
+        series = [Series("here", ours)]
+        if any(row.published for row in experiment.configurations):
+            series.insert(0, Series(f"published, {paper.model}", published))
+        panels.append(Panel(LABELS[measure], categories, series))
+    title = f"{paper.paper}, {experiment.where}"
+    return Chart(title, make_caption(paper, experiment, measurements), panels)
+
+
+def _name_bars(
+    experiment: Experiment,
+    set_names: Sequence[str],
+    set_title: str,
+    configuration: Configuration,
+) -> str:
+    """Return the label of a pair of bars: the question set, the configuration, or both if there are several."""
+    if len(experiment.configurations) == 1:
+        return set_title
+    if len(set_names) == 1:
+        return configuration.name
+    return f"{set_title}: {configuration.name}"
+
+
+def make_list_table(folder: Path) -> ReportTable:
+    """Return a table of all experiments: name, place in the paper, what it is, and what is at hand.
+
+    Question sets are looked for in ``folder``. Of an experiment that cannot be repeated the table
+    says so.
+    """
+    rows = []
+    for paper_name, paper in load_papers().items():
+        for experiment in paper.experiments:
+            name = f"{paper_name}.{experiment.id}"
+            at_hand = describe_availability(paper, experiment, folder)
+            rows.append((name, experiment.where, experiment.title, at_hand))
+    return ReportTable(("experiment", "where", "what", "question sets"), rows)
+
+
+def describe_availability(paper: Paper, experiment: Experiment, folder: Path) -> str:
+    """Return how many of an experiment's question sets are in a folder: "2 of 3 question sets at hand".
+
+    Of an experiment that cannot be repeated, return just that.
+    """
+    if experiment.cannot:
+        return "cannot be repeated"
+    there = 0
+    for name in experiment.sets:
+        there += find_question_file(paper.sets[name], folder) is not None
+    return f"{there} of {pluralize(len(experiment.sets), 'question set')} at hand"
+
+
+def make_kinds_table(
+    paper: Paper, experiment: Experiment, measurements: Sequence[Measurement]
+) -> ReportTable:
+    """Return a table of our figures by kind of question, which has no row if the experiment has no kinds.
+
+    There is a row for each measurement and measure, and a column for each kind.
+    """
+    headers = ["questions", "measure", "configuration", *experiment.kinds]
+    rows: list[list[str]] = []
+    if not experiment.kinds:
+        return ReportTable(headers, rows)
+    for measurement in measurements:
+        for measure in experiment.measures:
+            title = paper.sets[measurement.set_name].title
+            row = [title, LABELS[measure], measurement.configuration]
+            for kind in experiment.kinds:
+                of_kind = [each for each in measurement.rows if each.get("type") == kind]
+                part = replace(measurement, rows=of_kind) if of_kind else None
+                row.append(_format_measured(part, measure, paper.scale))
+            rows.append(row)
+    return ReportTable(headers, rows)
+
+
+def make_others_table(paper: Paper, experiment: Experiment) -> ReportTable:
+    """Return a table of the paper's other rows, which kgwb does not measure: other systems and models.
+
+    There is a column for each question set and measure; a figure that the paper lacks is "–".
+    """
+    headers = ["system"]
+    for set_name in experiment.sets:
+        for measure in experiment.measures:
+            headers.append(f"{paper.sets[set_name].title}, {LABELS[measure]}")
+    rows = []
+    for other in experiment.others:
+        row = [other.name]
+        for set_name in experiment.sets:
+            for position in range(len(experiment.measures)):
+                row.append(_format_published(experiment, other, set_name, position))
+        rows.append(row)
+    return ReportTable(headers, rows)
+
+
+def make_asked_table(experiment: Experiment) -> ReportTable:
+    """Return a table of the questions that a paper prints, with the authors' verdicts; without any it has no rows."""
+    rows = [(asked.id, asked.question, asked.verdict) for asked in experiment.asked]
+    return ReportTable(("id", "question", "published"), rows)
+
+
+def _format_published(
+    experiment: Experiment, row: PublishedRow, set_name: str, position: int
+) -> str:
+    """Return the figure at a position of a row that the paper prints for a set, as text; "–" if it has none.
+
+    All figures of a measure have as many decimals as the paper prints for it.
+    """
+    figures = row.published.get(set_name)
+    if not figures:
+        return "–"
+    return f"{figures[position]:.{_count_decimals(experiment, position)}f}"
+
+
+def _count_decimals(experiment: Experiment, position: int) -> int:
+    """Return the largest number of decimals of the published figures of a measure."""
+    most = 0
+    for row in (*experiment.configurations, *experiment.others):
+        for figures in row.published.values():
+            text = f"{figures[position]:.6f}".rstrip("0")
+            most = max(most, len(text.partition(".")[2]))
+    return most
+
+
+def _format_measured(measurement: Measurement | None, measure: str, scale: float) -> str:
+    """Return the mean of a measure with its interval, as text: "85.1 [80.2, 89.0]"; "–" without one.
+
+    A score is multiplied by ``scale``, that of the paper's table.
+    """
+    estimate = measurement.estimate(measure) if measurement else None
+    if estimate is None:
+        return "–"
+    factor = scale if measure in MEASURES else 1
+    digits = 3 if factor == 1 else 1
+    value, low, high = (f"{factor * number:.{digits}f}" for number in estimate)
+    return f"{value} [{low}, {high}]"
+
+
+def list_differences(
+    paper: Paper, experiment: Experiment, measurements: Sequence[Measurement]
+) -> Iterator[str]:
+    """Yield a sentence for everything that differs from the paper's set-up: the model, the questions, and more.
+
+    First come the sentences of ``list_measured_differences``, then what the experiment itself
+    lists.
+    """
+    yield from list_measured_differences(paper, measurements)
+    yield from experiment.differs
+
+
+def list_measured_differences(paper: Paper, measurements: Sequence[Measurement]) -> Iterator[str]:
+    """Yield a sentence for each model, and for each set with other questions than the paper's.
+
+    A set with questions that do not count, since they have no gold, has a sentence of its own.
+    """
+    models = dict.fromkeys(measurement.model for measurement in measurements)
+    for model in models:
+        yield f"The model here is {model}; the paper's is {paper.model}."
+    titles: dict[tuple[str, str], dict[str, None]] = {}  # configurations of a set have one reason
+    for measurement in measurements:
+        question_set = paper.sets[measurement.set_name]
+        reason = _why_incomparable(question_set, measurement)
+        if reason:
+            count = pluralize(len(measurement.rows), "question")
+            titles.setdefault((count, reason), {})[question_set.title] = None
+    for (count, reason), titles_of_reason in titles.items():
+        each = " each" if len(titles_of_reason) > 1 else ""
+        yield f"{'; '.join(titles_of_reason)}: {count}{each}{reason}"
+    yield from dict.fromkeys(_describe_missing_gold(paper, measurements))
+
+
+def _describe_missing_gold(paper: Paper, measurements: Sequence[Measurement]) -> Iterator[str]:
+    """Yield a sentence for each measurement with questions that have no gold."""
+    for measurement in measurements:
+        count = 0
+        for row in measurement.rows:
+            count += row.get("gold", ()) is None
+        if count:
+            title = paper.sets[measurement.set_name].title
+            verb = "has" if count == 1 else "have"
+            yield f"{title}: {pluralize(count, 'question')} {verb} no gold answer here, and no score."
+
+
+def _why_incomparable(question_set: QuestionSet, measurement: Measurement) -> str:
+    """Return how the questions that were asked differ from the paper's; "" if they do not.
+
+    It goes on with a sentence that begins with their number.
+    """
+    if measurement.stand_in:
+        return (
+            f", {measurement.stand_in.reason}. "
+            "They are not those of the paper, so the figures are not comparable."
+        )
+    if len(measurement.rows) != question_set.questions:
+        return f" of the paper's {question_set.questions:,}, so the figures are not comparable."
+    return ""
+
+
+def describe_measurements(paper: Paper, measurements: Sequence[Measurement]) -> str:
+    """Return a sentence with what our figures were measured with, and when: a part of a caption.
+
+    It has system, profile, models, the days, and the version of kgwb with a fingerprint of all
+    set-ups. Without a known configuration it has the first three.
+    """
+    models = ", ".join(dict.fromkeys(measurement.model for measurement in measurements))
+    text = f"Measured with system {paper.system}, profile {paper.profile}, model {models}"
+    configs = [measurement.config for measurement in measurements if measurement.config]
+    days = sorted({measurement.day for measurement in measurements if measurement.day})
+    if days:
+        period = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+        text += f", {period}"
+    if configs:
+        versions = ", ".join(dict.fromkeys(str(config.get("kgwb")) for config in configs))
+        text += f", kgwb {versions}, set-up {fingerprint_setups(configs)}"
+    return f"{text}."
+
+
+def make_caption(paper: Paper, experiment: Experiment, measurements: Sequence[Measurement]) -> str:
+    """Return the caption of an experiment's table or figure: what it is, the set-up, and what differs."""
+    title = f"{paper.paper}, {experiment.where}: {experiment.title}."
+    if not measurements:
+        return title
+    differences = list_differences(paper, experiment, measurements)
+    return " ".join([title, describe_measurements(paper, measurements), *differences])
+
+
+def render_experiment(
+    paper: Paper, experiment: Experiment, measurements: Sequence[Measurement]
+) -> str:
+    """Render the page of an experiment as a complete HTML document.
+
+    It has the paper's table with our column, our figures by kind of question, the paper's other
+    rows, and all that differs.
+    """
+    return render_template(
+        "bench/templates/experiment.html",
+        title=f"{paper.paper}, {experiment.where}",
+        style=Html(load_style()),
+        experiment=experiment,
+        table=make_experiment_table(paper, experiment, measurements).render(),
+        kinds=make_kinds_table(paper, experiment, measurements).render(),
+        others=make_others_table(paper, experiment).render(),
+        setup=describe_measurements(paper, measurements),
+        differences=list(list_differences(paper, experiment, measurements)),
+        unit="in per cent" if paper.scale == 100 else "from 0 to 1",
+    )
+
+
+MEASURED_FOLDER = Path(__file__).with_name("measured")
+
+
+class MeasuredLine(BaseModel, frozen=True, extra="forbid"):
+    """A line of a file: one configuration on one question set."""
+
+    set: str
+    configuration: str
+    model: str
+    day: str
+    is_stand_in: bool
+    """Whether the questions are not those of the paper."""
+    config: dict[str, Any]
+    """The configuration of the results folder, without the place of the graph."""
+    ids: tuple[str, ...]
+    errors: tuple[str, ...]
+    """The ids of the questions that ended in an error."""
+    scores: dict[str, tuple[float, ...]]
+    """For each measure of the experiment, a value for each id."""
+
+
+def save_measured(
+    name: str, measurements: Sequence[Measurement], folder: Path = MEASURED_FOLDER
+) -> Path:
+    """Write what was measured of an experiment to its file, the same bytes each time; return the path.
+
+    Raises InputError for an unknown experiment or a file that cannot be written.
+    """
+    _, experiment = find_experiment(name)
+    lines = []
+    for measurement in measurements:
+        rows = measurement.rows
+        scores = {}
+        for measure in experiment.measures:
+            scores[measure] = tuple(float(row.get(measure, 0)) for row in rows)
+        config = {key: value for key, value in measurement.config.items() if key != "source"}
+        line = MeasuredLine(
+            set=measurement.set_name,
+            configuration=measurement.configuration,
+            model=measurement.model,
+            day=measurement.day,
+            is_stand_in=measurement.stand_in is not None,
+            config=config,
+            ids=tuple(row["id"] for row in rows),
+            errors=tuple(row["id"] for row in rows if row["error"] is not None),
+            scores=scores,
+        )
+        lines.append(line.model_dump_json() + "\n")
+    path = folder / f"{name}.jsonl.gz"
+    with disk.os_errors_as_input_error(f"cannot write {path}", "name another folder"):
+        path.write_bytes(gzip.compress("".join(lines).encode(), mtime=0))
+    return path
+
+
+def load_measured(name: str, folder: Path = MEASURED_FOLDER) -> list[Measurement]:
+    """Return what kgwb has measured of an experiment; empty if it has not measured it.
+
+    The rows have the id, the error and the measures of the experiment alone. Raises InputError for
+    an unknown experiment.
+    """
+    paper, _ = find_experiment(name)
+    path = folder / f"{name}.jsonl.gz"
+    if not path.is_file():
+        return []
+    measurements = []
+    for _, entry in disk.read_json_lines(path):
+        line = MeasuredLine.model_validate(entry)
+        stand_in = paper.sets[line.set].stand_in if line.is_stand_in else None
+        measurement = Measurement(
+            line.set,
+            line.configuration,
+            line.model,
+            _rows_of(line),
+            stand_in,
+            config=line.config,
+            day=line.day,
+        )
+        measurements.append(measurement)
+    return measurements
+
+
+def _rows_of(line: MeasuredLine) -> list[BenchRow]:
+    """Return the rows of the questions of a line."""
+    rows = []
+    for position, id_ in enumerate(line.ids):
+        row: BenchRow = {"id": id_, "error": "an error" if id_ in line.errors else None}
+        for measure, values in line.scores.items():
+            row[measure] = values[position]
+        rows.append(row)
+    return rows
