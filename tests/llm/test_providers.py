@@ -40,7 +40,7 @@ def test_every_system_answers_with_a_provider_and_its_refusals_are_known(
             model = open_model(spec(server))
             assert isinstance(model, RemoteModel)
             answer = kgwb.Workbench("films", model, system=system).ask(QUESTION).answer
-            assert str(answer) == "2001-07-20"
+            assert "2001-07-20" in str(answer)
             refused.update(refusal.part for refusal in model.behaviour.refusals)
     expected = {each.reported for each in provider.refusals if each.part != "tools"}
     assert refused == expected
@@ -53,7 +53,8 @@ def test_a_model_waits_and_knows_the_limits(here: Path) -> None:
         assert isinstance(model, RemoteModel)
         assert kgwb.Workbench("films", model, system="triad").ask(QUESTION).answer
     assert limited.wait in "\n".join(map(str, model.behaviour.waits))
-    assert OPENAI.headers.items() <= model.behaviour.limits.items()
+    limits = {name: value for name, value in OPENAI.headers.items() if "ratelimit" in name}
+    assert limits and limits.items() <= model.behaviour.limits.items()
 
 
 # --- ask, bench, experiment, retry, pack
