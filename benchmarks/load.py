@@ -20,7 +20,7 @@ from graphs import metaqa
 from table import Row, show
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "tests" / "load"))
+sys.path.insert(0, str(HERE.parent / "tests" / "run" / "load"))
 
 from under_load import Load, Recording, load, record  # noqa: E402
 

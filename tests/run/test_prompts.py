@@ -25,7 +25,7 @@ HEAD = "---\npurpose: p\nstrategy: s\nvariables: a, b\nreply: R\nsource: s\n---\
 
 
 def test_every_agent_that_asks_has_its_prompt_and_every_prompt_its_agent() -> None:
-    root = Path(__file__).parent.parent / "kgwb" / "systems"
+    root = Path(__file__).parents[2] / "kgwb" / "systems"
     asked = {
         name for path in root.rglob("*.py") for name in re.findall(r'"(\w+/\w+)"', path.read_text())
     }
@@ -56,7 +56,7 @@ def test_a_shipped_prompt_names_a_reply_class_and_shows_its_fields(name: str) ->
 
 
 def reply_classes(system: str, name: str) -> Iterator[type[BaseModel]]:
-    root = Path(__file__).parent.parent / "kgwb"
+    root = Path(__file__).parents[2] / "kgwb"
     for path in sorted(
         (*(root / "systems" / system).glob("*.py"), *(root / "systems").glob("*.py"))
     ):

@@ -1,4 +1,4 @@
-"""The model that answers from a run file. tests/test_run_files.py has files that are not valid."""
+"""The model that answers from a run file. tests/run/test_run_files.py has files that are not valid."""
 
 import threading
 from pathlib import Path
