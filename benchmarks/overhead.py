@@ -27,11 +27,12 @@ from typing import Any, TypedDict
 from pipeline import Recorded, recorded
 from table import Row, show
 
-from kgwb.flow import Answer, Context, Dialogue, Link, Question, RetrievedCandidates
 from kgwb.llm.base import ChatReply, ChatRequest
 from kgwb.run import Run
 from kgwb.run.agents import AgentSpec
+from kgwb.run.answers import Answer, Context, Dialogue, Question
 from kgwb.run.calls import Call
+from kgwb.run.links import Link, RetrievedCandidates
 from kgwb.systems.chatty_kg.records import (
     QIR,
     Classification,

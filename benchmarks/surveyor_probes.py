@@ -38,10 +38,10 @@ from kgwb.bench.metrics import score_answers
 from kgwb.bench.questions import answer_to_strings
 from kgwb.disk import read_json_lines
 from kgwb.errors import KgwbError
-from kgwb.flow import Answer
 from kgwb.kg.survey import survey_graph
 from kgwb.kg.survey_text import SurveyWriter
 from kgwb.run import Run
+from kgwb.run.answers import Answer
 from kgwb.systems.surveyor.drafter import add_prefixes, is_open
 from kgwb.systems.surveyor.excerpts import TERM
 from kgwb.systems.surveyor.records import Draft, Mention, Mentions

@@ -29,9 +29,9 @@ import kgwb
 from kgwb.bench import load_questions
 from kgwb.bench.metrics import score_answers
 from kgwb.disk import read_json_lines
-from kgwb.flow import Dialogue
 from kgwb.kg import Graph
 from kgwb.llm import ChatModel, ChatReply, ChatRequest
+from kgwb.run.answers import Dialogue
 
 CHARS_PER_TOKEN = 4
 QUESTION_LINE = re.compile(r"^Question: (.*)$", re.MULTILINE)

@@ -14,12 +14,11 @@ import sys
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from kgwb.masking import mask_urls_in_text
-from kgwb.text import remove_controls
-from kgwb.version import __version__
+from kgwb.text import mask_urls_in_text, remove_controls
 
 if TYPE_CHECKING:
     from kgwb.adapt.traces import open_trace
+    from kgwb.disk import __version__
     from kgwb.kg import open_kg
     from kgwb.labs import lab
     from kgwb.systems import profile
@@ -44,6 +43,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "__version__": "kgwb.disk",
     "ErrorCoding": "kgwb.ui.error_coding",
     "PromptLab": "kgwb.ui.lab",
     "lab": "kgwb.labs",

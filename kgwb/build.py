@@ -27,27 +27,9 @@ from kgwb.errors import (
     QueryError,
     SettingError,
 )
-from kgwb.flow import (
-    CANNOT_EXPRESS,
-    NOT_IN_GRAPH,
-    Answer,
-    AnswerKind,
-    Candidate,
-    CandidateQuery,
-    CitedText,
-    Context,
-    Dialogue,
-    Direction,
-    Link,
-    Question,
-    Reading,
-    RetrievedCandidates,
-    Turn,
-    Value,
-)
 from kgwb.kg import open_kg
 from kgwb.kg.algebra import TriplePattern, analyze_query, patterns_to_sparql, variables_of
-from kgwb.kg.base import SCHEMA_NAMESPACES, Graph, ResultSet, Vocabulary
+from kgwb.kg.base import SCHEMA_NAMESPACES, AnswerKind, Direction, Graph, ResultSet, Vocabulary
 from kgwb.kg.embeddings import EmbeddingIndex, Embeddings
 from kgwb.kg.findings import (
     Finding,
@@ -65,6 +47,7 @@ from kgwb.kg.label_search import (
 )
 from kgwb.kg.queries import (
     MAX_TRIPLES_PER_VALUE,
+    CandidateQuery,
     Description,
     Row,
     ValueMatch,
@@ -81,7 +64,6 @@ from kgwb.kg.queries import (
     find_values_containing,
     parse_count,
     where_clause,
-    with_display_names,
 )
 from kgwb.kg.sparql import (
     is_valid_iri,
@@ -146,6 +128,19 @@ from kgwb.records import (
 )
 from kgwb.run import Run, remember_turn
 from kgwb.run.agents import Agent, AgentKind, AgentSpec, Command, CommandResult, System, View, agent
+from kgwb.run.answers import (
+    CANNOT_EXPRESS,
+    NOT_IN_GRAPH,
+    Answer,
+    CitedText,
+    Context,
+    Dialogue,
+    Question,
+    Reading,
+    Turn,
+    Value,
+    with_display_names,
+)
 from kgwb.run.ask import (
     JSON_CHECK_NAME,
     SCHEMA_CHECK_NAME,
@@ -171,6 +166,7 @@ from kgwb.run.gold import (
     get_output,
     list_outputs,
 )
+from kgwb.run.links import Candidate, Link, RetrievedCandidates
 from kgwb.run.prompts import Prompts
 from kgwb.run.steps import Step
 from kgwb.settings import STRICT_CONFIG, Count, Settings

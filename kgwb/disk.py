@@ -1,4 +1,5 @@
-"""Reading regular files only, and writing them so that a full disk or a kill does no damage."""
+"""Files: where those of kgwb are, and its version; reading regular files only; and writing them so
+that a full disk or a kill does no damage."""
 
 from __future__ import annotations
 
@@ -18,6 +19,8 @@ from typing import Any
 from kgwb.errors import InputError
 from kgwb.network import read_body
 
+__version__ = "0.1.0"
+PACKAGE_FOLDER = Path(__file__).parent
 DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """The errors of the operating system that mean that no more can be written."""
 JSON_ENCODING_ERRORS = "backslashreplace"
@@ -32,6 +35,19 @@ _CREATE_FLAGS = _WRITE_FLAGS | os.O_EXCL
 """Opening raises FileExistsError if anything is at the path."""
 _NEW_FILE_MODE = 0o666
 """The mode of a new file, less the user's umask; it is that of ``open``."""
+
+
+def shipped_folder(name: str) -> Path:
+    """Return a folder of what comes with kgwb: "notebooks", "prompts", "recordings" or "sample_kgs".
+
+    In a checkout it is beside the package, and otherwise in the package's folder "_data".
+    """
+    checkout = PACKAGE_FOLDER.parent
+    is_checkout = (checkout / "pyproject.toml").is_file()
+    folder = checkout / name
+    if is_checkout and folder.is_dir():
+        return folder
+    return PACKAGE_FOLDER / "_data" / name
 
 
 def cache_dir() -> Path:

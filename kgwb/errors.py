@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kgwb.masking import mask_urls_in_text, truncate_at_word
-from kgwb.text import remove_controls
+from kgwb.text import mask_urls_in_text, remove_controls, truncate_at_word
 
 MAX_MESSAGE_CHARS = 4_000
 """A message is cut after so many characters: it may have a long reply of a server in it."""

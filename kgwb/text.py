@@ -1,15 +1,20 @@
 """Text for people: numbers with their nouns, lists that are cut, names that differ where they stand
-side by side, and text that is safe to print."""
+side by side, and text that is safe to print: without control characters, users, passwords and keys."""
 
 from __future__ import annotations
 
+import base64
+import html
+import json
+import math
 import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path, PurePath
-from typing import Any, TypeVar
+from typing import Any, AnyStr, TypeVar
+from urllib.parse import quote, quote_plus, unquote_plus
 
 H = TypeVar("H", bound=Hashable)
 
@@ -244,3 +249,272 @@ def source_name(source: str) -> str:
     if "://" in text:
         return text
     return PurePath(text).name or text
+
+
+MASK = "***"
+MIN_SECRET_CHARS = 8
+"""Secrets of this length are also masked in bodies, and within words."""
+SAFE_PARAMETERS = frozenset(
+    """accept action analytic base baseuri collection context database dataset db debug
+    default-graph default-graph-uri distinct explain format graph graph-uri include-inferred
+    includeinferred infer inference lang language limit maxquerytime maxquerytimemillis maxrows
+    named-graph named-graph-uri namespace offset output query queryln reasoning repo repository
+    resultformat results rulebase ruleset sameas schema send should-sponge soft-limit stylesheet
+    timeout type using-graph-uri using-named-graph-uri version
+    """.split()
+)
+"""Parameters of an endpoint's address whose values may be shown, in lower case.
+
+They are those of SPARQL's protocol, Virtuoso, Fuseki, RDF4J, GraphDB, Blazegraph, Stardog,
+AllegroGraph and MarkLogic. The values of all other parameters are masked.
+"""
+SECRET_NAME_PATTERN = re.compile(
+    "key(?!space|word)|token|secret|pass(?!age|enger)|pwd|auth(?!or(?:s|ity)?$)|credential|bearer"
+    "|signature|session|private|login|jwt"
+    "|(?<![a-z])(?:code|pin|pw|sid|sig)(?![a-z])",
+    re.IGNORECASE,
+)
+"""Matches within the names of parameters whose values are secret for certain."""
+
+KEY_PATTERN = re.compile(
+    r"""\b(?:sk|pk|rk|gsk|hf|xai|ghp|nvapi)[-_][\w*.-]{6,}|\bAIza[\w-]{20,}"""
+    r"""|(?<=Bearer )\S+|(?<=Basic )\S+|(?:(?<=api_key=)|(?<=api-key=)|(?<=apikey=))[^\s&"']+""",
+    re.IGNORECASE,
+)
+"""Text that looks like a key."""
+
+# These patterns search what servers send. Their repetitions are bounded and cannot overlap, so that
+# the time is in proportion to the length of the text.
+_LOGIN = re.compile(r"(:/{1,3})[^\s/:]{0,100}(?::\S{0,200})?@")
+_PARAMETER = re.compile(r"""([?&;]([^\s=&?;<>"']{1,80})=)[^\s&"'<>]+""")
+_URL_PARTS = re.compile(r"(.*?:/+|(?=[^/@:\s]+:\S+@[\w.-]+(?::\d+)?/))(.*)", re.DOTALL)
+"""Splits a URL after the "://". The scheme may be missing before USER:PASSWORD@HOST/."""
+_PARAMETER_NAME = re.compile("[A-Za-z_.-]{1,30}")
+_PERCENT_ESCAPE = re.compile("%..")
+_URLSAFE_BASE64 = str.maketrans("+/", "-_")
+_UP_TO_LAST_BREAK = re.compile(r"""(.*[\s"'<>,;{}])""", re.DOTALL)
+
+
+def mask_url(url: str) -> str:
+    """Return an address without login and fragment, with the values of unsafe parameters masked.
+
+    A parameter without a value, or with a name that does not look like one, is masked as a whole:
+    it may be the key. A text that is not an address, such as the name of a file, is returned as it
+    is.
+    """
+    match = _URL_PARTS.match(url)
+    if match is None:
+        return url
+    scheme, rest = match.groups()
+    _, login, rest = rest.rpartition("@")
+    if login:
+        scheme += f"{MASK}@"
+    rest, _, _ = rest.partition("#")
+    place, question_mark, query = rest.partition("?")
+    masked_place = mask_urls_in_text(place)
+    parameters = query.split("&")
+    masked_query = "&".join(map(_mask_parameter, parameters))
+    return f"{scheme}{masked_place}{question_mark}{masked_query}"
+
+
+def _mask_parameter(parameter: str) -> str:
+    """Return a parameter of a URL, written "name=value", as it is if it is safe.
+
+    Otherwise the value is masked: "name=***". Without a value, or with a name that does not match
+    _PARAMETER_NAME, all of it is masked: "***".
+    """
+    if not parameter:
+        return ""
+    name, _, value = parameter.partition("=")
+    decoded_name = unquote_plus(name)
+    decoded_value = unquote_plus(value)
+    if is_safe_parameter(decoded_name, decoded_value):
+        return parameter
+    has_value = bool(value.strip("="))
+    if has_value and _PARAMETER_NAME.fullmatch(name):
+        return f"{name}={MASK}"
+    return MASK
+
+
+def is_safe_parameter(name: str, value: str) -> bool:
+    """Return whether the value of a parameter, both decoded, may be shown.
+
+    The name must be one of SAFE_PARAMETERS, and the value must not be an address with a login or
+    with parameters.
+    """
+    if name.lower() not in SAFE_PARAMETERS:
+        return False
+    return not re.search("[@?]", value)
+
+
+def mask_urls_in_text(text: str) -> str:
+    """Return a text with the logins in its addresses masked, and the values of secret parameters.
+
+    The values of parameters whose name does not match SECRET_NAME_PATTERN are kept.
+    """
+    without_logins = _LOGIN.sub(rf"\1{MASK}@", text)
+    return _PARAMETER.sub(_mask_secret_value, without_logins)
+
+
+def mask_text(text: str) -> str:
+    """Return any text with logins and secret parameters of addresses masked, and all keys in it.
+
+    A key is what looks like one. See ``mask_urls_in_text`` for the addresses.
+    """
+    without_secrets = mask_urls_in_text(text)
+    return KEY_PATTERN.sub(_mask_key, without_secrets)
+
+
+def _mask_key(match: re.Match[str]) -> str:
+    """Return the mask for a match of KEY_PATTERN; a plain word after a blank is returned as it is.
+
+    So "the bearer of" stays, and the token in "Bearer TOKEN" does not.
+    """
+    text_before = match.string[: match.start()]
+    is_after_blank = text_before.endswith(" ")
+    word = match[0].strip(".,;:!?()'\"")
+    if is_after_blank and (not word or word.isalpha()):
+        return match[0]
+    return MASK
+
+
+def mask_data(data: Any) -> Any:
+    """Return JSON data as a copy in which the secrets in its texts are masked.
+
+    A text is masked whole if its name in an object is that of a secret, such as "api_key", and it
+    looks like a key or a password (``is_distinctive_secret``) of one word. Tuples become lists.
+    """
+    if isinstance(data, str):
+        return mask_text(data)
+    if isinstance(data, list | tuple):
+        return [mask_data(item) for item in data]
+    if not isinstance(data, dict):
+        return data
+    masked = {}
+    for name, value in data.items():
+        masked[name] = mask_data(value)
+        if isinstance(value, str) and _is_secret_value(str(name), value):
+            masked[name] = MASK
+    return masked
+
+
+def _is_secret_value(name: str, value: str) -> bool:
+    """Return whether a text is a secret by its name, and by its form."""
+    if not SECRET_NAME_PATTERN.search(name):
+        return False
+    words = value.split()
+    if len(words) != 1:
+        return False
+    return is_distinctive_secret(value)
+
+
+def _mask_secret_value(match: re.Match[str]) -> str:
+    """Return a match of _PARAMETER, with the value masked if the name is that of a secret."""
+    start, name = match.groups()
+    if not SECRET_NAME_PATTERN.search(name):
+        return match[0]
+    return start + MASK
+
+
+def mask_secrets(text: AnyStr, secrets: Iterable[str]) -> AnyStr:
+    """Return a text, or the body of a reply in bytes, in which the given secrets are masked.
+
+    All usual encodings of a secret are masked (``_encodings_of``). One shorter than
+    MIN_SECRET_CHARS is only masked in a text, where it is a whole word: in a body it may be a part
+    of the data.
+    """
+    for secret in secrets:
+        for encoding in _encodings_of(str(secret)):
+            is_short = len(encoding) < MIN_SECRET_CHARS
+            if isinstance(text, bytes):
+                if not is_short:
+                    text = text.replace(encoding.encode(), MASK.encode())
+            elif is_short:
+                escaped = re.escape(encoding)
+                text = re.sub(rf"(?<!\w){escaped}(?!\w)", MASK, text)
+            else:
+                text = text.replace(encoding, MASK)
+    return text
+
+
+@lru_cache(maxsize=64)
+def _encodings_of(secret: str) -> tuple[str, ...]:
+    """Return a secret as it is, and as URLs, URLs in URLs, HTML, JSON, Python and base64 write it.
+
+    Each is returned once, without empty ones. Base64 is that of ``_base64_parts``.
+    """
+    in_urls = [
+        quote(secret),
+        quote(secret, safe=""),
+        quote_plus(secret, safe="/"),
+        quote_plus(secret),
+    ]
+    in_urls += [_lower_escapes(text) for text in in_urls]
+    in_html = html.escape(secret)
+    in_json = json.dumps(secret)[1:-1]
+    in_json_of_php = in_json.replace("/", "\\/")
+    in_python = repr(secret)[1:-1]
+    encodings = [secret, *in_urls, *map(quote, in_urls)]
+    encodings += [in_html, in_json, in_json_of_php, in_python]
+    for part in _base64_parts(secret):
+        in_url = quote(part, safe="")
+        in_php = part.replace("/", "\\/")
+        encodings += [part, in_url, in_php]
+    distinct = dict.fromkeys(encodings)
+    return tuple(filter(None, distinct))
+
+
+def _base64_parts(secret: str) -> list[str]:
+    """Return what a secret becomes in base64, alone and inside of a longer text.
+
+    Three bytes become four characters, so inside of a text there are three forms. Of each only the
+    characters are returned that no other byte has a share in; forms shorter than MIN_SECRET_CHARS
+    are left out. Alone, it is returned with and without "=" at its end. All are returned in the
+    alphabet of base64 and in that of URLs.
+    """
+    data = secret.encode("utf-8", "surrogatepass")
+    alone = base64.b64encode(data).decode()
+    parts = [alone, alone.rstrip("=")]
+    for bytes_before in range(3):
+        longer_data = bytes(bytes_before) + data
+        encoded = base64.b64encode(longer_data).decode()
+        start = math.ceil(bytes_before * 8 / 6)
+        end = (bytes_before + len(data)) * 8 // 6
+        part = encoded[start:end]
+        if len(part) >= MIN_SECRET_CHARS:
+            parts.append(part)
+    in_urls = [part.translate(_URLSAFE_BASE64) for part in parts]
+    return parts + in_urls
+
+
+def _lower_escapes(text: str) -> str:
+    """Return a percent-encoded text with its escapes in lower case: "%2f" for "%2F"."""
+    return _PERCENT_ESCAPE.sub(lambda match: match[0].lower(), text)
+
+
+def is_distinctive_secret(text: str) -> bool:
+    """Return whether a key or password can be masked in a reply without a change of its meaning.
+
+    Servers that need no key are given one like ``x``, ``ollama`` or ``sk-no-key-required``. A reply
+    may hold such a word, or a number, as a part of the data. So a secret must have at least 8
+    characters if it has both letters and digits or signs (other than "_", ".", "-" and blanks),
+    and else at least 20.
+    """
+    has_letter = re.search("[A-Za-z]", text)
+    has_sign = re.search("[^A-Za-z_. -]", text)
+    min_chars = 8 if has_letter and has_sign else 20
+    return len(text) >= min_chars
+
+
+def truncate_at_word(text: str, max_chars: int) -> str:
+    """Return a text, cut after a word if it is too long, and then with "…" at its end.
+
+    The result has at most ``max_chars`` characters. A text is not cut within a word, because a part
+    of a secret would not be recognised and masked.
+    """
+    if len(text) <= max_chars:
+        return text
+    match = _UP_TO_LAST_BREAK.match(text[: max_chars - 1])
+    if match is None:
+        return "…"
+    return f"{match[1].rstrip()}…"

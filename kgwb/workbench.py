@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from kgwb import disk, systems
 from kgwb.errors import InputError, SettingError
-from kgwb.flow import Dialogue, Turn
 from kgwb.kg import Graph, GraphSource, cache_dir, open_kg
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatModel
 from kgwb.run import Run, Setup, System
+from kgwb.run.answers import Dialogue, Turn
 from kgwb.run.conversations import ConversationFile, KeptConversation, new_conversation_id
 from kgwb.run.gold import RightAnswer
 from kgwb.run.models import open_model
@@ -345,18 +345,13 @@ def list_recordings() -> Mapping[str, Path]:
     They are sorted by folder and then by number. The mapping is empty if there are none. It is
     computed once in a process.
     """
-    package = Path(__file__).parent
-    source_folder = package.parent / "recordings"
-    installed_folder = package / "_data" / "recordings"
-    for folder in (source_folder, installed_folder):
-        files = folder.glob(f"*/*/*{RECORDING_SUFFIX}")
-        recordings = {}
-        for file in sorted(files, key=_recording_order):
-            name = file.relative_to(folder).as_posix()
-            recordings[name.removesuffix(RECORDING_SUFFIX)] = file
-        if recordings:
-            return recordings
-    return {}
+    folder = disk.shipped_folder("recordings")
+    files = folder.glob(f"*/*/*{RECORDING_SUFFIX}")
+    recordings = {}
+    for file in sorted(files, key=_recording_order):
+        name = file.relative_to(folder).as_posix()
+        recordings[name.removesuffix(RECORDING_SUFFIX)] = file
+    return recordings
 
 
 def _recording_order(file: Path) -> tuple[Path, int, Path]:

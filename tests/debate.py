@@ -7,7 +7,7 @@ from typing import Any
 
 from small import iri
 
-from kgwb.flow import Value
+from kgwb.run.answers import Value
 from kgwb.systems.dog.records import Head, Relation, SolvedHop
 
 QUESTION = "Where was the director of Arrival born?"

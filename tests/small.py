@@ -11,11 +11,11 @@ from pydantic import BaseModel, ConfigDict
 from rdflib import URIRef
 
 from kgwb import open_kg, profile
-from kgwb.flow import Answer, Dialogue, Question, Value
 from kgwb.kg import Graph
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm import Scripted
 from kgwb.run import Run, System, agent
+from kgwb.run.answers import Answer, Dialogue, Question, Value
 from kgwb.run.ask import Check, ask
 from kgwb.run.prompts import Prompts
 from kgwb.settings import Settings

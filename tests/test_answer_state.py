@@ -18,8 +18,8 @@ from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.results import get_verdict, known_right_answer
 from kgwb.build import Dialogue, Question, System, agent
 from kgwb.cli import main
-from kgwb.flow import CANNOT_EXPRESS, NO_SUPPORT, NOT_IN_GRAPH, NOT_LOOKED_FOR, Answer, Value
 from kgwb.run import Run
+from kgwb.run.answers import CANNOT_EXPRESS, NO_SUPPORT, NOT_IN_GRAPH, NOT_LOOKED_FOR, Answer, Value
 from kgwb.show.html import load_style
 from kgwb.show.run import render_run
 from kgwb.show.run_state import ANSWER_STATE_ICONS, RunState, answer_view, judge_answer

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import kgwb
-from kgwb.flow import Dialogue, Question
+from kgwb.run.answers import Dialogue, Question
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
 

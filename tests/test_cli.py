@@ -505,7 +505,7 @@ def test_an_installed_kgwb_copies_its_notebooks_and_keeps_those_edited(
         (shipped / name).write_text("shipped")
     (shipped / "pipelines").mkdir()
     (shipped / "pipelines" / "plain.py").write_text("shipped")
-    monkeypatch.setattr(kgwb, "__file__", str(package / "__init__.py"))
+    monkeypatch.setattr("kgwb.disk.PACKAGE_FOLDER", package)
     Path("notebooks").mkdir()
     Path("notebooks/00_start.ipynb").write_text("edited")
     with pytest.raises(SystemExit):

@@ -11,18 +11,12 @@ from rdflib import Literal
 from small import EX, FILMS, alone, films, iri
 
 from kgwb.errors import GraphTimeoutError, QueryError, QueryRefusedError
-from kgwb.flow import (
-    Answer,
-    AnswerKind,
-    Candidate,
-    CandidateQuery,
-    Direction,
-    Link,
-    RetrievedCandidates,
-    Value,
-)
 from kgwb.kg import Graph
 from kgwb.kg.algebra import TriplePattern, patterns_to_sparql
+from kgwb.kg.base import AnswerKind, Direction
+from kgwb.kg.queries import CandidateQuery
+from kgwb.run.answers import Answer, Value
+from kgwb.run.links import Candidate, Link, RetrievedCandidates
 from kgwb.run.steps import Step
 from kgwb.show import explain
 from kgwb.show.explain import (

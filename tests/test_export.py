@@ -148,7 +148,7 @@ def think(question: str, run: Run) -> str:
 
 
 def answer(question, dialogue, run):  # type: ignore[no-untyped-def]
-    from kgwb.flow import Answer
+    from kgwb.run.answers import Answer
 
     return Answer("list", reason=think(question.text, run))
 

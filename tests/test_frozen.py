@@ -11,7 +11,7 @@ from typing import Any, get_args, get_type_hints
 
 from pydantic import BaseModel
 
-from kgwb.flow import Answer, Dialogue
+from kgwb.run.answers import Answer, Dialogue
 from kgwb.run.ask import Reply
 from kgwb.run.calls import RESULT_TYPES
 from kgwb.run.prompts import shipped_folder

@@ -13,7 +13,6 @@ from rdflib import URIRef
 import kgwb
 from kgwb.cli import main
 from kgwb.errors import InputError
-from kgwb.flow import Answer, Value
 from kgwb.kg.label_search import normalize
 from kgwb.labs import LabWork, recorded
 from kgwb.labs.collecting import collect_hand_ins
@@ -24,6 +23,7 @@ from kgwb.labs.tasks import LAB_MODULES, MAX_HINTS, compare_choices, load_lab
 from kgwb.labs.texts import list_languages, load_texts, translate_notebook
 from kgwb.llm import Scripted
 from kgwb.records import to_data
+from kgwb.run.answers import Answer, Value
 from kgwb.run.prompts import Prompts
 
 NUMBERS = range(1, len(LAB_MODULES) + 1)

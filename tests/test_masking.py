@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from kgwb.masking import MASK, mask_secrets
+from kgwb.text import MASK, mask_secrets
 
 KEY = "sk-proj-kGwB0123456789/abc+DEF=xyz?>~"
 SURROUNDINGS = [("", ""), ("a", ""), ("me:", "@"), ("user:", "\nX-Other: 1"), ("{", "}")]

@@ -27,16 +27,16 @@ from small import CHATTY, DOG, alone, keys, run_of, vertex
 from triads import TRIAD
 
 import kgwb
-from kgwb.flow import Answer, CandidateQuery, Context, Value
 from kgwb.kg import Graph
 from kgwb.kg.base import SCHEMA_NAMESPACES
-from kgwb.kg.exports import to_cypher, to_graphml, to_json, to_networkx
-from kgwb.kg.queries import find_predicates, with_display_names
+from kgwb.kg.queries import CandidateQuery, find_predicates
 from kgwb.kg.survey import SurveyBuilder
 from kgwb.kg.survey_text import SurveyWriter
 from kgwb.llm import Scripted
 from kgwb.records import Record, from_data, to_data
 from kgwb.run import Run
+from kgwb.run.answers import Answer, Context, Value, with_display_names
+from kgwb.run.exports import to_cypher, to_graphml, to_json, to_networkx
 from kgwb.run.models import open_model
 from kgwb.show.comparison import render_differences_page
 from kgwb.show.notebook import render_record_page

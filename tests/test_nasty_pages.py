@@ -24,11 +24,12 @@ from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.report_parts import MAX_SHOWN_VALUES
 from kgwb.bench.results import make_row
 from kgwb.build import Reply, ask_model
-from kgwb.flow import Answer, Candidate, Link, Value
 from kgwb.labs.collecting import collect_hand_ins
 from kgwb.labs.pages import render_class_page
 from kgwb.llm import Scripted
 from kgwb.run import Run, System, agent
+from kgwb.run.answers import Answer, Value
+from kgwb.run.links import Candidate, Link
 from kgwb.show.explain import locate_vertices
 from kgwb.show.notebook import render_record_page
 from kgwb.show.subgraph import build_subgraph

@@ -32,7 +32,7 @@ DECLARED = [
 ]
 
 ROOMS = (
-    "background disk errors flow masking network records settings terms text version",
+    "background disk errors network records settings terms text",
     "kg",
     "llm",
     "run",
@@ -151,7 +151,7 @@ def test_files_import_one_another_in_one_direction() -> None:
 @pytest.mark.parametrize(
     ("module", "code", "problem"),
     [
-        ("flow.py", "from kgwb.run import Run", "comes after"),
+        ("text.py", "from kgwb.run import Run", "comes after"),
         ("run/run.py", "from kgwb import systems", "comes after"),
         ("llm/rules.py", "def rule():\n    from kgwb.run.steps import Step", "comes after"),
         ("kg/local.py", "if TYPE_CHECKING:\n    from kgwb import Workbench", "comes after"),

@@ -7,10 +7,9 @@ import rdflib
 from rdflib import XSD, BNode, Literal, URIRef
 from small import EX, FILMS, films, iri
 
-from kgwb.flow import CandidateQuery
 from kgwb.kg import queries
 from kgwb.kg.algebra import term_from_text, variables_of
-from kgwb.kg.queries import find_ask_support, find_support_by_value, where_clause
+from kgwb.kg.queries import CandidateQuery, find_ask_support, find_support_by_value, where_clause
 from kgwb.terms import Triple
 
 GRAPH = rdflib.Graph().parse(data=FILMS, format="turtle")

@@ -16,22 +16,13 @@ from rdflib.plugins.sparql import prepareQuery
 from small import DIRECTED, HOMONYMS, chatty, qir, vertex
 
 import kgwb
-from kgwb.flow import (
-    NO_SUPPORT,
-    NOT_IN_GRAPH,
-    Answer,
-    Candidate,
-    CandidateQuery,
-    Context,
-    Link,
-    RetrievedCandidates,
-    Turn,
-    Value,
-)
+from kgwb.kg.queries import CandidateQuery
 from kgwb.kg.survey import survey_graph
 from kgwb.llm import Scripted
 from kgwb.records import MAX_LINE_CHARS, MAX_REPR_CHARS, Record, decision_of, one_line, summarize
 from kgwb.run import Run
+from kgwb.run.answers import NO_SUPPORT, NOT_IN_GRAPH, Answer, Context, Turn, Value
+from kgwb.run.links import Candidate, Link, RetrievedCandidates
 from kgwb.run.steps import Attempt, CheckResult, Step, format_tree, step_costs
 from kgwb.show.html import load_style
 from kgwb.show.notebook import to_html

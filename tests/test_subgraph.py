@@ -13,11 +13,11 @@ from small import DIRECTED, FILMS, Alone, chatty, films, iri, predicates, qir
 
 from kgwb import load_run, open_kg
 from kgwb.errors import SettingError
-from kgwb.flow import Answer, Value
 from kgwb.kg import ResultSet
 from kgwb.llm import Scripted
 from kgwb.records import Role
 from kgwb.run import Run
+from kgwb.run.answers import Answer, Value
 from kgwb.show.subgraph import Edge, Node, Subgraph, build_subgraph, expand_node
 from kgwb.show.subgraph_html import EMPTY_MESSAGE, render_legend, render_svg, render_tables
 from kgwb.show.subgraph_layout import (

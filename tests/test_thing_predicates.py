@@ -5,7 +5,7 @@ from rdflib import Literal
 from small import films
 
 import kgwb
-from kgwb.flow import Answer, Value
+from kgwb.run.answers import Answer, Value
 from kgwb.show.thing_predicates import question_about, things_of_refusal, values_of
 from kgwb.ui.chat import Chat
 from kgwb.ui.debugger import Debugger

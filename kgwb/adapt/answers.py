@@ -8,13 +8,13 @@ from typing import Any
 from rdflib import BNode, Literal, URIRef
 
 from kgwb.errors import KgwbError
-from kgwb.flow import CANNOT_EXPRESS, NOT_IN_GRAPH, Answer, AnswerKind, Value
-from kgwb.kg.base import ResultSet
+from kgwb.kg.base import AnswerKind, ResultSet
 from kgwb.kg.queries import find_support_by_row
 from kgwb.kg.responses import parse_cell
 from kgwb.kg.sparql import is_valid_iri
 from kgwb.kg.term_text import short_name
 from kgwb.run import Run
+from kgwb.run.answers import CANNOT_EXPRESS, NOT_IN_GRAPH, Answer, Value
 from kgwb.run.calls import Call
 from kgwb.run.steps import current_run, used_calls
 from kgwb.terms import Term, Triples

@@ -16,8 +16,8 @@ from typing import Any, Literal
 from kgwb import disk
 from kgwb.errors import InputError
 from kgwb.kg.sparql import is_query, without_fence
-from kgwb.masking import mask_data, mask_text
 from kgwb.run.run_file import DAMAGED_FILE_ERRORS
+from kgwb.text import mask_data, mask_text
 
 HINT = "name a file of OTLP JSON, as kgwb export and OpenTelemetry's file exporters write it"
 ERROR_CODES = (2, "STATUS_CODE_ERROR")

@@ -20,11 +20,11 @@ from kgwb.adapt.streams import RecordedAsyncStream, RecordedStream, chunks_of
 from kgwb.adapt.waiting import await_on_client_loop, wait_for
 from kgwb.errors import SettingError
 from kgwb.llm.base import ChatReply, Message, parse_token_count
-from kgwb.masking import mask_url
 from kgwb.records import JsonObject
 from kgwb.run import Run
 from kgwb.run.calls import Call
 from kgwb.run.steps import current_run
+from kgwb.text import mask_url
 
 Client = TypeVar("Client")
 SendRequest = Callable[..., Any]

@@ -19,9 +19,9 @@ from kgwb.adapt.executor import wrap_executor
 from kgwb.adapt.openai_client import wrap_openai
 from kgwb.adapt.rdflib_graph import wrap_rdflib
 from kgwb.errors import SettingError
-from kgwb.flow import Answer, Dialogue, Question
 from kgwb.run import Run
 from kgwb.run.agents import AgentSpec, System, agent
+from kgwb.run.answers import Answer, Dialogue, Question
 from kgwb.systems import load_file
 
 Pipeline = Callable[..., Any]

@@ -17,11 +17,11 @@ from kgwb.adapt.recorded_queries import record_query
 from kgwb.errors import SettingError
 from kgwb.kg.base import ResultSet
 from kgwb.kg.responses import parse_cell
-from kgwb.masking import mask_url
 from kgwb.records import JsonObject
 from kgwb.run import Run
 from kgwb.run.steps import current_run
 from kgwb.terms import Term
+from kgwb.text import mask_url
 
 RESULT_FORMATS = {
     "json": "application/sparql-results+json",

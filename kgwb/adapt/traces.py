@@ -29,21 +29,21 @@ from kgwb.adapt.foreign_spans import (
     question_text,
     read_spans,
 )
+from kgwb.disk import __version__
 from kgwb.errors import GraphError, InputError
-from kgwb.flow import Answer, Value
 from kgwb.kg import GraphSource, open_kg
 from kgwb.kg.base import Graph, ResultSet, Vocabulary
-from kgwb.kg.queries import find_support_by_row, with_display_names
+from kgwb.kg.queries import find_support_by_row
 from kgwb.kg.sparql import validate_query
 from kgwb.llm.base import ChatReply
 from kgwb.records import JsonObject, Record, Sparql, one_line, to_data
 from kgwb.run import Run
+from kgwb.run.answers import Answer, Value, with_display_names
 from kgwb.run.calls import TRACED_QUERY, call_key
 from kgwb.run.recorded import run_of_entries
 from kgwb.run.run_file import FORMAT_VERSION
 from kgwb.terms import Term, Triples
 from kgwb.text import list_first, shorten, single_line
-from kgwb.version import __version__
 
 READ_ONLY = "it is the trace of another program"
 

@@ -40,13 +40,12 @@ from kgwb.bench.results import (
     get_verdict,
     list_labels,
 )
+from kgwb.disk import __version__
 from kgwb.errors import GraphFileError, InputError
 from kgwb.kg import VOCABULARIES, Vocabulary, find_graph_file
 from kgwb.kg.files import identify_files
-from kgwb.masking import mask_text
 from kgwb.show.run_state import ERROR, RIGHT, UNANSWERED, WRONG
-from kgwb.text import list_within, pluralize, remove_controls, single_line
-from kgwb.version import __version__
+from kgwb.text import list_within, mask_text, pluralize, remove_controls, single_line
 
 PASSED = "passed"
 FAILURE = "failure"

@@ -37,10 +37,10 @@ from kgwb.bench.questions import (
     to_standard_sparql,
 )
 from kgwb.errors import InputError
-from kgwb.flow import Answer
 from kgwb.kg.sparql import split_clauses, validate_query
 from kgwb.records import describe_validation_error
 from kgwb.run import Run
+from kgwb.run.answers import Answer
 
 FREEBASE = "http://rdf.freebase.com/ns/"
 _MACHINE_ID = re.compile(r"[mg]\.\w+")

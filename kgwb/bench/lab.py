@@ -55,11 +55,11 @@ from kgwb.bench.runner import (
     run_file_path,
 )
 from kgwb.errors import InputError, KgwbError, SettingError
-from kgwb.flow import Dialogue
 from kgwb.kg import Graph, cache_dir
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatModel
 from kgwb.run import Replay, Run, System
+from kgwb.run.answers import Dialogue
 from kgwb.run.calls import Call
 from kgwb.run.models import open_model
 from kgwb.run.prompts import PROMPT_NAME, Prompts

@@ -41,10 +41,10 @@ from kgwb.bench.runner import (
     run_tasks,
 )
 from kgwb.errors import InputError, OverrideError, QuestionError
-from kgwb.flow import Dialogue
 from kgwb.kg.base import Graph
 from kgwb.run import Run, System
 from kgwb.run import Setup as RunSetup
+from kgwb.run.answers import Dialogue
 from kgwb.run.gold import GoldDecisions, GoldQuery
 from kgwb.run.store import find_store
 

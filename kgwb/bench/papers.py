@@ -50,11 +50,11 @@ from kgwb.bench.questions import BenchQuestion, make_standalone_questions
 from kgwb.bench.results import RESULTS_FILE, BenchRow
 from kgwb.bench.runner import fingerprint
 from kgwb.bench.statistics import SIGNIFICANCE_LEVEL, holm_adjusted, wilson_interval
+from kgwb.disk import __version__
 from kgwb.errors import InputError
 from kgwb.kg import SAMPLE_NAMES, sample_path
 from kgwb.show.html import Html, load_style, render_template
 from kgwb.text import display_name, pluralize, shorten, single_line, source_name
-from kgwb.version import __version__
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

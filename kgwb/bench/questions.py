@@ -17,9 +17,9 @@ from rdflib import Literal, URIRef
 
 from kgwb.bench.metrics import is_iri
 from kgwb.errors import GraphError
-from kgwb.flow import Answer
 from kgwb.kg.base import Graph
 from kgwb.kg.sparql import is_valid_iri, n3, validate_query
+from kgwb.run.answers import Answer
 from kgwb.run.gold import GoldQuery, parse_gold_query
 from kgwb.terms import Term
 from kgwb.text import and_more, list_first, pluralize

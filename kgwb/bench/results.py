@@ -39,10 +39,10 @@ from kgwb.bench.questions import (
     to_standard_sparql,
 )
 from kgwb.errors import GraphError, InputError
-from kgwb.flow import Answer, Dialogue, Reading, Turn
 from kgwb.kg.algebra import analyze_query
 from kgwb.records import describe_validation_error, from_data
 from kgwb.run import Run
+from kgwb.run.answers import Answer, Dialogue, Reading, Turn
 from kgwb.run.diagnostics import find_cut_result
 from kgwb.run.gold import RightAnswer
 from kgwb.run.steps import used_calls

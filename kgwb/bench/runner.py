@@ -44,6 +44,7 @@ from kgwb.bench.results import (
     rescore_results,
     scores_of_row,
 )
+from kgwb.disk import __version__
 from kgwb.errors import (
     BenchmarkStoppedError,
     Cancelled,
@@ -53,14 +54,13 @@ from kgwb.errors import (
     KgwbError,
     ModelUnreachableError,
 )
-from kgwb.flow import Dialogue, Turn
 from kgwb.llm.remote import announce_models
 from kgwb.records import to_data
 from kgwb.run import Run
 from kgwb.run import Setup as RunSetup
+from kgwb.run.answers import Dialogue, Turn
 from kgwb.run.calls import Call
 from kgwb.run.store import CallStore, find_store
-from kgwb.version import __version__
 
 Task = Generator[tuple[Any, ...], Any, None]
 """Yields calls, each a function with its arguments, one after another, and is sent each result."""

@@ -25,10 +25,10 @@ from rdflib import Literal
 from kgwb import errors
 from kgwb.bench.runner import BenchSetup
 from kgwb.errors import InputError, KgwbError, QueryError
-from kgwb.flow import Answer, Dialogue
 from kgwb.kg.base import ResultSet
 from kgwb.kg.sparql import n3, validate_query
 from kgwb.run import Run
+from kgwb.run.answers import Answer, Dialogue
 from kgwb.terms import Term
 from kgwb.text import remove_controls
 

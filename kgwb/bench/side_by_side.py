@@ -14,9 +14,9 @@ from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.results import compute_answer_f1, known_right_answer
 from kgwb.bench.runner import RunCanceller
 from kgwb.errors import KgwbError
-from kgwb.flow import Dialogue
 from kgwb.kg.term_text import format_exactly
 from kgwb.run import Run, Setup
+from kgwb.run.answers import Dialogue
 from kgwb.show import html as h
 from kgwb.show.run_state import ANSWER_STATE_LABELS, ERROR, state_of_output
 from kgwb.terms import Term, Triple, format_triple

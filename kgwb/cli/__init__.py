@@ -15,7 +15,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-import kgwb
 from kgwb import disk
 from kgwb.cli.arguments import (
     QuestionArguments,
@@ -55,9 +54,9 @@ from kgwb.cli.terminal import (
     use_color,
     warn_about_rules,
 )
+from kgwb.disk import __version__
 from kgwb.errors import InputError, KgwbError, RunFileError
-from kgwb.masking import mask_url
-from kgwb.text import CONTROL_CHARACTERS, remove_controls, single_line
+from kgwb.text import CONTROL_CHARACTERS, mask_url, remove_controls, single_line
 
 if TYPE_CHECKING:
     from kgwb.run import Run
@@ -175,7 +174,7 @@ def _make_parser() -> argparse.ArgumentParser:
         "kgwb",
         description="Question answering over RDF knowledge graphs by LLM agents, step by step.",
     )
-    parser.add_argument("--version", action="version", version=f"kgwb {kgwb.__version__}")
+    parser.add_argument("--version", action="version", version=f"kgwb {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, command_class in COMMANDS.items():
         help_text = command_class.__doc__
@@ -533,11 +532,9 @@ def _find_notebooks_root() -> Path:
     there stay as they are. Raises InputError if the package has no notebooks, or they cannot be
     copied.
     """
-    package = Path(kgwb.__file__).parent
-    root = package.parent
-    if (root / START_NOTEBOOK).is_file() and (root / "pyproject.toml").is_file():
-        return root
-    shipped = package / "_data" / "notebooks"
+    shipped = disk.shipped_folder("notebooks")
+    if shipped.parent.name != "_data":
+        return shipped.parent
     if not shipped.is_dir():
         raise InputError(
             "the notebooks cannot be opened: this installation of kgwb has none",

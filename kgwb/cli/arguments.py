@@ -13,8 +13,7 @@ from urllib.parse import quote
 from kgwb import disk
 from kgwb.cli.terminal import EXIT_CONDITION_MET, print_error
 from kgwb.errors import InputError
-from kgwb.masking import mask_url
-from kgwb.text import shortest_distinct_names
+from kgwb.text import mask_url, shortest_distinct_names
 
 if TYPE_CHECKING:
     from kgwb.bench.exports import Suite
@@ -386,8 +385,8 @@ def load_history(workbench: Workbench, path: Path) -> None:
     """
     from pydantic import ValidationError
 
-    from kgwb.flow import Dialogue, Turn
     from kgwb.records import describe_validation_error, from_data
+    from kgwb.run.answers import Dialogue, Turn
 
     try:
         data = json.loads(disk.read_text(path))

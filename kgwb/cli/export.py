@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kgwb.cli.arguments import option, positional
-from kgwb.masking import mask_url
+from kgwb.text import mask_url
 
 
 @dataclass(kw_only=True)

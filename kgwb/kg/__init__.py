@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import rdflib
 
+from kgwb import disk
 from kgwb.disk import cache_dir
 from kgwb.errors import GraphFileError, SettingError
 from kgwb.kg.base import (
@@ -21,7 +22,7 @@ from kgwb.kg.base import (
     Vocabulary,
     load_vocabulary,
 )
-from kgwb.masking import mask_url
+from kgwb.text import mask_url
 
 if TYPE_CHECKING:
     from kgwb.kg.dialects import Dialect
@@ -164,11 +165,9 @@ def sample_path(name: str) -> Path:
     The checkout is looked into first, then the installed package. Raises GraphFileError, which
     lists the samples, if there is no sample of this name.
     """
-    package = Path(__file__).parent.parent
-    for folder in (package.parent / "sample_kgs", package / "_data" / "sample_kgs"):
-        path = folder / f"{name}.ttl"
-        if name in SAMPLE_NAMES and path.exists():
-            return path
+    path = disk.shipped_folder("sample_kgs") / f"{name}.ttl"
+    if name in SAMPLE_NAMES and path.exists():
+        return path
     raise GraphFileError(
         f"kgwb has no sample graph named {name!r}",
         hint=f"choose one of {', '.join(SAMPLE_NAMES)}; a graph of your own cannot be used here",

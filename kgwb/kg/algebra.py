@@ -19,7 +19,7 @@ from rdflib.plugins.sparql.sparql import SPARQLError
 from rdflib.util import from_n3
 
 from kgwb.errors import QueryError
-from kgwb.flow import AnswerKind
+from kgwb.kg.base import AnswerKind
 from kgwb.kg.sparql import (
     PARSE_ERRORS,
     exclusive_parser,

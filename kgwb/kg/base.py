@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Protocol
+from typing import Annotated, Literal, Protocol
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, ConfigDict, Field, ValidationError
@@ -21,6 +21,11 @@ from kgwb.errors import SettingError
 from kgwb.network import MAX_TIMEOUT_S
 from kgwb.records import from_data, to_data
 from kgwb.terms import Iri, Term, Triple, Triples, split_iri
+
+AnswerKind = Literal["list", "count", "boolean"]
+"""What a question asks for: values, their number, or whether something is true."""
+Direction = Literal["out", "in"]
+"""How a predicate is followed: from subject to object, or from object to subject."""
 
 SCHEMA_ORG = "http://schema.org/"
 WIKIBASE_NAMESPACE = "http://wikiba.se/ontology#"

@@ -32,7 +32,7 @@ from kgwb.kg.base import QueryLimits, ResultSet, Vocabulary
 from kgwb.kg.label_search import lowercase_words, normalize
 from kgwb.kg.sparql import is_valid_iri, n3, string_literal, union_clause, values_clause
 from kgwb.kg.sparql_client import USER_AGENT, SparqlClient, send_request
-from kgwb.masking import mask_url
+from kgwb.text import mask_url
 
 SearchStage = Literal["all words", "prefix", "any word"]
 """How a label must match: all words, all words or beginnings of words, or at least one word."""

@@ -1,23 +1,19 @@
-"""Questions that several agents ask a graph, in SPARQL 1.1.
-
-Those about support are in ``kgwb.kg.queries``, and can be imported from here too.
-"""
+"""Questions that several agents ask a graph, in SPARQL 1.1."""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain, pairwise
 from operator import itemgetter
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from rdflib import BNode, Literal, URIRef
 from rdflib.namespace import RDF, RDFS, XSD
 
 from kgwb.errors import QueryError
-from kgwb.flow import MAX_SUPPORTED_ROWS, Answer, CandidateQuery, Direction
 from kgwb.kg.algebra import (
     PATH_PLACEHOLDER,
     TriplePattern,
@@ -28,7 +24,7 @@ from kgwb.kg.algebra import (
     patterns_to_sparql,
     variables_of,
 )
-from kgwb.kg.base import SCHEMA_CLASSES, SCHEMA_NAMESPACES, Graph, Vocabulary
+from kgwb.kg.base import SCHEMA_CLASSES, SCHEMA_NAMESPACES, Direction, Graph, Vocabulary
 from kgwb.kg.label_search import language_rank, normalize
 from kgwb.kg.labels import fact_condition
 from kgwb.kg.sparql import (
@@ -42,6 +38,7 @@ from kgwb.kg.sparql import (
     union_clause,
     values_clause,
 )
+from kgwb.records import Hidden, Record, Score, Sparql
 from kgwb.terms import Iri, Term, Triple, Triples, local_part
 
 IRIS_PER_NAME_QUERY = 100
@@ -470,6 +467,8 @@ def explain_empty_result(
 
 MAX_SUPPORT_BINDINGS = 500
 """Bindings that one query for the support of values reads at most."""
+MAX_SUPPORTED_ROWS = 60
+"""Values of an answer, or rows of a result, whose support systems look for, from the first one."""
 VALUES_PER_QUERY = 50
 """Values that one query names, for the values that had no binding among those read first."""
 MAX_TRIPLES_PER_VALUE = 60
@@ -483,7 +482,6 @@ TRIPLES_PER_QUERY = 500
 """Triples that one query checks for existence."""
 AGGREGATES = frozenset(("COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT"))
 
-AnswerType = TypeVar("AnswerType", bound=Answer)
 Row = tuple[Term | None, ...]
 """A row of a result; None where a variable is unbound."""
 TripleSet = dict[Triple, None]
@@ -493,6 +491,24 @@ Binding = dict[str, Term | None]
 
 
 # Support of a query that is known by its triple patterns
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateQuery(Record):
+    """A SPARQL query that may answer the question, and its triple patterns."""
+
+    sparql: Sparql
+    patterns: Hidden[tuple[tuple[str, str, str], ...]]
+    """Subject, predicate and object in N-Triples form; variables as "?x"."""
+    predicates: tuple[str, ...]
+    """The name of the predicate of each fact, in the order of the QIR."""
+    score: Score
+    """Geometric mean of the similarities of its predicates, 0 to 1."""
+    filters: Hidden[str] = ""
+    """The FILTERs of the query. They hold for the support too."""
+
+    def __str__(self) -> str:
+        return self.sparql
 
 
 def where_clause(query: CandidateQuery) -> str:
@@ -790,27 +806,6 @@ def existing_triples(kg: Graph, triples: Collection[Triple]) -> set[Triple]:
         result = kg.select(f"SELECT ?s ?p ?o WHERE {{ {values} ?s ?p ?o }}")
         existing |= set(batch).intersection(result.rows)
     return existing
-
-
-# Names
-
-
-def with_display_names(
-    kg: Graph, answer: AnswerType, known: Mapping[URIRef, str] | None = None
-) -> AnswerType:
-    """Return a copy of an answer with new ``names``: one for each IRI of its values and support.
-
-    The graph is asked for them, unless ``known`` has all of them. They are pairs of IRI and name,
-    sorted by IRI, and replace the earlier ones.
-    """
-    terms = set(chain.from_iterable(answer.support))
-    for value in answer.values:
-        terms.update(value.terms)
-    iris = [term for term in terms if isinstance(term, URIRef)]
-    iris.sort(key=str)  # comparing texts is far faster than comparing URIRefs
-    if known is None or not all(iri in known for iri in iris):
-        known = kg.names(iris)
-    return replace(answer, names=tuple((iri, known[iri]) for iri in iris))
 
 
 MAX_SAMPLED_TYPES = 100_000

@@ -21,8 +21,8 @@ from rdflib import XSD, Literal
 from kgwb.errors import GraphError
 from kgwb.kg.base import ResultSet
 from kgwb.kg.sparql import LONE_SURROGATE
-from kgwb.masking import mask_secrets, truncate_at_word
 from kgwb.terms import Term, term_from_data
+from kgwb.text import mask_secrets, truncate_at_word
 
 VIRTUOSO_ASK_COLUMN = "__ASK_RETVAL"
 VIRTUOSO_TRUTH_VALUES = {"1": True, "0": False}

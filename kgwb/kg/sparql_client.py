@@ -29,6 +29,7 @@ import pyoxigraph
 from SPARQLWrapper import JSON, POST, TURTLE, SPARQLWrapper
 
 from kgwb.background import run_in_thread
+from kgwb.disk import __version__
 from kgwb.errors import (
     GraphError,
     GraphTimeoutError,
@@ -42,14 +43,6 @@ from kgwb.kg.local import read_triples
 from kgwb.kg.muting import rewrite_without
 from kgwb.kg.responses import EndpointResponse
 from kgwb.kg.sparql import QueryForm, ValidatedQuery, validate_query
-from kgwb.masking import (
-    SECRET_NAME_PATTERN,
-    is_distinctive_secret,
-    is_safe_parameter,
-    mask_secrets,
-    mask_url,
-    truncate_at_word,
-)
 from kgwb.network import (
     MAX_ERROR_BYTES,
     check_redirect,
@@ -58,7 +51,14 @@ from kgwb.network import (
     read_retry_after,
 )
 from kgwb.terms import Triple, Triples
-from kgwb.version import __version__
+from kgwb.text import (
+    SECRET_NAME_PATTERN,
+    is_distinctive_secret,
+    is_safe_parameter,
+    mask_secrets,
+    mask_url,
+    truncate_at_word,
+)
 
 VIRTUOSO_SORT_LIMIT_ERROR = "SR353"
 """Virtuoso sorts at most 10,000 rows in a query with a LIMIT, and any number in one without."""

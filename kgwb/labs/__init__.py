@@ -12,6 +12,7 @@ import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kgwb.disk import __version__
 from kgwb.errors import InputError
 from kgwb.labs.answers import (
     CheckFailedError,
@@ -34,7 +35,6 @@ from kgwb.labs.tasks import Lab, load_lab
 from kgwb.run import Run
 from kgwb.run.calls import utc_now
 from kgwb.text import remove_controls
-from kgwb.version import __version__
 
 if TYPE_CHECKING:
     from kgwb.labs.live import TriedQuestion

@@ -15,13 +15,13 @@ from io import StringIO
 from pathlib import Path
 
 from kgwb import disk
+from kgwb.disk import __version__
 from kgwb.errors import InputError
 from kgwb.labs.found_files import FoundFile, find_files
 from kgwb.labs.hand_ins import HandIn, parse_hand_in
 from kgwb.labs.rechecking import check_again
 from kgwb.labs.tasks import STAGES, Lab, Stage, load_lab
 from kgwb.text import look_of, pluralize, single_line
-from kgwb.version import __version__
 
 HEADINGS = ("pseudonym", "student", "id")
 

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from rdflib import URIRef
 
-from kgwb.flow import Answer
 from kgwb.kg.embeddings import EmbeddingIndex, Embeddings
 from kgwb.kg.queries import describe_vertices
 from kgwb.labs.answers import AnswerTriples, NamedChoice, NumberedChoice, expand_iri
@@ -19,6 +18,7 @@ from kgwb.labs.tasks import Lab, Stage, compare_choices, open_sample, open_sampl
 from kgwb.labs.texts import Problem, say
 from kgwb.records import to_data
 from kgwb.run import Run
+from kgwb.run.answers import Answer
 from kgwb.terms import Term
 from kgwb.workbench import Workbench, recording
 

@@ -177,10 +177,8 @@ LAB_CALL = re.compile(r"(kgwb\.lab\(\d)\)")
 
 def list_lab_notebooks() -> list[Path]:
     """Return the paths of the labs' notebooks, sorted: as installed with the package, else those of the checkout."""
-    package = Path(__file__).parent.parent
-    installed_folder = package / "_data" / "notebooks"
-    folder = installed_folder if installed_folder.is_dir() else package.parent / "notebooks"
-    return sorted((folder / "labs").glob("*.ipynb"))
+    folder = disk.shipped_folder("notebooks") / "labs"
+    return sorted(folder.glob("*.ipynb"))
 
 
 def translate_notebook(path: Path, texts: Texts) -> str:

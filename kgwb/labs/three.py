@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import cache
 from statistics import median
 
-from kgwb.flow import Answer
 from kgwb.labs.answers import AnswerTriples, NamedChoice, NamedNumber, to_name
 from kgwb.labs.material import CLAIMS
 from kgwb.labs.recorded import answers_of_system, mean_f1, recorded_systems
 from kgwb.labs.tasks import Lab, compare_choices, open_sample, open_samples
 from kgwb.labs.texts import Problem, say
 from kgwb.run import Run
+from kgwb.run.answers import Answer
 from kgwb.terms import Triple
 from kgwb.workbench import recording
 

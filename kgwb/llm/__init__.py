@@ -17,7 +17,7 @@ from kgwb.llm.ollama import OllamaModel
 from kgwb.llm.openai import OpenAIModel
 from kgwb.llm.remote import RemoteModel
 from kgwb.llm.rules import RulesModel
-from kgwb.masking import mask_url
+from kgwb.text import mask_url
 
 __all__ = [
     "SPEC_FORMATS",

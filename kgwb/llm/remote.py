@@ -31,8 +31,8 @@ from kgwb.llm.base import (
 )
 from kgwb.llm.notice import announce
 from kgwb.llm.transport import abandoned_event, transport_errors
-from kgwb.masking import KEY_PATTERN, MASK, is_distinctive_secret, mask_secrets
 from kgwb.network import MAX_ERROR_BYTES, RedirectError, read_retry_after
+from kgwb.text import KEY_PATTERN, MASK, is_distinctive_secret, mask_secrets
 
 MAX_EXCERPT_CHARS = 300
 """Characters of a server's own words that an error shows."""

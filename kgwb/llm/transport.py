@@ -22,8 +22,8 @@ from urllib.parse import urlsplit
 
 from kgwb.background import poll_interval_s
 from kgwb.errors import UnknownModelError
-from kgwb.masking import mask_url
 from kgwb.network import MAX_ERROR_BYTES, check_redirect, identify_certificates, read_body
+from kgwb.text import mask_url
 
 MAX_REPLY_BYTES = 32_000_000
 """Bytes that are read of one reply, including what a stream wraps its tokens in."""

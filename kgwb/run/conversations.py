@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 from kgwb import disk
 from kgwb.errors import InputError
-from kgwb.flow import Dialogue, Turn
 from kgwb.kg.base import Graph
 from kgwb.records import from_data, to_data
+from kgwb.run.answers import Dialogue, Turn
 from kgwb.run.calls import utc_now
 from kgwb.text import pluralize, shorten, single_line
 

@@ -35,7 +35,6 @@ from kgwb.errors import (
     SettingError,
     Stopped,
 )
-from kgwb.flow import Answer, Dialogue, Turn
 from kgwb.kg.base import Graph, ResultSet
 from kgwb.kg.embeddings import EmbeddingIndex, Embeddings
 from kgwb.kg.findings import describe_unbound_concat
@@ -43,6 +42,7 @@ from kgwb.llm.base import DEFAULT_TIMEOUT_S, ChatModel, ChatReply, ChatRequest, 
 from kgwb.llm.notice import DataNotice, notices_collected_by
 from kgwb.records import JsonObject, from_data, to_data
 from kgwb.run.agents import AgentSpec, System, agent_of_key, subject_of
+from kgwb.run.answers import Answer, Dialogue, Turn
 from kgwb.run.calls import (
     RESULT_TYPES,
     Call,

@@ -21,12 +21,11 @@ from openinference.semconv.trace import (
     SpanAttributes,
 )
 
-from kgwb.masking import mask_data, mask_text
 from kgwb.records import JsonObject, to_data
 from kgwb.run.calls import QUERY_KINDS, Call, encode_canonical
 from kgwb.run.engine import Engine
 from kgwb.run.steps import Step, group_by_supervisor
-from kgwb.text import shorten
+from kgwb.text import mask_data, mask_text, shorten
 
 MAX_VALUE_CHARS = 200_000
 """Characters of one input or output: the survey of a graph may have more."""

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from rdflib import URIRef
 
 from kgwb.errors import GraphError
-from kgwb.flow import Answer, AnswerKind
 from kgwb.kg.algebra import TriplePattern, analyze_query
-from kgwb.kg.base import Vocabulary
+from kgwb.kg.base import AnswerKind, Vocabulary
+from kgwb.run.answers import Answer
 from kgwb.text import list_first, tell_apart
 
 

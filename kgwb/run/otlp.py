@@ -28,11 +28,11 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 from opentelemetry.trace import Span, StatusCode, set_span_in_context
 
 from kgwb import disk
+from kgwb.disk import __version__
 from kgwb.errors import InputError
-from kgwb.masking import mask_text, mask_url
 from kgwb.run.engine import Engine
 from kgwb.run.exported_spans import ExportedSpan, span_id_of, spans_of_run, trace_id_of
-from kgwb.version import __version__
+from kgwb.text import mask_text, mask_url
 
 TRACES_PATH = "/v1/traces"
 """Where a server of the protocol takes traces, if its address has no path."""

@@ -254,17 +254,8 @@ def _used_variables(messages: Iterable[Message]) -> set[str]:
 
 @cache
 def shipped_folder() -> Path:
-    """Return the folder of kgwb's own prompts: the checkout's, else the installed package's copy.
-
-    The checkout is the folder around the package, if it has ``prompts`` and ``pyproject.toml``.
-    """
-    package = Path(__file__).parent.parent
-    checkout = package.parent
-    folder = checkout / "prompts"
-    project_file = checkout / "pyproject.toml"
-    if folder.is_dir() and project_file.exists():
-        return folder
-    return package / "_data" / "prompts"
+    """Return the folder of kgwb's own prompts: the checkout's, else the installed package's copy."""
+    return disk.shipped_folder("prompts")
 
 
 def shipped_names() -> set[str]:

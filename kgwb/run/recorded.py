@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, get_args
 
 from kgwb.errors import RunFileError, SettingError
-from kgwb.flow import Answer
 from kgwb.kg.base import Graph
 from kgwb.records import JsonObject, from_data
 from kgwb.run.agents import AgentKind, System, agent
+from kgwb.run.answers import Answer
 from kgwb.run.engine import Status
 from kgwb.run.run import Run
 from kgwb.run.run_file import RunFile, damage_errors

@@ -22,13 +22,13 @@ from kgwb.errors import (
     SettingError,
     Stopped,
 )
-from kgwb.flow import Answer, Dialogue, Question, Reading
 from kgwb.kg import GraphSource, open_kg
 from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatModel, ChatRequest, Message
 from kgwb.records import JsonObject
 from kgwb.run.agents import System, agent_of_key
+from kgwb.run.answers import Answer, Dialogue, Question, Reading
 from kgwb.run.calls import RecordedGraph, utc_now
 from kgwb.run.diagnostics import (
     doubt_cut_results,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from kgwb.flow import Dialogue
+from kgwb.disk import __version__
 from kgwb.kg import GraphSource, open_kg
 from kgwb.kg.base import Vocabulary
 from kgwb.kg.embeddings import Embeddings
@@ -13,12 +13,12 @@ from kgwb.llm.base import Message
 from kgwb.llm.notice import DataNotice
 from kgwb.records import JsonObject, from_data, to_data
 from kgwb.run.agents import System
+from kgwb.run.answers import Dialogue
 from kgwb.run.calls import Call
 from kgwb.run.engine import Engine
 from kgwb.run.prompts import Prompts
 from kgwb.run.run_file import FORMAT_VERSION, current_settings
 from kgwb.terms import Triples
-from kgwb.version import __version__
 
 # Made of a run
 

@@ -14,10 +14,10 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from pydantic.errors import PydanticUserError
 from pydantic_core import PydanticSerializationError
 
-from kgwb.flow import Link
 from kgwb.kg.survey_records import Survey
 from kgwb.records import MAX_SUMMARY_PARTS, NO_NAMES, JsonObject, one_line, summarize, to_data
 from kgwb.run.calls import QUERY_KINDS, SEARCH_KINDS, Call, names_in_calls
+from kgwb.run.links import Link
 from kgwb.terms import DisplayNames
 from kgwb.text import format_seconds, pluralize, shorten, single_line
 

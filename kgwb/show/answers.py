@@ -13,8 +13,15 @@ from itertools import chain
 
 from rdflib import Literal, URIRef
 
-from kgwb.flow import NOT_IN_GRAPH, UNGROUNDED_NOTE, Answer, CitedText, Value, was_graph_asked
 from kgwb.records import MAX_LINE_CHARS
+from kgwb.run.answers import (
+    NOT_IN_GRAPH,
+    UNGROUNDED_NOTE,
+    Answer,
+    CitedText,
+    Value,
+    was_graph_asked,
+)
 from kgwb.show.explain import render_graph_result
 from kgwb.show.html import (
     MAX_ROWS,

@@ -7,11 +7,11 @@ from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
 
-from kgwb.flow import Answer
 from kgwb.kg.survey_records import Survey
 from kgwb.records import summarize
 from kgwb.run import Run
 from kgwb.run.agents import agent_of_key
+from kgwb.run.answers import Answer
 from kgwb.run.calls import Call
 from kgwb.run.differences import Differences, StepDifference, compare_steps, output_lines
 from kgwb.run.steps import Step, names_in_steps, step_costs

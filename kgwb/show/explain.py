@@ -15,14 +15,15 @@ from weakref import WeakKeyDictionary
 from rdflib import URIRef
 
 from kgwb.errors import GraphError, QueryError, QueryRefusedError
-from kgwb.flow import Answer, Candidate, CandidateQuery, Direction, Link, RetrievedCandidates
 from kgwb.kg.algebra import TriplePattern, analyze_query, extract_patterns
-from kgwb.kg.base import Graph, ResultSet
+from kgwb.kg.base import Direction, Graph, ResultSet
 from kgwb.kg.label_search import exact_form, normalize
-from kgwb.kg.queries import EmptyResultCause, explain_empty_result
+from kgwb.kg.queries import CandidateQuery, EmptyResultCause, explain_empty_result
 from kgwb.kg.sparql import is_valid_iri, n3, split_clauses, validate_query
 from kgwb.records import QueryPart, Record, nested_records
 from kgwb.run.agents import View
+from kgwb.run.answers import Answer
+from kgwb.run.links import Candidate, Link, RetrievedCandidates
 from kgwb.run.steps import Step
 from kgwb.show.html import MAX_ROWS, Html, div, join, muted_text, note, span, table, tag
 from kgwb.show.terms import RenderContext, render_cell, render_triples

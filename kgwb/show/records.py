@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from rdflib import BNode, Literal, URIRef
 
-from kgwb.flow import Answer, Candidate, Link, RetrievedCandidates
 from kgwb.kg.sparql import is_query, without_fence
 from kgwb.kg.survey_records import Survey
 from kgwb.records import (
@@ -23,6 +22,8 @@ from kgwb.records import (
     summarize,
 )
 from kgwb.run.agents import View, current_version
+from kgwb.run.answers import Answer
+from kgwb.run.links import Candidate, Link, RetrievedCandidates
 from kgwb.show.answers import render_answer
 from kgwb.show.explain import REPLY_VIEWS, render_graph_result
 from kgwb.show.form import field_label

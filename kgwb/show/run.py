@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from kgwb.flow import Answer
 from kgwb.llm.notice import SHOWN_ONCE, DataNotice
 from kgwb.records import one_line
 from kgwb.run import Run
 from kgwb.run.agents import AgentSpec, agent_of_key, current_version
+from kgwb.run.answers import Answer
 from kgwb.run.calls import Call
 from kgwb.run.models import NewReplies
 from kgwb.run.steps import (

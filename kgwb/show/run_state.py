@@ -14,15 +14,9 @@ from typing import NamedTuple
 from rdflib import Literal
 
 from kgwb.errors import KgwbError
-from kgwb.flow import (
-    MAX_SUPPORTED_ROWS,
-    NO_SUPPORT,
-    NOT_IN_GRAPH,
-    Answer,
-    Value,
-    was_graph_asked,
-)
+from kgwb.kg.queries import MAX_SUPPORTED_ROWS
 from kgwb.run import Run
+from kgwb.run.answers import NO_SUPPORT, NOT_IN_GRAPH, Answer, Value, was_graph_asked
 from kgwb.run.diagnostics import find_cut_result
 from kgwb.run.gold import RightAnswer
 from kgwb.run.steps import Step, Totals, time_texts, used_calls

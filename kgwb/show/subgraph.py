@@ -16,12 +16,14 @@ from rdflib import BNode, URIRef
 from rdflib import Literal as RdfLiteral
 
 from kgwb.errors import SettingError
-from kgwb.flow import Answer, CandidateQuery, Link, Value
 from kgwb.kg.algebra import TriplePattern, instantiate_patterns, term_from_text, variables_of
 from kgwb.kg.base import Graph
+from kgwb.kg.queries import CandidateQuery
 from kgwb.kg.sparql import n3
 from kgwb.records import ROLE_TEXTS, Record, Role
 from kgwb.run import Run
+from kgwb.run.answers import Answer, Value
+from kgwb.run.links import Link
 from kgwb.show.explain import names_of_terms, records_in
 from kgwb.show.terms import texts_by_iri
 from kgwb.terms import DisplayNames, Term, Triple, format_term

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from rdflib import Literal as RdfLiteral
 from rdflib import URIRef
 
-from kgwb.flow import Value
 from kgwb.records import Role
+from kgwb.run.answers import Value
 from kgwb.show.html import Html, div, join, muted_text, span, table, tag
 from kgwb.show.run_state import ANSWER_STATE_ICONS, GIVEN
 from kgwb.show.subgraph import Edge, Node, Subgraph, end_terms

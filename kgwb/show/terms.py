@@ -13,9 +13,9 @@ from pygments.token import Comment, Keyword, Literal, Name, Punctuation, _TokenT
 from rdflib import BNode, URIRef
 from rdflib import Literal as RdfLiteral
 
-from kgwb.flow import Candidate
 from kgwb.run import Run
 from kgwb.run.agents import View
+from kgwb.run.links import Candidate
 from kgwb.run.steps import Step
 from kgwb.settings import Settings
 from kgwb.show.html import (

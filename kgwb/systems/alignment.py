@@ -10,8 +10,8 @@ from functools import partial
 from itertools import permutations, product
 from typing import Generic, Protocol, TypeVar
 
-from kgwb.flow import Direction
 from kgwb.kg.algebra import TriplePattern
+from kgwb.kg.base import Direction
 from kgwb.run.gold import GoldQuery
 
 MAX_ALIGNED_FACTS = 4

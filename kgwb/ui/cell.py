@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kgwb.flow import Reading
+from kgwb.run.answers import Reading
 from kgwb.show import html as h
 from kgwb.show.html import Html
 from kgwb.show.run import render_answer_banner, render_notices, render_step_header

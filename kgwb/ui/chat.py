@@ -9,8 +9,8 @@ from typing import NamedTuple
 from IPython import get_ipython
 
 from kgwb.bench.formats import DEFAULT_FILE, keep_as_gold
-from kgwb.flow import Turn
 from kgwb.run import Run
+from kgwb.run.answers import Turn
 from kgwb.run.conversations import KeptConversation
 from kgwb.show import html as h
 from kgwb.show.answers import render_texts

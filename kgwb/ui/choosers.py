@@ -10,20 +10,19 @@ from weakref import WeakKeyDictionary
 
 from kgwb import disk, systems
 from kgwb.errors import GraphFileError, KgwbError, SettingError
-from kgwb.flow import Answer
 from kgwb.kg import SAMPLE_NAMES, Graph, open_kg, sample_path
 from kgwb.kg.embeddings import LEXICAL_MODEL, Embeddings
 from kgwb.kg.survey import SuggestedQuestion, suggest_questions, survey_graph
 from kgwb.kg.survey_records import Survey
-from kgwb.masking import mask_url
 from kgwb.run import Run
+from kgwb.run.answers import Answer
 from kgwb.run.models import open_model
 from kgwb.show import html as h
 from kgwb.show.html import Html
 from kgwb.show.survey import render_survey_browser
 from kgwb.show.terms import RenderContext
 from kgwb.terms import Term
-from kgwb.text import shorten, single_line, source_name
+from kgwb.text import mask_url, shorten, single_line, source_name
 from kgwb.ui.live import (
     Event,
     Live,

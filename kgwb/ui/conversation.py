@@ -8,10 +8,10 @@ from functools import partial
 from typing import Protocol
 
 from kgwb.errors import SettingError
-from kgwb.flow import CANNOT_EXPRESS, Dialogue
 from kgwb.kg import Graph
 from kgwb.llm.notice import DataNotice
 from kgwb.run import Run, Setup
+from kgwb.run.answers import CANNOT_EXPRESS, Dialogue
 from kgwb.run.conversations import KeptConversation
 from kgwb.run.run import check_question
 from kgwb.systems import resolve_system

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 from kgwb.bench.formats import DEFAULT_FILE, Gold, keep_as_gold
 from kgwb.bench.report import Report
 from kgwb.errors import SettingError
-from kgwb.flow import Answer
 from kgwb.records import nested_records
 from kgwb.run import Run
 from kgwb.run.agents import agent_of_key
+from kgwb.run.answers import Answer
 from kgwb.run.differences import compare_steps
 from kgwb.run.models import open_model
 from kgwb.run.steps import Step

@@ -16,11 +16,10 @@ import anywidget
 from traitlets import Unicode
 
 from kgwb.errors import KgwbError, SettingError
-from kgwb.masking import mask_url, mask_urls_in_text
 from kgwb.show import html as h
 from kgwb.show.html import Html
 from kgwb.show.run import render_notices
-from kgwb.text import single_line
+from kgwb.text import mask_url, mask_urls_in_text, single_line
 from kgwb.ui.worker import Worker
 
 FOLDER = Path(__file__).parent

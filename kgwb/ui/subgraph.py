@@ -16,10 +16,10 @@ from pyvis.network import Network
 from rdflib import URIRef
 
 from kgwb.errors import GraphError, SettingError
-from kgwb.flow import Value
 from kgwb.kg.base import Graph
 from kgwb.kg.queries import Description, describe_vertices
 from kgwb.records import MAX_LINE_CHARS
+from kgwb.run.answers import Value
 from kgwb.show import html as h
 from kgwb.show import subgraph_html as picture
 from kgwb.show.html import Html

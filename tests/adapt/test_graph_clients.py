@@ -24,8 +24,8 @@ from kgwb.build import (
     wrap_sparqlwrapper,
 )
 from kgwb.errors import QueryError, SettingError
-from kgwb.flow import CANNOT_EXPRESS, NOT_IN_GRAPH
 from kgwb.run import Run
+from kgwb.run.answers import CANNOT_EXPRESS, NOT_IN_GRAPH
 
 PREFIX = "PREFIX : <http://example.org/> "
 SELECT = (

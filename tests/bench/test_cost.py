@@ -23,10 +23,10 @@ from kgwb.bench.results import Results, make_row
 from kgwb.bench.runner import Benchmark, BenchSetup
 from kgwb.cli import main
 from kgwb.errors import InputError
-from kgwb.flow import Answer
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm import ChatReply, Scripted
 from kgwb.run import Run, System, agent
+from kgwb.run.answers import Answer
 from kgwb.run.calls import Call
 from kgwb.run.steps import Step
 from kgwb.systems import list_systems, load_system

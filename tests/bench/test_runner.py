@@ -36,11 +36,11 @@ from kgwb.bench.results import (
 from kgwb.bench.runner import Benchmark, BenchSetup, EarlierRuns
 from kgwb.cli import main
 from kgwb.errors import InputError, ModelUnreachableError
-from kgwb.flow import Answer, Dialogue, Value
 from kgwb.kg import open_kg
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm import ChatReply, ChatRequest, Message, Scripted
 from kgwb.run import Run, System, agent
+from kgwb.run.answers import Answer, Dialogue, Value
 from kgwb.run.prompts import Prompts
 
 EX = "http://example.org/"

@@ -44,10 +44,11 @@ from kgwb.errors import (
     ModelTimeoutError,
     UnknownModelError,
 )
-from kgwb.flow import Answer, AnswerKind, Dialogue, Value
 from kgwb.kg import Graph, sample_path
+from kgwb.kg.base import AnswerKind
 from kgwb.llm import ChatRequest, Scripted
 from kgwb.run import Run, System, agent
+from kgwb.run.answers import Answer, Dialogue, Value
 from kgwb.terms import Term
 
 FILMS = "https://example.org/text2sparql/films/"

@@ -12,12 +12,12 @@ from kgwb.bench import compare_runs
 from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.results import read_results
 from kgwb.errors import SettingError
-from kgwb.flow import Answer, Value
 from kgwb.run import Run, System, agent
+from kgwb.run.answers import Answer, Value
 
 OWN_SYSTEM = """
 from rdflib import Literal
-from kgwb.flow import Answer, Dialogue, Question, Value
+from kgwb.run.answers import (Answer, Dialogue, Question, Value)
 from kgwb.run import Run, System, agent
 
 @agent("say")

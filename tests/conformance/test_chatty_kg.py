@@ -16,10 +16,10 @@ from small import answer_of, asked, chatty, films, iri, predicates, published, q
 from conformance.claims import Gap, conforms
 from kgwb import profile
 from kgwb.errors import InvalidReplyError
-from kgwb.flow import CANNOT_EXPRESS, NOT_IN_GRAPH, Dialogue, Turn
 from kgwb.kg import Graph
 from kgwb.llm import ChatRequest, Scripted
 from kgwb.run import Run
+from kgwb.run.answers import CANNOT_EXPRESS, NOT_IN_GRAPH, Dialogue, Turn
 from kgwb.systems.chatty_kg import SYSTEM
 from kgwb.systems.chatty_kg.records import Fact
 

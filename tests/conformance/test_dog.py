@@ -15,9 +15,9 @@ from small import DOG, EX, alone, answer_of, asked, films, iri, keys
 
 from conformance.claims import Gap, conforms
 from kgwb.bench.metrics import Scores, score_answers
-from kgwb.flow import NOT_IN_GRAPH, Value
 from kgwb.llm import ChatRequest, Scripted
 from kgwb.run import Run
+from kgwb.run.answers import NOT_IN_GRAPH, Value
 from kgwb.run.prompts import Prompts
 from kgwb.run.run_file import current_settings
 from kgwb.systems import profile

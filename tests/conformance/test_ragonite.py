@@ -29,10 +29,10 @@ from small import answer_of, films
 import kgwb
 from conformance.claims import Gap, conforms
 from kgwb.bench import load_questions
-from kgwb.flow import Dialogue, Turn
 from kgwb.kg import sample_path
 from kgwb.kg.embeddings import DEFAULT_MODEL, Embeddings
 from kgwb.llm import Scripted
+from kgwb.run.answers import Dialogue, Turn
 from kgwb.systems.ragonite.annotations import open_annotations
 from kgwb.systems.ragonite.database import Database
 from kgwb.systems.ragonite.database_file import open_database

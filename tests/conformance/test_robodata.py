@@ -35,11 +35,11 @@ import kgwb
 from conformance.claims import Gap, conforms
 from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.results import get_verdict, make_row
-from kgwb.flow import NOT_IN_GRAPH
 from kgwb.kg import Graph
 from kgwb.llm import ChatRequest, Scripted
 from kgwb.records import from_data
 from kgwb.run import Run
+from kgwb.run.answers import NOT_IN_GRAPH
 from kgwb.show.run_state import GIVEN, IN_DOUBT, judge_answer
 from kgwb.systems.robodata.graph_text import format_graph
 from kgwb.systems.robodata.local_graph import LocalGraph

@@ -32,10 +32,10 @@ from hostile.servers import Server, serving
 from kgwb import Workbench, open_kg
 from kgwb.cli import main
 from kgwb.errors import GraphError, KgwbError, OverrideError, QueryError, QueryRefusedError
-from kgwb.flow import CandidateQuery
 from kgwb.kg import Graph
 from kgwb.kg.dialects import DIALECTS
 from kgwb.kg.label_search import lowercase_words
+from kgwb.kg.queries import CandidateQuery
 from kgwb.kg.responses import EndpointResponse
 from kgwb.kg.sparql import validate_query
 from kgwb.llm import Scripted

@@ -33,22 +33,14 @@ from triads import TEMPLATE, TWO_HOPS, choice, template, triplets
 
 from hostile.corpus import HALVES, NUL, ORDERS, PLAIN, outcomes, texts
 from kgwb.errors import InvalidReplyError
-from kgwb.flow import (
-    Answer,
-    Candidate,
-    CandidateQuery,
-    Context,
-    Dialogue,
-    Question,
-    RetrievedCandidates,
-    Turn,
-    Value,
-)
+from kgwb.kg.queries import CandidateQuery
 from kgwb.llm import Scripted
 from kgwb.run import Run, System
 from kgwb.run import ask as acting
 from kgwb.run import ask as structured
+from kgwb.run.answers import Answer, Context, Dialogue, Question, Turn, Value
 from kgwb.run.ask import Check, act, check_reply
+from kgwb.run.links import Candidate, RetrievedCandidates
 from kgwb.run.prompts import shipped_folder
 from kgwb.settings import Settings
 from kgwb.show.notebook import to_html

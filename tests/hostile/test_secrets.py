@@ -33,10 +33,10 @@ from kgwb import cli, open_kg
 from kgwb.errors import KgwbError
 from kgwb.kg import Graph
 from kgwb.llm import Scripted, check_models, model
-from kgwb.masking import mask_url, mask_urls_in_text
 from kgwb.run import Run
 from kgwb.run.store import STORE_FILE
 from kgwb.show.notebook import to_html
+from kgwb.text import mask_url, mask_urls_in_text
 from kgwb.ui.chat import Chat
 from kgwb.ui.choosers import GraphChooser
 from kgwb.ui.debugger import VIEW_LABELS, Debugger

@@ -17,12 +17,13 @@ from small import films
 
 from hostile.corpus import IRIS, NO_IRIS, texts
 from hostile.runs import EACH, HARMLESS, Page, as_shown, bundles, hostile_run, plain
-from kgwb import flow
 from kgwb.cli import print_answer_and_steps
 from kgwb.errors import GraphError
 from kgwb.kg.survey_records import ClassSurvey, PropertySurvey, Survey, ValueSurvey
 from kgwb.llm import Scripted
 from kgwb.run import Run
+from kgwb.run.answers import Answer, Value
+from kgwb.run.links import Candidate
 from kgwb.run.steps import format_tree
 from kgwb.show.html import iri_link as linked
 from kgwb.show.html import load_style, static_page
@@ -213,7 +214,7 @@ def test_a_survey_shows_text_and_nothing_else() -> None:
     glance.thread.join()
 
     def pages(bundle: tuple[str, ...]) -> Iterator[str]:
-        glance.survey, glance.example_answers = surveyed(bundle), {bundle[0]: flow.Answer("list")}
+        glance.survey, glance.example_answers = surveyed(bundle), {bundle[0]: Answer("list")}
         yield record_html(glance.survey)
         for words in ("", bundle[1]):
             chooser.update({"do": "find", "value": words})
@@ -268,7 +269,7 @@ def test_what_is_no_iri_is_shown_and_not_asked_for(value: str) -> None:
     """A stranger's run file may hold such a vertex, and be opened with a graph."""
     run = hostile_run(HARMLESS[:EACH])
     chosen = next(step for step in run.steps if step.agent == "vertex_selection")
-    vertex = flow.Candidate(URIRef(value), "x")
+    vertex = Candidate(URIRef(value), "x")
     link = replace(chosen.output, vertex=vertex, candidates=(vertex,))
     assert Page(record_html(link)).odd == []
     before = len(run.calls)
@@ -293,7 +294,7 @@ def test_right_to_left_texts_stand_alone() -> None:
     """Such letters turn the signs around them too: each text is isolated from what stands beside it."""
     term = Literal("עברית")
     triple = (URIRef("x:a"), URIRef("x:b"), Literal("אבג"))
-    html = record_html(flow.Answer("list", (flow.Value(term, "עברית", (triple,)),)))
+    html = record_html(Answer("list", (Value(term, "עברית", (triple,)),)))
     for text in ("עברית", "אבג"):
         assert set(re.findall(rf"<(\w+)[^<]*>{text}<", html)) <= {"bdi", "a", "span", "b"}
     rule = ".kg :is(a, b, bdi, del, em, ins, mark, span, summary, td, th) { unicode-bidi: isolate }"

@@ -15,9 +15,9 @@ from small import films, iri
 from hostile.corpus import IRIS, NO_IRIS, SEED, texts
 from hostile.runs import bundles, graph
 from hostile.test_surveys import assert_quoted
-from kgwb.kg.exports import to_cypher, to_graphml, to_json
 from kgwb.kg.sparql import LONE_SURROGATE
 from kgwb.llm import Scripted
+from kgwb.run.exports import to_cypher, to_graphml, to_json
 from kgwb.show.notebook import to_html
 from kgwb.systems.robodata.records import TOOLS_BY_STATE
 

@@ -13,7 +13,6 @@ from surveying import FINE, draft, mention, revise, script, surveyor
 
 from hostile.corpus import IRIS, NO_IRIS, texts
 from hostile.runs import bundles, graph
-from kgwb.flow import Candidate
 from kgwb.kg.base import ResultSet
 from kgwb.kg.findings import QuantityWithUnit, SchemaFacts, inspect_result
 from kgwb.kg.queries import ValueMatch
@@ -21,6 +20,7 @@ from kgwb.kg.survey_records import ClassSurvey, PropertySurvey, Survey, ValueSur
 from kgwb.kg.survey_text import SurveyWriter
 from kgwb.kg.term_text import INVALID_IRI_CHARACTER
 from kgwb.llm import Scripted
+from kgwb.run.links import Candidate
 from kgwb.systems.surveyor.drafter import format_result
 from kgwb.systems.surveyor.mentions import format_mentions
 from kgwb.systems.surveyor.records import Executed, Mention, Mentions

@@ -11,11 +11,10 @@ from small import EX, FILMS, films, iri
 
 from kgwb import open_kg
 from kgwb.errors import KgwbError
-from kgwb.flow import CandidateQuery
 from kgwb.kg.algebra import constants_of
 from kgwb.kg.base import ResultSet
 from kgwb.kg.findings import SchemaFacts, inspect_result
-from kgwb.kg.queries import find_support_by_row, find_support_by_value
+from kgwb.kg.queries import CandidateQuery, find_support_by_row, find_support_by_value
 
 START = f"PREFIX : <{EX}> PREFIX rdfs: <{RDFS}> "
 

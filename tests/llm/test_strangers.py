@@ -5,7 +5,7 @@ import rdflib
 from strangers_asked import FOLDER, ask_half, count
 
 from kgwb import Workbench, open_kg
-from kgwb.flow import CANNOT_EXPRESS
+from kgwb.run.answers import CANNOT_EXPRESS
 
 
 @pytest.fixture(autouse=True)

@@ -9,10 +9,10 @@ from rdflib import Literal as Text
 from small import films, prompt
 
 from kgwb.errors import InvalidReplyError, NotRecordedError
-from kgwb.flow import Answer, Dialogue, Question, Value
 from kgwb.kg.embeddings import EmbeddingIndex, Embeddings
 from kgwb.llm import Scripted
 from kgwb.run import Run, System, agent
+from kgwb.run.answers import Answer, Dialogue, Question, Value
 from kgwb.run.ask import Tool, act, tool, tool_from_function, use_tool
 from kgwb.run.prompts import Prompts
 

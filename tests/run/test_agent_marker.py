@@ -9,9 +9,9 @@ import typing_extensions
 from rdflib import Literal
 from small import films
 
-from kgwb.flow import Answer, Value
 from kgwb.llm import Scripted
 from kgwb.run import Run, System, agent
+from kgwb.run.answers import Answer, Value
 
 
 @agent

@@ -12,7 +12,7 @@ from small import FILMS, films
 import kgwb
 from kgwb.cli import main
 from kgwb.errors import InputError, SettingError
-from kgwb.flow import Dialogue, Turn
+from kgwb.run.answers import Dialogue, Turn
 from kgwb.run.conversations import ConversationFile
 from kgwb.ui.chat import Chat
 from kgwb.workbench import Workbench

@@ -13,10 +13,10 @@ from small import films
 
 import kgwb
 from kgwb.errors import AgentFailedError, OutputError, SettingError
-from kgwb.flow import Answer, Value
 from kgwb.llm import Scripted
 from kgwb.records import Record, Score, line_with_scores, one_line
 from kgwb.run import Run, System, agent
+from kgwb.run.answers import Answer, Value
 from kgwb.show.records import render
 from kgwb.show.terms import RenderContext
 from kgwb.systems import resolve_system

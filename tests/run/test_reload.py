@@ -14,7 +14,7 @@ from kgwb.show.notebook import to_html
 SOURCE = """
 from dataclasses import dataclass
 
-from kgwb.flow import Answer
+from kgwb.run.answers import (Answer)
 from kgwb.llm.base import ChatModel
 from kgwb.records import Record
 from kgwb.run import System, agent

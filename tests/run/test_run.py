@@ -37,9 +37,9 @@ from kgwb.errors import (
     PromptError,
     SettingError,
 )
-from kgwb.flow import Candidate, Link
 from kgwb.llm import Scripted
 from kgwb.run import Run, System
+from kgwb.run.links import Candidate, Link
 from kgwb.run.prompts import Prompts
 from kgwb.systems.chatty_kg.records import LinkingResult
 

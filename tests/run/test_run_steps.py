@@ -23,9 +23,9 @@ from small import (
 )
 
 from kgwb.errors import ModelTimeoutError, SettingError
-from kgwb.flow import Answer
 from kgwb.llm import ChatRequest, Scripted
 from kgwb.run import Run, System, agent
+from kgwb.run.answers import Answer
 from kgwb.run.steps import Step
 
 GRAPH = films()

@@ -12,9 +12,9 @@ from small import TEXTS, films
 
 from kgwb import profile
 from kgwb.errors import InvalidReplyError
-from kgwb.flow import Answer, Value
 from kgwb.llm import ChatReply, Scripted
 from kgwb.run import Run, System, agent
+from kgwb.run.answers import Answer, Value
 from kgwb.run.ask import JSON_CHECK_NAME, SCHEMA_CHECK_NAME, Check, ask, check_reply
 from kgwb.run.prompts import Prompts
 from kgwb.run.steps import CheckResult

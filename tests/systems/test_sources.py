@@ -18,7 +18,7 @@ TOY = '''
 
 from rdflib import Literal
 
-from kgwb.flow import Answer, Value
+from kgwb.run.answers import (Answer, Value)
 from kgwb.run import System, agent
 
 

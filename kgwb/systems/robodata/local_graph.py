@@ -31,7 +31,7 @@ class LocalGraph(Answer):
     """The nodes and triples that a run has fetched. The paper keeps them in a Neo4j database.
 
     Its values are the nodes, which may be literals. The support of a node are the triples with it
-    as subject. Because it is an Answer, the subgraph of a run shows it, and ``kg.exports`` writes
+    as subject. Because it is an Answer, the subgraph of a run shows it, and ``run.exports`` writes
     it, like an answer's support. Unlike other records it has no slots, so that it keeps its ids.
     """
 

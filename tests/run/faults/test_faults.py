@@ -26,12 +26,12 @@ from kgwb.errors import (
     ModelTimeoutError,
     ModelUnreachableError,
 )
-from kgwb.flow import Answer, Dialogue, Question, Value
 from kgwb.kg import Graph, QueryLimits
 from kgwb.kg.embeddings import Embeddings
 from kgwb.kg.endpoint import Endpoint
 from kgwb.llm import model as open_model
 from kgwb.run import Run, System, agent
+from kgwb.run.answers import Answer, Dialogue, Question, Value
 from kgwb.run.ask import ask
 from kgwb.run.prompts import Prompts
 from kgwb.ui.session import session_of

@@ -28,12 +28,12 @@ from kgwb.bench.questions import BenchQuestion, group_by_dialogue
 from kgwb.bench.results import RESULTS_FILE, Results
 from kgwb.bench.runner import RUNS_FOLDER, Benchmark, BenchSetup
 from kgwb.errors import InvalidReplyError, KgwbError
-from kgwb.flow import Answer, Dialogue, Question, Turn
 from kgwb.kg import Graph, open_kg
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.openai import OpenAIModel
 from kgwb.records import to_data
 from kgwb.run import Run, System
+from kgwb.run.answers import Answer, Dialogue, Question, Turn
 from kgwb.run.calls import Call
 from kgwb.run.prompts import Prompts
 from kgwb.run.run_file import RunFile

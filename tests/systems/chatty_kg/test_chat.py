@@ -10,8 +10,8 @@ from small import PAPER, alone, iri
 
 from kgwb import profile
 from kgwb.errors import InvalidReplyError
-from kgwb.flow import NOT_IN_GRAPH, Answer, Context, Dialogue, Question, Turn, Value
 from kgwb.run import Run
+from kgwb.run.answers import NOT_IN_GRAPH, Answer, Context, Dialogue, Question, Turn, Value
 from kgwb.run.steps import CheckResult
 from kgwb.settings import Settings
 from kgwb.systems.chatty_kg import chat

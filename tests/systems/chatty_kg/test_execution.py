@@ -11,16 +11,12 @@ from rdflib import Literal
 from small import FILMS, PAPER, alone, answer_of, chatty, films, iri, qir
 
 from kgwb import open_kg
-from kgwb.flow import (
-    NOT_IN_GRAPH,
-    Answer,
-    AnswerKind,
-    Candidate,
-    CandidateQuery,
-    Link,
-)
 from kgwb.kg.algebra import patterns_to_sparql
+from kgwb.kg.base import AnswerKind
+from kgwb.kg.queries import CandidateQuery
 from kgwb.llm import Scripted
+from kgwb.run.answers import NOT_IN_GRAPH, Answer
+from kgwb.run.links import Candidate, Link
 from kgwb.settings import Settings
 from kgwb.systems.chatty_kg.query_planning import execute_queries
 from kgwb.systems.chatty_kg.records import (

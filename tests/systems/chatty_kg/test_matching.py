@@ -28,10 +28,10 @@ from small import (
 
 from kgwb import open_kg
 from kgwb.bench.serve import make_answer_query
-from kgwb.flow import CANNOT_EXPRESS, Answer, Context
 from kgwb.kg.queries import find_literal
 from kgwb.llm import ChatRequest, Scripted
 from kgwb.run import Run
+from kgwb.run.answers import CANNOT_EXPRESS, Answer, Context
 from kgwb.show.notebook import to_html
 from kgwb.systems.chatty_kg import HANDOVER_HINT
 from kgwb.systems.chatty_kg.matching import match_qir

@@ -26,10 +26,10 @@ from small import (
 )
 
 from kgwb import Workbench, open_kg, profile
-from kgwb.flow import Dialogue, Turn
 from kgwb.kg import SAMPLE_NAMES, sample_path
 from kgwb.kg.embeddings import DEFAULT_MODEL
 from kgwb.llm import ChatRequest, Scripted
+from kgwb.run.answers import Dialogue, Turn
 
 CALLS_A_QUESTION = 2.5
 """The target; the paper reports 3.4."""

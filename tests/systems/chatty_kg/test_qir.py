@@ -8,7 +8,7 @@ import pytest
 from small import PAPER, REFERENCE, alone, published, qir
 
 from kgwb.errors import InvalidReplyError, OverrideError
-from kgwb.flow import AnswerKind
+from kgwb.kg.base import AnswerKind
 from kgwb.settings import Settings
 from kgwb.systems.chatty_kg.qir import determine_kind, extract_qir
 from kgwb.systems.chatty_kg.records import QIR, Fact

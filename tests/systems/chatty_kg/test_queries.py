@@ -12,12 +12,9 @@ from small import EX, PAPER, REFERENCE, alone, films, iri, predicates
 
 from kgwb import profile
 from kgwb.errors import InvalidReplyError, OverrideError
-from kgwb.flow import (
-    Candidate,
-    CandidateQuery,
-    Direction,
-    Link,
-)
+from kgwb.kg.base import Direction
+from kgwb.kg.queries import CandidateQuery
+from kgwb.run.links import Candidate, Link
 from kgwb.settings import Settings
 from kgwb.systems.chatty_kg.query_planning import (
     best_combinations,

@@ -15,8 +15,8 @@ from small import (
 )
 
 from kgwb import profile
-from kgwb.flow import Candidate, Link
 from kgwb.run import Run
+from kgwb.run.links import Candidate, Link
 from kgwb.settings import Settings
 from kgwb.systems.chatty_kg.offers import Offers
 from kgwb.systems.chatty_kg.query_planning import generate_queries

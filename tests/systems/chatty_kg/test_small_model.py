@@ -18,8 +18,8 @@ from rdflib import URIRef
 
 import kgwb
 from kgwb.errors import KgwbError
-from kgwb.flow import CandidateQuery
 from kgwb.kg import Graph
+from kgwb.kg.queries import CandidateQuery
 from kgwb.llm import ChatModel
 from kgwb.run import Run
 from kgwb.run.steps import Step

@@ -14,8 +14,8 @@ from small import DOG, FILMS, alone, films, iri
 
 from kgwb import open_kg, profile
 from kgwb.errors import InvalidReplyError
-from kgwb.flow import Value
 from kgwb.kg import Graph
+from kgwb.run.answers import Value
 from kgwb.systems.dog.hop import (
     fill_triples,
     filter_relation,

@@ -10,8 +10,8 @@ from debate import CALLS, KEYS, LEFT, MARKED, QUESTION, TWO_HOPS, filtering, rem
 from small import DOG, FILMS, alone, answer_of, asked, dog, films, iri, keys
 
 from kgwb.errors import OverrideError
-from kgwb.flow import Dialogue, Turn, Value
 from kgwb.llm import Scripted
+from kgwb.run.answers import Dialogue, Turn, Value
 from kgwb.run.prompts import Prompts
 from kgwb.settings import Settings
 from kgwb.systems import profile

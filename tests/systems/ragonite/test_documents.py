@@ -17,9 +17,9 @@ from small import FILMS, answer_of, films, iri
 import kgwb
 from kgwb.cli import main
 from kgwb.errors import SettingError
-from kgwb.flow import Answer, CitedText, Value
 from kgwb.llm import Scripted
 from kgwb.run import Run
+from kgwb.run.answers import Answer, CitedText, Value
 from kgwb.show.run import render_run_page
 from kgwb.show.run_state import answer_view
 from kgwb.systems.ragonite import document_files

@@ -29,10 +29,10 @@ from small import answer_of, films, iri, keys
 import kgwb
 from kgwb.cli import main
 from kgwb.errors import GraphError, InvalidReplyError, OverrideError
-from kgwb.flow import NOT_IN_GRAPH, Dialogue, Turn
 from kgwb.kg import sample_path
 from kgwb.llm import Scripted
 from kgwb.records import to_data
+from kgwb.run.answers import NOT_IN_GRAPH, Dialogue, Turn
 from kgwb.show.run_state import GIVEN, judge_answer
 from kgwb.systems.ragonite.earlier_turns import list_earlier_turns
 from kgwb.systems.ragonite.records import CitedAnswer, Source

@@ -28,9 +28,9 @@ from small import FILMS, SLOW, answer_of, asked, iri, keys
 
 import kgwb
 from kgwb.errors import InvalidReplyError, OverrideError
-from kgwb.flow import NOT_IN_GRAPH
-from kgwb.kg.exports import to_cypher, to_graphml, to_json
 from kgwb.llm import Scripted
+from kgwb.run.answers import NOT_IN_GRAPH
+from kgwb.run.exports import to_cypher, to_graphml, to_json
 from kgwb.show.notebook import to_html
 from kgwb.show.subgraph import build_subgraph
 from kgwb.systems.robodata.local_graph import LocalGraph

@@ -31,14 +31,14 @@ from surveying import (
 import kgwb
 from kgwb.bench.serve import EMPTY_QUERY, make_answer_query
 from kgwb.errors import GraphTimeoutError, OverrideError, SettingError
-from kgwb.flow import NOT_IN_GRAPH, Dialogue, Turn
-from kgwb.kg.exports import to_cypher, to_graphml, to_json, to_networkx
 from kgwb.kg.sparql import SYNTAX_HINT
 from kgwb.kg.survey import survey_graph
 from kgwb.kg.survey_records import Survey
 from kgwb.llm import Scripted
 from kgwb.records import Record
 from kgwb.run import Run
+from kgwb.run.answers import NOT_IN_GRAPH, Dialogue, Turn
+from kgwb.run.exports import to_cypher, to_graphml, to_json, to_networkx
 from kgwb.show.answers import render_answer
 from kgwb.show.subgraph import build_subgraph, subgraph_of_answer
 from kgwb.show.subgraph_html import render_tables

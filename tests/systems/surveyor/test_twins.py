@@ -12,11 +12,11 @@ from small import answer_of, asked
 from surveying import FINE, SURVEYOR, answered, draft, mention
 
 from kgwb.errors import InvalidReplyError, OverrideError
-from kgwb.flow import NOT_IN_GRAPH
 from kgwb.kg.survey import SurveyBuilder
 from kgwb.kg.survey_text import SurveyWriter
 from kgwb.llm import Scripted
 from kgwb.run import Run
+from kgwb.run.answers import NOT_IN_GRAPH
 from kgwb.systems.surveyor.class_names import titles_to_choose_from
 from kgwb.systems.surveyor.records import Draft, Part
 

@@ -11,9 +11,10 @@ from rdflib import URIRef
 from small import answer_of, asked, films
 from triads import SCRIPT, TRIAD, answered, choice, template, triad, triplets
 
-from kgwb.flow import Candidate, CandidateQuery, RetrievedCandidates
+from kgwb.kg.queries import CandidateQuery
 from kgwb.llm import Scripted
 from kgwb.run import Run
+from kgwb.run.links import Candidate, RetrievedCandidates
 from kgwb.systems.triad.records import Choice, Filled
 
 OFFERS = """

@@ -13,9 +13,10 @@ from triads import CALLS, KEYS, QUESTION, SCRIPT, TRIAD, answered, choice, templ
 
 import kgwb
 from kgwb.errors import GraphTimeoutError, InvalidReplyError, OverrideError
-from kgwb.flow import NOT_IN_GRAPH
 from kgwb.llm import Scripted
 from kgwb.run import Run
+from kgwb.run.answers import NOT_IN_GRAPH
+from kgwb.run.links import Candidate
 from kgwb.systems.triad.generalist import fill_template, find_template_problems
 from kgwb.systems.triad.records import Attempt, Choice, Triplet
 from kgwb.workbench import list_recordings
@@ -331,7 +332,7 @@ def test_an_override_must_be_among_the_options() -> None:
     run, _ = answered()
     relation = run.output("relation_choice[try 1/parsing/⟨?person, born in, ?city⟩]")
     entity = run.output("entity_choice[try 1/parsing/Dune]")
-    other = Choice("Dune", (kgwb.flow.Candidate(iri("made_up"), "Made up"),))
+    other = Choice("Dune", (Candidate(iri("made_up"), "Made up"),))
     for key, value, problem in (
         ("entity_choice[try 1/parsing/Dune]", other, "not one of the options"),
         (

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import networkx as nx
 from rdflib import Literal, URIRef
 
-from kgwb.flow import Answer
+from kgwb.run.answers import Answer
 from kgwb.terms import Term, name_from_iri, term_to_data
 from kgwb.text import remove_controls
 
