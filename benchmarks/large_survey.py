@@ -34,7 +34,7 @@ from kgwb.errors import InvalidReplyError
 from kgwb.kg import Graph
 from kgwb.kg.survey import survey_graph
 from kgwb.llm import ChatRequest, Scripted
-from kgwb.systems.surveyor.excerpts import CHARS_PER_TOKEN
+from kgwb.systems.surveyor.drafter import CHARS_PER_TOKEN
 from kgwb.systems.surveyor.settings import SurveyorSettings
 
 sys.path.append(str(Path(__file__).parent.parent / "tests"))

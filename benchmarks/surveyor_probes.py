@@ -42,8 +42,7 @@ from kgwb.kg.survey import survey_graph
 from kgwb.kg.survey_text import SurveyWriter
 from kgwb.run import Run
 from kgwb.run.answers import Answer
-from kgwb.systems.surveyor.drafter import add_prefixes, is_open
-from kgwb.systems.surveyor.excerpts import TERM
+from kgwb.systems.surveyor.drafter import TERM, add_prefixes, is_open
 from kgwb.systems.surveyor.records import Draft, Mention, Mentions
 
 PREFIX_LINE = re.compile(r"\s*PREFIX\s+([\w-]*):\s*<([^<>\s]*)>\s*", re.IGNORECASE)

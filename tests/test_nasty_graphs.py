@@ -55,8 +55,8 @@ from kgwb.systems.dog.hop import get_relations
 from kgwb.systems.dog.records import Head
 from kgwb.systems.linking import number_candidates, retrieve_candidates, select_vertex
 from kgwb.systems.ragonite.database import Database
-from kgwb.systems.robodata.local_graph import LocalGraph
-from kgwb.systems.surveyor.class_names import ClassNames
+from kgwb.systems.robodata.records import LocalGraph
+from kgwb.systems.surveyor.mentions import ClassNames
 from kgwb.systems.triad.decision_maker import choose_relations
 from kgwb.systems.triad.records import Relation, Triplet
 from kgwb.terms import Triple

@@ -232,8 +232,6 @@ def load_system(name: str) -> System:
     """
     if name in SYSTEM_NAMES:
         module = importlib.import_module(f"kgwb.systems.{name}")
-        if not hasattr(module, DEFAULT_VALUE):
-            module = importlib.import_module(f"kgwb.systems.{name}.pipeline")
         own: System = module.SYSTEM
         _check_name(own, name)
         return own

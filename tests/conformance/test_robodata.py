@@ -41,11 +41,10 @@ from kgwb.records import from_data
 from kgwb.run import Run
 from kgwb.run.answers import NOT_IN_GRAPH
 from kgwb.show.run_state import GIVEN, IN_DOUBT, judge_answer
-from kgwb.systems.robodata.graph_text import format_graph
-from kgwb.systems.robodata.local_graph import LocalGraph
-from kgwb.systems.robodata.records import TOOLS_BY_STATE, Observation, Position, Visit
+from kgwb.systems.robodata.records import LocalGraph, Observation, Position, Visit
 from kgwb.systems.robodata.settings import RoboDataSettings
-from kgwb.systems.robodata.tool_results import TRIPLE_COLUMNS, Observed
+from kgwb.systems.robodata.states import TOOLS_BY_STATE, format_graph
+from kgwb.systems.robodata.tools import TRIPLE_COLUMNS, Observed
 
 PROFILES = ("paper", "reference", "fast")
 DIRECTED = (iri("dune"), iri("director"), iri("denis"))

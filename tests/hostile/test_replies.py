@@ -56,13 +56,12 @@ from kgwb.systems.chatty_kg.records import (
 )
 from kgwb.systems.dog import hop, question
 from kgwb.systems.dog.records import FilledTriples, Relation, Relations, SolvedHop
-from kgwb.systems.ragonite import pipeline as ragonite
+from kgwb.systems.ragonite import answerer as ragonite
 from kgwb.systems.ragonite.records import Source
-from kgwb.systems.ragonite.tools import TOOLS_BY_ABLATION as RAGONITE_TOOLS
-from kgwb.systems.ragonite.tools import Finish, Sparql
+from kgwb.systems.ragonite.tool_selector import TOOLS_BY_ABLATION as RAGONITE_TOOLS
+from kgwb.systems.ragonite.tool_selector import Finish, Sparql
 from kgwb.systems.robodata import states
-from kgwb.systems.robodata.local_graph import LocalGraph
-from kgwb.systems.robodata.records import Position, Visit
+from kgwb.systems.robodata.records import LocalGraph, Position, Visit
 from kgwb.systems.robodata.states import DECIDERS, advise_strategy, assess_strategy, produce_answer
 from kgwb.systems.surveyor import drafter, mentions
 from kgwb.systems.surveyor.records import Draft, Executed, Mention, Mentions, Part

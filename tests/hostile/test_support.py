@@ -19,7 +19,7 @@ from kgwb.kg.sparql import LONE_SURROGATE
 from kgwb.llm import Scripted
 from kgwb.run.exports import to_cypher, to_graphml, to_json
 from kgwb.show.notebook import to_html
-from kgwb.systems.robodata.records import TOOLS_BY_STATE
+from kgwb.systems.robodata.states import TOOLS_BY_STATE
 
 RUNS, ELEMENTS = 60, 8
 WHOLE = [text for text in texts(500) if not LONE_SURROGATE.search(text)]

@@ -1,1 +1,63 @@
 """RAGonite: SQL over a database induced from the graph, and a search of passages about it."""
+
+from __future__ import annotations
+
+from kgwb.build import Answer, Dialogue, Question, Run, System, agent
+from kgwb.systems.ragonite.answerer import build_answer, write_answer
+from kgwb.systems.ragonite.database_file import record_extension
+from kgwb.systems.ragonite.gold import GOLD
+from kgwb.systems.ragonite.records import Schema
+from kgwb.systems.ragonite.settings import RagoniteSettings
+from kgwb.systems.ragonite.tool_selector import (
+    Finish,
+    Passages,
+    Sparql,
+    Sql,
+    call_database,
+    find_extensions,
+    gather_sources,
+    remember_with_text,
+)
+from kgwb.systems.ragonite.views import COMMANDS, VIEWS
+
+
+def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
+    """Induce the schema, gather sources with the tools, and write one answer from all sources.
+
+    The earlier turns of the dialogue are shown to the models. Raises InvalidReplyError if a model
+    gives no valid reply.
+    """
+    schema = induce_schema(run)
+    sources = gather_sources(question.text, dialogue, schema, run)
+    cited_answer = write_answer(question.text, dialogue, sources, run)
+    return build_answer(question.text, cited_answer, run)
+
+
+@agent("ragonite")
+def induce_schema(run: Run) -> Schema:
+    """Return the schema of the database that is induced from the graph.
+
+    The database is made for the first question, and kept with the graph. Raises GraphError for a
+    graph without triples or with too many, and SettingError if a folder or file of the settings
+    cannot be read.
+    """
+    for extension in find_extensions(run):
+        record_extension(extension, run)
+    schema: Schema = call_database("schema", {}, lambda database: database.schema, Schema, run)
+    return schema
+
+
+SYSTEM = System(
+    "ragonite",
+    answer_question,
+    {
+        "Induce": (induce_schema,),
+        "Gather ↻": (gather_sources, Sql, Passages, Sparql, Finish),
+        "Answer": (write_answer, build_answer),
+    },
+    settings=RagoniteSettings,
+    remember=remember_with_text,
+    views=VIEWS,
+    gold=GOLD,
+    commands=COMMANDS,
+)

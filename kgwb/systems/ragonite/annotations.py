@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+import re
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
@@ -19,13 +21,16 @@ from kgwb.build import (
     SettingError,
     append_text,
     from_data,
+    list_first,
+    pluralize,
+    quote_text,
     read_json_lines,
     to_data,
     write_atomically,
 )
-from kgwb.systems.ragonite.annotated_tables import apply_annotations
-from kgwb.systems.ragonite.extensions import Extension
-from kgwb.systems.ragonite.records import Annotation
+from kgwb.systems.ragonite.database_file import Extension, read_schema, write_schema
+from kgwb.systems.ragonite.induction import FORBIDDEN_TABLE_PREFIXES, MAX_IDENTIFIER_CHARS
+from kgwb.systems.ragonite.records import Annotation, Column, Table
 
 FORMAT_KEY = "kgwb_annotations"
 FORMAT_VERSION = 1
@@ -158,4 +163,274 @@ def _not_written(path: Path, error: OSError) -> SettingError:
     return SettingError(
         f"the annotations {path} cannot be written: {reason}",
         hint="name a file in another folder with the setting annotations",
+    )
+
+
+DROPPED_REASON = "a person dropped its column"
+MAX_COMMENT_CHARS = 300
+IDENTIFIER = re.compile(r"[^\W\d]\w*")
+SET_PLACE_SQL = "UPDATE _triples SET place = ? WHERE place = ?"
+UNITS_SQL = "SELECT DISTINCT unit FROM _triples WHERE place = ? AND low IS NOT NULL AND low = high"
+WITHOUT_NUMBER_SQL = (
+    "SELECT count(*) FROM _triples WHERE place = ? AND (low IS NULL OR low <> high)"
+)
+NUMBER_SQL = (
+    "SELECT low FROM _triples WHERE subject = {table}.{key} AND place = ? AND cell = {table}.{column}"
+    " AND low = high"
+)
+
+
+def apply_annotations(annotations: Iterable[Annotation], connection: sqlite3.Connection) -> None:
+    """Change the tables and the schema of a database as annotations say.
+
+    Raises SettingError if a table or column is not there, if a name is taken or is none, and if
+    something cannot be dropped or has no unit to strip. Nothing may be used of the database then.
+    """
+    annotator = Annotator(connection)
+    columns_first = sorted(annotations, key=lambda annotation: not annotation.column)
+    for annotation in columns_first:
+        annotator.apply(annotation)
+    annotator.finish(len(columns_first))
+
+
+class Annotator:
+    """Applies annotations to a database, those of columns before those of their tables.
+
+    Until the end, tables have their induced names as keys of ``tables``.
+    """
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._schema = read_schema(connection)
+        self._tables = {table.name: table for table in self._schema.tables}
+        """The tables as they are now, by their induced names."""
+        self._columns = {
+            (table.name, column.name): column
+            for table in self._schema.tables
+            for column in table.columns
+        }
+        """The columns as they are now, by the induced names of their tables and their own."""
+
+    def apply(self, annotation: Annotation) -> None:
+        """Apply an annotation. Raises SettingError."""
+        if annotation.table not in self._tables:
+            known = list_first(self._tables, 10)
+            raise _refuse(annotation, "there is no such table", f"the tables are {known}")
+        if annotation.column:
+            self._change_column(annotation)
+        elif annotation.dropped:
+            self._drop_table(annotation)
+        elif annotation.name:
+            self._rename_table(annotation)
+
+    def finish(self, count: int) -> None:
+        """Store the changed schema, with the number of annotations."""
+        rows = self._connection.execute(
+            "SELECT place, count(*) FROM _triples WHERE instr(place, '.') = 0 GROUP BY place"
+        ).fetchall()
+        tables = tuple(self._tables.values())
+        schema = replace(self._schema, tables=tables, only_passages=tuple(rows), annotations=count)
+        write_schema(self._connection, schema)
+
+    # Columns
+
+    def _change_column(self, annotation: Annotation) -> None:
+        place = (annotation.table, annotation.column)
+        if place not in self._columns:
+            names = [column for table, column in self._columns if table == annotation.table]
+            known = list_first(names, 20)
+            raise _refuse(annotation, "there is no such column", f"its columns are {known}")
+        if annotation.dropped:
+            self._drop_column(annotation)
+            return
+        if annotation.strip_unit:
+            self._strip_unit(annotation)
+        if annotation.name:
+            self._rename_column(annotation)
+        if annotation.comment:
+            remark = " ".join(annotation.comment.split())[:MAX_COMMENT_CHARS]
+            column = self._columns[place]
+            # Whoever shares a file writes into a prompt: in quotes, it is data like a text of the graph.
+            parts = [quote_text(remark, MAX_COMMENT_CHARS), column.comment]
+            comment = "; ".join(part for part in parts if part)
+            self._set_column(annotation, replace(column, comment=comment, remark=remark))
+
+    def _set_column(self, annotation: Annotation, changed: Column | None) -> None:
+        """Put a column into the schema in the place of the one of an annotation; None removes it."""
+        before = self._columns[annotation.table, annotation.column]
+        table = self._tables[annotation.table]
+        columns = [changed if column is before else column for column in table.columns]
+        kept = tuple(column for column in columns if column is not None)
+        self._tables[annotation.table] = replace(table, columns=kept)
+        if changed is None:
+            del self._columns[annotation.table, annotation.column]
+        else:
+            self._columns[annotation.table, annotation.column] = changed
+
+    def _check_is_no_key(self, annotation: Annotation, action: str) -> None:
+        """Raise SettingError for the columns by which tables are joined: ids, and keys of values."""
+        table = self._tables[annotation.table]
+        column = self._columns[annotation.table, annotation.column]
+        is_value_table = bool(table.columns[0].references)
+        is_key = column is table.columns[0]
+        if is_key and (is_value_table or column.name == "id"):
+            raise _refuse(
+                annotation, f"the key of a table cannot be {action}", "choose another column"
+            )
+
+    def _rename_column(self, annotation: Annotation) -> None:
+        self._check_is_no_key(annotation, "renamed")
+        table = self._tables[annotation.table]
+        column = self._columns[annotation.table, annotation.column]
+        taken = [other.name for other in table.columns if other is not column]
+        self._check_name(annotation, taken)
+        rename = f"ALTER TABLE {table.name} RENAME COLUMN {column.name} TO {annotation.name}"
+        self._execute(annotation, rename)
+        places = (f"{table.name}.{annotation.name}", f"{table.name}.{column.name}")
+        self._connection.execute(SET_PLACE_SQL, places)
+        induced = column.induced_name or column.name
+        self._set_column(annotation, replace(column, name=annotation.name, induced_name=induced))
+
+    def _drop_column(self, annotation: Annotation) -> None:
+        self._check_is_no_key(annotation, "dropped")
+        table = self._tables[annotation.table]
+        column = self._columns[annotation.table, annotation.column]
+        if len(table.columns) == 2:
+            raise _refuse(
+                annotation, "a table needs two columns", "drop the table with all that is in it"
+            )
+        if table.columns[1] is column and not table.columns[0].references:
+            raise _refuse(annotation, "the names of things cannot be dropped", "rename it")
+        self._execute(annotation, f"ALTER TABLE {table.name} DROP COLUMN {column.name}")
+        self._connection.execute(SET_PLACE_SQL, (DROPPED_REASON, f"{table.name}.{column.name}"))
+        self._set_column(annotation, None)
+
+    def _strip_unit(self, annotation: Annotation) -> None:
+        """Make numbers of texts such as "125 kW", if all that are one have the same unit.
+
+        The unit becomes the comment. Texts that are no number become NULL; it is said how many.
+        """
+        table = self._tables[annotation.table]
+        column = self._columns[annotation.table, annotation.column]
+        place = f"{table.name}.{column.name}"
+        units = [unit for (unit,) in self._connection.execute(UNITS_SQL, (place,))]
+        if column.type.startswith(("REAL", "INTEGER")) or not units:
+            raise _refuse(
+                annotation, "its values have no unit to strip", "choose a column of texts"
+            )
+        if len(units) > 1:
+            shown = list_first(sorted(units))
+            raise _refuse(
+                annotation,
+                f"its values have several units: {shown}",
+                "add a comment instead: numbers of different units cannot be compared",
+            )
+        [(lost,)] = self._connection.execute(WITHOUT_NUMBER_SQL, (place,)).fetchall()
+        key = table.columns[0].name
+        number = NUMBER_SQL.format(table=table.name, key=key, column=column.name)
+        self._retype(table, column, number, place)
+        comment = f"in {quote_text(units[0])}" if units[0] else "a number"
+        if lost:
+            comment += f"; {pluralize(lost, 'value')} without a number not here"
+        changed = replace(column, type="REAL", comment=comment)
+        self._set_column(annotation, changed)
+
+    def _retype(self, table: Table, column: Column, number: str, place: str) -> None:
+        """Give a column the type REAL, and the values that a query for a number selects.
+
+        SQLite cannot change the type of a column: a new one takes its place.
+        """
+        execute = self._connection.execute
+        execute(f"ALTER TABLE {table.name} ADD COLUMN _number REAL")
+        execute(f"UPDATE {table.name} SET _number = ({number})", (place,))
+        execute(f"ALTER TABLE {table.name} DROP COLUMN {column.name}")
+        execute(f"ALTER TABLE {table.name} RENAME COLUMN _number TO {column.name}")
+
+    # Tables
+
+    def _rename_table(self, annotation: Annotation) -> None:
+        table = self._tables[annotation.table]
+        taken = [other.name for other in self._tables.values() if other is not table]
+        self._check_name(annotation, taken)
+        name = annotation.name
+        if name.lower().startswith(FORBIDDEN_TABLE_PREFIXES):
+            raise _refuse(
+                annotation,
+                f"no table can be named {name}: a query may not read it",
+                "choose a name that begins in another way",
+            )
+        self._execute(annotation, f"ALTER TABLE {table.name} RENAME TO {name}")
+        for column in ("home", "target"):
+            for helper in ("_terms", "_triples"):
+                if (helper, column) != ("_terms", "target"):
+                    set_name = f"UPDATE {helper} SET {column} = ? WHERE {column} = ?"
+                    self._connection.execute(set_name, (name, table.name))
+        for shown in table.columns:
+            places = (f"{name}.{shown.name}", f"{table.name}.{shown.name}")
+            self._connection.execute(SET_PLACE_SQL, places)
+        self._redirect(table.name, name)
+        induced = table.induced_name or table.name
+        renamed = replace(self._tables[annotation.table], name=name, induced_name=induced)
+        self._tables[annotation.table] = renamed
+
+    def _drop_table(self, annotation: Annotation) -> None:
+        table = self._tables[annotation.table]
+        users = []
+        for other in self._tables.values():
+            if other.columns[0].references == table.name:
+                users.append(other.name)
+        if users:
+            raise _refuse(
+                annotation,
+                f"the tables {list_first(users)} have values of its things",
+                "drop these tables first",
+            )
+        if len(self._tables) == 1:
+            raise _refuse(annotation, "the last table cannot be dropped", "drop columns instead")
+        self._execute(annotation, f"DROP TABLE {table.name}")
+        for column in table.columns:
+            places = (DROPPED_REASON, f"{table.name}.{column.name}")
+            self._connection.execute(SET_PLACE_SQL, places)
+        del self._tables[annotation.table]
+        self._redirect(table.name, "")
+
+    def _redirect(self, name: str, new_name: str) -> None:
+        """Let the columns that refer to a table refer to another name; empty for to no table."""
+        for induced_name, table in list(self._tables.items()):
+            columns = []
+            for column in table.columns:
+                changed = column
+                if column.references == name:
+                    changed = replace(column, references=new_name)
+                columns.append(changed)
+            self._tables[induced_name] = replace(table, columns=tuple(columns))
+
+    # Names
+
+    def _check_name(self, annotation: Annotation, taken: Sequence[str]) -> None:
+        """Raise SettingError for a new name that is taken, or that SQL could not read."""
+        name = annotation.name
+        if len(name) > MAX_IDENTIFIER_CHARS or not IDENTIFIER.fullmatch(name):
+            raise _refuse(
+                annotation,
+                f"it cannot be named {quote_text(name, MAX_IDENTIFIER_CHARS)}",
+                f"use letters, digits and _, at most {MAX_IDENTIFIER_CHARS} of them",
+            )
+        if name.lower() in map(str.lower, taken):
+            raise _refuse(annotation, f"the name {name} is taken", "choose another name for it")
+
+    def _execute(self, annotation: Annotation, statement: str) -> None:
+        """Execute a change of the tables. Raises SettingError if a name is a keyword of SQL."""
+        try:
+            self._connection.execute(statement)
+        except sqlite3.Error as error:
+            raise _refuse(
+                annotation, f"SQLite refuses it: {error}", "choose another name for it"
+            ) from error
+
+
+def _refuse(annotation: Annotation, problem: str, hint: str) -> SettingError:
+    """Return the error for an annotation that does not fit the database."""
+    return SettingError(
+        f"the annotation of {quote_text(str(annotation), 120)} cannot be used: {problem}", hint=hint
     )

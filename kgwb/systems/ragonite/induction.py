@@ -10,25 +10,322 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
-from collections.abc import Sequence
+import sqlite3
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from sqlite3 import Connection
 from typing import NamedTuple
+from urllib.parse import quote, urlsplit
 
-from rdflib import URIRef
+from rdflib import RDFS, XSD, BNode, Literal, URIRef
 
-from kgwb.build import Term, Triple, Vocabulary, quote_text, term_to_data
-from kgwb.systems.ragonite.classes import GraphClasses, TableGroup
-from kgwb.systems.ragonite.identifiers import (
-    TermNames,
-    assign_ids,
-    make_identifier,
-    make_table_name,
-    make_unique,
+from kgwb.build import (
+    GENERIC_CLASSES,
+    SCHEMA_NAMESPACES,
+    Term,
+    Triple,
+    Vocabulary,
+    local_part,
+    name_from_iri,
+    quote_text,
+    term_to_data,
 )
-from kgwb.systems.ragonite.quantities import parse_quantity
 from kgwb.systems.ragonite.records import Column, Table
+
+NUMERIC_DATATYPES = {
+    XSD[name]
+    for name in "integer int long short byte decimal double float gYear nonNegativeInteger".split()
+}
+NUMBER = r"[-+]?(?:0|[1-9]\d*)(?:\.\d+)?"
+"""A number without leading zeros: "007" is a text."""
+QUANTITY = re.compile(rf"({NUMBER})(?:\s?[-–]\s?({NUMBER}))?\s?([^\W\d_]{{1,6}}|[%°€$£])?")
+"""A number or a range of two numbers, with or without a unit."""
+NUMBER_LIMIT = 2**63
+"""SQLite has no integers from here on."""
+
+
+class Quantity(NamedTuple):
+    """A range of numbers with a unit. Both ends of a single number are the same."""
+
+    low: float
+    high: float
+    unit: str
+    """Empty if there is none."""
+
+
+def parse_quantity(value: Term) -> Quantity | None:
+    """Return the number or range in a literal, with its unit: "95-130", "4 m", or 2001 as an integer.
+
+    Plain texts and literals of the NUMERIC_DATATYPES are read. None for other terms, for a text
+    that is not a quantity, for NaN, for a range whose end is below its start, and for numbers that
+    SQLite cannot store as integers. Both ends of a single number are the same. The unit is "" if
+    there is none.
+    """
+    if not isinstance(value, Literal) or value.language:
+        return None
+    is_numeric = value.datatype in NUMERIC_DATATYPES
+    if not is_numeric and value.datatype not in (None, XSD.string):
+        return None
+    match = QUANTITY.fullmatch(value)
+    if match:
+        low = _parse_number(match[1])
+        high = _parse_number(match[2] or match[1])
+        is_storable = -NUMBER_LIMIT < low <= high < NUMBER_LIMIT
+        return Quantity(low, high, match[3] or "") if is_storable else None
+    if is_numeric:
+        with suppress(ValueError):
+            number = float(value)  # in a form that QUANTITY does not have, such as 1e5
+            if abs(number) < NUMBER_LIMIT:
+                return Quantity(number, number, "")
+    return None
+
+
+def _parse_number(text: str) -> float:
+    """Return an int, or a float if the text has a decimal point."""
+    return float(text) if "." in text else int(text)
+
+
+MAX_IDENTIFIER_CHARS = 60
+"""Characters of an id, or of the name of a table or column, before a number is added."""
+FORBIDDEN_TABLE_PREFIXES = ("_", "sqlite_", "pragma_")
+"""Beginnings of the names of tables that a query may not read: those of SQLite, and helpers."""
+SEPARATORS = re.compile(r"[\s,'\"]+")
+"""Characters that no id has. A comma separates ids in a result of group_concat."""
+TermNames = Mapping[Term, str]
+"""Display names by IRI."""
+
+
+def assign_ids(
+    triples: Iterable[Triple], names: TermNames, table_by_term: Mapping[Term, str]
+) -> dict[Term, str]:
+    """Return a distinct id for each IRI in ``names`` and each blank node in the triples.
+
+    The id of an IRI in a table is its local part, that of another IRI its display name, without
+    SEPARATORS and cut after MAX_IDENTIFIER_CHARS. The id of a blank node is the name of its table,
+    or "node". The id of an IRI whose name is the IRI is the IRI itself. Equal ids get numbers. Terms
+    are taken in a fixed order, IRIs in tables first, so that the ids do not depend on the order of
+    the triples.
+    """
+    used_ids: set[str] = set()
+    ids: dict[Term, str] = {}
+    for iri in sorted(names, key=lambda iri: (iri not in table_by_term, iri)):
+        if iri in table_by_term:
+            text = SEPARATORS.sub("_", local_part(iri) or iri)
+        elif names[iri] == str(iri):
+            ids[iri] = make_unique(text_of_page(iri), used_ids)
+            continue
+        else:
+            text = SEPARATORS.sub(" ", names[iri])
+        ids[iri] = make_unique(text[:MAX_IDENTIFIER_CHARS], used_ids)
+    for node in _blank_nodes_by_triples(triples):
+        table = table_by_term.get(node, "node")
+        ids[node] = make_unique(f"{table}_1", used_ids)
+    return ids
+
+
+def text_of_page(iri: str) -> str:
+    """Return an IRI as an id: whole, but for characters that no id has, which are escaped."""
+    return SEPARATORS.sub(lambda found: quote(found[0], safe=""), iri)
+
+
+def find_pages(triples: Iterable[Triple], names: TermNames) -> set[URIRef]:
+    """Return the IRIs that lead out of a graph, such as the page of a car: they are kept whole.
+
+    They are objects only, have no display name but the one that is made of the IRI, and are at no
+    host that an IRI of a subject or a predicate is at.
+    """
+    own_hosts: set[str] = set()
+    objects: set[URIRef] = set()
+    own_terms: set[Term] = set()
+    for subject, predicate, object_ in triples:
+        own_terms.update((subject, predicate))
+        if isinstance(object_, URIRef):
+            objects.add(object_)
+    for term in own_terms:
+        if isinstance(term, URIRef):
+            own_hosts.add(_host_of(term))
+    pages = set()
+    for iri in objects - own_terms:
+        is_web_page = str(iri).startswith(("http://", "https://"))
+        if is_web_page and names.get(iri) == name_from_iri(iri) and _host_of(iri) not in own_hosts:
+            pages.add(iri)
+    return pages
+
+
+def _host_of(iri: str) -> str:
+    """Return the host of an IRI; empty if it has none, or is malformed."""
+    try:
+        return urlsplit(iri).netloc.lower()
+    except ValueError:
+        return ""
+
+
+def _blank_nodes_by_triples(triples: Iterable[Triple]) -> list[BNode]:
+    """Return the blank nodes in the triples, sorted by the predicates and neighbours of each.
+
+    So their order does not depend on their labels, which a parser may choose at random, unless they
+    have equal triples. A neighbour that is a blank node does not count.
+    """
+    descriptions: dict[BNode, list[str]] = defaultdict(list)
+    for subject, predicate, object_ in triples:
+        for node, neighbour in ((subject, object_), (object_, subject)):
+            if isinstance(node, BNode):
+                is_named = not isinstance(neighbour, BNode)
+                descriptions[node].append(f"{predicate} {neighbour}" if is_named else "")
+    return sorted(descriptions, key=lambda node: (sorted(descriptions[node]), node))
+
+
+def make_unique(text: str, used: set[str]) -> str:
+    """Return a text that is not used yet, and add it to ``used`` in lower case.
+
+    If the text is used, it gets a number: "film_2". A text that ends in "_1" counts as the first of
+    such a series. Upper and lower case are not distinguished, because SQL names do not.
+    """
+    base = text.removesuffix("_1")
+    number = 1
+    while text.casefold() in used:
+        number += 1
+        text = f"{base}_{number}"
+    used.add(text.casefold())
+    return text
+
+
+def make_identifier(text: str, used: set[str]) -> str:
+    """Return a valid SQL name for a table or column that is not in ``used``, and add it there.
+
+    It is the text in lower case with "_" between words, so that it needs no quotes. Where SQLite
+    does not accept that as a name, such as "select" or "1st", "_" is added behind it or "x_" before
+    it. The last resort, also for a text without words, is "x".
+    """
+    name = _join_words(text) or "x"
+    for candidate in (name, f"{name}_", f"x_{name}"):
+        with closing(sqlite3.connect(":memory:")) as scratch, suppress(sqlite3.Error):
+            scratch.execute(f"CREATE TABLE {candidate} ({candidate} TEXT)")
+            return make_unique(candidate, used)
+    return make_unique("x", used)
+
+
+def make_table_name(text: str, used: set[str]) -> str:
+    """Return a name for a table as ``make_identifier`` does, but one that queries may read.
+
+    A name that begins like those of FORBIDDEN_TABLE_PREFIXES gets "x_" before it.
+    """
+    if _join_words(text).startswith(FORBIDDEN_TABLE_PREFIXES):
+        text = f"x {text}"
+    return make_identifier(text, used)
+
+
+def _join_words(text: str) -> str:
+    """Return the words of a text in lower case with "_" between them, cut after the limit."""
+    words = re.sub(r"\W+", "_", text.lower()).strip("_")
+    return words[:MAX_IDENTIFIER_CHARS]
+
+
+TableGroup = tuple[URIRef, ...]
+"""The classes that a table is for, or the predicate that leads to its blank nodes, or nothing."""
+
+
+class GraphClasses:
+    """The classes of a graph, read from its triples.
+
+    Classes that say nothing, such as owl:Thing, are types like others, but no superclasses.
+    """
+
+    def __init__(self, triples: Iterable[Triple], vocabulary: Vocabulary) -> None:
+        """Read types, superclasses and schema terms from the triples, once."""
+        self.types: dict[Term, set[URIRef]] = defaultdict(set)
+        """The types of each term that has one."""
+        self.class_sizes = Counter[URIRef]()
+        """How many terms have a class as their type, for each class that is one."""
+        self.schema_terms: set[Term] = set()
+        """Classes, predicates, and terms whose type is one of RDF, RDFS, OWL or Wikibase."""
+        self._superclasses: dict[Term, URIRef] = {}
+        self._incoming_predicates: dict[Term, URIRef] = {}
+        """The predicate that leads to a blank node."""
+        for subject, predicate, object_ in triples:
+            self.schema_terms.add(predicate)
+            if isinstance(object_, BNode):
+                _keep_least(self._incoming_predicates, object_, predicate)
+            elif not isinstance(object_, URIRef):
+                continue
+            elif predicate in vocabulary.types:
+                self.types[subject].add(object_)
+            elif predicate == RDFS.subClassOf and object_ not in GENERIC_CLASSES:
+                _keep_least(self._superclasses, subject, object_)
+
+        for term, types in self.types.items():
+            self.class_sizes.update(types)
+            specific_types = types.difference(GENERIC_CLASSES)
+            if any(str(type_).startswith(SCHEMA_NAMESPACES) for type_ in specific_types):
+                self.schema_terms.add(term)
+        self.schema_terms.update(self.class_sizes)
+
+    def group_subjects(
+        self, triples: Iterable[Triple], *, by_combination: bool = False
+    ) -> dict[Term, TableGroup]:
+        """Return for each subject the IRIs whose table it is in.
+
+        That is the highest superclass of its types; if there are several, the one with the most
+        instances, then the first by IRI. ``by_combination``, these are all of its types, in the
+        order of their IRIs (section 2.1, figure 2). For a blank node without a type it is the
+        predicate that leads to it. For any other subject without a type there is none. Schema terms
+        are left out, unless they are also instances of a class of the graph: a genre may be a class
+        of films.
+        """
+        classes_by_subject: dict[Term, set[URIRef]] = {}
+        sizes = Counter[URIRef]()
+        for subject, _, _ in triples:
+            if subject in classes_by_subject:
+                continue
+            classes = self._own_types(subject)
+            if not by_combination:
+                classes = {find_root_class(type_, self._superclasses) for type_ in classes}
+            if classes or subject not in self.schema_terms:
+                classes_by_subject[subject] = classes
+                sizes.update(classes)
+
+        groups: dict[Term, TableGroup] = {}
+        for subject, classes in classes_by_subject.items():
+            if classes and by_combination:
+                groups[subject] = tuple(sorted(classes))
+            elif classes:
+                groups[subject] = (min(classes, key=lambda root: (-sizes[root], root)),)
+            elif subject in self._incoming_predicates:
+                groups[subject] = (self._incoming_predicates[subject],)
+            else:
+                groups[subject] = ()
+        return groups
+
+    def _own_types(self, term: Term) -> set[URIRef]:
+        """Return the types of a term.
+
+        Types that are generic classes, or those of RDF, RDFS, OWL or Wikibase, are left out.
+        """
+        types = self.types.get(term, set()).difference(GENERIC_CLASSES)
+        return {type_ for type_ in types if not str(type_).startswith(SCHEMA_NAMESPACES)}
+
+
+def find_root_class(class_iri: URIRef, superclasses: Mapping[Term, URIRef]) -> URIRef:
+    """Return the highest superclass of a class, or the class itself if it has no superclass.
+
+    ``superclasses`` has one superclass of each class. In a cycle, it is the first IRI, by order, of
+    all that were visited.
+    """
+    visited = {class_iri}
+    while class_iri in superclasses:
+        class_iri = superclasses[class_iri]
+        if class_iri in visited:
+            return min(visited)
+        visited.add(class_iri)
+    return class_iri
+
+
+def _keep_least(least: dict[Term, URIRef], key: Term, iri: URIRef) -> None:
+    """Put an IRI in under a key, unless the IRI that is there comes first by order."""
+    least[key] = min(iri, least.get(key, iri))
+
 
 SCHEMA_REASON = "it describes a class or a predicate"
 TOO_WIDE_REASON = "its table has too many columns"

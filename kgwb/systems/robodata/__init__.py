@@ -1,1 +1,126 @@
-"""RoboData: a state machine that builds a local graph, and supports each sentence by it."""
+"""RoboData: a state machine builds a local graph in turns, and produces the answer from it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import chain
+
+from rdflib import URIRef
+
+from kgwb.build import Answer, Dialogue, Question, Run, System, agent, use_tool
+from kgwb.systems.robodata.gold import GOLD
+from kgwb.systems.robodata.records import LocalGraph, Observed, Position, Visit
+from kgwb.systems.robodata.settings import RoboDataSettings
+from kgwb.systems.robodata.states import (
+    DECIDERS,
+    TOOLS_BY_STATE,
+    advise_strategy,
+    assess_strategy,
+    build_answer,
+    produce_answer,
+)
+from kgwb.systems.robodata.views import VIEWS
+
+
+def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
+    """Take turns until the state is PRODUCE or one turn is left, then produce the answer.
+
+    The setting ``turn_limit`` bounds the turns, the last of which is kept for the answer. Earlier
+    turns of the dialogue are not used. Raises InvalidReplyError if a state's replies stay invalid.
+    """
+    position = Position(question.text)
+    for number in range(1, RoboDataSettings.of_run(run).turns):
+        position = take_turn(f"turn {number}", position, run)
+        if position.state == "PRODUCE":
+            break
+    produced = produce_answer(position, run)
+    return build_answer(position, produced, run)
+
+
+@agent("turn", subject="place")
+def take_turn(place: str, position: Position, run: Run) -> Position:
+    """Let the present state decide, use the tools it chose, and update the local graph.
+
+    Returns the next position: the next state, the changed local graph, and one more visit. With
+    metacognition, new advice on the strategy is asked for before each of the two states that
+    evaluate, except in the first turn.
+    """
+    position = _renew_advice(place, position, run)
+    decision = DECIDERS[position.state](place, position, run)
+    results = []
+    for number, action in enumerate(decision.actions, 1):
+        result = use_tool(action, f"use {number}", run, local=position.local)
+        results.append(result)
+    local = position.local
+    if results:
+        local = update(place, local, tuple(results), run)
+    visit = Visit(position.state, decision.thought, decision.next, tuple(results))
+    return replace(
+        position,
+        state=decision.next,
+        local=local,
+        visits=(*position.visits, visit),
+    )
+
+
+def _renew_advice(place: str, position: Position, run: Run) -> Position:
+    """Return a position with new advice, if metacognition is on and its state evaluates."""
+    if not RoboDataSettings.of_run(run).metacognition:
+        return position
+    if not position.visits or not position.state.startswith("EVAL"):
+        return position
+    strategy = assess_strategy(place, position, run)
+    observation = advise_strategy(place, position, strategy, run)
+    return position.with_observation(observation, keeps_advice=keeps_advice(run))
+
+
+def keeps_advice(run: Run) -> bool:
+    """Return whether advice stays in force after an observation without any.
+
+    The published code shows each evaluation only the advice that was just given.
+    """
+    return RoboDataSettings.of_run(run).observation_memory != "last_observation"
+
+
+@agent("local_graph", subject="place")
+def update(place: str, local: LocalGraph, results: tuple[Observed, ...], run: Run) -> LocalGraph:
+    """Add to the local graph, or remove from it, the results of a turn's tools, in their order.
+
+    Returns the new local graph. A row of one cell is a node, a row of three a triple; other rows
+    and those with an empty cell are skipped. Results that are only shown change nothing, but the
+    display names of all results are kept: later prompts need ids and names for terms that were only
+    shown.
+    """
+    local = local.with_names(chain.from_iterable(result.names for result in results))
+    for result in results:
+        nodes = []
+        triples = []
+        for row in result.rows:
+            if len(row) == 1 and row[0] is not None:
+                nodes.append(row[0])
+            elif len(row) == 3:
+                subject, predicate, object_ = row
+                if subject and predicate and object_ is not None:
+                    triples.append((subject, URIRef(predicate), object_))
+        if result.effect == "added":
+            local = local.with_triples(nodes, triples)
+        elif result.effect == "removed":
+            local = local.without(nodes, triples)
+    return local
+
+
+SYSTEM = System(
+    "robodata",
+    answer_question,
+    {
+        "Think ↻": (take_turn, assess_strategy, advise_strategy),
+        "Remote ↻": (DECIDERS["REMOTE"], *TOOLS_BY_STATE["REMOTE"], DECIDERS["EVAL_REMOTE"]),
+        "Local ↻": (DECIDERS["UPDATE"], *TOOLS_BY_STATE["UPDATE"], update, DECIDERS["EVAL_LOCAL"]),
+        "Look closer": (DECIDERS["LOCAL"], *TOOLS_BY_STATE["LOCAL"]),
+        "Answer": (produce_answer, build_answer),
+    },
+    supervisors={"turn": ("assessment", "observation", *map(str.lower, DECIDERS), "local_graph")},
+    settings=RoboDataSettings,
+    views=VIEWS,
+    gold=GOLD,
+)

@@ -30,7 +30,8 @@ from kgwb.build import (
     list_outputs,
     patterns_to_sparql,
 )
-from kgwb.systems.robodata.records import TOOLS_BY_STATE, Position, Produced, Sentence, State
+from kgwb.systems.robodata.records import Position, Produced, Sentence, State
+from kgwb.systems.robodata.states import TOOLS_BY_STATE
 
 
 def _list_tools(state: State) -> str:

@@ -2,19 +2,211 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain
-from typing import Annotated, Any, Literal, get_args
+from typing import Any, Literal, Self, get_args
 
-from pydantic import GetCoreSchemaHandler, PlainSerializer, PlainValidator
+import rdflib
+from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
-from kgwb.build import Explanation, Record, Term, Tool, Triple, list_first, pluralize
-from kgwb.systems.robodata.local_graph import LocalGraph, fit_lines
-from kgwb.systems.robodata.tool_results import Observed
-from kgwb.systems.robodata.tools import LOCAL_TOOLS, REMOTE_TOOLS, UPDATE_TOOLS
+from kgwb.build import (
+    Answer,
+    AnswerKind,
+    Explanation,
+    Hidden,
+    Iri,
+    Prefixes,
+    Record,
+    Term,
+    TermIds,
+    Triple,
+    Value,
+    list_first,
+    pluralize,
+)
+
+MAX_NAMED_PARTS = 6
+"""Unconnected parts of the local graph that a prompt names."""
+
+
+@dataclass(frozen=True)
+class LocalGraph(Answer):
+    """The nodes and triples that a run has fetched. The paper keeps them in a Neo4j database.
+
+    Its values are the nodes, which may be literals. The support of a node are the triples with it
+    as subject. Because it is an Answer, the subgraph of a run shows it, and ``run.exports`` writes
+    it, like an answer's support. Unlike other records it has no slots, so that it keeps its ids.
+    """
+
+    kind: AnswerKind = "list"
+    prefixes: Hidden[Prefixes] = ()
+    """The prefixes of ids, besides the well-known ones."""
+
+    def __str__(self) -> str:
+        nodes = pluralize(len(self.values), "node")
+        edges = pluralize(len(self.support), "edge")
+        return f"{nodes}, {edges}"
+
+    @cached_property
+    def id_mapping(self) -> TermIds:
+        """The ids under which a model is shown terms, and by which it names them.
+
+        They tell all nodes and predicates of the graph apart.
+        """
+        predicates = [predicate for _, predicate, _ in self.support]
+        return TermIds(self.prefixes, self.names).with_terms([*self.nodes, *predicates])
+
+    @property
+    def nodes(self) -> tuple[Term, ...]:
+        """The terms of the nodes."""
+        return tuple(value.term for value in self.values)
+
+    def with_names(self, names: Iterable[tuple[Iri, str]]) -> Self:
+        """Return the graph with more display names, and with prefixes for the ids of their IRIs.
+
+        The IRIs need not be nodes. A prefix that was given before does not change.
+        """
+        ids = self.id_mapping.with_names(names)
+        return replace(self, names=ids.names, prefixes=ids.prefixes)
+
+    def with_triples(self, nodes: Iterable[Term], triples: Iterable[Triple]) -> Self:
+        """Return a copy of the graph with more nodes and triples. The ends of the triples become nodes.
+
+        Nodes keep their order; new ones come last. Each triple stands once.
+        """
+        outgoing: dict[Term, list[Triple]] = {}
+        for node in (*self.nodes, *nodes):
+            outgoing[node] = []
+        all_triples = dict.fromkeys(self.support)
+        all_triples.update(dict.fromkeys(triples))
+        for triple in all_triples:
+            subject, _, object_ = triple
+            outgoing.setdefault(subject, []).append(triple)
+            outgoing.setdefault(object_, [])
+        names: dict[Term, str] = dict(self.names)
+        values = []
+        for node, support in outgoing.items():
+            label = names.get(node, str(node))
+            value = Value(node, label, tuple(support))
+            values.append(value)
+        return replace(self, values=tuple(values))
+
+    def without(self, nodes: Collection[Term], triples: Collection[Triple]) -> Self:
+        """Return a copy of the graph without some triples, and without some nodes and all triples at them.
+
+        The ends of a removed triple stay as nodes.
+        """
+        kept_nodes = [node for node in self.nodes if node not in nodes]
+        kept_triples = []
+        for triple in self.support:
+            subject, _, object_ = triple
+            has_node = subject in nodes or object_ in nodes
+            if triple not in triples and not has_node:
+                kept_triples.append(triple)
+        return replace(self, values=()).with_triples(kept_nodes, kept_triples)
+
+    def find_parts(self) -> list[list[Term]]:
+        """Return the nodes of each connected part of the graph, the largest part first.
+
+        Directions of triples do not count. Parts of one size, and the nodes of a part, are in the
+        order of the graph.
+        """
+        part_of: dict[Term, list[Term]] = {}
+        for node in self.nodes:
+            part_of[node] = [node]
+        for subject, _, object_ in self.support:
+            first = part_of[subject]
+            second = part_of[object_]
+            if first is not second:
+                first += second
+                part_of.update(dict.fromkeys(second, first))
+        order = {node: place for place, node in enumerate(self.nodes)}
+        parts = []
+        for part in {id(part): part for part in part_of.values()}.values():
+            in_order = sorted(part, key=order.__getitem__)
+            parts.append(in_order)
+        parts.sort(key=lambda part: (-len(part), order[part[0]]))
+        return parts
+
+    def describe_parts(self) -> str:
+        """Return how many parts of the graph are not connected, and name them; "" if there are not at least two.
+
+        A part is named by its first node, with its ID and size. At most MAX_NAMED_PARTS are named.
+        """
+        parts = self.find_parts()
+        if len(parts) < 2:
+            return ""
+        named = []
+        for part in parts[:MAX_NAMED_PARTS]:
+            size = "alone" if len(part) == 1 else pluralize(len(part), "node")
+            named.append(f"{self.id_mapping.format_named_id(part[0])} ({size})")
+        if len(parts) > MAX_NAMED_PARTS:
+            named.append(f"{len(parts) - MAX_NAMED_PARTS} more")
+        return f"{len(parts)} parts are not connected: {', '.join(named)}"
+
+    def find_elements(self, ids: Sequence[str]) -> tuple[tuple[Term, ...], ...]:
+        """Return the nodes or triples of the graph that a model names by IDs, as tuples of one or three terms.
+
+        One ID names a node, three name a triple. Empty if the graph has no such element, or for
+        another number of IDs. Several elements are returned if an ID is the text of several
+        literals.
+        """
+        elements: Sequence[tuple[Term, ...]] = self.support
+        if len(ids) != 3:
+            elements = [(node,) for node in self.nodes]
+        known_ids = self.id_mapping
+        meant = [set(known_ids.find(id_)) for id_ in ids]
+        found = []
+        for element in elements:
+            if len(element) != len(ids):
+                continue
+            if all(term in terms for term, terms in zip(element, meant, strict=True)):
+                found.append(element)
+        return tuple(found)
+
+    def format_for_prompt(self, max_chars: int) -> str:
+        """Return the graph as text for a prompt: entities, relations, and triples, by their IDs.
+
+        It is cut between lines before ``max_chars`` characters are reached, with the number of
+        lines left out. "empty" if there are no nodes. Literals are only in the triples.
+        """
+        if not self.values:
+            return "empty"
+        return fit_lines(self.format_lines(), max_chars)
+
+    def format_lines(self) -> list[str]:
+        """Return the whole graph as lines of text, under the headings Entities, Relations and Triples.
+
+        A node or predicate is shown by its ID and name, a triple by three IDs. Literals are only in
+        the triples.
+        """
+        ids = self.id_mapping
+        entities = [node for node in self.nodes if not isinstance(node, rdflib.Literal)]
+        relations = dict.fromkeys(triple[1] for triple in self.support)
+        lines = ["Entities", *map(ids.format_named_id, entities)]
+        lines += ["Relations", *map(ids.format_named_id, relations), "Triples"]
+        for triple in self.support:
+            lines.append(" | ".join(map(ids.format_id, triple)))
+        return lines
+
+
+def fit_lines(lines: Sequence[str], max_chars: int) -> str:
+    """Join the first lines that have fewer than ``max_chars`` characters together, and say how many are left out.
+
+    Line ends are not counted. A line is never cut. Nothing is added if all lines fit.
+    """
+    chars = 0
+    for position, line in enumerate(lines):
+        chars += len(line)
+        if chars >= max_chars:
+            omitted = pluralize(len(lines) - position, "more line")
+            return "\n".join([*lines[:position], f"({omitted}, not shown)"])
+    return "\n".join(lines)
+
 
 State = Literal["EVAL_LOCAL", "LOCAL", "REMOTE", "EVAL_REMOTE", "UPDATE", "PRODUCE"]
 STATES: tuple[State, ...] = get_args(State)
@@ -26,54 +218,62 @@ TRANSITIONS: dict[State, tuple[State, ...]] = {
     "UPDATE": ("EVAL_LOCAL",),
 }
 """The states that may follow each state (paper, "Stateful Orchestrator"). PRODUCE is the last."""
-STATES_AFTER_REMOTE: dict[str, tuple[State, ...]] = {
-    "remote_or_eval_remote": ("REMOTE", "EVAL_REMOTE"),
-    "eval_remote": ("EVAL_REMOTE",),
-    "remote_or_eval_local": ("REMOTE", "EVAL_LOCAL"),
-}
-"""The states that may follow REMOTE, for each value of the setting ``after_remote``."""
-TOOLS_BY_STATE: dict[State, tuple[type[Tool], ...]] = {
-    "LOCAL": LOCAL_TOOLS,
-    "REMOTE": REMOTE_TOOLS,
-    "UPDATE": UPDATE_TOOLS,
-}
-TOOLS_BY_NAME = {tool.spec.name: tool for tool in chain.from_iterable(TOOLS_BY_STATE.values())}
 EMPTY_GRAPH = LocalGraph()
 MAX_SHOWN_ELEMENT_CHARS = 120
 
 
-def _parse_action(data: Any) -> Tool:
-    """Return the tool use that a JSON object, or its text, describes; a tool use is returned as it is.
-
-    Raises ValueError for an unknown tool, wrong arguments, or what is no such object.
-    """
-    if isinstance(data, Tool):
-        return data
-    fields = json.loads(data) if isinstance(data, str) else data
-    if not isinstance(fields, dict) or fields.get("tool") not in TOOLS_BY_NAME:
-        names = ", ".join(TOOLS_BY_NAME)
-        raise ValueError(f"a use of a tool is an object with a tool among {names}")
-    return TOOLS_BY_NAME[fields["tool"]].model_validate(fields)
-
-
-Action = Annotated[
-    Tool, PlainValidator(_parse_action), PlainSerializer(Tool.model_dump_json, return_type=str)
-]
-"""A use of a tool. In files and forms it is the JSON text that a model writes."""
+TRIPLE_COLUMNS = ("subject", "predicate", "object")
 
 
 @dataclass(frozen=True, slots=True)
-class Decision(Record):
-    """The tool uses that a state decides on, and the next state."""
+class Observed(Record):
+    """The result of one use of a tool: rows, or an error."""
 
-    thought: Explanation
-    next: State
-    actions: tuple[Action, ...] = ()
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[Term | None, ...], ...] = ()
+    """The rows that are shown. If they change the local graph, they are nodes or triples."""
+    found: int = 0
+    """The number of rows that were found. Only the first of them may be in ``rows``."""
+    whole: bool = True
+    """Whether ``found`` counts all rows there are. If not, there may be more."""
+    effect: Literal["shown", "added", "removed"] = "shown"
+    """What happens to the rows: "added" and "removed" change the local graph."""
+    error: str = ""
+    use: str = ""
+    """The name of the tool with its arguments, as the model gave them."""
+    names: Hidden[tuple[tuple[Iri, str], ...]] = ()
+    """The display names of the IRIs in the rows."""
 
     def __str__(self) -> str:
-        """Return the names of the first tools and the next state: "fetch_node → EVAL_LOCAL"."""
-        names = list_first((action.spec.name for action in self.actions), 3)
-        return f"{names} → {self.next}".strip()
+        """Return the use with the error or the number of rows: "get_node("wd:Q1"): 2 rows of 5"."""
+        if self.error:
+            return f"{self.use}: error: {self.error}"
+        row_count = pluralize(len(self.rows), "row")
+        text = f"{self.use}: {row_count}"
+        if self.found > len(self.rows):
+            number = f"{self.found:,}" if self.whole else f"at least {self.found:,}"
+            text += f" of {number}"
+        if self.effect != "shown":
+            text += f" {self.effect}"
+        return text
+
+    @property
+    def changes_graph(self) -> bool:
+        """Whether the result changes the local graph."""
+        return self.effect != "shown" and bool(self.rows)
+
+    def format_lines(self, ids: TermIds) -> list[str]:
+        """Return the result as lines for a prompt: one with the use and the columns, and one for each row.
+
+        Terms are shown by their IDs, with their names in quotes. A result without rows is one line.
+        """
+        if not self.rows:
+            return [str(self)]
+        ids = ids.with_names(self.names)
+        lines = [f"{self}: {' | '.join(self.columns)}"]
+        for row in self.rows:
+            lines.append("  " + " | ".join(map(ids.format_named_id, row)))
+        return lines
 
 
 @dataclass(frozen=True, slots=True)

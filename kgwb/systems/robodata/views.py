@@ -35,8 +35,8 @@ from kgwb.build import (
     table,
 )
 from kgwb.systems.robodata import records
-from kgwb.systems.robodata.local_graph import LocalGraph
-from kgwb.systems.robodata.tool_results import Observed
+from kgwb.systems.robodata.records import LocalGraph, Observed
+from kgwb.systems.robodata.states import Decision
 
 
 def render_state_diagram(position: records.Position) -> Html:
@@ -124,7 +124,7 @@ def render_machine_state(value: records.Position, context: RenderContext) -> Htm
     )
 
 
-def render_decision(value: records.Decision, context: RenderContext) -> Html:
+def render_decision(value: Decision, context: RenderContext) -> Html:
     """Render a decision: the next state, the thought, and a table of the tool uses with their arguments.
 
     Without tool uses there is no table.
@@ -188,7 +188,7 @@ def render_produced_answer(value: records.Produced, context: RenderContext) -> H
 VIEWS: Mapping[type, View] = {
     LocalGraph: render_local_graph,
     Observed: render_tool_result,
-    records.Decision: render_decision,
+    Decision: render_decision,
     records.Position: render_machine_state,
     records.Produced: render_produced_answer,
 }

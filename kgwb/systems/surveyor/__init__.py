@@ -1,1 +1,332 @@
-"""Surveyor: survey the graph, write a query, execute it, and revise it after a look at its result."""
+"""The flow of Surveyor: survey the graph, write a query, execute it, review its result, revise it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+
+from rdflib import Literal, URIRef
+
+from kgwb.build import (
+    NOT_IN_GRAPH,
+    Answer,
+    AnswerKind,
+    Dialogue,
+    DisplayNames,
+    JsonObject,
+    Question,
+    Reading,
+    Row,
+    Run,
+    Survey,
+    SurveyWriter,
+    System,
+    Term,
+    Triples,
+    Turn,
+    Value,
+    agent,
+    extract_schema_facts,
+    find_row_support,
+    remember_turn,
+    survey_graph,
+    to_data,
+    with_display_names,
+    writer_of_survey,
+)
+from kgwb.systems.surveyor.drafter import (
+    draft_query,
+    excerpt_for_query,
+    excerpt_for_question,
+    execute_draft,
+    is_open,
+    review_draft,
+)
+from kgwb.systems.surveyor.gold import GOLD
+from kgwb.systems.surveyor.mentions import (
+    ClassNames,
+    drop_unrelated,
+    find_comments,
+    find_mentions,
+    find_values,
+    retrieve_named,
+    titles_to_choose_from,
+)
+from kgwb.systems.surveyor.records import Draft, Executed, Mentions
+from kgwb.systems.surveyor.settings import DEFAULT_SURVEY_SECONDS, SurveyorSettings
+from kgwb.systems.surveyor.views import VIEWS
+
+
+def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
+    """Survey the graph, draft a query for the question, revise it by its result, and answer with it.
+
+    The drafter is asked again if it has to see other classes first; that takes the place of one
+    review. A query is only reviewed if something about it is open, see ``is_open``. Revising ends
+    when the reviewer accepts the query or repeats it, or after ``reviews`` reviews. An answer
+    without values says why: the drafter or the reviewer may find that the graph does not have what
+    the question asks for. Of several queries, the last one that could be executed is answered with.
+    """
+    labels = run.kg.vocabulary.labels
+    writer = writer_of_survey(make_survey(run), labels)
+    mentions = look_up_mentions(question, dialogue, writer, run)
+    reviews = SurveyorSettings.of_run(run).reviews
+    skips_reviews = not SurveyorSettings.of_run(run).always_reviews
+    draft = draft_query(mentions, excerpt_for_question(writer, mentions, run), run)
+    if draft.more:
+        reviews -= 1
+        requested = ClassNames.of_survey(writer).find_all(draft.more)
+        writer = SurveyWriter(extend_survey(writer.survey, requested, run), labels)
+        excerpt = excerpt_for_question(writer, mentions, run, requested)
+        # Classes can be asked for once only: without any, the drafter has to decide.
+        draft = draft_query(mentions, replace(excerpt, unseen=()), run)
+    if not draft.sparql:
+        return Answer("list", reason=f"{NOT_IN_GRAPH}: {draft.missing or draft.reason}")
+
+    facts = extract_schema_facts(writer.survey)
+    place = "draft"
+    executed = execute_draft(place, draft.sparql, facts, run)
+    best = (draft, executed)
+    for number in range(1, reviews + 1):
+        if skips_reviews and not is_open(mentions, draft, executed):
+            break
+        excerpt = excerpt_for_query(writer, draft.sparql, run, mentions)
+        review = review_draft(place, mentions, excerpt, draft, executed, run)
+        if review.verdict == NOT_IN_GRAPH:
+            reason = f"{NOT_IN_GRAPH}: {review.reason}"
+            return Answer("list", queries=(draft.sparql,), reason=reason)
+        if review.draft is None or review.draft.sparql == draft.sparql:
+            break
+        draft = review.draft
+        place = f"revision {number}"
+        executed = execute_draft(place, draft.sparql, facts, run)
+        # A revision that fails does not replace a query that could be executed.
+        if not executed.error or best[1].error:
+            best = (draft, executed)
+    return build_answer(*best, run)
+
+
+def look_up_mentions(
+    question: Question, dialogue: Dialogue, writer: SurveyWriter, run: Run
+) -> Mentions:
+    """Find the names that a question mentions, search the graph for each of them, and return all mentions.
+
+    Each mention has candidates, found by their labels, values of other predicates, and descriptions
+    of classes and predicates. The mentions are in the order of the question as the model named them.
+    """
+    mentions = find_mentions(question.text, dialogue, titles_to_choose_from(writer), run)
+    retrieved = run.map(retrieve_named, mentions.names)
+    # Labels are searched by the retriever already.
+    predicates = writer.survey.predicates_with_name_values(run.kg.vocabulary.labels)
+    found = []
+    for all_candidates in retrieved:
+        candidates = drop_unrelated(all_candidates, mentions.classes, writer)
+        name = candidates.entity
+        comments = find_comments(name, writer.survey.notes)
+        found.append(find_values(name, candidates, predicates, comments, run))
+    return replace(mentions, found=tuple(found))
+
+
+@agent("surveyor", kind="sparql")
+def make_survey(run: Run) -> Survey:
+    """Survey the graph: its classes, the predicates that their instances use, and their values.
+
+    The survey does not depend on the question. It is made once and kept with the graph.
+    """
+    return _survey_classes((), run)
+
+
+def extend_survey(survey: Survey, classes: Iterable[URIRef], run: Run) -> Survey:
+    """Return the survey of a large graph with the predicates of some classes added, which it lacks.
+
+    It is returned as it is if each of them is unknown or has its predicates already.
+    """
+    wanted = set(classes)
+    iris = []
+    for surveyed in survey.classes:
+        if surveyed.iri in wanted and not surveyed.properties:
+            iris.append(surveyed.iri)
+    if not iris:
+        return survey
+    return survey.with_classes_of(_survey_classes(tuple(iris), run))
+
+
+def _survey_classes(class_iris: tuple[URIRef, ...], run: Run) -> Survey:
+    """Survey these classes, or the whole graph if there are none, as a recorded call of the run.
+
+    The request has the time limit if it is not the default, so that another limit is another call.
+    Raises NotRecordedError in a replay that lacks the call.
+    """
+    request: JsonObject = {
+        "graph": run.kg.identity,
+        "vocabulary": to_data(run.kg.vocabulary),
+        "only": list(class_iris),
+    }
+    seconds = SurveyorSettings.of_run(run).survey_seconds
+    if seconds != DEFAULT_SURVEY_SECONDS:
+        request["seconds"] = seconds
+    graph = run.unrecorded_graph
+    make = None
+    if graph is not None:
+        make = partial(survey_graph, graph, class_iris, timeout_s=float(seconds))
+    return run.call("survey", request, make, Survey)
+
+
+@agent("answer", kind="sparql")
+def build_answer(drafted: Draft, executed: Executed, run: Run) -> Answer:
+    """Turn the result of the query into an answer, with the triples that support each value.
+
+    An ASK gives true or false. Of a SELECT, each different row is a value; rows without any term
+    are left out. If there is no value, the reason of the answer is the error, or that the graph has
+    no result, with the findings.
+    """
+    queries = (executed.sparql,)
+    remarks = tuple(str(finding) for finding in executed.findings if finding.told)
+    assumptions = "; ".join(drafted.assumptions)
+    if executed.error:
+        return Answer("list", queries=queries, reason=f"no query could be run: {executed.error}")
+    if executed.truth is not None:
+        value = _truth_value(executed, run)
+        answer = Answer("boolean", (value,), queries, reason=assumptions, readings=drafted.readings)
+        return with_display_names(run.kg, answer)
+
+    values = _row_values(executed, run)
+    if not values:
+        reason = f"{NOT_IN_GRAPH}: the query has no result"
+        if executed.findings:
+            reason += f" ({'; '.join(map(str, executed.findings))})"
+        return Answer("list", queries=queries, reason=reason, readings=drafted.readings)
+    columns = _column_titles(drafted, executed)
+    is_count = drafted.asked == "count" and len(values) == 1 and not columns
+    kind: AnswerKind = "count" if is_count else "list"
+    answer = Answer(
+        kind,
+        tuple(values),
+        queries,
+        reason=assumptions,
+        columns=columns,
+        readings=(*drafted.readings, *_readings_of_result(executed)),
+        measure=executed.measure,
+        remarks=remarks,
+    )
+    return with_display_names(run.kg, answer)
+
+
+def _readings_of_result(executed: Executed) -> Iterator[Reading]:
+    """Yield the other readings that a result shows: its measure as a column, and what ties at the edge."""
+    if executed.measure:
+        yield Reading(
+            "the number that decided is no column",
+            f"with the number that decided ({executed.measure}) as a column",
+        )
+    if any(finding.told for finding in executed.findings):
+        yield Reading(
+            "exactly as many as asked for", "all that are level with the last one as well"
+        )
+
+
+def _truth_value(executed: Executed, run: Run) -> Value:
+    """Return the result of an ASK as a value; if it is true, with the triples of one match as support.
+
+    If the graph fails to answer for these, the support is empty, and the step has a note.
+    """
+    support: Triples = ()
+    if executed.truth:
+        support = find_row_support(executed.sparql, (), (), run).get((), ())
+    return Value(Literal(executed.truth), str(executed.truth).lower(), support)
+
+
+def _row_values(executed: Executed, run: Run) -> list[Value]:
+    """Return a value with its support for each different row that has a term, in the order of the rows.
+
+    The term of the value is the first one in the row. Its label has the names of all cells, with "
+    · " between them; an unbound cell is empty there. The row itself is kept if there are several
+    columns. The measure of a row is that of the value; of equal rows it is that of the first, by
+    which the value is in the result.
+    """
+    measures: dict[Row, Term | None] = {}
+    if executed.measured:
+        for row, measure in zip(executed.rows, executed.measured, strict=True):
+            measures.setdefault(row, measure)
+    rows = [row for row in dict.fromkeys(executed.rows) if set(row) - {None}]
+    if not rows:
+        return []
+    supports = find_row_support(executed.sparql, executed.columns, rows, run)
+    names = {str(iri): name for iri, name in executed.names}
+    values = []
+    for row in rows:
+        term = next(cell for cell in row if cell is not None)
+        label = " · ".join(_cell_text(cell, names) for cell in row)
+        cells = row if len(row) > 1 else ()
+        support = supports.get(row, ())
+        values.append(Value(term, label, support, cells, measure=measures.get(row)))
+    return values
+
+
+def _cell_text(cell: Term | None, names: DisplayNames) -> str:
+    """Return the name of an IRI or the text of a literal; an empty text for an empty cell."""
+    if cell is None:
+        return ""
+    if isinstance(cell, URIRef):
+        return names.get(str(cell), str(cell))
+    return str(cell)
+
+
+def _column_titles(drafted: Draft, executed: Executed) -> tuple[str, ...]:
+    """Return a title for each column of a result; empty if it has a single column.
+
+    These are the draft's titles if it has one for each column, else the variables of the query.
+    """
+    if len(executed.columns) <= 1:
+        return ()
+    if len(drafted.columns) == len(executed.columns):
+        return drafted.columns
+    return executed.columns
+
+
+def make_turn(run: Run) -> Turn:
+    """Return the turn that the dialogue remembers of a run, with the question in full.
+
+    The question in full is that of the first step that found mentions; "" if there is none.
+    """
+    standalone = ""
+    for step in run.steps:
+        if step.done and isinstance(step.output, Mentions):
+            standalone = step.output.question
+            break
+    return remember_turn(run, standalone=standalone)
+
+
+def read_as(run: Run, reading: Reading) -> Run:
+    """Return a fork of a run that drafts the query anew, with the question read in another way.
+
+    What was found for the question stays. Readings that were chosen before stay, too, and so does
+    what the draft assumed about other words of the question, also if another reading of these is
+    worded like the chosen one.
+    """
+    mentions: Mentions = run.output("mention_finder")
+    draft: Draft = run.output("drafter")
+    kept = []
+    for assumption in draft.assumptions:
+        if " ".join(assumption.split()) != reading.taken:
+            kept.append(assumption)
+    readings = dict.fromkeys((*mentions.readings, *kept, reading.other))
+    chosen = replace(mentions, readings=tuple(readings))
+    return run.fork().override("mention_finder", chosen)
+
+
+SYSTEM = System(
+    "surveyor",
+    answer_question,
+    {
+        "Look": (make_survey, find_mentions, retrieve_named, find_values),
+        "Draft": (draft_query, execute_draft),
+        "Review ↻": (review_draft,),
+        "Answer": (build_answer,),
+    },
+    remember=make_turn,
+    read_as=read_as,
+    settings=SurveyorSettings,
+    views=VIEWS,
+    gold=GOLD,
+)

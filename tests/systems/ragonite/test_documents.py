@@ -22,8 +22,8 @@ from kgwb.run import Run
 from kgwb.run.answers import Answer, CitedText, Value
 from kgwb.show.run import render_run_page
 from kgwb.show.run_state import answer_view
-from kgwb.systems.ragonite import document_files
-from kgwb.systems.ragonite.document_files import MAX_FILE_BYTES, MAX_TEXT_CHARS, read_documents
+from kgwb.systems.ragonite import documents
+from kgwb.systems.ragonite.documents import MAX_FILE_BYTES, MAX_TEXT_CHARS, read_documents
 from kgwb.ui.chat import Chat
 from kgwb.ui.session import session_of
 from kgwb.ui.subgraph import SubgraphPanel
@@ -382,7 +382,7 @@ def test_a_file_in_place_of_a_folder_and_too_many_texts_are_errors(
     file.write_text("a\n\nb\n\nc")
     with pytest.raises(SettingError, match="is a file"):
         read_documents(str(file))
-    monkeypatch.setattr(document_files, "MAX_TEXTS", 2)
+    monkeypatch.setattr(documents, "MAX_TEXTS", 2)
     with pytest.raises(SettingError, match="more than 2 paragraphs"):
         read_documents(str(tmp_path))
     assert MAX_FILE_BYTES < 5_000_000

@@ -19,8 +19,7 @@ import kgwb
 from kgwb.disk import cache_dir
 from kgwb.errors import GraphError, SettingError
 from kgwb.kg import Graph
-from kgwb.systems.ragonite.aggregates import use_decimal_sums
-from kgwb.systems.ragonite.database import Database
+from kgwb.systems.ragonite.database import Database, use_decimal_sums
 from kgwb.systems.ragonite.records import Column
 from kgwb.systems.ragonite.settings import RagoniteSettings
 from kgwb.terms import term_from_data

@@ -34,8 +34,8 @@ from kgwb.llm import Scripted
 from kgwb.records import to_data
 from kgwb.run.answers import NOT_IN_GRAPH, Dialogue, Turn
 from kgwb.show.run_state import GIVEN, judge_answer
-from kgwb.systems.ragonite.earlier_turns import list_earlier_turns
 from kgwb.systems.ragonite.records import CitedAnswer, Source
+from kgwb.systems.ragonite.tool_selector import list_earlier_turns
 
 
 def test_rows_become_terms_with_the_triples_that_the_query_read() -> None:

@@ -30,7 +30,7 @@ from small import answer_of, films
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm import Scripted
 from kgwb.run import Run
-from kgwb.systems.ragonite.citations import Citation
+from kgwb.systems.ragonite.answerer import Citation
 from kgwb.systems.ragonite.database import Database
 from kgwb.systems.ragonite.records import Column, Schema, Source, Table
 from kgwb.terms import Term, local_part

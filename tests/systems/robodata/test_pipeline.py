@@ -33,7 +33,7 @@ from kgwb.run.answers import NOT_IN_GRAPH
 from kgwb.run.exports import to_cypher, to_graphml, to_json
 from kgwb.show.notebook import to_html
 from kgwb.show.subgraph import build_subgraph
-from kgwb.systems.robodata.local_graph import LocalGraph
+from kgwb.systems.robodata.records import LocalGraph
 
 DIRECTED = (iri("dune"), iri("director"), iri("denis"))
 STARRING = (iri("dune"), iri("starring"), iri("timothee"))

@@ -15,7 +15,7 @@ from small import answer_of
 import kgwb
 from kgwb.llm import Scripted
 from kgwb.run import Run
-from kgwb.systems.robodata.local_graph import LocalGraph
+from kgwb.systems.robodata.records import LocalGraph
 
 KG = twins()
 

@@ -43,7 +43,7 @@ from kgwb.show.answers import render_answer
 from kgwb.show.subgraph import build_subgraph, subgraph_of_answer
 from kgwb.show.subgraph_html import render_tables
 from kgwb.show.terms import RenderContext
-from kgwb.systems.surveyor import pipeline
+from kgwb.systems import surveyor as pipeline
 from kgwb.systems.surveyor.records import Draft, Executed, Mention, Mentions, Part, Review
 
 COUNT = "SELECT (COUNT(DISTINCT ?film) AS ?n) WHERE { ?film org:director org:denis }"

@@ -17,7 +17,7 @@ from kgwb.kg.survey_text import SurveyWriter
 from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.run.answers import NOT_IN_GRAPH
-from kgwb.systems.surveyor.class_names import titles_to_choose_from
+from kgwb.systems.surveyor.mentions import titles_to_choose_from
 from kgwb.systems.surveyor.records import Draft, Part
 
 ONE_CLASS = SURVEYOR.settings(survey_tokens=1)
