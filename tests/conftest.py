@@ -21,7 +21,6 @@ LONG = {
     "load",
     "test_engines.py",
     "test_muted_answers.py",
-    "test_muting_random.py",
     "test_nasty_graphs.py",
     "test_nasty_pages.py",
     "test_notebooks.py",

@@ -89,36 +89,35 @@ class RecordedRdflibGraph(rdflib.Graph):
         """
         plain_query = super().query
 
-        def query_plainly(text: Any) -> Result:
+        run = current_run()
+        # A store that answers queries itself would not ask ``triples``, which leaves out the muted.
+        if run is not None and run.kg.muted:
+            use_store_provided = False
+
+        def query_plainly() -> Result:
             """Ask rdflib itself."""
             return plain_query(
-                text, processor, result, initNs, initBindings, use_store_provided, **options
+                query_object, processor, result, initNs, initBindings, use_store_provided, **options
             )
 
-        run = current_run()
         if run is None:
-            return query_plainly(query_object)
+            return query_plainly()
         try:
             text = self._self_contained(query_object, initNs)
             bindings = _named_bindings(initBindings or {})
             form = validate_query(text, allow_service=True).form
         except QueryError as error:
             run.note(f"a query of rdflib was not recorded: {error.message}")
-            return query_plainly(query_object)
+            return query_plainly()
         kind = "construct" if form == "describe" else form
 
-        def make(rewritten: str) -> Any:
+        def make() -> Any:
             """Return the result of the query as a run records it."""
-            return _recorded_form(query_plainly(rewritten))
+            return _recorded_form(query_plainly())
 
-        recorded = record_query(
-            run,
-            kind,
-            self._identity(),
-            text,
-            make,
-            shown_query=text + _values_of(bindings) if bindings else "",
-        )
+        if bindings:
+            text += _values_of(bindings)
+        recorded = record_query(run, kind, self._identity(), text, make)
         return _result_of(form, recorded)
 
     def _self_contained(self, query: Any, prefixes: Mapping[str, Any] | None) -> str:

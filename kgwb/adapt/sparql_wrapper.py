@@ -14,7 +14,7 @@ from SPARQLWrapper.Wrapper import QueryResult
 
 from kgwb.adapt.rdflib_graph import fill_select_result, graph_of
 from kgwb.adapt.recorded_queries import record_query
-from kgwb.errors import SettingError
+from kgwb.errors import GraphError, SettingError
 from kgwb.kg.base import ResultSet
 from kgwb.kg.responses import parse_cell
 from kgwb.records import JsonObject
@@ -43,9 +43,9 @@ GRAPH_FORMATS = {
 def wrap_sparqlwrapper(wrapper: SPARQLWrapper) -> SPARQLWrapper:
     """Return a SPARQLWrapper with the same settings whose queries go through the run.
 
-    Inside a run, ``query`` and ``queryAndConvert`` are recorded and found again, without the
-    triples that are muted in the run. Outside of a run it is the plain wrapper; updates are sent
-    plainly in any case. The given wrapper does not change.
+    Inside a run, ``query`` and ``queryAndConvert`` are recorded and found again. In a run with
+    muted triples they raise GraphError, because an endpoint cannot leave them out. Outside of a run
+    it is the plain wrapper; updates are sent plainly in any case. The given wrapper does not change.
 
     Raises SettingError for anything but a SPARQLWrapper.
     """
@@ -110,36 +110,41 @@ class RecordedSPARQLWrapper(SPARQLWrapper):
         """Return the recorded result of the present query; without one, send and record it.
 
         It is recorded under the endpoint, with secrets masked, and all parameters besides the
-        query.
+        query. Raises GraphError in a run with muted triples.
         """
+        if run.kg.muted:
+            raise GraphError(
+                "a SPARQLWrapper asks an endpoint, which cannot leave out the muted triples",
+                hint="CONSTRUCT the part that the question needs, parse it into an rdflib.Graph, and"
+                " ask that through wrap_rdflib",
+            )
         parameters = {name: values for name, values in self.parameters.items() if name != "query"}
         return record_query(
             run, kind, mask_url(self.endpoint), self.queryString, send, parameters=parameters
         )
 
-    def _plain(self, query: str, return_format: str) -> Any:
-        """Send a query by a plain wrapper with these settings, and return the response."""
+    def _plain(self, return_format: str) -> Any:
+        """Send the present query by a plain wrapper with these settings, and return the response."""
         plain: Any = copy.copy(self)
         plain.__class__ = SPARQLWrapper
         plain.setReturnFormat(return_format)
-        plain.queryString = query
         return plain.query()
 
-    def _send_query(self, query: str) -> ResultSet | bool:
-        """Send a SELECT or ASK to the endpoint; return its rows or its truth value.
+    def _send_query(self) -> ResultSet | bool:
+        """Send the present SELECT or ASK to the endpoint; return its rows or its truth value.
 
         The reply is asked for in JSON. Raises ValueError for a cell that is not an RDF term.
         """
-        data: JsonObject = self._plain(query, "json").convert()
+        data: JsonObject = self._plain("json").convert()
         if "boolean" in data:
             return bool(data["boolean"])
         variables = tuple(data["head"].get("vars", ()))
         rows = tuple(_row_of(binding, variables) for binding in data["results"]["bindings"])
         return ResultSet(variables, rows)
 
-    def _send_graph_query(self, query: str) -> tuple[Any, ...]:
-        """Return the triples of a CONSTRUCT or DESCRIBE that is sent to the endpoint."""
-        body = self._plain(query, "turtle").response.read()
+    def _send_graph_query(self) -> tuple[Any, ...]:
+        """Return the triples of the present CONSTRUCT or DESCRIBE, which is sent to the endpoint."""
+        body = self._plain("turtle").response.read()
         return tuple(rdflib.Graph().parse(data=body, format="turtle"))
 
 

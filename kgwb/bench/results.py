@@ -675,7 +675,7 @@ def _count_cut_rows(run: Run | None, answer: Answer | None) -> int:
     if run is None or answer is None:
         return 0
     calls = used_calls(run.steps, run.calls)
-    result = find_cut_result(answer, calls, run.kg.muted)
+    result = find_cut_result(answer, calls)
     return 0 if result is None else len(result.rows)
 
 

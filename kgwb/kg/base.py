@@ -316,11 +316,10 @@ class Graph(Protocol):
         """The graph that was opened: this one, unless triples are muted."""
 
     def without(self, *triples: Triple) -> Graph:
-        """Return this graph, read as if it did not have these triples either.
+        """Return a copy of this graph that does not have these triples either.
 
-        The graph itself does not change. Queries are rewritten; one that cannot be rewritten raises
-        QueryError (see ``muting.rewrite_without``). So does a triple with a blank node, which a
-        query cannot name.
+        The graph itself does not change. An endpoint cannot be copied, and raises GraphError. A
+        triple with a blank node, which a query cannot name, raises QueryError.
         """
 
     def select(self, query: str) -> ResultSet:

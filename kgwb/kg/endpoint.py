@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from copy import copy
 from functools import cached_property
 from typing import TypeVar
 
@@ -31,7 +30,6 @@ from kgwb.kg.dialects import (
 )
 from kgwb.kg.label_search import exact_form, lowercase_words, normalize, rank_labels
 from kgwb.kg.labels import LabelRank, rank_label
-from kgwb.kg.muting import add_muted
 from kgwb.kg.queries import IRIS_PER_NAME_QUERY, find_label_usage, find_schema_terms
 from kgwb.kg.sparql import (
     is_valid_iri,
@@ -40,7 +38,7 @@ from kgwb.kg.sparql import (
     values_clause,
 )
 from kgwb.kg.sparql_client import SparqlClient
-from kgwb.terms import Triple, Triples, name_from_iri
+from kgwb.terms import Triple, name_from_iri
 
 MAX_VALUES_PER_QUERY = 200
 """Terms in one VALUES clause. Virtuoso 7.2.5 silently loses rows of a clause of about 700."""
@@ -75,28 +73,18 @@ class Endpoint(SparqlClient):
             self._requested_dialect = parse_dialect(dialect)
         super().__init__(url, vocabulary, limits)
         self.whole_graph: Graph = self
-        self._label_usages: dict[Triples, LabelUsage] = {}
-        """By muted triples, with which it may change. Copies of the endpoint have it in common."""
+        self._label_usages: list[LabelUsage] = []
+        """At most one. Copies of the endpoint with other limits have it in common."""
 
     def __repr__(self) -> str:
         return f"Endpoint({self.source!r})"
 
-    def without(self, *triples: Triple) -> Endpoint:
-        """Return a copy of this endpoint that is queried as if it did not have some triples.
-
-        The endpoint is probed for its dialect if that is not known yet. Raises GraphError for the
-        triple of a label if the labels are searched by an API, whose results cannot leave it out.
-        """
-        is_searched_by_api = not self.dialect.pattern
-        has_label = any(triple[1] in self.vocabulary.labels for triple in triples)
-        if is_searched_by_api and has_label:
-            raise GraphError(
-                "a label of this graph cannot be muted, because an API searches its labels",
-                hint='open the graph with dialect="generic", which searches by SPARQL',
-            )
-        graph = copy(self)
-        graph.muted = add_muted(self.muted, triples)
-        return graph
+    def without(self, *triples: Triple) -> Graph:
+        """Raise GraphError: an endpoint is not copied, so it cannot be read without some triples."""
+        raise GraphError(
+            "no triple of an endpoint can be muted: that takes a copy of the graph",
+            hint="CONSTRUCT the part that the question needs, write it to a file, and open the file",
+        )
 
     @cached_property
     def dialect(self) -> Dialect:
@@ -111,11 +99,9 @@ class Endpoint(SparqlClient):
     @property
     def _label_usage(self) -> LabelUsage:
         """The label predicates of the graph, and the languages of its labels. Asked for once."""
-        usage = self._label_usages.get(self.muted)
-        if usage is None:
-            usage = find_label_usage(self)
-            self._label_usages[self.muted] = usage
-        return usage
+        if not self._label_usages:
+            self._label_usages.append(find_label_usage(self))
+        return self._label_usages[0]
 
     def search(self, text: str, limit: int) -> SearchResult:
         """Return at most ``limit`` vertices with a label that has the words of a text, best first.

@@ -37,6 +37,7 @@ from tempfile import TemporaryDirectory
 from threading import Thread, Timer
 from typing import IO, Any, TypeVar
 from urllib.parse import quote
+from uuid import uuid4
 
 from pyoxigraph import DefaultGraph, Quad, RdfFormat, Store, parse
 
@@ -94,8 +95,8 @@ _CHECKSUM_CHUNK_BYTES = 1 << 20
 _QUADS_BETWEEN_CHECKS = 10_000
 _DRAFT_BYTES = 1 << 16
 """So many bytes of a draft are parsed at once."""
-_STALE_AFTER_S = 86_400
-"""After this time an unfinished folder in the cache belongs to a process that was killed."""
+_STALE_AFTER_S = {".making-*": 86_400, ".muted-*": 30 * 86_400}
+"""After this time an unfinished folder, or a copy, in the cache belongs to a process that was killed."""
 _DAMAGED_CACHE_ERRORS = (
     OSError,
     ValueError,
@@ -511,19 +512,37 @@ def _open_or_build_cache(
 
 
 def _remove_stale_folders(cache: Path) -> None:
-    """Remove the unfinished folders that killed processes left in the cache, and those of lower versions.
+    """Remove the folders that killed processes left in the cache, and those of lower versions.
 
-    Unfinished ones are older than _STALE_AFTER_S; younger ones may be in use. Folders of a lower
+    Left ones are older than _STALE_AFTER_S; younger ones may be in use. Folders of a lower
     _FOLDER_VERSION are not read any more: an earlier kgwb that still uses them builds its own again.
     """
     for folder in cache.glob("*"):
         named = _FOLDER_NAME.fullmatch(folder.name)
         if named and int(named["version"] or 1) < _FOLDER_VERSION:
             shutil.rmtree(folder, ignore_errors=True)
-    for draft in cache.glob(".making-*"):
-        age_s = time.time() - draft.lstat().st_mtime
-        if age_s > _STALE_AFTER_S:
-            shutil.rmtree(draft, ignore_errors=True)
+    for pattern, longest_use_s in _STALE_AFTER_S.items():
+        for left in cache.glob(pattern):
+            age_s = time.time() - left.lstat().st_mtime
+            if age_s > longest_use_s:
+                shutil.rmtree(left, ignore_errors=True)
+
+
+def copy_store(store: Store) -> tuple[Store, Path | None]:
+    """Return a copy of a store that can be changed, and its folder, which is to be removed after use.
+
+    The copy of a store in the cache shares its files by hard links. The copy of one in memory is in
+    memory, without a folder, and so is any copy if the cache folder cannot be used.
+    """
+    folder = cache_dir() / "graphs" / f".muted-{uuid4().hex}"
+    try:
+        store.backup(folder)
+        return Store(folder), folder
+    except _DAMAGED_CACHE_ERRORS:  # a RuntimeError for a store in memory
+        shutil.rmtree(folder, ignore_errors=True)
+    in_memory = Store()
+    in_memory.bulk_extend(store)
+    return in_memory, None
 
 
 def _build_cache(folder: Path, path: Path, files: Sequence[Path], load: Load) -> None:

@@ -40,7 +40,6 @@ from kgwb.errors import (
 from kgwb.kg.base import QueryLimits, ResultSet, Vocabulary, vocabulary_for_url
 from kgwb.kg.files import parse_response
 from kgwb.kg.local import read_triples
-from kgwb.kg.muting import rewrite_without
 from kgwb.kg.responses import EndpointResponse
 from kgwb.kg.sparql import QueryForm, ValidatedQuery, validate_query
 from kgwb.network import (
@@ -202,7 +201,7 @@ class SparqlClient:
     def _validate_and_send(
         self, query: str, forms: tuple[QueryForm, ...], allowed_service_iri: str = ""
     ) -> tuple[ValidatedQuery, EndpointResponse]:
-        """Send a query of one of these forms, rewritten for the muted triples, with a LIMIT.
+        """Send a query of one of these forms, with a LIMIT.
 
         The LIMIT is one above the row limit, so that one row more shows that rows are missing. It
         is left out where the query does not accept one, and where Virtuoso then refuses to sort.
@@ -215,8 +214,6 @@ class SparqlClient:
             allowed_service_iri=allowed_service_iri,
         )
         request = validate(query, *forms)
-        if self.muted:
-            request = validate(rewrite_without(request.text, self.muted))
         if not request.accepts_limit:
             return request, self._send(request.text, request.form)
         limited = f"{request.text}\nLIMIT {self.limits.row_limit + 1}"

@@ -21,9 +21,8 @@ from typing import Any, NamedTuple, Protocol
 
 from rdflib import URIRef
 
-from kgwb.errors import QueryError
+from kgwb.errors import SettingError
 from kgwb.kg.base import Graph, ResultSet, SearchResult, Vocabulary
-from kgwb.kg.muting import add_muted, rewrite_without
 from kgwb.llm.base import ChatReply
 from kgwb.llm.notice import DataNotice
 from kgwb.records import JsonObject, encode_data, from_data, to_data, to_json
@@ -295,8 +294,8 @@ class RecordedGraph:
     """The graph that systems see: everything asked of it goes through the record of a run.
 
     A recorded result is used if and only if the identity of the graph and the text of the query (or
-    the text and limit of the search) are equal. A graph with muted triples records each query as it
-    was rewritten, and each search together with the muted triples.
+    the text and limit of the search) are equal. A graph with muted triples records each query and
+    each search together with the muted triples.
 
     Without ``inner``, the graph itself, only recorded results are known. Identity, vocabulary and
     muted triples are then those of the recording.
@@ -337,12 +336,17 @@ class RecordedGraph:
     def without(self, *triples: Triple) -> RecordedGraph:
         """Return this graph, read as if it did not have these triples either; see Graph.
 
-        This graph does not change. The new one records in the same record.
+        This graph does not change. The new one records in the same record. Raises SettingError in
+        a replay, which has no graph, and what ``Graph.without`` raises.
         """
+        if self.inner is None:
+            raise SettingError(
+                "no triple can be muted: this run is a replay, which has no graph to ask",
+                hint="open the run with its graph: kgwb.load_run(path, kg=kgwb.open_kg(...))",
+            )
         graph = copy(self)
-        graph.muted = add_muted(self.muted, triples)
-        if self.inner is not None:
-            graph.inner = self.inner.without(*triples)
+        graph.inner = self.inner.without(*triples)
+        graph.muted = graph.inner.muted
         return graph
 
     @property
@@ -367,18 +371,8 @@ class RecordedGraph:
         return self._record(kind, recorded_request, make)
 
     def _query(self, kind: str, query: str) -> Any:
-        """Return the result of a query of this kind, from the record or from the graph.
-
-        It is recorded under the text that leaves out the muted triples. A query that cannot be
-        rewritten without knowing the graph is recorded under its own text and the muted triples.
-        """
-        request = {"query": query}
-        if self.muted:
-            try:
-                request = {"query": rewrite_without(query, self.muted)}
-            except QueryError:
-                request = {"query": query, **self.muted_data}
-        return self._call(kind, request, query)
+        """Return the result of a query of this kind, from the record or from the graph."""
+        return self._call(kind, {"query": query, **self.muted_data}, query)
 
     def select(self, query: str) -> ResultSet:
         """Return the rows of a SELECT, recorded or from the graph; see ``Graph.select``."""

@@ -18,7 +18,7 @@ import traceback
 import types
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import wraps
@@ -41,14 +41,12 @@ from rdflib import URIRef
 from kgwb.errors import AgentFailedError, GraphError, KgwbError
 from kgwb.kg.base import ResultSet
 from kgwb.kg.label_search import exact_form
-from kgwb.kg.muting import rewrite_without
 from kgwb.kg.sparql import tokenize
 from kgwb.records import JsonObject, to_data
 from kgwb.run.answers import Answer
 from kgwb.run.calls import Call, encode_canonical
 from kgwb.run.links import Candidate, Link, RetrievedCandidates
 from kgwb.run.steps import Frame, Step, current_frame
-from kgwb.terms import Triples
 from kgwb.text import common_prefix_length, list_first, pluralize, shorten, single_line
 
 MAX_SHOWN_CHARS = 80
@@ -418,7 +416,7 @@ def _request_text(kind: str, request: JsonObject) -> str:
     return shorten(text, MAX_REQUEST_CHARS)
 
 
-def doubt_cut_results(answer: Answer, used_calls: Iterable[Call], muted: Triples) -> Answer:
+def doubt_cut_results(answer: Answer, used_calls: Iterable[Call]) -> Answer:
     """Return an answer with a doubt if the result of one of its queries was cut, else as it is.
 
     An answer without values, or of the kind "boolean", has no such doubt. The arguments are those
@@ -426,7 +424,7 @@ def doubt_cut_results(answer: Answer, used_calls: Iterable[Call], muted: Triples
     """
     if not answer.values or answer.kind == "boolean":
         return answer
-    result = find_cut_result(answer, used_calls, muted)
+    result = find_cut_result(answer, used_calls)
     if result is None:
         return answer
     cut = f"the result of its query was cut at {len(result.rows):,} rows, so more may be missing"
@@ -434,12 +432,11 @@ def doubt_cut_results(answer: Answer, used_calls: Iterable[Call], muted: Triples
     return replace(answer, doubt="; ".join(doubts))
 
 
-def find_cut_result(answer: Answer, used_calls: Iterable[Call], muted: Triples) -> ResultSet | None:
+def find_cut_result(answer: Answer, used_calls: Iterable[Call]) -> ResultSet | None:
     """Return the first result of an answer's queries that was cut; None if none was.
 
     For a count only the last query is looked at: a system counts again, by another query, where a
-    list was cut. ``used_calls`` are the recorded calls that the answer was made from, and ``muted``
-    the triples that the graph was read without.
+    list was cut. ``used_calls`` are the recorded calls that the answer was made from.
     """
     cut_calls = list(filter(_is_cut, used_calls))
     if not cut_calls:
@@ -447,21 +444,12 @@ def find_cut_result(answer: Answer, used_calls: Iterable[Call], muted: Triples) 
     queries = answer.queries
     if answer.kind == "count":
         queries = queries[-1:]
-    sent_queries = [_as_sent(query, muted) for query in queries]
+    sent_queries = [query.strip() for query in queries]
     for call in cut_calls:
         if _is_one_of(call.request["query"], sent_queries):
             result: ResultSet = call.result
             return result
     return None
-
-
-def _as_sent(query: str, muted: Triples) -> str:
-    """Return a query as it was sent for a graph without some triples."""
-    sent = query
-    if muted:
-        with suppress(GraphError):
-            sent = rewrite_without(query, muted)
-    return sent.strip()
 
 
 def _is_cut(call: Call) -> bool:

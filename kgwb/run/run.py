@@ -286,7 +286,7 @@ class Run(EditableRun):
                     answer = self.system.answer(question, self.dialogue, self)
                     self._check_answer(answer)
                     calls = used_calls(self.steps, self.calls)
-                    answer = doubt_cut_results(answer, calls, self.kg.muted)
+                    answer = doubt_cut_results(answer, calls)
                     answer = remark_on_twins(answer, self.steps)
                     self.answer = remark_on_changing_queries(answer)
                     self.turn = self.system.remember(self)
@@ -393,22 +393,16 @@ class Run(EditableRun):
         return fork
 
     def mute(self, *triples: Triple) -> Run:
-        """Return a fork whose graph seems to lack these triples.
+        """Return a fork whose graph is a copy that lacks these triples.
 
-        The graph does not change: every query is rewritten to pass over the triples, see
-        ``kgwb.kg.muting``. A survey of the graph still counts them. ``run.diff(run.mute(t).go())``
-        shows what follows.
+        The graph of this run does not change. A survey of the graph still counts the triples.
+        ``run.diff(run.mute(t).go())`` shows what follows.
 
-        Raises SettingError in a replay, and what ``Graph.without`` raises: QueryError for a triple
-        with a blank node.
+        Raises SettingError in a replay, and what ``Graph.without`` raises: GraphError for an
+        endpoint, QueryError for a triple with a blank node.
         """
-        if self.unrecorded_graph is None:
-            raise SettingError(
-                "no triple can be muted: this run is a replay, which has no graph to ask",
-                hint="open the run with its graph: kgwb.load_run(path, kg=kgwb.open_kg(...))",
-            )
-        muted_graph = self.unrecorded_graph.without(*triples)
-        return self.fork(kg=muted_graph)
+        muted_graph = self.kg.without(*triples)
+        return self.fork(kg=muted_graph.inner)
 
     def preview_request(self, step: str, *, prompts: Prompts | None = None) -> ChatRequest | None:
         """Return the first request that an agent or step will send to its model, without asking.

@@ -580,7 +580,7 @@ def _may_lack_support(run: Run, answer: Answer) -> bool:
     if a value has as many triples as systems keep of one.
     """
     calls = used_calls(run.steps, run.calls)
-    if find_cut_result(answer, calls, run.kg.muted) is not None:
+    if find_cut_result(answer, calls) is not None:
         return True
     if not all(value.support for value in answer.values[MAX_SUPPORTED_ROWS:]):
         return True

@@ -461,7 +461,8 @@ class Debugger(StepPanel):
     def do_mute(self, event: Event) -> None:
         """Execute a fork without a triple that supports an answer, and show it beside the run.
 
-        Raises SettingError if the event names no such triple, or in a replay.
+        Raises SettingError if the event names no such triple, or in a replay, and GraphError for
+        an endpoint.
         """
         triples = self._supporting_triples()
         triple = triples.get(argument_of(event))

@@ -23,7 +23,7 @@ from kgwb.build import (
     wrap_rdflib,
     wrap_sparqlwrapper,
 )
-from kgwb.errors import QueryError, SettingError
+from kgwb.errors import GraphError, QueryError, SettingError
 from kgwb.run import Run
 from kgwb.run.answers import CANNOT_EXPRESS, NOT_IN_GRAPH
 
@@ -118,8 +118,10 @@ def test_a_prepared_query_keeps_its_prefixes() -> None:
     assert run_of(lambda: bool(wrapped.query(prepared))).go().output("look") is True
 
 
-def test_muted_triples_are_seen_by_no_method() -> None:
-    wrapped = wrap_rdflib(plain_films())
+@pytest.mark.parametrize("store", ["default", "Oxigraph"])
+def test_muted_triples_are_seen_by_no_method(store: str) -> None:
+    graph = rdflib.Graph(store=store).parse(data=FILMS, format="turtle")
+    wrapped = wrap_rdflib(graph)
 
     def work() -> list[Any]:
         return [
@@ -297,11 +299,15 @@ def test_other_formats_and_graphs_are_made_of_the_record(endpoint: Endpoint) -> 
     assert len(endpoint.queries) == 2  # the SELECT is the same query in each format
 
 
-def test_an_endpoint_is_asked_without_the_muted_triples(endpoint: Endpoint) -> None:
+def test_an_endpoint_is_not_asked_without_triples_that_it_cannot_leave_out(
+    endpoint: Endpoint,
+) -> None:
     wrapped = wrap_sparqlwrapper(wrapper_of(endpoint, ASK))
     run = run_of(lambda: wrapped.query().convert()["boolean"]).go()
     assert run.output("look") is True
-    assert run.mute(DIRECTED).go().output("look") is False
+    with pytest.raises(GraphError, match="endpoint") as refused:
+        run.mute(DIRECTED).go()
+    assert "CONSTRUCT" in refused.value.hint and len(endpoint.queries) == 1
 
 
 def test_an_endpoint_is_not_asked_in_a_replay(endpoint: Endpoint, tmp_path: Path) -> None:

@@ -202,15 +202,6 @@ def test_messages_of_a_call_that_was_not_made_are_refused(run: Run, step: str, n
     assert not run.has_pending_edits
 
 
-def test_a_muted_triple_is_left_out_of_its_queries(run: Run, endpoint: Endpoint) -> None:
-    muted = run.mute((iri("arrival"), iri("director"), iri("denis"))).go()
-    assert muted.answer is not None
-    assert muted.answer.values == ()
-    assert muted.answer.reason.startswith("not in this graph")
-    differences = run.diff(muted)
-    assert differences is not None
-
-
 def test_a_system_without_a_line_in_the_file_does_the_same(
     run: Run, chats: ChatServer, endpoint: Endpoint, pipeline: Any
 ) -> None:

@@ -13,7 +13,7 @@ import pyoxigraph
 import pytest
 from engines import free_port
 from hostile.servers import Said, Seen, Server, serving
-from rdflib import RDFS, Literal, URIRef
+from rdflib import Literal, URIRef
 
 from kgwb.errors import (
     GraphError,
@@ -243,20 +243,6 @@ def test_partial_results_are_marked_and_broken_characters_replaced(
     with caplog.at_level(logging.WARNING, "kgwb"):
         assert select((RESULT % "café").encode("latin-1")).rows == ((Literal("caf\ufffd"),),)
     assert "not UTF-8" in caplog.text
-
-
-def test_a_graph_without_a_label_asks_anew_which_languages_its_labels_have(
-    kg: Endpoint, server: Server
-) -> None:
-    def asks_in_french(graph: Endpoint) -> bool:
-        asked_before = len(server.seen)
-        assert graph.exact(["London"]) == {"London": (LONDON,)}
-        return any('"London"@fr' in seen.query for seen in server.seen[asked_before:])
-
-    assert asks_in_french(kg)
-    only_french_label = (LONDON, RDFS.label, Literal("Londres", lang="fr"))
-    assert not asks_in_french(kg.without(only_french_label))
-    assert asks_in_french(kg)
 
 
 def test_closed_port_unknown_host_and_invalid_path_are_unreachable() -> None:

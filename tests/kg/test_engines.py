@@ -174,32 +174,6 @@ def test_virtuoso_searches_and_reads_a_graph_as_its_file(
     assert list(differences(kg, file)) == []
 
 
-VALUES = """
-@prefix : <http://x/> .
-@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
-:a :whole 1, 7, 12345678901 ; :dec 1.5, 2.25 ; :double 1.5e0, 2.0e0 ; :float "1.5"^^xsd:float .
-:a :text "x", "x"@en, "y"@en, "long text with spaces", "1" ; :day "2000-01-01"^^xsd:date ; :end :b .
-"""
-
-
-@pytest.mark.parametrize("name", ["virtuoso", "oxigraph"])
-def test_an_engine_passes_over_a_muted_triple_and_no_other(
-    name: str, request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
-    path = tmp_path / "values.ttl"
-    path.write_text(VALUES)
-    engine: Engine = request.getfixturevalue(name)
-    kg = served(engine.load(path))
-    for query in (
-        "SELECT ?s ?p ?o { ?s ?p ?o }",
-        "SELECT ?s ?p ?o { ?s ?p ?o FILTER(?s = <http://x/a>) }",
-    ):
-        rows = kg.select(query).rows
-        for row in rows:
-            left = kg.without(row).select(query).rows
-            assert Counter(rows) - Counter(left) == Counter([row]), row
-
-
 def test_words_with_accents_are_not_found_without_them(virtuoso: Engine) -> None:
     """If this fails Virtuoso has learnt to fold accents, and the test above can ask for more."""
     kg = served(virtuoso.load(sample_path("films")))
