@@ -206,7 +206,7 @@ def plain_agents() -> dict[str, Any]:
 
 def bare(bench: Workbench, plain: Mapping[str, Any]) -> Ask:
     """The agents in a row."""
-    run, answer = Bare(bench), plain["pipeline"].answer_question
+    run, answer = Bare(bench), plain["chatty_kg"].answer_question
     return lambda question: answer(Question(question), Dialogue(), run)  # type: ignore[no-any-return]
 
 
@@ -259,11 +259,10 @@ def lang_graph(bench: Workbench, plain: Mapping[str, Any], *, saver: bool = Fals
 
 def nodes_of(plain: Mapping[str, Any], run: Any) -> dict[str, Node]:
     """The agents in flow order, each a function of the state; entities and relations within theirs."""
-    chat, matching, queries = plain["chat"], plain["matching"], plain["queries"]
-    relations, execution = plain["relations"], plain["execution"]
+    chat, matching, planning = plain["chat"], plain["matching"], plain["query_planning"]
 
     def linked(state: State) -> State:
-        linked_relations: tuple[LinkedRelation, ...] = relations.link_relations(
+        linked_relations: tuple[LinkedRelation, ...] = plain["relation_linking"].link_relations(
             state["qir"], state["links"], run
         )
         return {"linked": LinkingResult(state["links"], linked_relations)}
@@ -304,18 +303,18 @@ def nodes_of(plain: Mapping[str, Any], run: Any) -> dict[str, Node]:
         "vertex_selection": selected,
         "relation_linking": linked,
         "query_generator": lambda s: {
-            "generated": queries.generate_queries(s["qir"], s["linked"], run)
+            "generated": planning.generate_queries(s["qir"], s["linked"], run)
         },
         "predicate_selection": lambda s: {
-            "selection": queries.select_queries(s["generated"], s["standalone"], s["linked"], run)
+            "selection": planning.select_predicates(
+                s["generated"], s["standalone"], s["linked"], run
+            )
         },
         "execution": lambda s: {
-            "answer": execution.execute_queries(s["selection"], s["qir"], s["linked"], run)
+            "answer": planning.execute_queries(s["selection"], s["qir"], s["linked"], run)
         },
-        "what_else": lambda s: {"answer": chat.leave_out_mentioned(s["answer"], s["context"], run)},
-        "answer_writer": lambda s: {
-            "answer": chat.reword_answer(s["answer"], s["standalone"], run)
-        },
+        "what_else": lambda s: {"answer": chat.answer_what_else(s["answer"], s["context"], run)},
+        "answer_writer": lambda s: {"answer": chat.write_answer(s["answer"], s["standalone"], run)},
     }
 
 

@@ -69,6 +69,7 @@ def main() -> None:
     write_page(PAGES / "assets" / "widgets.css", load_style())
     write_page(PAGES / "reference" / "commands.md", "\n".join(describe_commands()))
     write_page(PAGES / "reference" / "settings.md", "\n".join(describe_settings()))
+    write_page(PAGES / "reference" / "agents.md", "\n\n".join(describe_agents()))
     for name in API_MODULES:
         write_page(PAGES / "reference" / "api" / f"{name}.md", "\n".join(describe_module(name)))
     check_navigation()
@@ -174,6 +175,20 @@ def describe_commands() -> Iterator[str]:
     assert isinstance(commands, dict)
     for name, command in commands.items():
         yield f"## kgwb {name}\n\n```text\n{command.format_help()}```\n"
+
+
+def describe_agents() -> Iterator[str]:
+    """Yield the Markdown of the page about agents: the map of each system."""
+    yield (
+        "# Agents\n\nThese maps say where each agent of a system is found: its function below "
+        "`kgwb/systems/SYSTEM`, its prompt below `prompts/SYSTEM` (with `*` if there are variants), the "
+        "function that renders its output, the stage that gold answers blame, and its test below "
+        "`tests/systems/SYSTEM`. `print(kgwb.systems.load_system(NAME))` shows the same."
+    )
+    for name in list_systems():
+        heading, _, table = repr(load_system(name)).partition("\n\n")
+        yield f"## {heading.removeprefix('System ')}"
+        yield table
 
 
 def describe_settings() -> Iterator[str]:

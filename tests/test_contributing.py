@@ -41,14 +41,15 @@ def test_the_page_shows_what_is_written() -> None:
 
 @pytest.mark.long
 def test_a_new_system_works_in_a_project_of_its_own(tmp_path: Path) -> None:
-    run(["kgwb", "new", "my_own"], tmp_path)
+    printed = run(["kgwb", "new", "my_own"], tmp_path)
+    assert "| mention | model | mention.find_mention | mention |" in printed
     run(["ruff", "check", "--isolated", "--select", "E,F,I", "--line-length", "100", "."], tmp_path)
-    run(["pytest", "-q", "-p", "no:cacheprovider", "test_my_own.py"], tmp_path)
-    source = ["--system", "my_own.pipeline:SYSTEM", "--model", "scripted:my_own/script.py"]
+    run(["pytest", "-q", "-p", "no:cacheprovider", "tests/my_own"], tmp_path)
+    source = ["--system", "my_own:SYSTEM", "--model", "scripted:my_own/script.py"]
     assert "film" in run(["kgwb", "ask", "--kg", "films", *source, "What is Arrival?"], tmp_path)
 
 
-@pytest.mark.parametrize("name", ["dog", "My", "1st", "a-b", "../x", "describer"])
+@pytest.mark.parametrize("name", ["dog", "My", "1st", "a-b", "../x", "describer", "json"])
 def test_a_name_that_is_taken_or_no_name_is_refused(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -81,14 +82,15 @@ def follow_steps(folder: Path) -> None:
     """Do what the page says about kgwb itself, in a copy of the checkout."""
     for command in re.findall(r"^[23]\. `(.*?)`", PAGE, re.MULTILINE):
         subprocess.run(command, shell=True, check=True, cwd=folder)
-    test = folder / "tests" / "systems" / "describer" / "test_pipeline.py"
-    test.write_text(test.read_text().replace("from describer.", "from kgwb.systems.describer."))
-    sources = folder / "kgwb" / "systems" / "sources.py"
+    for test in (folder / "tests" / "systems" / "describer").iterdir():
+        test.write_text(test.read_text().replace("from describer", "from kgwb.systems.describer"))
+    sources = folder / "kgwb" / "systems" / "__init__.py"
     sources.write_text(sources.read_text().replace('"triad")\n', '"triad", "describer")\n'))
     every = folder / "tests" / "asked.py"
     first_line = "ASKED: Mapping[str, tuple[str, Any]] = {"
     every.write_text(every.read_text().replace(first_line, ASKED))
     run_script(folder / "tests" / "test_frozen.py", folder)
+    run_script(folder / "tests" / "systems" / "test_maps.py", folder)
 
 
 def run_script(script: Path, folder: Path) -> None:

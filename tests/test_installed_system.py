@@ -18,15 +18,17 @@ QUESTION = "What is Arrival?"
 METADATA = {
     "METADATA": "Metadata-Version: 2.1\nName: toy-of-kgwb\nVersion: 1.0\n",
     "WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-    "entry_points.txt": "[kgwb.systems]\ntoy = toy.pipeline:SYSTEM\n"
-    "broken = toy.missing:SYSTEM\nother = toy.pipeline:SYSTEM\n",
+    "entry_points.txt": "[kgwb.systems]\ntoy = toy:SYSTEM\n"
+    "broken = toy.missing:SYSTEM\nother = toy:SYSTEM\n",
 }
 
 
 def write_wheel(folder: Path) -> Path:
     """A wheel with the system of ``kgwb new toy``, which is announced under its name."""
     info = "toy_of_kgwb-1.0.dist-info"
-    files = {path: text for path, text in new_system_files("toy").items() if "/" in path}
+    files = {
+        path: text for path, text in new_system_files("toy").items() if path.startswith("toy/")
+    }
     files |= {f"{info}/{name}": text for name, text in METADATA.items()}
     record = "".join(f"{name},,\n" for name in (*files, f"{info}/RECORD"))
     wheel = folder / "toy_of_kgwb-1.0-py3-none-any.whl"

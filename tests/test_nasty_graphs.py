@@ -43,7 +43,7 @@ from kgwb.show.notebook import render_record_page
 from kgwb.show.run import render_run_page, render_step_page
 from kgwb.show.survey import render_survey_page
 from kgwb.systems import list_systems, load_system
-from kgwb.systems.chatty_kg.query_planning import select_queries
+from kgwb.systems.chatty_kg.query_planning import select_predicates
 from kgwb.systems.chatty_kg.records import (
     Fact,
     GeneratedQueries,
@@ -273,7 +273,7 @@ def test_each_name_of_a_predicate_in_chatty_kg_keeps_all_queries_that_it_names(g
     linked = LinkingResult((), (relation,))
     for name in names.values():
         selection, _, _ = alone(
-            lambda run: select_queries(
+            lambda run: select_predicates(
                 GeneratedQueries(queries, len(queries)), "Which?", linked, run
             ),
             {"predicate_selection": {"reasoning": "so", "predicates": [[name]]}},

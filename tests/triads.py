@@ -39,7 +39,7 @@ SCRIPT: dict[str, Any] = {
     "triad/entity_choice": choice(1, 2),
     "triad/relation_choice": choice(1),
     "triad/template": template(),
-    "triad/query_judgement": choice(2),
+    "triad/query_choice_judgement": choice(2),
     "triad/query_choice": choice(2),
     "triad/answer_type": {"type": "select"},
 }
@@ -99,8 +99,8 @@ PUBLISHED: dict[str, Any] = {
     "triad/template_published": template(),
     "triad/query_choice_published": filled("lynchs_dune"),
     "triad/answer_type_published": {"type": "select"},
-    "triad/own_fact_published": {"answer": "Moscow"},
-    "triad/own_truth_published": {"answer": "True"},
+    "triad/own_knowledge_fact_published": {"answer": "Moscow"},
+    "triad/own_knowledge_truth_published": {"answer": "True"},
 }
 
 

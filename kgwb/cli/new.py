@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,9 +19,9 @@ FILES = {
     "records.py": "NAME/records.py",
     "prompts/mention.md": "NAME/prompts/NAME/mention.md",
     "mention.py": "NAME/mention.py",
-    "pipeline.py": "NAME/pipeline.py",
     "script.py": "NAME/script.py",
-    "test.py": "test_NAME.py",
+    "test_mention.py": "tests/NAME/test_mention.py",
+    "test_description.py": "tests/NAME/test_description.py",
 }
 """Where each template is written to, below the current folder."""
 
@@ -32,12 +33,16 @@ class NewCommand:
     name: str = positional("NAME", "the name of the system: lower case letters, digits and _")
 
     def run(self) -> None:
-        """Write the files of a new system below the current folder, and print their paths and how to try it.
+        """Write the files of a new system below the current folder, and print how to try it.
 
-        If one of the files is there already, InputError is raised before anything is written.
-        InputError is also raised for a name that ``new_system_files`` rejects, and for a folder
-        that cannot be written to.
+        The paths and the map of its agents are printed too.
+
+        If one of the files is there already, or Python has a module of this name, InputError is
+        raised before anything is written. InputError is also raised for a name that
+        ``new_system_files`` rejects, and for a folder that cannot be written to.
         """
+        from kgwb.systems import resolve_system
+
         texts = new_system_files(self.name)
         for path in texts:
             if Path(path).exists():
@@ -45,15 +50,22 @@ class NewCommand:
                     f"the system was not made: {path} already exists",
                     hint="choose another name for the new system, or another folder",
                 )
+        module = importlib.util.find_spec(self.name)
+        if module is not None and module.origin is not None:
+            raise InputError(
+                f"the system was not made: Python has a module named {self.name} already",
+                hint="choose another name for the new system",
+            )
         hint = "go to a folder of your own with some space left"
         with disk.os_errors_as_input_error(f"cannot write to {Path.cwd()}", hint):
             for path, text in texts.items():
                 disk.write_atomically(Path(path), [text])
         print(*texts, sep="\n")
+        print(f"\n{resolve_system(f'{self.name}:SYSTEM')!r}")
         print(
             "\nTry it:\n"
-            f"  python -m pytest test_{self.name}.py\n"
-            f"  kgwb ask --kg films --system {self.name}.pipeline:SYSTEM "
+            f"  python -m pytest tests/{self.name}\n"
+            f"  kgwb ask --kg films --system {self.name}:SYSTEM "
             f'--model scripted:{self.name}/script.py "What is Arrival?"'
         )
 

@@ -363,9 +363,16 @@ class System:
         message = f"the system {self.name} has no agent {name!r}"
         raise SettingError(message, hint=f"name one of its agents: {known}")
 
+    def map(self) -> list[MapRow]:
+        """Return where the code, prompts, view, gold decision and test of each agent are found."""
+        return [MapRow.of(spec, self) for spec in self.agents]
+
     def __repr__(self) -> str:
-        names = ", ".join(spec.name for spec in self.agents)
-        return f"System({self.name!r}, agents: {names})"
+        """Return the map of the system as a Markdown table, below the system's name."""
+        lines = ["| " + " | ".join(MapRow._fields) + " |", "|---" * len(MapRow._fields) + "|"]
+        for row in self.map():
+            lines.append("| " + " | ".join(row) + " |")
+        return f"System {self.name}\n\n" + "\n".join(lines)
 
     def role_of(self, agent_name: str) -> str:
         """Return the first role that an agent plays; "" if it plays none or does not exist."""
@@ -405,6 +412,72 @@ class System:
         if rule is None:
             return None
         return current_version(rule)
+
+
+class MapRow(NamedTuple):
+    """Where an agent of a system is found: one row of the system's map.
+
+    Prompts and tests are named after the agent, so its name finds them in a list of files.
+    """
+
+    agent: str
+    kind: str
+    """What the agent does, see ``AgentKind``; "group" for a supervisor."""
+    function: str
+    """The agent's function, as dotted name: below the system's package without that."""
+    prompt: str
+    """The agent's prompt below ``prompts/SYSTEM``; with "*" if it has variants. Empty without one."""
+    view: str
+    """The function that renders the agent's output, if the system has one of its own."""
+    gold: str
+    """The stage for which a lost answer is counted, see ``GoldDecisions``."""
+    test: str
+    """The file with the agent's tests, below ``tests/systems/SYSTEM``."""
+
+    @classmethod
+    def of(cls, spec: AgentSpec, system: System) -> MapRow:
+        """Return the row of one agent of a system."""
+        package = system.answer.__module__.removesuffix(".pipeline")
+        module = spec.function.__module__
+        function = f"{module}.{_name_in_module(spec)}".removeprefix(f"{package}.")
+        test = f"test_{spec.name}.py"
+        if module != package and not module.startswith(f"{package}."):
+            test = f"../{module.rpartition('.')[2]}/{test}"
+        view = system.views.get(spec.output_type)
+        return cls(
+            agent=spec.name,
+            kind=system.agent_kind(spec.name),
+            function=function,
+            prompt=_prompt_of(spec.name, system),
+            view=getattr(view, "__name__", ""),
+            gold=system.gold.stages.get(spec.name, "") if system.gold else "",
+            test=test,
+        )
+
+
+def _name_in_module(spec: AgentSpec) -> str:
+    """Return the name under which a module has an agent; the function's own if it has it under none."""
+    for name, value in vars(sys.modules[spec.function.__module__]).items():
+        if inspect.isfunction(value) and getattr(value, "spec", None) is spec:
+            return name
+    return spec.function.__qualname__
+
+
+def _prompt_of(agent: str, system: System) -> str:
+    """Return the prompt of an agent, below the folder of the system's prompts; "" if it has none.
+
+    A prompt belongs to the agent with the longest name that the prompt's name begins with. Several
+    are written with "*": "qir*" for "qir" and "qir_published".
+    """
+    found = set()
+    for prompt in system.prompt_names:
+        folder, _, name = prompt.rpartition("/")
+        owners = [spec.name for spec in system.agents if f"{name}_".startswith(f"{spec.name}_")]
+        if max(owners, key=len, default="") == agent:
+            found.add(name if folder == system.name else f"../{prompt}")
+    if len(found) < 2:
+        return "".join(found)
+    return f"{min(found, key=len).partition(agent)[0]}{agent}*"
 
 
 def _prompts_folder_beside(function: Any) -> Path | None:

@@ -207,7 +207,7 @@ def test_a_triple_has_the_direction_of_the_template() -> None:
         triplets=BACKWARDS,
         template=template("SELECT ?x WHERE { ?x <directs> <Arrival> . }"),
         relation_choice=choice(1),
-        query_judgement=choice(1),
+        query_choice_judgement=choice(1),
     )
     assert answer_of(run).labels == ("Denis Villeneuve",)
 
@@ -278,7 +278,7 @@ def test_an_entity_is_chosen_by_uris_among_all_that_the_text_search_finds() -> N
     _, model = answered(
         triplets=one["triplets"],
         template=template("SELECT ?city WHERE { <Arrival> <directed by> ?city . }"),
-        query_judgement=choice(1),
+        query_choice_judgement=choice(1),
     )
     assert not requests_of(model, "entity_choice")
 
@@ -294,7 +294,7 @@ def test_exactly_k_entities_of_the_list_are_chosen(chosen: dict[str, Any]) -> No
     run, model = as_published(entity_choice=[chosen, uris("lynchs_dune", "dune")])
     assert len(requests_of(model, "entity_choice_published")) == 2
     assert answer_of(run).labels == ("Missoula",)
-    run, _ = answered(entity_choice=choice(2), query_judgement=choice(1))
+    run, _ = answered(entity_choice=choice(2), query_choice_judgement=choice(1))
     [option] = run.output("entity_choice[try 1/parsing/Dune]").chosen
     assert option.iri in {iri("dune"), iri("lynchs_dune")}
 
@@ -415,7 +415,7 @@ def test_queries_with_the_same_result_are_merged_by_a_setting(merges: bool, coun
                 "triad/triplets": triplets("Alien | directed by | ?x"),
                 "triad/relation_choice": choice(1, 2),
                 "triad/template": template("SELECT ?x WHERE { <Alien> <directed by> ?x . }"),
-                "triad/query_judgement": choice(1),
+                "triad/query_choice_judgement": choice(1),
             }
         ),
         "Who directed Alien?",
@@ -445,8 +445,10 @@ def test_one_query_is_chosen_by_its_sparql() -> None:
     assert request.variables == {"question": QUESTION, "queries": listed}
     _, model = as_published(entity_choice=uris("dune"), settings={"entities": 1})
     assert not requests_of(model, "query_choice_published")
-    run, model = answered(entity_choice=choice(1), query_judgement=choice(), settings={"tries": 1})
-    assert len(requests_of(model, "query_judgement")) == 1
+    run, model = answered(
+        entity_choice=choice(1), query_choice_judgement=choice(), settings={"tries": 1}
+    )
+    assert len(requests_of(model, "query_choice_judgement")) == 1
     assert "no query answers" in answer_of(run).reason
 
 
@@ -464,15 +466,15 @@ def test_a_query_that_the_model_makes_up_is_not_taken() -> None:
 def test_the_advisor_answers_from_the_graph() -> None:
     run, model = as_published()
     assert (answer_of(run).labels, answer_of(run).ungrounded) == (("Missoula",), False)
-    assert not requests_of(model, "own_fact_published")
+    assert not requests_of(model, "own_knowledge_fact_published")
 
 
 @pytest.mark.parametrize(
     ("answer_type", "prompt", "kind", "label"),
     [
-        ("yes or no", "own_truth_published", "boolean", "true"),
-        ("select", "own_fact_published", "list", "Moscow"),
-        ("count", "own_fact_published", "count", "3"),
+        ("yes or no", "own_knowledge_truth_published", "boolean", "true"),
+        ("select", "own_knowledge_fact_published", "list", "Moscow"),
+        ("count", "own_knowledge_fact_published", "count", "3"),
     ],
 )
 @conforms(
@@ -488,7 +490,11 @@ def test_the_advisor_answers_from_own_knowledge_by_the_type_of_the_answer(
     answer_type: str, prompt: str, kind: str, label: str
 ) -> None:
     fact = {"answer": "3" if answer_type == "count" else "Moscow"}
-    replies = {"triplets": NOTHING, "answer_type": {"type": answer_type}, "own_fact": fact}
+    replies = {
+        "triplets": NOTHING,
+        "answer_type": {"type": answer_type},
+        "own_knowledge_fact": fact,
+    }
     run, model = as_published(**replies)
     assert len(requests_of(model, prompt)) == 1
     answer = answer_of(run)

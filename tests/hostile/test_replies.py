@@ -342,7 +342,7 @@ CASES = {
         ),
         Case(
             "answer_writer",
-            lambda run: chat.reword_answer(ANSWER, "Who?", run),
+            lambda run: chat.write_answer(ANSWER, "Who?", run),
             ({"sentence": 'It is a "b" and <b>.'},),
             lambda reply: all(value.label in reply.sentence.casefold() for value in ANSWER.values),
         ),
@@ -365,7 +365,7 @@ CASES = {
         ),
         Case(
             "model_alone",
-            lambda run: chat.answer_without_graph("Who directed it?", Context(), run),
+            lambda run: chat.ask_model_alone("Who directed it?", Context(), run),
             ({"answers": ["Denis Villeneuve"]}, {"answers": []}),
             lambda reply: True,
         ),
@@ -401,13 +401,13 @@ CASES = {
         ),
         Case(
             "predicate_selection",
-            lambda run: query_planning.select_queries(GENERATED, "Who?", LINKED, run),
+            lambda run: query_planning.select_predicates(GENERATED, "Who?", LINKED, run),
             (predicates(["director"], []), predicates(list(BY_FACT[0]), [NAMES[4], "other"])),
             _by_triple,
         ),
         Case(
             "predicate_selection_published",
-            lambda run: query_planning.select_queries(GENERATED, "Who?", LINKED, run),
+            lambda run: query_planning.select_predicates(GENERATED, "Who?", LINKED, run),
             tuple(
                 {"reasoning": "", "predicates": said} for said in (["director"], [*NAMES, "other"])
             ),
@@ -511,7 +511,7 @@ CASES = {
             settings=TriadSettings(may_refuse_queries=False),
         ),
         Case(
-            "query_judgement",
+            "query_choice_judgement",
             lambda run: decision_maker.choose_query(triads.Queries("", (), KEPT), ASKED, (), run),
             (choice(), choice(6)),
             _numbers(0, 1, len(KEPT)),
@@ -544,13 +544,13 @@ CASES = {
             lambda reply: prepareQuery(reply.sparql).algebra.name in ("SelectQuery", "AskQuery"),
         ),
         Case(
-            "own_truth",
+            "own_knowledge_truth",
             lambda run: advisor.answer_from_own_knowledge(ASKED, "yes or no", "nothing found", run),
             ({"answer": "True"}, {"answer": "False"}),
             lambda reply: reply.answer in ("True", "False"),
         ),
         Case(
-            "own_fact",
+            "own_knowledge_fact",
             lambda run: advisor.answer_from_own_knowledge(ASKED, "select", "nothing found", run),
             ({"answer": "Timothée Chalamet"}, {"answer": ""}),
             # from memory: its answer is marked as not grounded
@@ -645,7 +645,7 @@ OFFERED = {
     "entity_choice": CANDIDATES,
     "relation_choice": AROUND,
     "query_choice": KEPT,
-    "query_judgement": KEPT,
+    "query_choice_judgement": KEPT,
 }
 
 
@@ -741,7 +741,7 @@ def test_an_agent_makes_nothing_of_a_reply_that_is_turned_away(name: str) -> Non
         offered = OFFERED.get(name.removesuffix("_published"))
         if offered is not None:
             assert {*made.chosen} <= {*offered}
-        if name in ("own_knowledge", "own_truth", "own_fact"):
+        if name in ("own_knowledge", "own_knowledge_truth", "own_knowledge_fact"):
             assert made.ungrounded == bool(made.values)
         if name == "mention_finder":
             assert set(made.classes) <= set(LABELS)

@@ -312,7 +312,7 @@ def test_an_ungrounded_answer_says_so_wherever_it_is_shown() -> None:
     ] == []
     assert all("Quebec" in shown for shown in places.values())
     assert "Quebec" not in [node.label for node in build_subgraph(run).nodes]
-    own = {"own_fact": {"answer": "Rome"}, "settings": {"own_knowledge": True}}
+    own = {"own_knowledge_fact": {"answer": "Rome"}, "settings": {"own_knowledge": True}}
     run = triads.answered(triplets=triads.triplets("Qwxz | born in | ?x"), **own)[0]
     assert "not grounded" in Page(render_run_page(run)).text
 

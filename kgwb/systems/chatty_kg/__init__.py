@@ -1,4 +1,28 @@
-"""Chatty-KG (Omar et al., arXiv 2511.20940): LLM agents that answer questions of a dialogue by SPARQL."""
+"""Chatty-KG (Omar et al., arXiv 2511.20940): LLM agents that answer questions of a dialogue by SPARQL.
+
+System chatty_kg
+
+| agent | kind | function | prompt | view | gold | test |
+|---|---|---|---|---|---|---|
+| translator | model | chat.translate_question | translator |  | understanding | test_translator.py |
+| context | code | chat.build_context |  |  | understanding | test_context.py |
+| understanding | group | understand_question |  |  | understanding | test_understanding.py |
+| classifier | model | chat.classify_question | classifier | render_classification | understanding | test_classifier.py |
+| rephraser | model | chat.rephrase_question | rephraser* | render_rephrased_question | understanding | test_rephraser.py |
+| qir | model | qir.extract_qir | qir* | render_qir | understanding | test_qir.py |
+| query_planning | group | plan_queries |  |  |  | test_query_planning.py |
+| matching | group | matching.match_qir |  |  | linking | test_matching.py |
+| entity_linking | group | matching.link_entity |  |  | linking | test_entity_linking.py |
+| entity_retriever | search | matching.retrieve_candidates |  |  | linking | test_entity_retriever.py |
+| vertex_selection | model | kgwb.systems.linking.select_vertex | ../linking/vertex_selection* |  | linking | ../linking/test_vertex_selection.py |
+| relation_linking | sparql | relation_linking.link_relation |  | render_linked_relation | linking | test_relation_linking.py |
+| query_generator | code | query_planning.generate_queries |  | render_generated_queries | execution and selection | test_query_generator.py |
+| predicate_selection | model | query_planning.select_predicates | predicate_selection* | render_query_selection | execution and selection | test_predicate_selection.py |
+| execution | sparql | query_planning.execute_queries |  |  | execution and selection | test_execution.py |
+| what_else | code | chat.answer_what_else |  |  | execution and selection | test_what_else.py |
+| answer_writer | model | chat.write_answer | answer_writer |  | execution and selection | test_answer_writer.py |
+| model_alone | model | chat.ask_model_alone | model_alone |  | execution and selection | test_model_alone.py |
+"""
 
 from __future__ import annotations
 
@@ -17,20 +41,24 @@ from kgwb.build import (
     select_vertex,
 )
 from kgwb.systems.chatty_kg.chat import (
-    answer_without_graph,
+    answer_what_else,
+    ask_model_alone,
     asks_for_others,
     build_context,
     can_be_reworded,
     classify_question,
-    leave_out_mentioned,
     rephrase_question,
-    reword_answer,
     translate_question,
+    write_answer,
 )
 from kgwb.systems.chatty_kg.gold import GOLD
 from kgwb.systems.chatty_kg.matching import link_entity, match_qir, retrieve_candidates
 from kgwb.systems.chatty_kg.qir import extract_qir
-from kgwb.systems.chatty_kg.query_planning import execute_queries, generate_queries, select_queries
+from kgwb.systems.chatty_kg.query_planning import (
+    execute_queries,
+    generate_queries,
+    select_predicates,
+)
 from kgwb.systems.chatty_kg.records import QIR, LinkingResult
 from kgwb.systems.chatty_kg.relation_linking import link_relation
 from kgwb.systems.chatty_kg.rules import NOT_UNDERSTOOD, RULES
@@ -55,19 +83,19 @@ def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     english = translate_question(question, run)
     context = build_context(dialogue, run)
     if ChattySettings.of_run(run).model_alone:
-        return answer_without_graph(english.text, context, run)
-    standalone = make_standalone(english.text, context, run)
+        return ask_model_alone(english.text, context, run)
+    standalone = understand_question(english.text, context, run)
     qir = extract_qir(standalone, run)
-    answer = answer_qir(qir, standalone, context, run)
+    answer = plan_queries(qir, standalone, context, run)
     if asks_for_others(english.text, context, run):
-        answer = leave_out_mentioned(answer, context, run)
+        answer = answer_what_else(answer, context, run)
     if can_be_reworded(answer, run):
-        answer = reword_answer(answer, standalone, run)
+        answer = write_answer(answer, standalone, run)
     return answer
 
 
 @agent("understanding")
-def make_standalone(question: str, context: Context, run: Run) -> str:
+def understand_question(question: str, context: Context, run: Run) -> str:
     """Rephrase a question that depends on the dialogue (Chatty-KG, Algorithm 1, lines 1 to 6).
 
     It is classified first, and rephrased only if it is dependent, at most ``rephrasings`` times;
@@ -88,7 +116,7 @@ def make_standalone(question: str, context: Context, run: Run) -> str:
 
 
 @agent("query_planning")
-def answer_qir(qir: QIR, question: str, context: Context, run: Run) -> Answer:
+def plan_queries(qir: QIR, question: str, context: Context, run: Run) -> Answer:
     """Link, generate, select and execute (Chatty-KG, Algorithm 3).
 
     A question that triples cannot express is not answered; the reason says which parts of it, and
@@ -104,7 +132,7 @@ def answer_qir(qir: QIR, question: str, context: Context, run: Run) -> Answer:
         return Answer(qir.kind, reason=reason)
     linked = match_qir(qir, question, context, run)
     generated = generate_queries(qir, linked, run)
-    selection = select_queries(generated, question, linked, run)
+    selection = select_predicates(generated, question, linked, run)
     return execute_queries(selection, qir, linked, run)
 
 
@@ -130,24 +158,24 @@ SYSTEM = System(
         # The agents of Figure 2 that coordinate the others. The chat agent comes first and last.
         "Chat agent": (translate_question, build_context),
         "QIR agent": (
-            make_standalone,
+            understand_question,
             classify_question,
             rephrase_question,
             extract_qir,
         ),
         "Matching agent": (
-            answer_qir,
+            plan_queries,
             match_qir,
             link_entity,
             retrieve_candidates,
             select_vertex,
             link_relation,
         ),
-        "Query planning agent": (generate_queries, select_queries, execute_queries),
+        "Query planning agent": (generate_queries, select_predicates, execute_queries),
         "Chat agent: answer": (
-            leave_out_mentioned,
-            reword_answer,
-            answer_without_graph,
+            answer_what_else,
+            write_answer,
+            ask_model_alone,
         ),
     },
     supervisors={

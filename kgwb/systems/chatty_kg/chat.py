@@ -230,7 +230,7 @@ def asks_for_others(question: str, context: Context, run: Run) -> bool:
 
 
 @agent("what_else")
-def leave_out_mentioned(answer: Answer, context: Context, run: Run) -> Answer:
+def answer_what_else(answer: Answer, context: Context, run: Run) -> Answer:
     """Leave out values that were in earlier answers or in the support of these.
 
     These are the vertices of earlier turns. The step notes the values that were left out. If no
@@ -261,7 +261,7 @@ def can_be_reworded(answer: Answer, run: Run) -> bool:
 
 
 @agent("answer_writer", kind="model")
-def reword_answer(answer: Answer, question: str, run: Run) -> Answer:
+def write_answer(answer: Answer, question: str, run: Run) -> Answer:
     """Write the answer as a sentence that has the label of every value, but for letter case.
 
     The model is asked until a sentence has all labels. Source: Chatty-KG, section 4.1, equation 1
@@ -295,7 +295,7 @@ class ModelAloneReply(Reply):
 
 
 @agent("model_alone", kind="model")
-def answer_without_graph(question: str, context: Context, run: Run) -> Answer:
+def ask_model_alone(question: str, context: Context, run: Run) -> Answer:
     """Ask the model alone, with the dialogue as it was spoken; its answer is not grounded.
 
     A name that is the label of exactly one vertex is compared as that vertex, as the gold answers

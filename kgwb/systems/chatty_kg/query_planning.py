@@ -333,7 +333,7 @@ def find_selection_problems(
 
 
 @agent("predicate_selection", check=find_selection_problems, kind="model")
-def select_queries(
+def select_predicates(
     generated: GeneratedQueries, question: str, linked: LinkingResult, run: Run
 ) -> QuerySelection:
     """Keep the queries whose predicates are relevant to the question (Algorithm 3, lines 3 to 17).

@@ -1,4 +1,26 @@
-"""Debating over Graphs (DoG): a question is answered hop by hop, and debated shorter on the way."""
+"""Debating over Graphs (DoG): a question is answered hop by hop, and debated shorter on the way.
+
+System dog
+
+| agent | kind | function | prompt | view | gold | test |
+|---|---|---|---|---|---|---|
+| topic_entity | model | question.find_topic_entities | topic_entity | render_bracketed_question | topic entity | test_topic_entity.py |
+| walk | group | walk_graph |  |  |  | test_walk.py |
+| entity_linking | group | kgwb.systems.linking.link_entity |  |  | topic entity | ../linking/test_entity_linking.py |
+| entity_retriever | search | kgwb.systems.linking.retrieve_candidates |  |  | topic entity | ../linking/test_entity_retriever.py |
+| vertex_selection | model | kgwb.systems.linking.select_vertex | ../linking/vertex_selection* |  | topic entity | ../linking/test_vertex_selection.py |
+| iteration | group | iterate_hop |  | render_hop |  | test_iteration.py |
+| relations | sparql | hop.get_relations |  | render_relations | relation filtering | test_relations.py |
+| relation_filtering | model | hop.filter_relation | relation_filtering | render_filtered_relation | relation filtering | test_relation_filtering.py |
+| triple_filling | sparql | hop.fill_triples |  | render_filled_triples | relation filtering | test_triple_filling.py |
+| answer_trying | model | hop.try_answer | answer_trying | render_tried_answer | answer generation | test_answer_trying.py |
+| simplifying | group | question.simplify_question |  | render_simplified_question | question simplifying | test_simplifying.py |
+| simplifying_expert | model | question.simplify_as_expert | simplifying_expert | render_remark | question simplifying | test_simplifying_expert.py |
+| critic | model | question.simplify_as_critic | critic | render_remark | question simplifying | test_critic.py |
+| linguist | model | question.simplify_as_linguist | linguist | render_remark | question simplifying | test_linguist.py |
+| fused_agent | model | question.simplify_as_fused_agent | fused_agent | render_remark | question simplifying | test_fused_agent.py |
+| own_knowledge | model | hop.answer_from_own_knowledge | own_knowledge |  | other | test_own_knowledge.py |
+"""
 
 from __future__ import annotations
 
@@ -90,7 +112,7 @@ def walk_graph(topics: TopicEntities, run: Run) -> Answer:
     heads = list(hop_input.heads)
     for number in range(1, settings.iteration_limit + 1):
         is_last = number == settings.iteration_limit
-        hop = take_hop(f"hop {number}", hop_input, is_last, run)
+        hop = iterate_hop(f"hop {number}", hop_input, is_last, run)
         hops.append(hop)
         if hop.left is None:
             break
@@ -170,7 +192,7 @@ def _explain_no_answer(hops: Sequence[Hop], run: Run) -> str:
 
 
 @agent("iteration", subject="place")
-def take_hop(place: str, focus: HopInput, is_last: bool, run: Run) -> Hop:
+def iterate_hop(place: str, focus: HopInput, is_last: bool, run: Run) -> Hop:
     """Follow one relation from each head, then answer the question or make it shorter (Figure 2).
 
     The steps are: the relations of each head, the choice of one of them, its triples, trying to
@@ -263,7 +285,7 @@ SYSTEM = System(
             retrieve_candidates,
             select_vertex,
         ),
-        "Each hop ↻": (take_hop, get_relations, filter_relation, fill_triples, try_answer),
+        "Each hop ↻": (iterate_hop, get_relations, filter_relation, fill_triples, try_answer),
         "Shorten the question": (
             simplify_question,
             *ROLE_AGENTS_BY_ABLATION["none"],

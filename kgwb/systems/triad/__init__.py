@@ -1,4 +1,23 @@
-"""Triad: one model in three roles, generalist, decision-maker and advisor (Zong et al., 2024)."""
+"""Triad: one model in three roles, generalist, decision-maker and advisor (Zong et al., 2024).
+
+System triad
+
+| agent | kind | function | prompt | view | gold | test |
+|---|---|---|---|---|---|---|
+| attempt | group | attempt_query |  |  |  | test_attempt.py |
+| triplets | model | generalist.extract_triplets | triplets* |  | parsing | test_triplets.py |
+| entity_retriever | search | kgwb.systems.linking.retrieve_candidates |  |  | linking | ../linking/test_entity_retriever.py |
+| entity_choice | model | decision_maker.choose_entities | entity_choice* | render_choice | linking | test_entity_choice.py |
+| relations | sparql | decision_maker.find_relations |  |  | linking | test_relations.py |
+| relation_choice | model | decision_maker.choose_relations | relation_choice* | render_choice | linking | test_relation_choice.py |
+| template | model | generalist.write_template | template* |  | construction | test_template.py |
+| queries | sparql | decision_maker.build_queries |  | render_filled_templates | construction | test_queries.py |
+| query_choice | model | decision_maker.choose_query | query_choice* | render_choice | construction | test_query_choice.py |
+| written_query | model | generalist.write_query | written_query |  | construction | test_written_query.py |
+| answer_type | model | generalist.classify_answer_type | answer_type* |  | answering | test_answer_type.py |
+| answer | sparql | advisor.build_answer |  |  | answering | test_answer.py |
+| own_knowledge | model | advisor.answer_from_own_knowledge | own_knowledge* |  | answering | test_own_knowledge.py |
+"""
 
 from __future__ import annotations
 

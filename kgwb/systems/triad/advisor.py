@@ -109,7 +109,7 @@ def answer_from_own_knowledge(question: str, asked: AnswerType, reason: str, run
             return "say True or False"
         return ""
 
-    subtask = "triad/own_truth" if is_boolean else "triad/own_fact"
+    subtask = "triad/own_knowledge_truth" if is_boolean else "triad/own_knowledge_fact"
     prompt = prompt_of_guidelines(subtask, run)
     check = Check("True or False", find_problem)
     reply = ask_model(prompt, {"question": question}, KnowledgeReply, run, checks=(check,))

@@ -297,7 +297,7 @@ def choose_query(queries: Queries, question: str, failed: tuple[str, ...], run: 
         return _choose_query_by_text(kept, question, failed, run)
     task = ChoiceTask("triad/query_choice", "query", 1, 1)
     if may_refuse:
-        task = ChoiceTask("triad/query_judgement", "query", 0, 1)
+        task = ChoiceTask("triad/query_choice_judgement", "query", 0, 1)
     variables = {"question": question, "queries": _number_queries(kept)}
     return choose_by_number(task, kept, variables, failed, run)
 

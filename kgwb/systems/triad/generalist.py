@@ -47,8 +47,8 @@ PUBLISHED_PROMPTS: Mapping[str, str] = {
     "triad/entity_choice": "triad/entity_choice_published",
     "triad/relation_choice": "triad/relation_choice_published",
     "triad/query_choice": "triad/query_choice_published",
-    "triad/own_fact": "triad/own_fact_published",
-    "triad/own_truth": "triad/own_truth_published",
+    "triad/own_knowledge_fact": "triad/own_knowledge_fact_published",
+    "triad/own_knowledge_truth": "triad/own_knowledge_truth_published",
 }
 """For each prompt, the one that has the text of the paper's appendix B, C or D."""
 

@@ -193,7 +193,7 @@ RULES: Mapping[str, Rule] = {
     "triad/relation_choice": choose_relations,
     "triad/template": write_template,
     "triad/query_choice": choose_query,
-    "triad/query_judgement": judge_queries,
+    "triad/query_choice_judgement": judge_queries,
     "triad/written_query": write_query,
     "triad/answer_type": classify_answer_type,
     "triad/triplets_published": extract_triplets,

@@ -117,7 +117,7 @@ def test_a_sentence_has_every_value() -> None:
     sentence = "Arrival was directed by denis villeneuve."
     sentences = [{"sentence": "He directed it."}, {"sentence": f"{sentence} "}]
     reworded, run, _ = alone(
-        lambda run: chat.reword_answer(DENIS, "Who directed it?", run), {"answer_writer": sentences}
+        lambda run: chat.write_answer(DENIS, "Who directed it?", run), {"answer_writer": sentences}
     )
     assert (reworded.text, reworded.values) == (sentence, DENIS.values)
     [problem] = run["answer_writer"].attempts[0].problems
@@ -169,7 +169,7 @@ def test_words_like_else_ask_for_other_values(
 
 def test_values_of_earlier_answers_are_left_out() -> None:
     left, run, _ = alone(
-        lambda run: chat.leave_out_mentioned(found("arrival", "dune", "sicario"), SAID, run)
+        lambda run: chat.answer_what_else(found("arrival", "dune", "sicario"), SAID, run)
     )
     assert left.labels == ("arrival", "sicario")
     [note] = run["what_else"].notes
@@ -181,7 +181,7 @@ NOTHING_FOUND = Answer("list", reason=f"{NOT_IN_GRAPH}: x")
 
 @pytest.mark.parametrize("answer", [found("dune"), NOTHING_FOUND])
 def test_an_answer_that_has_nothing_new_has_a_reason(answer: Answer) -> None:
-    left: Any = alone(lambda run: chat.leave_out_mentioned(answer, SAID, run))[0]
+    left: Any = alone(lambda run: chat.answer_what_else(answer, SAID, run))[0]
     assert (left.values, left.reason.startswith(NOT_IN_GRAPH)) == ((), True)
     assert (left == answer) is (answer is NOTHING_FOUND)
 

@@ -20,7 +20,7 @@ from kgwb.systems.chatty_kg.query_planning import (
     best_combinations,
     generate_queries,
     score_combination,
-    select_queries,
+    select_predicates,
 )
 from kgwb.systems.chatty_kg.records import (
     QIR,
@@ -226,7 +226,7 @@ def selected(
     )
     linked, generated = LinkingResult((), relations), GeneratedQueries(offered, len(offered))
     prompt = "predicate_selection_published" if settings is PAPER else "predicate_selection"
-    work = lambda run: select_queries(generated, "Who?", linked, run)  # noqa: E731
+    work = lambda run: select_predicates(generated, "Who?", linked, run)  # noqa: E731
     return alone(work, {prompt: list(replies)}, settings=settings)
 
 
@@ -323,7 +323,7 @@ def test_no_model_is_asked_if_one_predicate_is_certain(
     )
     replies = {"predicate_selection": predicates([name])}
     selection, run, model = alone(
-        lambda run: select_queries(generated, "Who?", linked, run), replies
+        lambda run: select_predicates(generated, "Who?", linked, run), replies
     )
     assert ([query.predicates for query in selection.queries], model.call_count()) == (
         [(name,)],

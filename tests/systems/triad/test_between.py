@@ -73,7 +73,7 @@ def test_a_single_query_whose_results_are_of_another_kind_is_refused_and_parsed_
         if task == "triad/relation_choice":
             named = {"offered in": "offered in", "supplied by": "offered in"}
             return number_of(named.get(shown["triplet"][1], "supplier"), shown)
-        if task == "triad/query_judgement":
+        if task == "triad/query_choice_judgement":
             is_offer = shown["queries"][0]["first"] == ["Offer 17"]
             return {"reason": "an offer is no supplier", "numbers": []} if is_offer else choice(1)
         script = DIRECT if not shown["failed"] else IN_TWO_STEPS
@@ -83,7 +83,7 @@ def test_a_single_query_whose_results_are_of_another_kind_is_refused_and_parsed_
     assert answer_of(run).labels == ("Acme",)
     first, _ = (step.output for step in run.steps if step.agent == "attempt")
     assert (first.back, "an offer is no supplier" in first.fault) == ("parsing", True)
-    assert asked(model)["query_judgement"] == 2
+    assert asked(model)["query_choice_judgement"] == 2
     run, _ = run_with(answer, may_refuse_queries=False)
     assert answer_of(run).labels == ("Offer 17",)
 
@@ -125,7 +125,7 @@ def test_the_query_says_the_type_of_the_answer_and_no_model_is_asked(
     run, model = answered(
         triplets=triplets("Arrival | starring | ?x"),
         template=template(sparql),
-        query_judgement=choice(1),
+        query_choice_judgement=choice(1),
     )
     assert (answer_of(run).kind, asked(model)["answer_type"]) == (kind, 0)
 
@@ -153,7 +153,7 @@ def test_what_a_query_lists_is_counted_if_the_question_asks_how_many(
     replies = SCRIPT | {
         "triad/triplets": triplets(f"{subject} | {relation} | ?x"),
         "triad/template": template(f"SELECT ?x WHERE {{ <{subject}> <{relation}> ?x . }}"),
-        "triad/query_judgement": choice(1),
+        "triad/query_choice_judgement": choice(1),
     }
     answer = answer_of(triad(Scripted(model), question).go())
     assert tuple(sorted(answer.labels)) == labels

@@ -46,7 +46,7 @@ class Model:
         return {
             "triplets": TWO_HOPS,
             "entity_choice": choice(1),
-            "query_judgement": choice(1),
+            "query_choice_judgement": choice(1),
             "answer_type": {"type": "select"},
         }[agent]
 
@@ -81,7 +81,7 @@ SHORT = template(
         ({"triplets": triplets("?x | was born in | ?y")}, "triplets", "triplets"),
         ({"relation_choice": choice()}, "relation_choice", "relations"),
         ({"template": SHORT}, "template", "template"),
-        ({"query_judgement": choice()}, "query_choice", "choice"),
+        ({"query_choice_judgement": choice()}, "query_choice", "choice"),
     ],
 )
 def test_the_agent_that_lost_the_answer_is_named(

@@ -85,7 +85,7 @@ CASE = {"entities": 3, "relations": 9, "merge_results": False, "query_limit": 10
 NUMBERS = {
     "entity_choice": lambda shown: choice(*range(1, len(shown["candidates"]) + 1)),
     "relation_choice": lambda shown: choice(*range(1, len(shown["relations"]) + 1)),
-    "query_judgement": lambda shown: choice(1),
+    "query_choice_judgement": lambda shown: choice(1),
 }
 URIS = {
     "entity_choice_published": lambda shown: {"uris": shown["uris"].splitlines()},
@@ -112,7 +112,7 @@ def test_every_entity_and_relation_that_is_offered_can_be_chosen(
 @pytest.mark.parametrize("shows_sparql", [False, True])
 def test_every_query_that_is_offered_can_be_chosen(number: int, shows_sparql: bool) -> None:
     replies = {**NUMBERS, **URIS}
-    replies["query_judgement"] = lambda shown: choice(number + 1)
+    replies["query_choice_judgement"] = lambda shown: choice(number + 1)
     replies["query_choice_published"] = lambda shown: {
         "sparql": shown["queries"].splitlines()[number]
     }

@@ -25,7 +25,7 @@ DIRECTED = triplets("Arrival | directed by | ?x")
 ONE_HOP = {
     "triplets": DIRECTED,
     "template": template("SELECT DISTINCT ?x WHERE { <Arrival> <directed by> ?x . }"),
-    "query_judgement": choice(1),
+    "query_choice_judgement": choice(1),
 }
 FIRST = [choice(1)] * 6
 RUNTIME = triplets("?film | directed by | Denis Villeneuve", "?film | runtime | ?minutes")
@@ -64,7 +64,7 @@ def test_relations_have_the_direction_of_the_graph_or_as_published_of_the_triple
     backwards = {
         "triplets": triplets("?x | directs | Arrival"),
         "template": template("SELECT DISTINCT ?x WHERE { ?x <directs> <Arrival> . }"),
-        "query_judgement": choice(1),
+        "query_choice_judgement": choice(1),
     }
     run, model = answered(**backwards)
     assert answer_of(run).labels == ("Denis Villeneuve",)
@@ -104,7 +104,7 @@ def test_the_answer_is_a_truth_value_or_a_number_if_the_question_asks_for_one(
     replies = SCRIPT | {
         "triad/triplets": triplets(parts),
         "triad/template": template(f"{head} {{ <{subject}> <{relation}> {end} . }}"),
-        "triad/query_judgement": choice(1),
+        "triad/query_choice_judgement": choice(1),
         "triad/answer_type": {"type": kind},
     }
     settings = TRIAD.settings(answer_type_from="model")
@@ -134,7 +134,7 @@ def test_a_second_attempt_goes_back_to_parsing_if_a_mention_is_not_in_the_graph(
 def test_a_second_attempt_goes_back_to_the_phase_at_fault() -> None:
     """The triples of a film hold, but it is too short for the FILTER of the template."""
     long, short = (template(LONGER.format(f"FILTER(?minutes > {n})")) for n in (500, 100))
-    replies = {"triplets": RUNTIME, "relation_choice": FIRST, "query_judgement": choice(1)}
+    replies = {"triplets": RUNTIME, "relation_choice": FIRST, "query_choice_judgement": choice(1)}
     run, model = answered(**replies, template=[long, short])
     assert answer_of(run).labels == ("Arrival",)
     assert places(run) == ["try 1/parsing", "try 2/construction"]
@@ -186,7 +186,7 @@ def test_an_answer_whose_triples_cannot_be_looked_for_has_no_support_but_a_note(
 
 
 def test_replies_that_are_no_json_end_the_run_unless_there_is_own_knowledge() -> None:
-    garbage = {"triplets": "I do not know.", "own_fact": {"answer": "Moscow"}}
+    garbage = {"triplets": "I do not know.", "own_knowledge_fact": {"answer": "Moscow"}}
     with pytest.raises(InvalidReplyError, match="triplets"):
         answered(**garbage)
     run, _ = answered(**garbage, settings={"own_knowledge": True})
@@ -214,8 +214,8 @@ def test_own_knowledge_is_used_for_some_types_of_answers_and_is_marked(
     run, _ = answered(
         triplets=triplets("Nothing | born in | ?x"),
         answer_type={"type": kind},
-        own_fact={"answer": "Moscow"},
-        own_truth={"answer": "True"},
+        own_knowledge_fact={"answer": "Moscow"},
+        own_knowledge_truth={"answer": "True"},
         settings={"own_knowledge": True, "ablation": ablation},
     )
     answer = answer_of(run)
@@ -224,7 +224,7 @@ def test_own_knowledge_is_used_for_some_types_of_answers_and_is_marked(
 
 def test_own_knowledge_is_used_only_with_the_setting() -> None:
     run, model = answered(triplets=triplets("Nothing | born in | ?x"))
-    assert (bool(run.answer), asked(model)["own_fact"]) == (False, 0)
+    assert (bool(run.answer), asked(model)["own_knowledge_fact"]) == (False, 0)
 
 
 # --- runs of earlier versions
@@ -258,7 +258,7 @@ def test_every_recording_replays(name: str) -> None:
 
 def test_without_the_choice_of_uris_the_most_similar_names_are_taken() -> None:
     settings = {"ablation": "no_uri_choice", "entities": 1, "relations": 1}
-    run, model = answered(query_judgement=choice(1), settings=settings)
+    run, model = answered(query_choice_judgement=choice(1), settings=settings)
     assert not {"entity_choice", "relation_choice"} & {*asked(model)}
     assert len(run.output("queries[try 1/parsing]").kept) <= 1
 
