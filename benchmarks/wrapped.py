@@ -24,7 +24,7 @@ from table import Row, show
 
 import kgwb
 from kgwb.run import Run
-from kgwb.systems import load_file, resolve_system
+from kgwb.run.systems import load_file, resolve_system
 
 ADAPT_TESTS = Path(__file__).parent.parent / "tests" / "adapt"
 REPLY_S = 0.05

@@ -25,15 +25,26 @@ import griffe
 import nbformat
 
 from kgwb import cli
+from kgwb.run.systems import list_systems, load_system
 from kgwb.settings import Settings
 from kgwb.show.html import load_style
-from kgwb.systems import list_systems, load_system
 
 ROOT = Path(__file__).parent.parent
 PAGES = ROOT / "build" / "docs"
 SITE = ROOT / "build" / "site"
 
-API_MODULES = ("kgwb", "run", "flow", "records", "kg", "llm", "systems", "bench", "errors")
+API_MODULES = (
+    "kgwb",
+    "run",
+    "run.answers",
+    "run.links",
+    "run.systems",
+    "records",
+    "kg",
+    "llm",
+    "bench",
+    "errors",
+)
 WITH_INHERITED = {"Run"}
 """Classes whose public members come from a base class that has no page of its own."""
 COMMAND_WIDTH = 90
@@ -183,7 +194,7 @@ def describe_agents() -> Iterator[str]:
         "# Agents\n\nThese maps say where each agent of a system is found: its function below "
         "`kgwb/systems/SYSTEM`, its prompt below `prompts/SYSTEM` (with `*` if there are variants), the "
         "function that renders its output, the stage that gold answers blame, and its test below "
-        "`tests/systems/SYSTEM`. `print(kgwb.systems.load_system(NAME))` shows the same."
+        "`tests/systems/SYSTEM`. `print(kgwb.run.systems.load_system(NAME))` shows the same."
     )
     for name in list_systems():
         heading, _, table = repr(load_system(name)).partition("\n\n")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kgwb.disk import __version__
     from kgwb.kg import open_kg
     from kgwb.labs import lab
-    from kgwb.systems import profile
+    from kgwb.run.systems import profile
     from kgwb.ui.error_coding import ErrorCoding
     from kgwb.ui.lab import PromptLab
     from kgwb.workbench import Workbench, compare, debug, load_run, model, recording
@@ -49,7 +49,7 @@ _MODULES = {
     "lab": "kgwb.labs",
     "open_kg": "kgwb.kg",
     "open_trace": "kgwb.adapt.traces",
-    "profile": "kgwb.systems",
+    "profile": "kgwb.run.systems",
 }
 """The modules of public names that are not in ``kgwb.workbench``."""
 _SHOWN_CLASSES = (

@@ -88,6 +88,7 @@ from kgwb.kg.term_text import (
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, Message, ReplyData, Rule
 from kgwb.llm.local import Scripted
 from kgwb.llm.rules.grammar import ParsedQuestion, RelationStep, leads_to_agent, parse_question
+from kgwb.llm.rules.linking import LINKING_RULES, choose_vertex
 from kgwb.llm.rules.mentions import Mention, bracketed_mentions, find_mentions
 from kgwb.llm.rules.predicates import (
     NAME_SEPARATOR,
@@ -158,20 +159,19 @@ from kgwb.run.ask import (
 from kgwb.run.ask import ask as ask_model
 from kgwb.run.calls import RecordedGraph
 from kgwb.run.gold import (
+    Alignment,
     GoldDecisions,
     GoldQuery,
     LinkedIris,
     Rung,
+    align_facts,
     assign_stages,
     get_output,
+    has_literal,
     list_outputs,
+    reword_fact,
 )
-from kgwb.run.links import Candidate, Link, RetrievedCandidates
-from kgwb.run.prompts import Prompts
-from kgwb.run.steps import Step
-from kgwb.settings import STRICT_CONFIG, Count, Settings
-from kgwb.systems.alignment import Alignment, align_facts, has_literal, reword_fact
-from kgwb.systems.linking import (
+from kgwb.run.linking import (
     LINKING_AGENTS,
     CandidateNumber,
     collect_vertices,
@@ -189,14 +189,17 @@ from kgwb.systems.linking import (
     select_vertex,
     tell_rows_apart,
 )
-from kgwb.systems.queries import (
+from kgwb.run.links import Candidate, Link, RetrievedCandidates
+from kgwb.run.prompts import Prompts
+from kgwb.run.queries import (
     execute_sparql,
     find_row_support,
     get_names_in_rows,
     is_number,
     label_terms,
 )
-from kgwb.systems.rules import LINKING_RULES, choose_vertex
+from kgwb.run.steps import Step
+from kgwb.settings import STRICT_CONFIG, Count, Settings
 from kgwb.terms import (
     KNOWN_PREFIXES,
     DisplayNames,

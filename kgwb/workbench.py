@@ -8,19 +8,19 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kgwb import disk, systems
+from kgwb import disk
 from kgwb.errors import InputError, SettingError
 from kgwb.kg import Graph, GraphSource, cache_dir, open_kg
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatModel
-from kgwb.run import Run, Setup, System
+from kgwb.run import Run, Setup, System, systems
 from kgwb.run.answers import Dialogue, Turn
 from kgwb.run.conversations import ConversationFile, KeptConversation, new_conversation_id
 from kgwb.run.gold import RightAnswer
 from kgwb.run.models import open_model
 from kgwb.run.prompts import Prompts
+from kgwb.run.systems import SystemSource
 from kgwb.settings import Settings
-from kgwb.systems import SystemSource
 
 if TYPE_CHECKING:
     from kgwb.bench.questions import BenchQuestion

@@ -9,7 +9,7 @@ from small import run_of
 from kgwb.kg import Graph
 from kgwb.llm import Scripted
 from kgwb.run import Run
-from kgwb.systems import load_system
+from kgwb.run.systems import load_system
 
 ROBODATA = load_system("robodata")
 QUESTION = "Who directed Dune with Timothée Chalamet?"

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from typing import Any
 
+from kgwb.run.systems import load_system
 from kgwb.show.html import static_section
 from kgwb.show.records import render
 from kgwb.show.terms import RenderContext
-from kgwb.systems import load_system
 from kgwb.ui.live import Live
 from kgwb.ui.worker import Worker
 

@@ -10,7 +10,7 @@ from kgwb.kg import Graph
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm import Scripted
 from kgwb.run import Run
-from kgwb.systems import load_system
+from kgwb.run.systems import load_system
 from kgwb.systems.ragonite.database import Database
 from kgwb.systems.ragonite.database_file import open_database
 from kgwb.systems.ragonite.records import Source

@@ -16,7 +16,7 @@ from kgwb import open_kg
 from kgwb.kg import Graph
 from kgwb.run import Run
 from kgwb.run.recorded import read_only_run
-from kgwb.systems import load_system
+from kgwb.run.systems import load_system
 from kgwb.workbench import list_recordings
 
 

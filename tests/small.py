@@ -18,8 +18,8 @@ from kgwb.run import Run, System, agent
 from kgwb.run.answers import Answer, Dialogue, Question, Value
 from kgwb.run.ask import Check, ask
 from kgwb.run.prompts import Prompts
+from kgwb.run.systems import load_system
 from kgwb.settings import Settings
-from kgwb.systems import load_system
 from kgwb.workbench import Workbench
 
 CHATTY = load_system("chatty_kg")

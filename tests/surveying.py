@@ -9,7 +9,7 @@ from small import run_of
 
 from kgwb.llm import Scripted
 from kgwb.run import Run
-from kgwb.systems import load_system
+from kgwb.run.systems import load_system
 
 SURVEYOR = load_system("surveyor")
 REVIEWING = SURVEYOR.settings(always_reviews=True)

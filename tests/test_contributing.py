@@ -84,7 +84,7 @@ def follow_steps(folder: Path) -> None:
         subprocess.run(command, shell=True, check=True, cwd=folder)
     for test in (folder / "tests" / "systems" / "describer").iterdir():
         test.write_text(test.read_text().replace("from describer", "from kgwb.systems.describer"))
-    sources = folder / "kgwb" / "systems" / "__init__.py"
+    sources = folder / "kgwb" / "run" / "systems.py"
     sources.write_text(sources.read_text().replace('"triad")\n', '"triad", "describer")\n'))
     every = folder / "tests" / "asked.py"
     first_line = "ASKED: Mapping[str, tuple[str, Any]] = {"

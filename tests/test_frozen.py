@@ -16,7 +16,7 @@ from kgwb.run.ask import Reply
 from kgwb.run.calls import RESULT_TYPES
 from kgwb.run.prompts import shipped_folder
 from kgwb.run.steps import Totals
-from kgwb.systems import SYSTEM_NAMES, load_system
+from kgwb.run.systems import SYSTEM_NAMES, load_system
 from kgwb.systems.robodata.states import REPLY_CLASS_BY_STATE
 
 FOLDER = Path(__file__).parent / "frozen"

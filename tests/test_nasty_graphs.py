@@ -37,12 +37,13 @@ from kgwb.records import Record, from_data, to_data
 from kgwb.run import Run
 from kgwb.run.answers import Answer, Context, Value, with_display_names
 from kgwb.run.exports import to_cypher, to_graphml, to_json, to_networkx
+from kgwb.run.linking import number_candidates, retrieve_candidates, select_vertex
 from kgwb.run.models import open_model
+from kgwb.run.systems import list_systems, load_system
 from kgwb.show.comparison import render_differences_page
 from kgwb.show.notebook import render_record_page
 from kgwb.show.run import render_run_page, render_step_page
 from kgwb.show.survey import render_survey_page
-from kgwb.systems import list_systems, load_system
 from kgwb.systems.chatty_kg.query_planning import select_predicates
 from kgwb.systems.chatty_kg.records import (
     Fact,
@@ -53,7 +54,6 @@ from kgwb.systems.chatty_kg.records import (
 )
 from kgwb.systems.dog.hop import get_relations
 from kgwb.systems.dog.records import Head
-from kgwb.systems.linking import number_candidates, retrieve_candidates, select_vertex
 from kgwb.systems.ragonite.database import Database
 from kgwb.systems.robodata.records import LocalGraph
 from kgwb.systems.surveyor.mentions import ClassNames

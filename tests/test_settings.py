@@ -6,7 +6,7 @@ import pytest
 
 from kgwb import profile
 from kgwb.errors import SettingError
-from kgwb.systems import list_systems, load_system
+from kgwb.run.systems import list_systems, load_system
 
 
 def test_fast_is_the_default_of_every_system() -> None:

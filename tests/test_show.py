@@ -24,6 +24,7 @@ from kgwb.run import Run
 from kgwb.run.answers import NO_SUPPORT, NOT_IN_GRAPH, Answer, Context, Turn, Value
 from kgwb.run.links import Candidate, Link, RetrievedCandidates
 from kgwb.run.steps import Attempt, CheckResult, Step, format_tree, step_costs
+from kgwb.run.systems import load_system
 from kgwb.show.html import load_style
 from kgwb.show.notebook import to_html
 from kgwb.show.records import render
@@ -31,7 +32,6 @@ from kgwb.show.run import render_inputs, render_run_page, render_step_page
 from kgwb.show.run_state import RunState, answer_view, describe_type_mismatch
 from kgwb.show.terms import RenderContext, curie_text, lay_out, readable_query, render_query
 from kgwb.show.timeline import render_timeline, render_waterfall
-from kgwb.systems import load_system
 from kgwb.systems.chatty_kg.records import (
     QIR,
     Classification,

@@ -8,7 +8,7 @@ from small import iri, run_of
 
 from kgwb.llm import Scripted
 from kgwb.run import Run
-from kgwb.systems import load_system
+from kgwb.run.systems import load_system
 
 TRIAD = load_system("triad")
 QUESTION = "Where was the director of Dune born?"

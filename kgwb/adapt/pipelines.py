@@ -22,7 +22,7 @@ from kgwb.errors import SettingError
 from kgwb.run import Run
 from kgwb.run.agents import AgentSpec, System, agent
 from kgwb.run.answers import Answer, Dialogue, Question
-from kgwb.systems import load_file
+from kgwb.run.systems import load_file
 
 Pipeline = Callable[..., Any]
 """Answers a question, which is its first argument."""

@@ -10,7 +10,6 @@ from math import ceil
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from kgwb import systems
 from kgwb.bench.figures import (
     INTERVAL_MEASURES,
     LoadedResults,
@@ -35,6 +34,7 @@ from kgwb.bench.statistics import (
     format_p_value,
 )
 from kgwb.errors import InputError, KgwbError
+from kgwb.run import systems
 from kgwb.run.agents import agent_of_key
 from kgwb.run.differences import Differences, StepDifference, output_lines
 from kgwb.run.run_file import RunFile

@@ -17,7 +17,6 @@ from statistics import fmean
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import unquote
 
-from kgwb import systems
 from kgwb.bench.cost import Prices, merge_versions, summarize_costs
 from kgwb.bench.ladder import (
     LADDER_FILE,
@@ -48,6 +47,7 @@ from kgwb.bench.statistics import wilson_interval
 from kgwb.errors import InputError
 from kgwb.kg import Graph, open_kg
 from kgwb.llm.base import ChatModel
+from kgwb.run import systems
 from kgwb.run.models import open_model
 from kgwb.show.html import Html, collapsible, div, join, muted_text, static_page
 from kgwb.show.html import table as html_table

@@ -45,7 +45,7 @@ from kgwb.llm.base import ChatModel, ChatRequest, Message
 from kgwb.records import describe_validation_error
 from kgwb.run.ask import check_reply, schema_of
 from kgwb.run.models import open_model
-from kgwb.systems import load_value
+from kgwb.run.systems import load_value
 from kgwb.text import list_within, shorten, single_line
 
 ReplyT = TypeVar("ReplyT", bound=BaseModel)

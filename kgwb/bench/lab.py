@@ -21,7 +21,7 @@ from urllib.parse import quote
 
 from pydantic import BaseModel
 
-from kgwb import disk, systems
+from kgwb import disk
 from kgwb.bench.changes import ResultsComparison, find_outcomes, load_prompt_texts
 from kgwb.bench.cost import Budget, Prices, sum_usage
 from kgwb.bench.figures import LoadedResults, ReportTable, show_folder_name
@@ -58,7 +58,7 @@ from kgwb.errors import InputError, KgwbError, SettingError
 from kgwb.kg import Graph, cache_dir
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatModel
-from kgwb.run import Replay, Run, System
+from kgwb.run import Replay, Run, System, systems
 from kgwb.run.answers import Dialogue
 from kgwb.run.calls import Call
 from kgwb.run.models import open_model
@@ -66,10 +66,10 @@ from kgwb.run.prompts import PROMPT_NAME, Prompts
 from kgwb.run.run_file import current_settings
 from kgwb.run.steps import Step
 from kgwb.run.store import CallStore, find_store
+from kgwb.run.systems import SystemSource
 from kgwb.settings import Settings
 from kgwb.show.html import div, static_page, tag
 from kgwb.show.run_state import ANSWER_STATE_ICONS, RIGHT
-from kgwb.systems import SystemSource
 from kgwb.text import list_first, pluralize, single_line
 
 RETRIES_FOLDER = "retries"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from kgwb import disk, systems
+from kgwb import disk
 from kgwb.bench import figures
 from kgwb.bench import report_parts as parts
 from kgwb.bench.changes import (
@@ -35,7 +35,7 @@ from kgwb.bench.results import BenchRow, find_run_file, row_right_answer
 from kgwb.errors import InputError, KgwbError
 from kgwb.kg import Graph, open_kg
 from kgwb.llm.base import ChatModel
-from kgwb.run import Run
+from kgwb.run import Run, systems
 from kgwb.run.gold import RightAnswer
 from kgwb.run.recorded import restore_times
 from kgwb.show import html as h

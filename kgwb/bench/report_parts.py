@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kgwb import systems
 from kgwb.bench.cost import summarize_costs
 from kgwb.bench.figures import (
     MEASURE_LABELS,
@@ -28,6 +27,7 @@ from kgwb.bench.results import (
 )
 from kgwb.errors import InputError
 from kgwb.llm.rules import BASELINE_REMARK
+from kgwb.run import systems
 from kgwb.show import html as h
 from kgwb.show.html import ChartBar, Html, tag
 from kgwb.show.run_state import ANSWER_STATE_ICONS, RIGHT, UNANSWERED, WRONG

@@ -172,7 +172,7 @@ class QuestionArguments(GraphArguments):
         Raises SettingError for an unknown setting or an impossible value, and InputError for a
         ``set`` without "=".
         """
-        from kgwb.systems import profile
+        from kgwb.run.systems import profile
 
         changes: dict[str, Any] = parse_assignments(self.set, "NAME=VALUE")
         return profile(self.profile, system=self.system, are_strings=True, **changes)
@@ -200,7 +200,7 @@ class QuestionArguments(GraphArguments):
         graph and the models raises, SettingError for an unknown setting, system or agent, and
         PromptError for prompts that the system cannot use.
         """
-        from kgwb import systems
+        from kgwb.run import systems
         from kgwb.run.prompts import Prompts
         from kgwb.workbench import Workbench
 
@@ -244,7 +244,7 @@ def _open_script(path: Path) -> ChatModel:
     name. Raises InputError if the file has no such SCRIPT, and what ``load_file`` raises.
     """
     from kgwb.llm import Scripted
-    from kgwb.systems import load_file
+    from kgwb.run.systems import load_file
 
     module = load_file(path)
     script = getattr(module, "SCRIPT", None)
@@ -340,7 +340,7 @@ def parse_system_names(text: str) -> tuple[str, ...]:
     A name may also be an import path or a file, as ``resolve_system`` reads it. Raises SettingError
     for a system that there is not.
     """
-    from kgwb import systems
+    from kgwb.run import systems
 
     if text == "all":
         return systems.list_systems()
@@ -356,7 +356,7 @@ def find_missing_settings(names: Sequence[str], settings: Iterable[str]) -> dict
     Systems that have all of them are left out, so the result is empty if all is well. Raises
     SettingError for an unknown system.
     """
-    from kgwb.systems import resolve_system
+    from kgwb.run.systems import resolve_system
 
     missing: dict[str, list[str]] = {}
     for name in names:

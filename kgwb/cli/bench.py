@@ -173,7 +173,7 @@ class BenchCommand(CheckArguments, MeasurementArguments):
         import path). Raises InputError if a system lacks a setting that ``set`` or ``each`` gives,
         and SettingError for an unknown system. Nothing is asked yet.
         """
-        from kgwb.systems import resolve_system
+        from kgwb.run.systems import resolve_system
 
         if not self.systems:
             return [self]

@@ -89,7 +89,7 @@ def _check_systems() -> Iterator[HealthCheck]:
     that raises KgwbError is a failed result with the reason, but it is not required. Nothing is
     yielded if none is announced.
     """
-    from kgwb.systems import installed_systems, load_system
+    from kgwb.run.systems import installed_systems, load_system
 
     for name, entry_point in installed_systems().items():
         try:

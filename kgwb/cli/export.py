@@ -28,7 +28,7 @@ class ExportCommand:
 
         Raises what ``load_run`` and ``Run.export`` raise.
         """
-        from kgwb.systems import load_run
+        from kgwb.run.systems import load_run
 
         run = load_run(self.path, system=self.system)
         trace_id = run.export(self.out, to=self.to)

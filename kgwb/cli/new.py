@@ -41,7 +41,7 @@ class NewCommand:
         raised before anything is written. InputError is also raised for a name that
         ``new_system_files`` rejects, and for a folder that cannot be written to.
         """
-        from kgwb.systems import resolve_system
+        from kgwb.run.systems import resolve_system
 
         texts = new_system_files(self.name)
         for path in texts:
@@ -78,7 +78,7 @@ def new_system_files(name: str) -> dict[str, str]:
     begins with a lower case letter and has only lower case letters, digits and "_", or if a known
     system has it.
     """
-    from kgwb.systems import list_systems
+    from kgwb.run.systems import list_systems
 
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise InputError(

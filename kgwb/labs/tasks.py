@@ -14,7 +14,7 @@ from kgwb.errors import InputError
 from kgwb.kg import Graph, open_kg
 from kgwb.labs.texts import Problem, Texts, load_texts, say
 from kgwb.run import Run
-from kgwb.systems import load_file
+from kgwb.run.systems import load_file
 
 LAB_MODULES = ("one", "two", "three")
 MAX_HINTS = 3

@@ -10,7 +10,8 @@ and replaying all rest on that.
 the calls of many. ``differences`` compares two, and ``recorded`` shows one whose system is missing.
 ``exported_spans`` and ``otlp`` export one as a trace.
 ``agents`` has System and agents, ``ask`` asks models, ``models`` opens them, ``prompts`` reads
-prompt files, and ``gold`` is what agents should have decided. ``diagnostics`` finds mistakes of an
+prompt files, ``systems`` finds systems, and ``gold`` is what agents should have decided. ``linking``
+has agents that systems share. ``diagnostics`` finds mistakes of an
 agent, and reasons to doubt an answer.
 """
 

@@ -8,13 +8,13 @@ from functools import partial
 from itertools import islice
 from weakref import WeakKeyDictionary
 
-from kgwb import disk, systems
+from kgwb import disk
 from kgwb.errors import GraphFileError, KgwbError, SettingError
 from kgwb.kg import SAMPLE_NAMES, Graph, open_kg, sample_path
 from kgwb.kg.embeddings import LEXICAL_MODEL, Embeddings
 from kgwb.kg.survey import SuggestedQuestion, suggest_questions, survey_graph
 from kgwb.kg.survey_records import Survey
-from kgwb.run import Run
+from kgwb.run import Run, systems
 from kgwb.run.answers import Answer
 from kgwb.run.models import open_model
 from kgwb.show import html as h

@@ -14,7 +14,7 @@ from kgwb.run import Run, Setup
 from kgwb.run.answers import CANNOT_EXPRESS, Dialogue
 from kgwb.run.conversations import KeptConversation
 from kgwb.run.run import check_question
-from kgwb.systems import resolve_system
+from kgwb.run.systems import resolve_system
 from kgwb.text import shorten, single_line
 from kgwb.ui.session import Session, session_of
 from kgwb.ui.worker import Worker

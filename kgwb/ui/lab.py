@@ -33,6 +33,7 @@ from kgwb.errors import Cancelled, InputError
 from kgwb.kg import Graph
 from kgwb.llm.base import ChatModel
 from kgwb.run.prompts import Prompts
+from kgwb.run.systems import SystemSource
 from kgwb.show import html as h
 from kgwb.show.html import Html
 from kgwb.show.prompt_form import (
@@ -42,7 +43,6 @@ from kgwb.show.prompt_form import (
     replace_template,
     split_prompt,
 )
-from kgwb.systems import SystemSource
 from kgwb.text import display_name, pluralize, tell_apart
 from kgwb.ui.conversation import DialogueWorkbench
 from kgwb.ui.debugger import Debugger, debug_question

@@ -15,7 +15,7 @@ from pipeline_servers import chat_server, sparql_endpoint
 
 from kgwb.kg import open_kg, sample_path
 from kgwb.run import Run
-from kgwb.systems import resolve_system
+from kgwb.run.systems import resolve_system
 
 FOLDER = Path(__file__).parent.parent.parent / "notebooks" / "pipelines"
 CHAT_PORT = 11434

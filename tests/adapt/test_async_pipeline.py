@@ -14,7 +14,7 @@ from small import films, iri
 import kgwb
 from kgwb.build import System, check_system
 from kgwb.run import Run
-from kgwb.systems import resolve_system
+from kgwb.run.systems import resolve_system
 
 QUESTION = "Who made Arrival?"
 KEYS = ["answer", "read", "directors", "choose", "actors", "choose#2", "to_answer"]

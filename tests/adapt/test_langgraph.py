@@ -15,7 +15,7 @@ import kgwb
 from kgwb.build import System, check_system, system_from_langgraph, wrap_langchain
 from kgwb.errors import NotRecordedError, SettingError
 from kgwb.run import Run
-from kgwb.systems import resolve_system
+from kgwb.run.systems import resolve_system
 
 pytest.importorskip("langgraph")
 

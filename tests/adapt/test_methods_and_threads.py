@@ -16,7 +16,7 @@ import kgwb
 from kgwb.build import System, agent, check_system, system_from_function, wrap_executor
 from kgwb.errors import SettingError
 from kgwb.run import Run
-from kgwb.systems import resolve_system
+from kgwb.run.systems import resolve_system
 
 QUESTION = "Who made Arrival?"
 KEYS = ["answer", "find_film", "people", "people#2", "to_answer"]

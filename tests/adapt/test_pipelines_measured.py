@@ -13,7 +13,7 @@ from small import films, iri
 import kgwb
 from kgwb.bench.results import read_results
 from kgwb.cli import main
-from kgwb.systems import resolve_system
+from kgwb.run.systems import resolve_system
 
 QUESTIONS = {
     "branches_added": ("Who made Arrival?", ["denis", "amy", "jeremy"], 3),

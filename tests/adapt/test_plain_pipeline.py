@@ -34,8 +34,8 @@ from kgwb.llm import Scripted
 from kgwb.llm.base import Message
 from kgwb.llm.rules import BASELINE_REMARK
 from kgwb.run import Run
+from kgwb.run.systems import resolve_system
 from kgwb.show.run_state import setup_text
-from kgwb.systems import resolve_system
 from kgwb.ui.debugger import Debugger
 from kgwb.ui.session import session_of
 

@@ -29,7 +29,7 @@ from kgwb.run import Run, System, agent
 from kgwb.run.answers import Answer
 from kgwb.run.calls import Call
 from kgwb.run.steps import Step
-from kgwb.systems import list_systems, load_system
+from kgwb.run.systems import list_systems, load_system
 
 TABLE = """
 currency = "EUR"

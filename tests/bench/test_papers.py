@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 import pytest
 
-from kgwb import open_kg, systems
+from kgwb import open_kg
 from kgwb.bench import load_questions
 from kgwb.bench.papers import (
     COST_LABELS,
@@ -42,6 +42,7 @@ from kgwb.cli import main
 from kgwb.cli.experiment import ExperimentCommand
 from kgwb.errors import InputError
 from kgwb.kg import sample_path
+from kgwb.run import systems
 
 Capture = pytest.CaptureFixture[str]
 FILMS = load_questions(sample_path("films").with_suffix(".questions.jsonl"))

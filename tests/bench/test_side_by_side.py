@@ -7,12 +7,12 @@ from rdflib import URIRef
 from small import films
 
 import kgwb
-from kgwb import cli, systems
+from kgwb import cli
 from kgwb.bench import compare_runs
 from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.results import read_results
 from kgwb.errors import SettingError
-from kgwb.run import Run, System, agent
+from kgwb.run import Run, System, agent, systems
 from kgwb.run.answers import Answer, Value
 
 OWN_SYSTEM = """

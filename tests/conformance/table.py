@@ -44,7 +44,7 @@ def claims_of_system(name: str) -> list[tuple[Claim, str]]:
 
 def table_rows(name: str) -> Iterator[str]:
     """Yield a system's table in Markdown, line by line: a row for each claim."""
-    from kgwb.systems import load_system
+    from kgwb.run.systems import load_system
 
     has_code = load_system(name).settings.REFERENCE is not None
     yield HEADER

@@ -6,7 +6,7 @@ import pytest
 
 from conformance.claims import Gap
 from conformance.table import PROFILES_PAGE, claims_of_system, page_with_tables, systems_with_claims
-from kgwb.systems import load_system
+from kgwb.run.systems import load_system
 
 MAX_GAPS = 3
 

@@ -20,7 +20,7 @@ from kgwb.run import Run
 from kgwb.run.answers import NOT_IN_GRAPH, Value
 from kgwb.run.prompts import Prompts
 from kgwb.run.run_file import current_settings
-from kgwb.systems import profile
+from kgwb.run.systems import profile
 from kgwb.systems.dog.gold import STAGE_BY_AGENT
 from kgwb.systems.dog.hop import filter_relation, get_relations
 from kgwb.systems.dog.question import find_topic_entities, simplify_question

@@ -35,16 +35,16 @@ from hostile.corpus import HALVES, NUL, ORDERS, PLAIN, outcomes, texts
 from kgwb.errors import InvalidReplyError
 from kgwb.kg.queries import CandidateQuery
 from kgwb.llm import Scripted
-from kgwb.run import Run, System
+from kgwb.run import Run, System, linking
 from kgwb.run import ask as acting
 from kgwb.run import ask as structured
 from kgwb.run.answers import Answer, Context, Dialogue, Question, Turn, Value
 from kgwb.run.ask import Check, act, check_reply
 from kgwb.run.links import Candidate, RetrievedCandidates
 from kgwb.run.prompts import shipped_folder
+from kgwb.run.systems import list_systems, load_system
 from kgwb.settings import Settings
 from kgwb.show.notebook import to_html
-from kgwb.systems import linking, list_systems, load_system
 from kgwb.systems.chatty_kg import chat, query_planning
 from kgwb.systems.chatty_kg import qir as qirs
 from kgwb.systems.chatty_kg.records import (

@@ -11,9 +11,9 @@ import pytest
 from providers import OUTAGES, PROVIDERS, RECORDINGS, TROUBLES, Provider, Trouble
 
 import kgwb
-from kgwb import systems
 from kgwb.cli import main
 from kgwb.llm import RemoteModel
+from kgwb.run import systems
 from kgwb.run.models import open_model
 
 BY_NAME = {provider.name: provider for provider in PROVIDERS}

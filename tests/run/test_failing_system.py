@@ -18,7 +18,7 @@ from kgwb.cli import main
 from kgwb.errors import AgentFailedError
 from kgwb.llm import Scripted
 from kgwb.run import Run
-from kgwb.systems import resolve_system
+from kgwb.run.systems import resolve_system
 from kgwb.ui.session import session_of
 
 SYSTEM = '''

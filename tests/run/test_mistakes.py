@@ -17,9 +17,9 @@ from kgwb.llm import Scripted
 from kgwb.records import Record, Score, line_with_scores, one_line
 from kgwb.run import Run, System, agent
 from kgwb.run.answers import Answer, Value
+from kgwb.run.systems import resolve_system
 from kgwb.show.records import render
 from kgwb.show.terms import RenderContext
-from kgwb.systems import resolve_system
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from kgwb.cli import main
 from kgwb.errors import PromptError, SettingError
 from kgwb.llm import Scripted
 from kgwb.run import Run, System
-from kgwb.systems import resolve_system
+from kgwb.run.systems import resolve_system
 
 PROMPT = """---
 purpose: Say something.

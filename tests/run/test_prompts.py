@@ -15,7 +15,7 @@ from kgwb.errors import PromptError
 from kgwb.kg import sample_path
 from kgwb.llm import Scripted
 from kgwb.run.prompts import VARIABLE, Prompts, parse_prompt, shipped_folder
-from kgwb.systems import load_system
+from kgwb.run.systems import load_system
 
 SHIPPED = sorted(
     path.relative_to(shipped_folder()).with_suffix("").as_posix()
@@ -25,10 +25,9 @@ HEAD = "---\npurpose: p\nstrategy: s\nvariables: a, b\nreply: R\nsource: s\n---\
 
 
 def test_every_agent_that_asks_has_its_prompt_and_every_prompt_its_agent() -> None:
-    root = Path(__file__).parents[2] / "kgwb" / "systems"
-    asked = {
-        name for path in root.rglob("*.py") for name in re.findall(r'"(\w+/\w+)"', path.read_text())
-    }
+    root = Path(__file__).parents[2] / "kgwb"
+    files = [*(root / "systems").rglob("*.py"), root / "run" / "linking.py"]
+    asked = {name for path in files for name in re.findall(r'"(\w+/\w+)"', path.read_text())}
     assert asked == set(SHIPPED)
 
 
@@ -57,9 +56,7 @@ def test_a_shipped_prompt_names_a_reply_class_and_shows_its_fields(name: str) ->
 
 def reply_classes(system: str, name: str) -> Iterator[type[BaseModel]]:
     root = Path(__file__).parents[2] / "kgwb"
-    for path in sorted(
-        (*(root / "systems" / system).glob("*.py"), *(root / "systems").glob("*.py"))
-    ):
+    for path in sorted((*(root / "systems" / system).glob("*.py"), root / "run" / "linking.py")):
         module = importlib.import_module(
             ".".join(path.relative_to(root.parent).with_suffix("").parts)
         )

@@ -11,8 +11,8 @@ from small import CHATTY, DOG, iri
 
 import kgwb
 from kgwb.run import System
+from kgwb.run.systems import load_system
 from kgwb.show.run_state import RunState, answer_view
-from kgwb.systems import load_system
 
 RIVERS = """
 @prefix : <http://example.org/> .

@@ -16,7 +16,7 @@ from kgwb.bench.results import read_results
 from kgwb.cli import main
 from kgwb.errors import GraphUnreachableError, ModelError
 from kgwb.llm import Scripted
-from kgwb.systems import list_systems, load_system
+from kgwb.run.systems import list_systems, load_system
 
 
 @pytest.mark.parametrize("name", list_systems())

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kgwb.run.prompts import shipped_names
-from kgwb.systems import SYSTEM_NAMES, load_system
+from kgwb.run.systems import SYSTEM_NAMES, load_system
 
 TESTS = Path(__file__).parent
 MAPPED = ("chatty_kg", "dog", "triad")

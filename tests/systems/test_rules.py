@@ -17,7 +17,7 @@ from kgwb.kg import SAMPLE_NAMES, Graph
 from kgwb.kg.embeddings import DEFAULT_MODEL, Embeddings
 from kgwb.llm.base import ChatRequest
 from kgwb.llm.rules import RulesModel
-from kgwb.systems import load_system
+from kgwb.run.systems import load_system
 from kgwb.systems.dog.rules import read_chains
 
 

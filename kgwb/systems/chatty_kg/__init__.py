@@ -14,7 +14,7 @@ System chatty_kg
 | matching | group | matching.match_qir |  |  | linking | test_matching.py |
 | entity_linking | group | matching.link_entity |  |  | linking | test_entity_linking.py |
 | entity_retriever | search | matching.retrieve_candidates |  |  | linking | test_entity_retriever.py |
-| vertex_selection | model | kgwb.systems.linking.select_vertex | ../linking/vertex_selection* |  | linking | ../linking/test_vertex_selection.py |
+| vertex_selection | model | kgwb.run.linking.select_vertex | ../linking/vertex_selection* |  | linking | ../linking/test_vertex_selection.py |
 | relation_linking | sparql | relation_linking.link_relation |  | render_linked_relation | linking | test_relation_linking.py |
 | query_generator | code | query_planning.generate_queries |  | render_generated_queries | execution and selection | test_query_generator.py |
 | predicate_selection | model | query_planning.select_predicates | predicate_selection* | render_query_selection | execution and selection | test_predicate_selection.py |

@@ -6,9 +6,9 @@ System dog
 |---|---|---|---|---|---|---|
 | topic_entity | model | question.find_topic_entities | topic_entity | render_bracketed_question | topic entity | test_topic_entity.py |
 | walk | group | walk_graph |  |  |  | test_walk.py |
-| entity_linking | group | kgwb.systems.linking.link_entity |  |  | topic entity | ../linking/test_entity_linking.py |
-| entity_retriever | search | kgwb.systems.linking.retrieve_candidates |  |  | topic entity | ../linking/test_entity_retriever.py |
-| vertex_selection | model | kgwb.systems.linking.select_vertex | ../linking/vertex_selection* |  | topic entity | ../linking/test_vertex_selection.py |
+| entity_linking | group | kgwb.run.linking.link_entity |  |  | topic entity | ../linking/test_entity_linking.py |
+| entity_retriever | search | kgwb.run.linking.retrieve_candidates |  |  | topic entity | ../linking/test_entity_retriever.py |
+| vertex_selection | model | kgwb.run.linking.select_vertex | ../linking/vertex_selection* |  | topic entity | ../linking/test_vertex_selection.py |
 | iteration | group | iterate_hop |  | render_hop |  | test_iteration.py |
 | relations | sparql | hop.get_relations |  | render_relations | relation filtering | test_relations.py |
 | relation_filtering | model | hop.filter_relation | relation_filtering | render_filtered_relation | relation filtering | test_relation_filtering.py |

@@ -6,7 +6,7 @@ System triad
 |---|---|---|---|---|---|---|
 | attempt | group | attempt_query |  |  |  | test_attempt.py |
 | triplets | model | generalist.extract_triplets | triplets* |  | parsing | test_triplets.py |
-| entity_retriever | search | kgwb.systems.linking.retrieve_candidates |  |  | linking | ../linking/test_entity_retriever.py |
+| entity_retriever | search | kgwb.run.linking.retrieve_candidates |  |  | linking | ../linking/test_entity_retriever.py |
 | entity_choice | model | decision_maker.choose_entities | entity_choice* | render_choice | linking | test_entity_choice.py |
 | relations | sparql | decision_maker.find_relations |  |  | linking | test_relations.py |
 | relation_choice | model | decision_maker.choose_relations | relation_choice* | render_choice | linking | test_relation_choice.py |

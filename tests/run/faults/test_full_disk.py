@@ -30,8 +30,8 @@ from kgwb.kg.embeddings import Embeddings
 from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.run.prompts import Prompts
+from kgwb.run.systems import load_system
 from kgwb.settings import Settings
-from kgwb.systems import load_system
 
 FULL_AFTER = 4_000_000
 Full = Callable[[], AbstractContextManager[None]]

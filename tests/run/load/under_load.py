@@ -23,7 +23,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kgwb import systems
 from kgwb.bench.questions import BenchQuestion, group_by_dialogue
 from kgwb.bench.results import RESULTS_FILE, Results
 from kgwb.bench.runner import RUNS_FOLDER, Benchmark, BenchSetup
@@ -32,7 +31,7 @@ from kgwb.kg import Graph, open_kg
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.openai import OpenAIModel
 from kgwb.records import to_data
-from kgwb.run import Run, System
+from kgwb.run import Run, System, systems
 from kgwb.run.answers import Answer, Dialogue, Question, Turn
 from kgwb.run.calls import Call
 from kgwb.run.prompts import Prompts

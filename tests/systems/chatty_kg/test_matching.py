@@ -32,11 +32,11 @@ from kgwb.kg.queries import find_literal
 from kgwb.llm import ChatRequest, Scripted
 from kgwb.run import Run
 from kgwb.run.answers import CANNOT_EXPRESS, Answer, Context
+from kgwb.run.linking import retrieve_candidates
 from kgwb.show.notebook import to_html
 from kgwb.systems.chatty_kg import HANDOVER_HINT
 from kgwb.systems.chatty_kg.matching import match_qir
 from kgwb.systems.chatty_kg.records import QIR, Fact
-from kgwb.systems.linking import retrieve_candidates
 
 FACTS = (Fact("?film", "director", "Denis Villeneuve"), Fact("?film", "starring", "Amy Adams"))
 

@@ -13,8 +13,8 @@ from kgwb.errors import OverrideError
 from kgwb.llm import Scripted
 from kgwb.run.answers import Dialogue, Turn, Value
 from kgwb.run.prompts import Prompts
+from kgwb.run.systems import profile
 from kgwb.settings import Settings
-from kgwb.systems import profile
 from kgwb.systems.dog import NOT_IN_GRAPH
 from kgwb.systems.dog.question import RemarkReply, make_question_checks, simplify_as_critic
 from kgwb.systems.dog.records import FilledTriples, Remark, SolvedHop, TriedAnswer

@@ -11,7 +11,7 @@ import pytest
 import kgwb
 from kgwb.errors import SettingError
 from kgwb.llm import Scripted
-from kgwb.systems import list_systems, load_system, resolve_system
+from kgwb.run.systems import list_systems, load_system, resolve_system
 
 TOY = '''
 """A system that answers with what it was asked."""
@@ -140,7 +140,7 @@ def test_an_installed_package_announces_its_system(toy: Path) -> None:
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: mytoy\nVersion: 1.0\n")
     (metadata / "entry_points.txt").write_text("[kgwb.systems]\ntoy = mytoy.pipeline:SYSTEM\n")
     code = (
-        "import sys; from kgwb.systems import list_systems, load_system; "
+        "import sys; from kgwb.run.systems import list_systems, load_system; "
         "print(list_systems()[-1], 'mytoy' in sys.modules, load_system('toy').name)"
     )
     root = Path(kgwb.__file__).parent.parent

@@ -3,7 +3,7 @@
 import pytest
 from rdflib import XSD, Literal, URIRef
 
-from kgwb.systems.queries import is_number
+from kgwb.run.queries import is_number
 from kgwb.terms import Term
 
 

@@ -11,9 +11,9 @@ from kgwb import profile
 from kgwb.errors import InvalidReplyError, OverrideError
 from kgwb.llm import Scripted
 from kgwb.run.answers import Context, Turn
+from kgwb.run.linking import number_candidates, retrieve_candidates, select_vertex
 from kgwb.run.links import Candidate, Link, RetrievedCandidates
 from kgwb.settings import Settings
-from kgwb.systems.linking import number_candidates, retrieve_candidates, select_vertex
 
 DUNES = (
     Candidate(iri("dune"), "Dune", 1.0, ("film",)),

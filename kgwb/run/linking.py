@@ -14,13 +14,13 @@ from rdflib import URIRef
 from kgwb.kg.label_search import normalize
 from kgwb.kg.queries import describe_vertices
 from kgwb.kg.sparql import union_clause, values_clause
+from kgwb.llm.rules import linking as _rules  # noqa: F401  # the model rules selects by them
 from kgwb.run import Run, agent
 from kgwb.run.answers import Context
 from kgwb.run.ask import Check, Reply, schema_config, try_to_ask
 from kgwb.run.gold import GoldQuery, Rung, get_output, list_outputs
 from kgwb.run.links import Candidate, Link, RetrievedCandidates
 from kgwb.settings import Settings
-from kgwb.systems import rules as _rules  # noqa: F401  # the model rules selects by them
 from kgwb.terms import local_part
 
 LISTED_CHECK_NAME = "in the candidate list"
