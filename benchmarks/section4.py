@@ -25,8 +25,6 @@ from kgwb.bench.figures import LoadedResults
 from kgwb.bench.papers import (
     Measurement,
     find_experiment,
-    format_table,
-    from_report_table,
     make_experiment_table,
     make_kinds_table,
 )
@@ -86,8 +84,8 @@ def make_tables(measurements: Sequence[Measurement]) -> str:
         " reading."
     )
     tables = [
-        format_table(from_report_table(figures, caption), "markdown"),
-        format_table(from_report_table(kinds, "The same by kind of question."), "markdown"),
+        figures.with_caption(caption).to_markdown(),
+        kinds.with_caption("The same by kind of question.").to_markdown(),
     ]
     return "\n\n".join(table.strip() for table in tables)
 

@@ -11,10 +11,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, product
 from math import comb
-from operator import itemgetter
 from pathlib import Path
 from statistics import fmean
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import unquote
 
 from kgwb.bench.cost import Prices, merge_versions, summarize_costs
@@ -49,9 +48,8 @@ from kgwb.kg import Graph, open_kg
 from kgwb.llm.base import ChatModel
 from kgwb.run import systems
 from kgwb.run.models import open_model
-from kgwb.show.html import Html, collapsible, div, join, muted_text, static_page
-from kgwb.show.html import table as html_table
 from kgwb.show.run_state import ERROR, RIGHT, UNANSWERED, WRONG
+from kgwb.show.tables import Table
 from kgwb.text import and_more, pluralize, shorten, single_line, tell_apart
 
 K = TypeVar("K")
@@ -338,72 +336,7 @@ def distinct_groups(all_results: AllResults) -> list[str]:
     return distinct_keys(results.groups for results in all_results)
 
 
-class ReportTable(NamedTuple):
-    """A table. Its cells may be any objects; the text of each is shown."""
-
-    headers: Sequence[object]
-    rows: Sequence[Sequence[object]]
-    folds_equal_columns: bool = False
-    """Whether a column with the numbers of one before it is folded in HTML."""
-
-    def __repr__(self) -> str:
-        """Return the table as text with aligned columns: the first one to the left, the others to the right."""
-        lines = []
-        for row in (self.headers, *self.rows):
-            line = list(map(single_line, row))
-            lines.append(line)
-        widths = []
-        for column in zip(*lines, strict=True):
-            width = max(map(len, column))
-            widths.append(width)
-        texts = []
-        for first, *others in lines:
-            cells = [first.ljust(widths[0])]
-            for cell, width in zip(others, widths[1:], strict=True):
-                cells.append(cell.rjust(width))
-            texts.append("  ".join(cells))
-        return "\n".join(texts)
-
-    def _repr_html_(self) -> str:
-        return static_page(div("across", self.render()))
-
-    def render(self) -> Html:
-        """Render the table as HTML. Without rows the result is empty.
-
-        With ``folds_equal_columns``, columns with the numbers of an earlier one are left out, and
-        the whole table is in a fold below.
-        """
-        whole = html_table(self.headers, self.rows)
-        kept = self._different_columns()
-        if not self.folds_equal_columns or len(kept) == len(self.headers):
-            return whole
-        select = itemgetter(*kept)
-        folded = []
-        for column, header in enumerate(self.headers):
-            if column not in kept:
-                folded.append(str(header))
-        summary = muted_text(f"the same numbers as one of these: {', '.join(folded)}")
-        different = html_table(select(self.headers), map(select, self.rows))
-        return join(different, collapsible(summary, whole))
-
-    def _different_columns(self) -> list[int]:
-        """Return the positions of the columns, but for those with the same numbers as an earlier one.
-
-        The first column has labels and is always kept. Of a cell only the text before the first
-        space counts, so that an interval does not.
-        """
-        kept = [0]
-        seen = set()
-        for column in range(1, len(self.headers)):
-            texts = [str(row[column]) for row in self.rows]
-            numbers = tuple(text.partition(" ")[0] for text in texts)
-            if numbers not in seen:
-                kept.append(column)
-            seen.add(numbers)
-        return kept
-
-
-def make_quality_table(all_results: AllResults) -> ReportTable:
+def make_quality_table(all_results: AllResults) -> Table:
     """Return a table of all measures: a row for all questions and for each kind of question, of each folder.
 
     F1 and paper F1 have their intervals. A kind that a folder lacks has no row for it. Figures that
@@ -424,7 +357,7 @@ def make_quality_table(all_results: AllResults) -> ReportTable:
     headers = ["", "questions", *MEASURE_LABELS.values(), "errors", "without gold"]
     if has_cut_results:
         headers.append("cut results")
-    return ReportTable(headers, rows, folds_equal_columns=True)
+    return Table(headers, rows, folds_equal_columns=True)
 
 
 def _quality_cells(group: QuestionGroup) -> list[object]:
@@ -445,7 +378,7 @@ def _quality_cells(group: QuestionGroup) -> list[object]:
     return cells
 
 
-def make_readings_table(all_results: AllResults) -> ReportTable:
+def make_readings_table(all_results: AllResults) -> Table:
     """Return a table of F1 with the best of the readings that were offered, beside strict and lenient F1.
 
     It has a row for all questions and for each kind of question, of each folder in which the
@@ -470,7 +403,7 @@ def make_readings_table(all_results: AllResults) -> ReportTable:
         "strict F1, best reading",
         "lenient F1, best reading",
     )
-    return ReportTable(headers, rows)
+    return Table(headers, rows)
 
 
 def _readings_cells(rows: Sequence[Mapping[str, Any]]) -> list[object]:
@@ -486,7 +419,7 @@ def _readings_cells(rows: Sequence[Mapping[str, Any]]) -> list[object]:
     return cells
 
 
-def make_cost_table(all_results: AllResults, prices: Prices | None = None) -> ReportTable:
+def make_cost_table(all_results: AllResults, prices: Prices | None = None) -> Table:
     """Return a table with a row for each kind of cost (``summarize_costs``), and three columns for each folder.
 
     The columns are the total, and the median and the 95th percentile of a question. They are empty
@@ -512,10 +445,10 @@ def make_cost_table(all_results: AllResults, prices: Prices | None = None) -> Re
             for amount in (cost.total, cost.median, cost.p95):
                 row.append(f"{amount:,.6g}")
         rows.append(row)
-    return ReportTable(headers, rows)
+    return Table(headers, rows)
 
 
-def make_profile_table(all_results: AllResults) -> ReportTable:
+def make_profile_table(all_results: AllResults) -> Table:
     """Return a table with a row for each results folder: F1, and model calls, queries and seconds of a question.
 
     The column "change" has the difference to the F1 of the first folder with gold; it is empty for
@@ -538,7 +471,7 @@ def make_profile_table(all_results: AllResults) -> ReportTable:
             mean = cost.total / max(cost.questions, 1)
             row.append(f"{mean:,.3g}")
         rows.append(row)
-    return ReportTable(headers, rows)
+    return Table(headers, rows)
 
 
 def find_missing_prices(all_results: AllResults, prices: Prices | None) -> list[str]:
@@ -555,7 +488,7 @@ def find_missing_prices(all_results: AllResults, prices: Prices | None) -> list[
     return reasons
 
 
-def make_loss_table(all_results: AllResults) -> ReportTable:
+def make_loss_table(all_results: AllResults) -> Table:
     """Return a table of lost answers: a row for each cause, then for each stage, then for all together.
 
     A cause is an agent, or a reason why none is known, with its stage. Each folder has a column for
@@ -576,7 +509,7 @@ def make_loss_table(all_results: AllResults) -> ReportTable:
             count = _count_losses(results, causes, hops)
             row.append(count)
         rows.append(tuple(row))
-    return ReportTable(headers, rows)
+    return Table(headers, rows)
 
 
 def _group_causes(all_results: AllResults) -> Iterator[tuple[str, str, list[Cause]]]:
@@ -611,7 +544,7 @@ def _count_losses(results: LoadedResults, causes: Iterable[Cause], hops: str) ->
     return count
 
 
-def make_question_types_table(all_results: AllResults) -> ReportTable:
+def make_question_types_table(all_results: AllResults) -> Table:
     """Return a table of how many questions of each type were solved, and what the questions are like.
 
     A row has the solved questions of all with gold, the mean number of words, and the mean number
@@ -629,7 +562,7 @@ def make_question_types_table(all_results: AllResults) -> ReportTable:
             if group:
                 figures = _describe_questions(group.rows)
                 rows.append((label + results.label_suffix, *figures))
-    return ReportTable(("type", "solved", "words", "predicates"), rows)
+    return Table(("type", "solved", "words", "predicates"), rows)
 
 
 def _describe_questions(rows: Sequence[Mapping[str, Any]]) -> tuple[str, str, str]:
@@ -656,7 +589,7 @@ def _format_known_mean(rows: Sequence[Mapping[str, Any]], name: str) -> str:
     return f"{fmean(known):.2f}"
 
 
-def make_linking_table(all_results: AllResults) -> ReportTable:
+def make_linking_table(all_results: AllResults) -> Table:
     """Return a table of the mean recall of linking: which gold vertices and predicates were linked or candidates.
 
     There is a column for each folder. A row is left out if no folder has the figure.
@@ -674,7 +607,7 @@ def make_linking_table(all_results: AllResults) -> ReportTable:
             recalls.append("–" if recall is None else f"{recall:.3f}")
         if set(recalls) != {"–"}:
             rows.append((f"gold {element} {words}", *recalls))
-    return ReportTable(headers, rows)
+    return Table(headers, rows)
 
 
 SHOWN_POWERS = (1, 2, 3, 5, 10, 20, 50, 100)
@@ -759,7 +692,7 @@ def estimate_chances(rates: Iterable[PassRate]) -> dict[int, Estimate]:
     return chances
 
 
-def make_stability_table(all_results: AllResults) -> ReportTable:
+def make_stability_table(all_results: AllResults) -> Table:
     """Return a table of how steady answers are, with a row for each folder: counts of questions, and pass^k.
 
     Counted are the questions that are always, sometimes ("by luck") and never right. Questions that
@@ -786,7 +719,7 @@ def make_stability_table(all_results: AllResults) -> ReportTable:
         for k in sorted(shown_powers):
             row.append(chances.get(k, "–"))
         rows.append(row)
-    return ReportTable(headers, rows)
+    return Table(headers, rows)
 
 
 def _count_rates(rates: Sequence[PassRate]) -> tuple[int, int, int, int]:
@@ -800,7 +733,7 @@ def _count_rates(rates: Sequence[PassRate]) -> tuple[int, int, int, int]:
     return len(rates), always, by_luck, never
 
 
-def make_luck_table(all_results: AllResults, limit: int | None = None) -> ReportTable:
+def make_luck_table(all_results: AllResults, limit: int | None = None) -> Table:
     """Return a table of the questions that came out right in some asks and not in others, with their rates.
 
     Each folder has a column. Those that are right most often come first. At most ``limit`` are
@@ -831,4 +764,4 @@ def make_luck_table(all_results: AllResults, limit: int | None = None) -> Report
     if omitted:
         empty_cells = [""] * len(rates_by_folder)
         rows.append([and_more(omitted), *empty_cells])
-    return ReportTable(headers, rows)
+    return Table(headers, rows)

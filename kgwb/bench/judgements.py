@@ -28,7 +28,7 @@ from urllib.parse import quote, unquote
 from pydantic import BaseModel, Field, ValidationError, field_validator
 
 from kgwb import disk
-from kgwb.bench.figures import LoadedResults, ReportTable
+from kgwb.bench.figures import LoadedResults
 from kgwb.bench.formats import time_now, user_name
 from kgwb.bench.metrics import Estimate, estimate_mean, score_row
 from kgwb.bench.results import BenchRow, is_lost, list_labels, parse_json_lines
@@ -46,6 +46,7 @@ from kgwb.records import describe_validation_error
 from kgwb.run.ask import check_reply, schema_of
 from kgwb.run.models import open_model
 from kgwb.run.systems import load_value
+from kgwb.show.tables import Table
 from kgwb.text import list_within, shorten, single_line
 
 ReplyT = TypeVar("ReplyT", bound=BaseModel)
@@ -377,7 +378,7 @@ def read_scores(results: LoadedResults) -> list[ScoreRow]:
     return scores
 
 
-def make_scores_table(all_results: Sequence[LoadedResults]) -> ReportTable:
+def make_scores_table(all_results: Sequence[LoadedResults]) -> Table:
     """Return a table with a row for each scorer of each folder: its mean, beside exact and F1 of the same questions.
 
     Means have their 95 % bootstrap interval. Questions that a scorer says nothing of do not count.
@@ -401,7 +402,7 @@ def make_scores_table(all_results: Sequence[LoadedResults]) -> ReportTable:
             means = map(_estimate, (own, exact, f1))
             rows.append((label, len(scores), *means))
     headers = ("scorer", "questions", "its score", "exact", "F1")
-    return ReportTable(headers, rows)
+    return Table(headers, rows)
 
 
 def _estimate(values: Sequence[float]) -> Estimate | str:
@@ -649,7 +650,7 @@ def is_model(rater: str) -> bool:
     return rater.startswith(JUDGE_PREFIX)
 
 
-def make_ratings_table(ratings: RatingsByRater) -> ReportTable:
+def make_ratings_table(ratings: RatingsByRater) -> Table:
     """Return a table with a row for each measure: the mean grade by each rater, their mean, and standard deviation.
 
     It has the form of Table 7 of Chatty-KG. A rater without grades of a measure has "–", and does
@@ -671,10 +672,10 @@ def make_ratings_table(ratings: RatingsByRater) -> ReportTable:
         figures = map(_show, (*means, mean_of_raters, deviation))
         rows.append((measure, *figures))
     headers = ("mean grade, 1 to 5", *ratings, "mean", "std")
-    return ReportTable(headers, rows)
+    return Table(headers, rows)
 
 
-def make_agreement_table(ratings: RatingsByRater) -> ReportTable:
+def make_agreement_table(ratings: RatingsByRater) -> Table:
     """Return a table of Cohen's weighted kappa of pairs of raters: people, people with models, and models.
 
     A figure is the mean over the pairs of the kind, for each measure, and for the grades of all
@@ -696,7 +697,7 @@ def make_agreement_table(ratings: RatingsByRater) -> ReportTable:
             cells.append(_show(kappa))
         rows.append(tuple(cells))
     headers = ("weighted kappa", "pairs", *MEASURES, "all")
-    return ReportTable(headers, rows)
+    return Table(headers, rows)
 
 
 def _kappa_of(
@@ -1048,7 +1049,7 @@ class ErrorAnalysis:
             )
         return cls(results, sample, read_all_codings(results, sample))
 
-    def make_category_table(self) -> ReportTable:
+    def make_category_table(self) -> Table:
         """Return the share of each category by coder, with Wilson's interval, and an example.
 
         Categories that nobody gave have no row. The example is the first question of the sample that
@@ -1063,9 +1064,9 @@ class ErrorAnalysis:
             for codings in self.codings.values():
                 shares.append(_show_share(category, codings.values()))
             rows.append((category, *shares, example))
-        return ReportTable(("category", *self.codings, "example"), rows)
+        return Table(("category", *self.codings, "example"), rows)
 
-    def make_agreement_table(self) -> ReportTable:
+    def make_agreement_table(self) -> Table:
         """Return Cohen's kappa of each pair of coders, with its interval, and how often they agree.
 
         Where kappa is not known it is "–". It has no rows with fewer than two coders.
@@ -1077,9 +1078,9 @@ class ErrorAnalysis:
             kappa = compute_kappa(pairs)
             share = f"{agreed} of {len(pairs)}"
             rows.append((f"{first}, {second}", share, str(kappa or "–")))
-        return ReportTable(("coders", "agreed", "kappa"), rows)
+        return Table(("coders", "agreed", "kappa"), rows)
 
-    def make_disagreement_table(self) -> ReportTable:
+    def make_disagreement_table(self) -> Table:
         """Return the questions that got different categories, with what each coder says and notes."""
         rows = []
         for id_ in self.sample.ids:
@@ -1093,9 +1094,9 @@ class ErrorAnalysis:
             if len(categories) > 1:
                 title = self.results.question_titles[id_]
                 rows.append((title, *cells))
-        return ReportTable(("question", *self.codings), rows)
+        return Table(("question", *self.codings), rows)
 
-    def make_gold_table(self) -> ReportTable:
+    def make_gold_table(self) -> Table:
         """Return the figures with and without the questions whose gold is wrong.
 
         These are the ones of ``find_wrong_gold``. Only the sample was looked at, so there may be more
@@ -1103,7 +1104,7 @@ class ErrorAnalysis:
         """
         wrong = find_wrong_gold(self.codings)
         if not wrong:
-            return ReportTable(("questions", "number", "F1", "exact"), [])
+            return Table(("questions", "number", "F1", "exact"), [])
         kept = [row for id_, row in self.results.rows.items() if id_ not in wrong]
         rows = []
         selections = {
@@ -1115,9 +1116,9 @@ class ErrorAnalysis:
             if group is not None:
                 figures = (group.estimate(measure) or "–" for measure in ("f1", "exact"))
                 rows.append((name, len(results.rows), *map(str, figures)))
-        return ReportTable(("questions", "number", "F1", "exact"), rows)
+        return Table(("questions", "number", "F1", "exact"), rows)
 
-    def list_tables(self) -> list[ReportTable]:
+    def list_tables(self) -> list[Table]:
         """Return the tables that have rows."""
         tables = (
             self.make_category_table(),

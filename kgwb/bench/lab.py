@@ -24,7 +24,7 @@ from pydantic import BaseModel
 from kgwb import disk
 from kgwb.bench.changes import ResultsComparison, find_outcomes, load_prompt_texts
 from kgwb.bench.cost import Budget, Prices, sum_usage
-from kgwb.bench.figures import LoadedResults, ReportTable, show_folder_name
+from kgwb.bench.figures import LoadedResults, show_folder_name
 from kgwb.bench.formats import time_now
 from kgwb.bench.ladder import locate_losses
 from kgwb.bench.questions import BenchQuestion
@@ -70,6 +70,7 @@ from kgwb.run.systems import SystemSource
 from kgwb.settings import Settings
 from kgwb.show.html import div, static_page, tag
 from kgwb.show.run_state import ANSWER_STATE_ICONS, RIGHT
+from kgwb.show.tables import Table
 from kgwb.text import list_first, pluralize, single_line
 
 RETRIES_FOLDER = "retries"
@@ -1065,7 +1066,7 @@ class PromptHistory:
             titles = (f"{name}.md after {first}", f"{name}.md after {second}")
             yield from difflib.unified_diff(lines, new_lines, *titles, lineterm="")
 
-    def to_table(self) -> ReportTable:
+    def to_table(self) -> Table:
         """Return the history as a table with a row for each change, the latest first."""
         headers = ("", "date", "changed", "note", "effect", "questions", "model")
         rows = []
@@ -1081,7 +1082,7 @@ class PromptHistory:
                     change.model_names,
                 )
             )
-        return ReportTable(headers, rows)
+        return Table(headers, rows)
 
     def __repr__(self) -> str:
         lines = [f"PromptHistory({str(self.folder)!r})"]

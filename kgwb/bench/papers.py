@@ -13,9 +13,7 @@ without a key.
 
 from __future__ import annotations
 
-import csv
 import gzip
-import io
 import json
 import random
 import re
@@ -23,13 +21,14 @@ import textwrap
 import tomllib
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
+from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from pydantic import BaseModel, model_validator
 
@@ -39,7 +38,6 @@ from kgwb.bench.figures import (
     MEASURE_LABELS,
     AllResults,
     LoadedResults,
-    ReportTable,
     distinct_keys,
     make_cost_table,
     make_loss_table,
@@ -54,6 +52,7 @@ from kgwb.disk import __version__
 from kgwb.errors import InputError
 from kgwb.kg import SAMPLE_NAMES, sample_path
 from kgwb.show.html import Html, load_style, render_template
+from kgwb.show.tables import SIGNIFICANT, Best, Table, escape_latex, import_pandas
 from kgwb.text import display_name, pluralize, shorten, single_line, source_name
 
 if TYPE_CHECKING:
@@ -61,395 +60,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DEFAULT_MEASURES = ("precision", "recall", "f1")
-SIGNIFICANT = "†"
-LATEX_ESCAPES = {
-    "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": "$<$",
-    ">": "$>$",
-    "\N{NO-BREAK SPACE}": "~",
-    "–": "--",
-    "→": r"$\rightarrow$",
-    "\N{MINUS SIGN}": "$-$",
-    SIGNIFICANT: r"\textsuperscript{\dag}",
-}
-_LATEX_SPECIAL = re.compile("|".join(map(re.escape, LATEX_ESCAPES)))
-_MARKDOWN_SPECIAL = re.compile(r"([\\|*_`<>\[\]])")
-
-
-class Cell(NamedTuple):
-    """A cell of a table."""
-
-    text: str
-    is_best: bool = False
-    """Whether it is the best of its column, which is shown in bold."""
-
-
-@dataclass(frozen=True)
-class PaperTable:
-    """A table with its caption. The first column has names, the others values."""
-
-    caption: str
-    headers: Sequence[str]
-    rows: Sequence[Sequence[Cell]]
-
-    def to_latex(self) -> str:
-        """Return the table as the source of a LaTeX table with caption and the rules of booktabs.
-
-        The best value of a column is bold; all text is escaped.
-        """
-        columns = "l" + "r" * (len(self.headers) - 1)
-        lines = [
-            r"\begin{table}",
-            r"\centering",
-            rf"\caption{{{escape_latex(self.caption)}}}",
-            rf"\begin{{tabular}}{{{columns}}}",
-            r"\toprule",
-            _latex_row(map(escape_latex, self.headers)),
-            r"\midrule",
-        ]
-        for row in self.rows:
-            lines.append(_latex_row(map(_latex_cell, row)))
-        lines += [r"\bottomrule", r"\end{tabular}", r"\end{table}"]
-        return "\n".join(lines) + "\n"
-
-    def to_markdown(self) -> str:
-        """Return the table as a Markdown table, with its caption below; the best value of a column is bold."""
-        rules = ["---"] + ["---:"] * (len(self.headers) - 1)
-        lines = [_markdown_row(map(_escape_markdown, self.headers)), _markdown_row(rules)]
-        for row in self.rows:
-            lines.append(_markdown_row(map(_markdown_cell, row)))
-        lines += ["", _escape_markdown(self.caption)]
-        return "\n".join(lines) + "\n"
-
-    def to_csv(self) -> str:
-        """Return the table as CSV text with a line of headers. The caption and what is best are left out."""
-        file = io.StringIO()
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(self.headers)
-        for row in self.rows:
-            writer.writerow(cell.text for cell in row)
-        return file.getvalue()
-
-
-FORMATS: Mapping[str, Callable[[PaperTable], str]] = {
-    "latex": PaperTable.to_latex,
-    "markdown": PaperTable.to_markdown,
-    "csv": PaperTable.to_csv,
-}
-
-
-def format_table(table: PaperTable, format_name: str) -> str:
-    """Return a table in one of FORMATS. Raises InputError for another format."""
-    check_format(format_name)
-    return FORMATS[format_name](table)
-
-
-def check_format(format_name: str) -> None:
-    """Raise InputError, which lists the formats, unless the name is one of FORMATS."""
-    if format_name not in FORMATS:
-        raise InputError(
-            f"a table cannot be written as {format_name!r}",
-            hint=f"name one of these formats: {', '.join(FORMATS)}",
-        )
-
-
-def escape_latex(text: str) -> str:
-    """Return a text as LaTeX shows it: no character in it is a command."""
-    return _LATEX_SPECIAL.sub(lambda match: LATEX_ESCAPES[match[0]], single_line(text))
-
-
-def _latex_cell(cell: Cell) -> str:
-    """Return a cell as LaTeX, the best of a column in bold."""
-    text = escape_latex(cell.text)
-    return rf"\textbf{{{text}}}" if cell.is_best else text
-
-
-def _latex_row(cells: Iterable[str]) -> str:
-    """Return the line of a row of LaTeX."""
-    return " & ".join(cells) + r" \\"
-
-
-def _escape_markdown(text: str) -> str:
-    """Return a text as Markdown shows it: no character in it is markup."""
-    return _MARKDOWN_SPECIAL.sub(r"\\\1", single_line(text))
-
-
-def _markdown_cell(cell: Cell) -> str:
-    """Return a cell as Markdown, the best of a column in bold."""
-    text = _escape_markdown(cell.text)
-    return f"**{text}**" if cell.is_best else text
-
-
-def _markdown_row(cells: Iterable[str]) -> str:
-    """Return the line of a row of Markdown."""
-    return f"| {' | '.join(cells)} |"
-
-
-# --- what the tables hold
-
-
-def make_table(
-    name: str,
-    all_results: AllResults,
-    *,
-    measures: Sequence[str] = DEFAULT_MEASURES,
-    baseline: str | None = None,
-) -> PaperTable:
-    """Return one of TABLES: "quality", "cost", "losses", "changes" or "errors".
-
-    ``measures`` and ``baseline`` are for "quality". "changes" compares the first results with the
-    second ones. "errors" is the error analysis of the first results. Raises InputError for an
-    unknown table, measure or baseline, if the results do not have the same questions and gold, for
-    "changes" unless there are two results, and for "errors" without an error analysis.
-    """
-    if name == "quality":
-        return make_quality_table(all_results, measures, baseline)
-    if name == "changes":
-        return make_changes_table(compare_two(all_results))
-    if name == "errors":
-        return make_error_table(all_results[0])
-    if name not in TABLES:
-        raise InputError(
-            f"kgwb cannot print a table {name!r} of results",
-            hint=f"name one of {', '.join(TABLES)} with --table",
-        )
-    makers = {"cost": make_cost_table, "losses": make_loss_table}
-    titles = {"cost": "What a question costs.", "losses": "Where answers were lost."}
-    return from_report_table(
-        makers[name](all_results), f"{titles[name]} {describe_setups(all_results)}"
-    )
-
-
 TABLES = ("quality", "cost", "losses", "changes", "errors")
 """The names of the tables that ``make_table`` returns."""
-
-
-def from_report_table(table: ReportTable, caption: str) -> PaperTable:
-    """Return a report's table with a caption as a table for a paper: all cells as text, none marked as best."""
-    rows = []
-    for row in table.rows:
-        rows.append([Cell(str(cell)) for cell in row])
-    return PaperTable(caption, list(map(str, table.headers)), rows)
-
-
-def compare_two(all_results: AllResults) -> ResultsComparison:
-    """Compare the first results with the second ones. Raises InputError unless there are two."""
-    if len(all_results) != 2:
-        raise InputError(
-            f"what changed is shown of two folders of results, and {len(all_results)} were given",
-            hint="name the folder before the change, then the one after it: kgwb report BEFORE AFTER",
-        )
-    before, after = all_results
-    return ResultsComparison(before, after)
-
-
-def make_changes_table(comparison: ResultsComparison) -> PaperTable:
-    """Return how many questions a change has fixed and broken, by the agent that decided differently first.
-
-    There is a column for each outcome, and a last row for all questions. The caption has F1 before
-    and after, with its difference, whether that may be chance, and how many questions would tell.
-    """
-    before, after = comparison.before, comparison.after
-    headers = ["first decision that differs", *comparison.shown_outcomes]
-    rows = []
-    for agent, counts in comparison.by_agent.items():
-        name = display_name(agent) or "none"
-        rows.append([name, *(counts[outcome] for outcome in comparison.shown_outcomes)])
-    all_counts = (comparison.counts[outcome] for outcome in comparison.shown_outcomes)
-    rows.append(["all questions", *all_counts])
-    effect = comparison.describe_f1()
-    if comparison.needed_questions:
-        effect += f"; {comparison.needed_questions}"
-    caption = (
-        f"What became of each question, from {before.name} to {after.name}. "
-        f"{effect}. {describe_setups([before, after])}"
-    )
-    return from_report_table(ReportTable(headers, rows), caption)
-
-
-def make_error_table(results: LoadedResults) -> PaperTable:
-    """Return the shares of the categories of an error analysis, by coder, with kappa in the caption.
-
-    Raises InputError if no sample was drawn, or if a file of the analysis is damaged.
-    """
-    analysis = ErrorAnalysis.read(results)
-    caption = f"What went wrong, with Wilson's 95 % intervals: {analysis.describe()}."
-    for coders, agreed, kappa in analysis.make_agreement_table().rows:
-        caption += f" {coders}: the same category for {agreed}, Cohen's kappa {kappa}."
-    caption += f" {describe_setups([results])}"
-    return from_report_table(analysis.make_category_table(), caption)
-
-
-def make_quality_table(
-    all_results: AllResults,
-    measures: Sequence[str] = DEFAULT_MEASURES,
-    baseline: str | None = None,
-) -> PaperTable:
-    """Return a table with a row for each results folder and a column for each measure.
-
-    Each value has its 95 % bootstrap interval over questions, and the highest of a column is the
-    best. If the results do not have the same questions with gold, none is: the caption says so.
-
-    With a ``baseline``, the name of a folder, values that differ from the baseline's are marked with
-    SIGNIFICANT: by the paired permutation test of ``compare_results``, with p-values adjusted by
-    Holm's method over all comparisons of the table. Raises InputError for an unknown measure or
-    baseline, and if results are compared that do not have the same questions and gold.
-    """
-    for measure in measures:
-        if measure not in MEASURE_LABELS:
-            raise InputError(
-                f"a table of results cannot show {measure!r}, which is not a measure",
-                hint=f"choose one of {', '.join(MEASURE_LABELS)}",
-            )
-    marked = _find_significant(all_results, measures, baseline)
-    are_comparable = _have_same_questions(all_results)
-    rows = []
-    for position, results in enumerate(all_results):
-        row = [Cell(results.name)]
-        for measure in measures:
-            estimate = results.groups["all"].estimate(measure)
-            text = str(estimate or "–")
-            if (position, measure) in marked:
-                text += SIGNIFICANT
-            is_best = are_comparable and _is_best(estimate, measure, all_results)
-            row.append(Cell(text, is_best))
-        rows.append(row)
-    headers = ["system"]
-    headers += [MEASURE_LABELS[measure] for measure in measures]
-    caption = (
-        f"Quality, with 95 % bootstrap intervals over questions. {describe_setups(all_results)}"
-    )
-    if not are_comparable:
-        caption += " They are of different questions, so that none is marked as the best."
-    if baseline is not None:
-        caption += (
-            f" {SIGNIFICANT} differs from {baseline}: paired permutation test, p < "
-            f"{SIGNIFICANCE_LEVEL} after Holm's correction."
-        )
-    return PaperTable(caption, headers, rows)
-
-
-def _have_same_questions(all_results: AllResults) -> bool:
-    """Return whether all results have the same questions with gold."""
-    return len({frozenset(_ids_with_gold(results)) for results in all_results}) < 2
-
-
-def _ids_with_gold(results: LoadedResults) -> set[str]:
-    """Return the ids of the questions that have gold."""
-    return {id_ for id_, row in results.rows.items() if row["gold"] is not None}
-
-
-def _is_best(estimate: Estimate | None, measure: str, all_results: AllResults) -> bool:
-    """Return whether a value is the highest of several results, also one of equals.
-
-    False for None, and if there is one result only.
-    """
-    if estimate is None or len(all_results) < 2:
-        return False
-    for results in all_results:
-        other = results.groups["all"].estimate(measure)
-        if other and other.value > estimate.value:
-            return False
-    return True
-
-
-def _find_significant(
-    all_results: AllResults, measures: Sequence[str], baseline: str | None
-) -> set[tuple[int, str]]:
-    """Return the position of results and the measure of each value that differs from the baseline's.
-
-    It differs if its p-value, adjusted over all these comparisons by Holm's method, is below
-    SIGNIFICANCE_LEVEL. Empty without a baseline. Raises InputError for an unknown one, and if the
-    results do not have the same questions with gold: the values are means over all of them.
-    """
-    if baseline is None:
-        return set()
-    base = _find_results(all_results, baseline)
-    if not _have_same_questions(all_results):
-        raise InputError(
-            f"no value can be marked as different from that of {baseline}: the results do not have the same "
-            "questions with gold",
-            hint="name results of one question set, or leave --baseline out",
-        )
-    p_values = {}
-    for position, results in enumerate(all_results):
-        if results is base:
-            continue
-        for measure in measures:
-            comparison = compare_results(
-                list(base.rows.values()), list(results.rows.values()), measure
-            )
-            p_values[position, measure] = comparison.p_value
-    adjusted = holm_adjusted(list(p_values.values()))
-    significant = set()
-    for key, p_value in zip(p_values, adjusted, strict=True):
-        if p_value < SIGNIFICANCE_LEVEL:
-            significant.add(key)
-    return significant
-
-
-def _find_results(all_results: AllResults, name: str) -> LoadedResults:
-    """Return the results with this name. Raises InputError, which lists the names, if there are none."""
-    for results in all_results:
-        if results.name == name:
-            return results
-    names = ", ".join(results.name for results in all_results)
-    raise InputError(
-        f"the baseline {name!r} is none of the folders of results",
-        hint=f"name one of {names} with --baseline",
-    )
-
-
-def describe_setups(all_results: AllResults) -> str:
-    """Return a sentence for each folder that says what was measured, joined: a part of a caption.
-
-    It has questions, graph, system, profile, models, the day of the last result, and the version of
-    kgwb with a fingerprint of the whole set-up.
-    """
-    return " ".join(map(_describe_setup, all_results))
-
-
-def _describe_setup(results: LoadedResults) -> str:
-    """Return the sentence of ``describe_setups`` for one folder."""
-    config = results.config
-    settings = config.get("settings") or {}
-    profile = settings.get("profile", "unknown")
-    graph = source_name(str(config.get("source")))
-    questions = pluralize(len(results.rows), "question")
-    models = ", ".join(dict.fromkeys(results.model_specs.values()))
-    what = f"{questions} on {graph}, system {config.get('system')}, profile {profile}"
-    day = find_day(results.folder)
-    how = f"model {models}, {day}, kgwb {config.get('kgwb')}, set-up {fingerprint_setups([config])}"
-    return f"{results.name}: {what}, {how}."
-
-
-def find_day(folder: Path) -> str:
-    """Return the day, in UTC, on which the results in a folder were last changed: "2026-01-31"."""
-    modified = (folder / RESULTS_FILE).stat().st_mtime
-    return datetime.fromtimestamp(modified, UTC).date().isoformat()
-
-
-def fingerprint_setups(configs: Iterable[Mapping[str, Any]]) -> str:
-    """Return 8 hexadecimal digits that stand for the configurations of results folders, in their order.
-
-    Where the graph's file lies does not count: ``kg`` tells which graph it is.
-    """
-    texts = []
-    for config in configs:
-        entries = {name: value for name, value in config.items() if name != "source"}
-        texts.append(json.dumps(entries, sort_keys=True, default=str))
-    return fingerprint("\n".join(texts))[:8]
-
-
 CHARTS = ("quality", "losses", "changes", "errors")
 """The names of the figures that ``make_chart`` returns."""
 EMPTY_HINTS = {
@@ -486,20 +98,223 @@ FILLS = (
 _LATEX_FILE_NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 
-class Bar(NamedTuple):
-    """A value with the ends of its interval, which are the value itself where it has none."""
-
-    value: float
-    low: float
-    high: float
+# --- what the tables hold
 
 
-@dataclass(frozen=True)
-class Series:
-    """Values that are drawn in one grey: one for each category, None where it is not known."""
+def make_table(
+    name: str,
+    all_results: AllResults,
+    *,
+    measures: Sequence[str] = DEFAULT_MEASURES,
+    baseline: str | None = None,
+) -> Table:
+    """Return one of TABLES: "quality", "cost", "losses", "changes" or "errors".
 
-    name: str
-    bars: Sequence[Bar | None]
+    ``measures`` and ``baseline`` are for "quality". "changes" compares the first results with the
+    second ones. "errors" is the error analysis of the first results. Raises InputError for an
+    unknown table, measure or baseline, if the results do not have the same questions and gold, for
+    "changes" unless there are two results, and for "errors" without an error analysis.
+    """
+    match name:
+        case "quality":
+            return _make_quality_table(all_results, measures, baseline)
+        case "changes":
+            return _make_changes_table(_compare_two(all_results))
+        case "errors":
+            return make_error_table(all_results[0])
+        case "cost":
+            table = make_cost_table(all_results)
+            title = "What a question costs."
+        case "losses":
+            table = make_loss_table(all_results)
+            title = "Where answers were lost."
+        case _:
+            raise InputError(
+                f"kgwb cannot print a table {name!r} of results",
+                hint=f"name one of {', '.join(TABLES)} with --table",
+            )
+    return table.with_caption(f"{title} {describe_setups(all_results)}")
+
+
+def _compare_two(all_results: AllResults) -> ResultsComparison:
+    """Compare the first results with the second ones. Raises InputError unless there are two."""
+    if len(all_results) != 2:
+        raise InputError(
+            f"what changed is shown of two folders of results, and {len(all_results)} were given",
+            hint="name the folder before the change, then the one after it: kgwb report BEFORE AFTER",
+        )
+    before, after = all_results
+    return ResultsComparison(before, after)
+
+
+def _make_changes_table(comparison: ResultsComparison) -> Table:
+    """Return how many questions a change has fixed and broken, by the agent that decided differently first.
+
+    There is a column for each outcome, and a last row for all questions. The caption has F1 before
+    and after, with its difference, whether that may be chance, and how many questions would tell.
+    """
+    before, after = comparison.before, comparison.after
+    outcomes = comparison.shown_outcomes
+    rows = []
+    for agent, counts in (*comparison.by_agent.items(), ("all questions", comparison.counts)):
+        name = display_name(agent) or "none"
+        rows.append([name, *(counts[outcome] for outcome in outcomes)])
+    effect = "; ".join(filter(None, (comparison.describe_f1(), comparison.needed_questions)))
+    caption = (
+        f"What became of each question, from {before.name} to {after.name}. "
+        f"{effect}. {describe_setups([before, after])}"
+    )
+    return Table(["first decision that differs", *outcomes], rows, caption)
+
+
+def make_error_table(results: LoadedResults) -> Table:
+    """Return the shares of the categories of an error analysis, by coder, with kappa in the caption.
+
+    Raises InputError if no sample was drawn, or if a file of the analysis is damaged.
+    """
+    analysis = ErrorAnalysis.read(results)
+    caption = f"What went wrong, with Wilson's 95 % intervals: {analysis.describe()}."
+    for coders, agreed, kappa in analysis.make_agreement_table().rows:
+        caption += f" {coders}: the same category for {agreed}, Cohen's kappa {kappa}."
+    return analysis.make_category_table().with_caption(f"{caption} {describe_setups([results])}")
+
+
+def _make_quality_table(
+    all_results: AllResults, measures: Sequence[str], baseline: str | None
+) -> Table:
+    """Return a table with a row for each results folder and a column for each measure.
+
+    Each value has its 95 % bootstrap interval over questions, and the highest of a column is the
+    best. If the results do not have the same questions with gold, none is: the caption says so.
+
+    With a ``baseline``, the name of a folder, values that differ from the baseline's are marked with
+    SIGNIFICANT: by the paired permutation test of ``compare_results``, with p-values adjusted by
+    Holm's method over all comparisons of the table. Raises InputError for an unknown measure or
+    baseline, and if results are compared that do not have the same questions and gold.
+    """
+    for measure in measures:
+        if measure not in MEASURE_LABELS:
+            raise InputError(
+                f"a table of results cannot show {measure!r}, which is not a measure",
+                hint=f"choose one of {', '.join(MEASURE_LABELS)}",
+            )
+    marked = _find_significant(all_results, measures, baseline)
+    are_comparable = _have_same_questions(all_results)
+    has_best = are_comparable and len(all_results) > 1
+    rows: list[list[str]] = [[results.name] for results in all_results]
+    for measure in measures:
+        estimates = [results.groups["all"].estimate(measure) for results in all_results]
+        highest = max((each.value for each in estimates if each), default=None)
+        for position, estimate in enumerate(estimates):
+            text = str(estimate or "–")
+            if (position, measure) in marked:
+                text += SIGNIFICANT
+            if has_best and estimate and estimate.value == highest:
+                text = Best(text)
+            rows[position].append(text)
+    caption = (
+        f"Quality, with 95 % bootstrap intervals over questions. {describe_setups(all_results)}"
+    )
+    if not are_comparable:
+        caption += " They are of different questions, so that none is marked as the best."
+    if baseline is not None:
+        caption += (
+            f" {SIGNIFICANT} differs from {baseline}: paired permutation test, p < "
+            f"{SIGNIFICANCE_LEVEL} after Holm's correction."
+        )
+    labels = map(MEASURE_LABELS.__getitem__, measures)
+    return Table(["system", *labels], rows, caption)
+
+
+def _have_same_questions(all_results: AllResults) -> bool:
+    """Return whether all results have the same questions with gold."""
+    all_ids = set()
+    for results in all_results:
+        all_ids.add(frozenset(id_ for id_, row in results.rows.items() if row["gold"] is not None))
+    return len(all_ids) < 2
+
+
+def _find_significant(
+    all_results: AllResults, measures: Sequence[str], baseline: str | None
+) -> set[tuple[int, str]]:
+    """Return the position of results and the measure of each value that differs from the baseline's.
+
+    It differs if its p-value, adjusted over all these comparisons by Holm's method, is below
+    SIGNIFICANCE_LEVEL. Empty without a baseline. Raises InputError for an unknown one, and if the
+    results do not have the same questions with gold: the values are means over all of them.
+    """
+    if baseline is None:
+        return set()
+    by_name = {results.name: results for results in all_results}
+    if baseline not in by_name:
+        raise InputError(
+            f"the baseline {baseline!r} is none of the folders of results",
+            hint=f"name one of {', '.join(by_name)} with --baseline",
+        )
+    if not _have_same_questions(all_results):
+        raise InputError(
+            f"no value can be marked as different from that of {baseline}: the results do not have the same "
+            "questions with gold",
+            hint="name results of one question set, or leave --baseline out",
+        )
+    base = by_name[baseline]
+    p_values = {}
+    for position, results in enumerate(all_results):
+        if results is not base:
+            for measure in measures:
+                comparison = compare_results(
+                    [*base.rows.values()], [*results.rows.values()], measure
+                )
+                p_values[position, measure] = comparison.p_value
+    adjusted = holm_adjusted(list(p_values.values()))
+    significant = set()
+    for key, p_value in zip(p_values, adjusted, strict=True):
+        if p_value < SIGNIFICANCE_LEVEL:
+            significant.add(key)
+    return significant
+
+
+def describe_setups(all_results: AllResults) -> str:
+    """Return a sentence for each folder that says what was measured, joined: a part of a caption.
+
+    It has questions, graph, system, profile, models, the day of the last result, and the version of
+    kgwb with a fingerprint of the whole set-up.
+    """
+    sentences = []
+    for results in all_results:
+        config = results.config
+        settings = config.get("settings") or {}
+        profile = settings.get("profile", "unknown")
+        graph = source_name(str(config.get("source")))
+        questions = pluralize(len(results.rows), "question")
+        models = ", ".join(dict.fromkeys(results.model_specs.values()))
+        setup = f"kgwb {config.get('kgwb')}, set-up {fingerprint_setups([config])}"
+        sentences.append(
+            f"{results.name}: {questions} on {graph}, system {config.get('system')}, profile {profile}, "
+            f"model {models}, {find_day(results.folder)}, {setup}."
+        )
+    return " ".join(sentences)
+
+
+def find_day(folder: Path) -> str:
+    """Return the day, in UTC, on which the results in a folder were last changed: "2026-01-31"."""
+    modified = (folder / RESULTS_FILE).stat().st_mtime
+    return datetime.fromtimestamp(modified, UTC).date().isoformat()
+
+
+def fingerprint_setups(configs: Iterable[Mapping[str, Any]]) -> str:
+    """Return 8 hexadecimal digits that stand for the configurations of results folders, in their order.
+
+    Where the graph's file lies does not count: ``kg`` tells which graph it is.
+    """
+    texts = []
+    for config in configs:
+        entries = {name: value for name, value in config.items() if name != "source"}
+        texts.append(json.dumps(entries, sort_keys=True, default=str))
+    return fingerprint("\n".join(texts))[:8]
+
+
+# --- what the figures hold
 
 
 @dataclass(frozen=True)
@@ -509,7 +324,11 @@ class Panel:
     axis: str
     """What the axis measures."""
     categories: Sequence[str]
-    series: Sequence[Series]
+    series: Mapping[str, Sequence[Estimate | None]]
+    """By its name, a value for each category; None where it is not known.
+
+    The ends of its interval are the value itself where it has none.
+    """
     is_opposed: bool = False
     """Whether the second of two series goes to the left of 0, on the same line as the first."""
 
@@ -523,120 +342,110 @@ class Chart:
     panels: Sequence[Panel]
 
 
-# --- what the figures hold
-
-
 def make_chart(
     name: str, all_results: AllResults, *, measures: Sequence[str] = DEFAULT_MEASURES
 ) -> Chart:
     """Return one of CHARTS: "quality", "losses", "changes" or "errors".
 
     ``measures`` is for "quality". The caption is that of the table of the same name. Raises
-    InputError for an unknown name or measure, and what ``make_table`` raises.
+    InputError for an unknown name or measure, if there is nothing to show, and what ``make_table``
+    raises.
     """
-    makers = {
-        "quality": lambda: _make_quality_chart(all_results, measures),
-        "losses": lambda: _make_losses_chart(all_results),
-        "changes": lambda: _make_changes_chart(all_results),
-        "errors": lambda: _make_errors_chart(all_results[0]),
-    }
-    if name not in makers:
+    if name not in CHARTS:
         raise InputError(
             f"kgwb cannot draw a figure {name!r} of results",
             hint=f"name one of {', '.join(CHARTS)} with --figure",
         )
-    chart = makers[name]()
-    if not any(panel.categories for panel in chart.panels):
+    caption = make_table(name, all_results, measures=measures).caption
+    match name:
+        case "quality":
+            title = "Quality"
+            panel = _make_quality_panel(all_results, measures)
+        case "losses":
+            title = "Lost answers"
+            panel = _make_losses_panel(all_results)
+        case "changes":
+            title = "Fixed and broken"
+            panel = _make_changes_panel(_compare_two(all_results))
+        case _:
+            title = "Categories of errors"
+            panel = _make_errors_panel(ErrorAnalysis.read(all_results[0]))
+    if not panel.categories:
         raise InputError(
             f"the figure {name!r} was not drawn: there is nothing to show in it",
             hint=EMPTY_HINTS.get(name, "name folders with results"),
         )
-    return chart
+    return Chart(title, caption, [panel])
 
 
-def _make_quality_chart(all_results: AllResults, measures: Sequence[str]) -> Chart:
-    """Return the figure with a group for each results folder, and a bar with its interval for each measure."""
-    table = make_table("quality", all_results, measures=measures)
-    series = []
+def _make_quality_panel(all_results: AllResults, measures: Sequence[str]) -> Panel:
+    """Return a group for each results folder, and a bar with its interval for each measure."""
+    series = {}
     for measure in measures:
-        bars = []
-        for results in all_results:
-            estimate = results.groups["all"].estimate(measure)
-            bars.append(Bar(*estimate) if estimate else None)
-        series.append(Series(MEASURE_LABELS[measure], bars))
-    names = [results.name for results in all_results]
-    return Chart("Quality", table.caption, [Panel("mean over questions", names, series)])
+        label = MEASURE_LABELS[measure]
+        series[label] = [results.groups["all"].estimate(measure) for results in all_results]
+    return Panel("mean over questions", [results.name for results in all_results], series)
 
 
-def _make_losses_chart(all_results: AllResults) -> Chart:
-    """Return the figure of the ladder: how many answers each agent lost, in each results folder."""
-    table = make_table("losses", all_results)
-    counts_by_agent = []
+def _make_losses_panel(all_results: AllResults) -> Panel:
+    """Return how many answers each agent lost by the ladder, in each results folder."""
+    counts_by_name = {}
     for results in all_results:
         counts: Counter[str] = Counter()
         for (agent, _), by_hops in results.losses_by_agent.items():
             counts[agent] += by_hops[""]
-        counts_by_agent.append(counts)
-    agents = distinct_keys(counts_by_agent)
-    series = []
-    for results, counts in zip(all_results, counts_by_agent, strict=True):
-        bars = [_count_bar(counts[agent]) for agent in agents]
-        series.append(Series(results.name, bars))
-    names = list(map(display_name, agents))
-    return Chart("Lost answers", table.caption, [Panel("lost answers", names, series)])
+        counts_by_name[results.name] = counts
+    agents = distinct_keys(counts_by_name.values())
+    series = {}
+    for name, counts in counts_by_name.items():
+        series[name] = [_count_bar(counts[agent]) for agent in agents]
+    return Panel("lost answers", list(map(display_name, agents)), series)
 
 
-def _make_changes_chart(all_results: AllResults) -> Chart:
-    """Return the figure of a change: the questions fixed to the right and those broken to the left, by agent.
+def _make_changes_panel(comparison: ResultsComparison) -> Panel:
+    """Return the questions fixed to the right and those broken to the left, by agent.
 
-    Agents without either are left out. Raises InputError unless there are two results.
+    Agents without either are left out.
     """
-    comparison = compare_two(all_results)
-    agents = []
+    names = []
+    series: dict[str, list[Estimate | None]] = {"fixed": [], "broken": []}
     for agent, counts in comparison.by_agent.items():
         if counts["fixed"] or counts["broken"]:
-            agents.append(agent)
-    series = []
-    for outcome in ("fixed", "broken"):
-        bars = [_count_bar(comparison.by_agent[agent][outcome]) for agent in agents]
-        series.append(Series(outcome, bars))
-    names = [display_name(agent) or "no decision differs" for agent in agents]
-    panel = Panel("questions: broken | fixed", names, series, is_opposed=True)
-    return Chart("Fixed and broken", make_changes_table(comparison).caption, [panel])
+            names.append(display_name(agent) or "no decision differs")
+            for outcome, bars in series.items():
+                bars.append(_count_bar(counts[outcome]))
+    return Panel("questions: broken | fixed", names, series, is_opposed=True)
 
 
-def _make_errors_chart(results: LoadedResults) -> Chart:
-    """Return the figure of an error analysis: the share of each category by coder, with Wilson's interval.
+def _make_errors_panel(analysis: ErrorAnalysis) -> Panel:
+    """Return the share of each category of an error analysis by coder, with Wilson's interval.
 
-    Categories that nobody gave are left out. Raises InputError if no sample was drawn.
+    Categories that nobody gave are left out.
     """
-    analysis = ErrorAnalysis.read(results)
     counts_by_coder = {}
     for coder, codings in analysis.codings.items():
         counts_by_coder[coder] = Counter(coding.category for coding in codings.values())
-    given: set[str] = set().union(*counts_by_coder.values())
+    given = distinct_keys(counts_by_coder.values())
     categories = [category for category in analysis.sample.categories if category in given]
-    series = []
+    series = {}
     for coder, counts in counts_by_coder.items():
-        bars = [_share_bar(counts[category], counts.total()) for category in categories]
-        series.append(Series(coder, bars))
-    panel = Panel("share of the sample", categories, series)
-    return Chart("Categories of errors", make_error_table(results).caption, [panel])
+        series[coder] = [_share_bar(counts[category], counts.total()) for category in categories]
+    return Panel("share of the sample", categories, series)
 
 
-def _count_bar(count: int) -> Bar:
+def _count_bar(count: float) -> Estimate:
     """Return the bar of a number that has no interval."""
-    return Bar(count, count, count)
+    return Estimate(count, count, count)
 
 
-def _share_bar(count: int, total: int) -> Bar | None:
+def _share_bar(count: int, total: int) -> Estimate | None:
     """Return the bar of a share with Wilson's interval; None without questions."""
     if not total:
         return None
-    return Bar(count / total, *wilson_interval(count, total))
+    return Estimate(count / total, *wilson_interval(count, total))
 
 
-# --- writing
+# --- writing figures
 
 
 def check_chart_format(format_name: str) -> None:
@@ -653,8 +462,9 @@ def write_chart(chart: Chart, path: Path, format_name: str) -> list[Path]:
 
     An SVG and a PDF have title and caption in their metadata. "latex" writes a source with
     ``\\includegraphics`` and ``\\caption``, and the PDF of the same name beside it. Raises InputError
-    for another format, if matplotlib is not installed, if a file cannot be written, for a PDF whose
-    name LaTeX would misread, and what ``draw_chart`` raises.
+    for another format, if pandas or matplotlib is not installed, if a file cannot be written, for a
+    PDF whose name LaTeX would misread, for letters that the font lacks, and for more series than
+    there are FILLS.
     """
     check_chart_format(format_name)
     if format_name != "latex":
@@ -667,24 +477,21 @@ def write_chart(chart: Chart, path: Path, format_name: str) -> list[Path]:
             hint="name a file that ends in .tex, of letters, digits, '-' and '_' (no spaces)",
         )
     _save(chart, image, "pdf")
-    lines = [
-        r"\begin{figure}",
-        r"\centering",
-        rf"\includegraphics[width=\columnwidth]{{{image.name}}}",
-        rf"\caption{{{escape_latex(chart.caption)}}}",
-        r"\end{figure}",
-    ]
+    source = rf"""\begin{{figure}}
+\centering
+\includegraphics[width=\columnwidth]{{{image.name}}}
+\caption{{{escape_latex(chart.caption)}}}
+\end{{figure}}
+"""
     with disk.os_errors_as_input_error(f"cannot write {path}", "name another file"):
-        disk.write_atomically(path, ["\n".join(lines), "\n"], "replace")
+        disk.write_atomically(path, [source], "replace")
     return [path, image]
 
 
 def _save(chart: Chart, path: Path, format_name: str) -> None:
     """Draw a figure and write it as "svg" or "pdf", the same bytes each time."""
-    title = single_line(chart.title)
     caption = single_line(chart.caption)
-    creator = f"kgwb {__version__}"
-    metadata: dict[str, Any] = {"Title": title, "Creator": creator}
+    metadata: dict[str, Any] = {"Title": single_line(chart.title), "Creator": f"kgwb {__version__}"}
     if format_name == "svg":
         metadata |= {"Description": caption, "Date": None}
     else:
@@ -692,7 +499,7 @@ def _save(chart: Chart, path: Path, format_name: str) -> None:
     with _styled(), warnings.catch_warnings():
         warnings.filterwarnings("error", "Glyph")
         try:
-            figure = draw_chart(chart)
+            figure = _draw_chart(chart)
             with (
                 disk.os_errors_as_input_error(f"cannot write {path}", "name another file"),
                 disk.draft_of(path) as draft,
@@ -723,46 +530,56 @@ def _styled() -> Iterator[None]:
     style: Any = {  # a type checker asks for the literal names of all parameters
         "font.family": "sans-serif",
         "font.sans-serif": ["DejaVu Sans"],
-        "font.size": FONT_POINTS,
-        "axes.labelsize": FONT_POINTS,
         "axes.linewidth": 0.6,
-        "xtick.labelsize": FONT_POINTS,
-        "ytick.labelsize": FONT_POINTS,
-        "legend.fontsize": FONT_POINTS,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
         "hatch.linewidth": 0.5,
         "text.parse_math": False,
         "svg.fonttype": "none",
         "svg.hashsalt": "kgwb",
         "pdf.fonttype": 42,
     }
+    for name in (
+        "font.size",
+        "axes.labelsize",
+        "xtick.labelsize",
+        "ytick.labelsize",
+        "legend.fontsize",
+    ):
+        style[name] = FONT_POINTS
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(style)
         yield
 
 
-def draw_chart(chart: Chart) -> Figure:
+def _draw_chart(chart: Chart) -> Figure:
     """Draw a figure with the present style of matplotlib, and return it.
 
     Raises InputError if it has more series than there are FILLS.
     """
     from matplotlib.figure import Figure
 
-    series_count = max(len(panel.series) for panel in chart.panels)
-    if series_count > len(FILLS):
+    names = list(chart.panels[0].series)
+    if len(names) > len(FILLS):
         raise InputError(
-            f"the figure was not drawn: it would have {series_count} kinds of bars, and at most "
+            f"the figure was not drawn: it would have {len(names)} kinds of bars, and at most "
             f"{len(FILLS)} can be told apart",
             hint="name fewer folders or measures, or print the table",
         )
     heights = list(map(_panel_height, chart.panels))
-    legend_rows = -(-series_count // 2)
+    legend_rows = -(-len(names) // 2)
     height = sum(heights) + legend_rows * LEGEND_ROW_INCHES
     figure = Figure(figsize=(WIDTH_INCHES, height), layout="constrained")
     panels = figure.subplots(len(heights), squeeze=False, height_ratios=heights)[:, 0]
     for axes, panel in zip(panels, chart.panels, strict=True):
         _draw_panel(axes, panel)
-    _draw_legend(figure, chart.panels[0].series)
+    labels = []
+    for name in names:
+        label = shorten(single_line(name), LABEL_CHARS)
+        # matplotlib leaves out a name that begins with "_"
+        labels.append(f"\N{WORD JOINER}{label}" if label.startswith("_") else label)
+    figure.legend(panels[0].containers, labels, loc="outside upper center", ncols=2, frameon=False)
     return figure
 
 
@@ -777,61 +594,41 @@ def _panel_height(panel: Panel) -> float:
 
 
 def _draw_panel(axes: Axes, panel: Panel) -> None:
-    """Draw the bars of a panel, the first category at the top."""
-    groups = range(len(panel.categories))
+    """Draw the bars of a panel with their intervals, the first category at the top."""
+    values = []
+    for number, bars in enumerate(panel.series.values()):
+        sign = -1 if panel.is_opposed and number == 1 else 1
+        values.append([sign * bar.value if bar else None for bar in bars])
+    frame = import_pandas().DataFrame(
+        values, columns=list(map(_wrap, panel.categories)), dtype=float
+    )
     lines = 1 if panel.is_opposed else len(panel.series)
-    thickness = BAR_INCHES * lines / (BAR_INCHES * lines + GAP_INCHES) / lines
-    for number, series in enumerate(panel.series):
-        opposed = panel.is_opposed and number == 1
-        line = 0 if panel.is_opposed else number
-        offset = (line - (lines - 1) / 2) * thickness
-        for group, bar in zip(groups, series.bars, strict=True):
-            if bar is not None:
-                _draw_bar(axes, group + offset, thickness, _mirror(bar) if opposed else bar, number)
-    axes.set_yticks(groups, list(map(_wrap, panel.categories)))
-    axes.set_ylim(len(panel.categories) - 0.5, -0.5)
+    frame.T.plot.barh(
+        ax=axes,
+        width=BAR_INCHES * lines / (BAR_INCHES * lines + GAP_INCHES),
+        stacked=panel.is_opposed,
+        color=[grey for grey, _ in FILLS],
+        edgecolor="black",
+        linewidth=0.5,
+        legend=False,
+    )
+    for bars, container, (_, hatch) in zip(
+        panel.series.values(), axes.containers, FILLS, strict=False
+    ):
+        for bar, patch in zip(bars, container, strict=True):
+            patch.set_hatch(hatch)
+            if bar and bar.low < bar.high:
+                # A line that is white around a black core is seen on dark bars, too.
+                ends, places = [bar.low, bar.high], 2 * [patch.get_y() + patch.get_height() / 2]
+                axes.plot(ends, places, color="white", linewidth=1.8, solid_capstyle="butt")
+                axes.plot(ends, places, color="black", linewidth=0.8, marker="|", markersize=3)
+    axes.invert_yaxis()
     axes.set_xlabel(single_line(panel.axis))
     axes.tick_params(axis="y", length=0)
-    axes.spines[["top", "right"]].set_visible(False)
     if panel.is_opposed:
         axes.axvline(0, color="black", linewidth=0.6)
         axes.xaxis.set_major_formatter(lambda value, _: f"{abs(value):g}")
     axes.locator_params(axis="x", nbins=5)
-
-
-def _mirror(bar: Bar) -> Bar:
-    """Return a bar that goes to the left of 0."""
-    return Bar(-bar.value, -bar.high, -bar.low)
-
-
-def _draw_bar(axes: Axes, place: float, thickness: float, bar: Bar, number: int) -> None:
-    """Draw a bar of the series of a number, and its interval as a thin line with caps."""
-    grey, hatch = FILLS[number]
-    axes.barh(
-        place, bar.value, thickness, color=grey, hatch=hatch, edgecolor="black", linewidth=0.5
-    )
-    if bar.low < bar.high:
-        # A line that is grey around a black core is seen on dark bars, too.
-        ends = [bar.low, bar.high]
-        axes.plot(ends, [place, place], color="white", linewidth=1.8, solid_capstyle="butt")
-        axes.plot(ends, [place, place], color="black", linewidth=0.8, marker="|", markersize=3)
-
-
-def _draw_legend(figure: Figure, series: Sequence[Series]) -> None:
-    """Draw the legend above the panels; none for a single series without a name."""
-    from matplotlib.patches import Patch
-
-    if not any(each.name for each in series):
-        return
-    patches = []
-    for each, (grey, hatch) in zip(series, FILLS, strict=False):
-        patch = Patch(facecolor=grey, hatch=hatch, edgecolor="black", linewidth=0.5)
-        name = shorten(single_line(each.name), LABEL_CHARS)
-        if name.startswith("_"):
-            name = f"\N{WORD JOINER}{name}"  # matplotlib leaves out a name that begins with "_"
-        patch.set_label(name)
-        patches.append(patch)
-    figure.legend(handles=patches, loc="outside upper center", ncols=2, frameon=False)
 
 
 def _wrap(label: str) -> str:
@@ -840,7 +637,10 @@ def _wrap(label: str) -> str:
     return "\n".join(lines)
 
 
+# --- experiments
+
 EXPERIMENTS_FOLDER = Path(__file__).with_name("experiments")
+MEASURED_FOLDER = Path(__file__).with_name("measured")
 COST_LABELS = {
     "seconds": "seconds",
     "model_calls": "model calls",
@@ -980,32 +780,31 @@ class Paper(_Part):
     def _check_names(self) -> Self:
         """Return the paper itself, or raise ValueError if it names a graph, set or measure that there is not.
 
-        Each row of figures must also fit its experiment (``_check_figures``).
+        Each row of figures must also have one figure for each measure, in sets of its experiment.
         """
         for question_set in self.sets.values():
-            names = [question_set.graph]
-            if question_set.stand_in and question_set.stand_in.graph:
-                names.append(question_set.stand_in.graph)
-            for name in names:
-                if name not in self.graphs:
-                    raise ValueError(f"no graph {name}")
+            stand_in = question_set.stand_in
+            _check_known("graph", self.graphs, [question_set.graph])
+            if stand_in and stand_in.graph:
+                _check_known("graph", self.graphs, [stand_in.graph])
         for experiment in self.experiments:
-            for measure in experiment.measures:
-                if measure not in LABELS:
-                    raise ValueError(f"{experiment.id}: no measure {measure}")
-            for name in experiment.sets:
-                if name not in self.sets:
-                    raise ValueError(f"{experiment.id}: no set {name}")
+            _check_known("measure", LABELS, experiment.measures)
+            _check_known("set", self.sets, experiment.sets)
             for row in (*experiment.configurations, *experiment.others):
-                _check_figures(experiment, row)
+                _check_known("set", experiment.sets, row.published)
+                for name, figures in row.published.items():
+                    if len(figures) != len(experiment.measures):
+                        raise ValueError(
+                            f"{experiment.id}, {row.name}: the figures of {name} do not fit"
+                        )
         return self
 
 
-def _check_figures(experiment: Experiment, row: PublishedRow) -> None:
-    """Raise ValueError unless a row has one figure for each measure, in sets of the experiment."""
-    for name, figures in row.published.items():
-        if name not in experiment.sets or len(figures) != len(experiment.measures):
-            raise ValueError(f"{experiment.id}, {row.name}: the figures of {name} do not fit")
+def _check_known(what: str, known: Collection[str], names: Iterable[str]) -> None:
+    """Raise ValueError for the first name that is not known."""
+    for name in names:
+        if name not in known:
+            raise ValueError(f"no {what} {name}")
 
 
 @cache
@@ -1052,10 +851,10 @@ def find_experiment(name: str) -> tuple[Paper, Experiment]:
             f"kgwb has no experiments of a paper {paper_name!r}",
             hint=f"name one of {', '.join(load_papers())}, as in dog.table1_metaqa",
         )
-    for experiment in paper.experiments:
-        if experiment.id == experiment_id:
-            return paper, experiment
-    known = ", ".join(f"{paper_name}.{experiment.id}" for experiment in paper.experiments)
+    by_id = {experiment.id: experiment for experiment in paper.experiments}
+    if experiment_id in by_id:
+        return paper, by_id[experiment_id]
+    known = ", ".join(f"{paper_name}.{id_}" for id_ in by_id)
     raise InputError(f"kgwb has no experiment {name!r}", hint=f"name one of {known}")
 
 
@@ -1175,26 +974,20 @@ class Measurement:
         """
         if measure in MEASURES and not self.has_scores_alone:
             return QuestionGroup("all", self.rows).estimate(measure)
-        amounts = []
-        for row in self.rows:
-            if measure in row:
-                amounts.append(float(cast("Mapping[str, Any]", row)[measure]))
-        if not amounts:
-            return None
-        return estimate_mean(amounts)
+        values = cast("Sequence[Mapping[str, Any]]", self.rows)
+        amounts = [float(row[measure]) for row in values if measure in row]
+        return estimate_mean(amounts) if amounts else None
 
 
 def make_experiment_table(
     paper: Paper, experiment: Experiment, measurements: Sequence[Measurement]
-) -> ReportTable:
+) -> Table:
     """Return the paper's table with our measurements in a column beside its own.
 
     There is a row for each question set, measure and configuration, with the published figure and
     ours, which has its interval. A figure that is not known is "–".
     """
-    measured = {}
-    for measurement in measurements:
-        measured[measurement.set_name, measurement.configuration] = measurement
+    measured = _by_set_and_configuration(measurements)
     headers = ["questions", "measure", "configuration", f"published, {paper.model}", "here"]
     rows = []
     for set_name in experiment.sets:
@@ -1209,7 +1002,14 @@ def make_experiment_table(
                     _format_measured(ours, measure, paper.scale),
                 ]
                 rows.append(row)
-    return ReportTable(headers, rows)
+    return Table(headers, rows)
+
+
+def _by_set_and_configuration(
+    measurements: Iterable[Measurement],
+) -> dict[tuple[str, str], Measurement]:
+    """Return measurements by the name of the question set and that of the configuration."""
+    return {(each.set_name, each.configuration): each for each in measurements}
 
 
 def make_experiment_chart(
@@ -1220,32 +1020,39 @@ def make_experiment_chart(
     There is a panel for each measure, and a pair of bars for each question set and configuration.
     Where the paper prints no number, ours stand alone. The caption is that of the table.
     """
-    measured = {}
-    for measurement in measurements:
-        measured[measurement.set_name, measurement.configuration] = measurement
-    set_names = [name for name in experiment.sets if any(name == key[0] for key in measured)]
+    measured = _by_set_and_configuration(measurements)
+    measured_sets = {set_name for set_name, _ in measured}
+    set_names = [name for name in experiment.sets if name in measured_sets]
+    pairs = list(product(set_names, experiment.configurations))
+    categories = []
+    for set_name, configuration in pairs:
+        title = paper.sets[set_name].title
+        categories.append(_name_bars(experiment, set_names, title, configuration))
     panels = []
     for position, measure in enumerate(experiment.measures):
-        categories = []
-        published: list[Bar | None] = []
-        ours: list[Bar | None] = []
-        factor = paper.scale if measure in MEASURES else 1
-        for set_name in set_names:
-            for configuration in experiment.configurations:
-                title = paper.sets[set_name].title
-                categories.append(_name_bars(experiment, set_names, title, configuration))
-                figures = configuration.published.get(set_name)
-                published.append(Bar(*3 * [figures[position]]) if figures else None)
-                own = measured.get((set_name, configuration.name))
-                estimate = own.estimate(measure) if own else None
-                bar = Bar(*(factor * number for number in estimate)) if estimate else None
-                ours.append(bar)
-        series = [Series("here", ours)]
+        published: list[Estimate | None] = []
+        ours: list[Estimate | None] = []
+        for set_name, configuration in pairs:
+            figures = configuration.published.get(set_name)
+            published.append(_count_bar(figures[position]) if figures else None)
+            own = measured.get((set_name, configuration.name))
+            ours.append(_scaled_estimate(own, measure, paper.scale))
+        series = {"here": ours}
         if any(row.published for row in experiment.configurations):
-            series.insert(0, Series(f"published, {paper.model}", published))
+            series = {f"published, {paper.model}": published, "here": ours}
         panels.append(Panel(LABELS[measure], categories, series))
     title = f"{paper.paper}, {experiment.where}"
     return Chart(title, make_caption(paper, experiment, measurements), panels)
+
+
+def _scaled_estimate(
+    measurement: Measurement | None, measure: str, scale: float
+) -> Estimate | None:
+    """Return the mean of a measure with its interval; a score is multiplied by ``scale``. None without one."""
+    estimate = measurement.estimate(measure) if measurement else None
+    if estimate is None or measure not in MEASURES:
+        return estimate
+    return Estimate(*(scale * number for number in estimate))
 
 
 def _name_bars(
@@ -1262,7 +1069,7 @@ def _name_bars(
     return f"{set_title}: {configuration.name}"
 
 
-def make_list_table(folder: Path) -> ReportTable:
+def make_list_table(folder: Path) -> Table:
     """Return a table of all experiments: name, place in the paper, what it is, and what is at hand.
 
     Question sets are looked for in ``folder``. Of an experiment that cannot be repeated the table
@@ -1274,7 +1081,7 @@ def make_list_table(folder: Path) -> ReportTable:
             name = f"{paper_name}.{experiment.id}"
             at_hand = describe_availability(paper, experiment, folder)
             rows.append((name, experiment.where, experiment.title, at_hand))
-    return ReportTable(("experiment", "where", "what", "question sets"), rows)
+    return Table(("experiment", "where", "what", "question sets"), rows)
 
 
 def describe_availability(paper: Paper, experiment: Experiment, folder: Path) -> str:
@@ -1292,7 +1099,7 @@ def describe_availability(paper: Paper, experiment: Experiment, folder: Path) ->
 
 def make_kinds_table(
     paper: Paper, experiment: Experiment, measurements: Sequence[Measurement]
-) -> ReportTable:
+) -> Table:
     """Return a table of our figures by kind of question, which has no row if the experiment has no kinds.
 
     There is a row for each measurement and measure, and a column for each kind.
@@ -1300,7 +1107,7 @@ def make_kinds_table(
     headers = ["questions", "measure", "configuration", *experiment.kinds]
     rows: list[list[str]] = []
     if not experiment.kinds:
-        return ReportTable(headers, rows)
+        return Table(headers, rows)
     for measurement in measurements:
         for measure in experiment.measures:
             title = paper.sets[measurement.set_name].title
@@ -1310,10 +1117,10 @@ def make_kinds_table(
                 part = replace(measurement, rows=of_kind) if of_kind else None
                 row.append(_format_measured(part, measure, paper.scale))
             rows.append(row)
-    return ReportTable(headers, rows)
+    return Table(headers, rows)
 
 
-def make_others_table(paper: Paper, experiment: Experiment) -> ReportTable:
+def make_others_table(paper: Paper, experiment: Experiment) -> Table:
     """Return a table of the paper's other rows, which kgwb does not measure: other systems and models.
 
     There is a column for each question set and measure; a figure that the paper lacks is "–".
@@ -1329,13 +1136,13 @@ def make_others_table(paper: Paper, experiment: Experiment) -> ReportTable:
             for position in range(len(experiment.measures)):
                 row.append(_format_published(experiment, other, set_name, position))
         rows.append(row)
-    return ReportTable(headers, rows)
+    return Table(headers, rows)
 
 
-def make_asked_table(experiment: Experiment) -> ReportTable:
+def make_asked_table(experiment: Experiment) -> Table:
     """Return a table of the questions that a paper prints, with the authors' verdicts; without any it has no rows."""
     rows = [(asked.id, asked.question, asked.verdict) for asked in experiment.asked]
-    return ReportTable(("id", "question", "published"), rows)
+    return Table(("id", "question", "published"), rows)
 
 
 def _format_published(
@@ -1366,12 +1173,11 @@ def _format_measured(measurement: Measurement | None, measure: str, scale: float
 
     A score is multiplied by ``scale``, that of the paper's table.
     """
-    estimate = measurement.estimate(measure) if measurement else None
+    estimate = _scaled_estimate(measurement, measure, scale)
     if estimate is None:
         return "–"
-    factor = scale if measure in MEASURES else 1
-    digits = 3 if factor == 1 else 1
-    value, low, high = (f"{factor * number:.{digits}f}" for number in estimate)
+    digits = 1 if measure in MEASURES and scale != 1 else 3
+    value, low, high = (f"{number:.{digits}f}" for number in estimate)
     return f"{value} [{low}, {high}]"
 
 
@@ -1411,9 +1217,7 @@ def list_measured_differences(paper: Paper, measurements: Sequence[Measurement])
 def _describe_missing_gold(paper: Paper, measurements: Sequence[Measurement]) -> Iterator[str]:
     """Yield a sentence for each measurement with questions that have no gold."""
     for measurement in measurements:
-        count = 0
-        for row in measurement.rows:
-            count += row.get("gold", ()) is None
+        count = sum(row.get("gold", ()) is None for row in measurement.rows)
         if count:
             title = paper.sets[measurement.set_name].title
             verb = "has" if count == 1 else "have"
@@ -1485,9 +1289,6 @@ def render_experiment(
     )
 
 
-MEASURED_FOLDER = Path(__file__).with_name("measured")
-
-
 class MeasuredLine(BaseModel, frozen=True, extra="forbid"):
     """A line of a file: one configuration on one question set."""
 
@@ -1553,25 +1354,18 @@ def load_measured(name: str, folder: Path = MEASURED_FOLDER) -> list[Measurement
     for _, entry in disk.read_json_lines(path):
         line = MeasuredLine.model_validate(entry)
         stand_in = paper.sets[line.set].stand_in if line.is_stand_in else None
+        rows: list[BenchRow] = []
+        for position, id_ in enumerate(line.ids):
+            scores = {measure: values[position] for measure, values in line.scores.items()}
+            rows.append({"id": id_, "error": "an error" if id_ in line.errors else None, **scores})
         measurement = Measurement(
             line.set,
             line.configuration,
             line.model,
-            _rows_of(line),
+            rows,
             stand_in,
             config=line.config,
             day=line.day,
         )
         measurements.append(measurement)
     return measurements
-
-
-def _rows_of(line: MeasuredLine) -> list[BenchRow]:
-    """Return the rows of the questions of a line."""
-    rows = []
-    for position, id_ in enumerate(line.ids):
-        row: BenchRow = {"id": id_, "error": "an error" if id_ in line.errors else None}
-        for measure, values in line.scores.items():
-            row[measure] = values[position]
-        rows.append(row)
-    return rows

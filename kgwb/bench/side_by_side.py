@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from kgwb.bench.cost import sum_seconds_by_stage
-from kgwb.bench.figures import ReportTable
 from kgwb.bench.ladder import apply_rungs, load_gold_query
 from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.results import compute_answer_f1, known_right_answer
@@ -19,6 +18,7 @@ from kgwb.run import Run, Setup
 from kgwb.run.answers import Dialogue
 from kgwb.show import html as h
 from kgwb.show.run_state import ANSWER_STATE_LABELS, ERROR, state_of_output
+from kgwb.show.tables import Table
 from kgwb.terms import Term, Triple, format_triple
 from kgwb.text import format_seconds, pluralize, shorten, single_line, tell_apart
 
@@ -96,7 +96,7 @@ class SystemComparison:
         )
         return h.static_section(head, body)
 
-    def _make_answer_table(self, max_chars: int) -> ReportTable:
+    def _make_answer_table(self, max_chars: int) -> Table:
         """Return a table with a column for each system: its answer, state, support, and cost.
 
         F1 and the agent that lost the answer are shown if there is gold. Longer cells are cut at
@@ -114,7 +114,7 @@ class SystemComparison:
             for column in columns:
                 row.append(shorten(single_line(column[name]), max_chars))
             rows.append(tuple(row))
-        return ReportTable(("", *self._system_names()), rows)
+        return Table(("", *self._system_names()), rows)
 
     def _write_answers(self) -> dict[AnswerTerms, str]:
         """Return the text of each different answer, by its terms.
@@ -174,7 +174,7 @@ class SystemComparison:
         count = pluralize(len(answer.support), "triple")
         return f"{count}, {len(own)} of its own"
 
-    def _make_support_table(self) -> ReportTable:
+    def _make_support_table(self) -> Table:
         """Return a table of all supporting triples, with "yes" for each system whose answer has one.
 
         The triples that most systems share come first; those that equally many share come in the
@@ -197,7 +197,7 @@ class SystemComparison:
                 row.append("yes" if is_support else "")
             rows.append(tuple(row))
         headers = ("triples that support an answer", *self._system_names())
-        return ReportTable(headers, rows)
+        return Table(headers, rows)
 
     def _system_names(self) -> list[str]:
         return [answer.system for answer in self.answers]

@@ -871,7 +871,7 @@ class ReportCommand:
         Raises InputError for an unknown format, table, measure or baseline, and if the file cannot
         be written; it is replaced if it is there.
         """
-        from kgwb.bench.papers import format_table, make_table
+        from kgwb.bench.papers import make_table
 
         table = make_table(
             self.table,
@@ -879,7 +879,7 @@ class ReportCommand:
             measures=self.measures.split(","),
             baseline=self.baseline,
         )
-        text = format_table(table, format_name)
+        text = table.to_format(format_name)
         if self.out is None:
             print(text, end="")
             return

@@ -282,8 +282,6 @@ class ExperimentCommand:
         is drawn in place of the table, and its caption and files are printed.
         """
         from kgwb.bench.papers import (
-            format_table,
-            from_report_table,
             make_caption,
             make_experiment_chart,
             make_experiment_table,
@@ -299,7 +297,7 @@ class ExperimentCommand:
             print_tables(table)
             return
         caption = make_caption(paper, experiment, measurements)
-        text = format_table(from_report_table(table, caption), self.to)
+        text = table.with_caption(caption).to_format(self.to)
         print(text)
         path = folder / f"table.{SUFFIXES[self.to]}"
         with disk.os_errors_as_input_error(
@@ -310,12 +308,13 @@ class ExperimentCommand:
 
     def _check_format(self) -> None:
         """Raise InputError for an unknown ``to``, one that ``figure`` cannot have, or ``figure`` without ``to``."""
-        from kgwb.bench.papers import check_chart_format, check_format
+        from kgwb.bench.papers import check_chart_format
+        from kgwb.show.tables import check_table_format
 
         if self.figure:
             check_chart_format(self.to or "")
         elif self.to is not None:
-            check_format(self.to)
+            check_table_format(self.to)
 
     def _plan(self, paper: Paper, experiment: Experiment) -> list[_Part]:
         """Return what is measured, one part for each question set at hand and each configuration.

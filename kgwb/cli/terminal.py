@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kgwb.errors import KgwbError
 
 if TYPE_CHECKING:
-    from kgwb.bench.figures import ReportTable
+    from kgwb.show.tables import Table
     from kgwb.workbench import Workbench
 
 EXIT_FAILED = 2
@@ -42,7 +42,7 @@ def color(text: str, style: str) -> str:
     return add_color(text, style, use_color())
 
 
-def print_tables(*tables: ReportTable) -> None:
+def print_tables(*tables: Table) -> None:
     """Print the tables that have rows, with a blank line between them."""
     shown = [str(table) for table in tables if table.rows]
     print("\n\n".join(shown))

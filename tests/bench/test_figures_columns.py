@@ -7,19 +7,20 @@ from pathlib import Path
 from typing import Any
 
 from kgwb.bench.changes import ResultsComparison
-from kgwb.bench.figures import LoadedResults, ReportTable, make_question_types_table
+from kgwb.bench.figures import LoadedResults, make_question_types_table
+from kgwb.show.tables import Table
 
 HEADERS = ("", "questions", "F1", "precision", "recall")
 ROWS = (("all", 20, "0.8 [0.6, 0.9]", "0.8", "0.7"), ("list", 10, "0.5 [0.2, 0.9]", "0.5", "0.6"))
 
 
-def shown_headers(table: ReportTable) -> list[str]:
+def shown_headers(table: Table) -> list[str]:
     """The headers of the table that is seen at once."""
     return re.findall(r"<th>(.*?)</th>", table.render().partition("<details")[0])
 
 
 def test_a_measure_with_the_numbers_of_another_is_folded_and_named() -> None:
-    table = ReportTable(HEADERS, ROWS, folds_equal_columns=True)
+    table = Table(HEADERS, ROWS, folds_equal_columns=True)
     assert shown_headers(table) == ["", "questions", "F1", "recall"]
     folded = table.render().partition("<details")[2]
     assert "precision" in folded.partition("<table")[0]
@@ -28,7 +29,7 @@ def test_a_measure_with_the_numbers_of_another_is_folded_and_named() -> None:
 
 def test_where_all_measures_differ_nothing_is_folded() -> None:
     rows = (("all", 20, "0.8 [0.6, 0.9]", "0.9", "0.7"),)
-    assert "<details" not in ReportTable(HEADERS, rows, folds_equal_columns=True).render()
+    assert "<details" not in Table(HEADERS, rows, folds_equal_columns=True).render()
 
 
 def results_of(*rows: dict[str, Any]) -> LoadedResults:

@@ -14,24 +14,16 @@ from kgwb.bench import Report
 from kgwb.bench.figures import LoadedResults
 from kgwb.bench.judgements import add_coding, draw_sample
 from kgwb.bench.papers import (
-    FORMATS,
-    Cell,
-    PaperTable,
-    escape_latex,
-    format_table,
     make_error_table,
     make_table,
 )
 from kgwb.bench.statistics import holm_adjusted
 from kgwb.cli import main
 from kgwb.errors import InputError
+from kgwb.show.tables import TABLE_FORMATS, Best, Table, escape_latex
 
 Capture = pytest.CaptureFixture[str]
-TABLE = PaperTable(
-    "100 % of A_B & C|D",
-    ("system", "F1"),
-    ((Cell("a_b|c"), Cell("0.5", is_best=True)), (Cell("d"), Cell("–"))),
-)
+TABLE = Table(("system", "F1"), (("a_b|c", Best("0.5")), ("d", "–")), "100 % of A_B & C|D")
 
 
 def test_holm_is_the_step_down_method() -> None:
@@ -41,7 +33,7 @@ def test_holm_is_the_step_down_method() -> None:
 
 
 def test_latex_has_the_rules_of_booktabs_and_no_name_is_a_command() -> None:
-    text = format_table(TABLE, "latex")
+    text = TABLE.to_format("latex")
     assert text.count(r"\toprule") == text.count(r"\midrule") == text.count(r"\bottomrule") == 1
     assert r"\caption{100 \% of A\_B \& C|D}" in text
     assert r"a\_b|c & \textbf{0.5} \\" in text
@@ -52,11 +44,11 @@ def test_latex_has_the_rules_of_booktabs_and_no_name_is_a_command() -> None:
 
 
 def test_markdown_and_csv() -> None:
-    lines = format_table(TABLE, "markdown").splitlines()
+    lines = TABLE.to_format("markdown").splitlines()
     assert lines[:3] == ["| system | F1 |", "| --- | ---: |", r"| a\_b\|c | **0.5** |"]
-    assert list(csv.reader(format_table(TABLE, "csv").splitlines()))[1] == ["a_b|c", "0.5"]
+    assert list(csv.reader(TABLE.to_format("csv").splitlines()))[1] == ["a_b|c", "0.5"]
     with pytest.raises(InputError):
-        format_table(TABLE, "word")
+        TABLE.to_format("word")
 
 
 def test_the_best_is_bold_and_what_differs_from_the_baseline_is_marked(
@@ -65,9 +57,9 @@ def test_the_best_is_bold_and_what_differs_from_the_baseline_is_marked(
     results = Report(*measured).results
     table = make_table("quality", results, measures=["f1"], baseline="good_one")
     (name, good), (_, bad) = table.rows
-    assert (name.text, good.is_best, bad.is_best) == ("good_one", True, False)
-    assert "†" not in good.text
-    assert bad.text.endswith("†")
+    assert name == "good_one" and isinstance(good, Best) and not isinstance(bad, Best)
+    assert "†" not in str(good)
+    assert str(bad).endswith("†")
     assert "set-up" in table.caption
     assert "12 questions on films" in table.caption
     assert "†" not in str(make_table("quality", results, measures=["f1"]).rows)
@@ -79,7 +71,7 @@ def test_results_of_different_questions_have_no_best_and_no_baseline(
     first, second = Report(*measured).results
     fewer = second.with_rows(list(second.rows.values())[:5])
     table = make_table("quality", [first, fewer], measures=["f1"])
-    assert [cell.is_best for row in table.rows for cell in row] == [False] * 4
+    assert not any(isinstance(cell, Best) for row in table.rows for cell in row)
     assert len(table.caption) > len(make_table("quality", [first, second]).caption)
     with pytest.raises(InputError):
         make_table("quality", [first, fewer], measures=["f1"], baseline="good_one")
@@ -118,7 +110,7 @@ def test_latex_compiles(measured: list[Path]) -> None:
     tables.append(make_error_table(results))
     for name in ("quality", "cost"):
         tables.append(make_table(name, Report(*measured).results))
-    body = "\n".join(format_table(table, "latex") for table in tables)
+    body = "\n".join(table.to_latex() for table in tables)
     preamble = r"\documentclass{article}\usepackage{booktabs}\usepackage[utf8]{inputenc}"
     Path("t.tex").write_text(
         f"{preamble}\n\\begin{{document}}\n{body}\n\\end{{document}}\n", encoding="utf-8"
@@ -126,4 +118,4 @@ def test_latex_compiles(measured: list[Path]) -> None:
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stdout
-    assert set(FORMATS) == {"latex", "markdown", "csv"}
+    assert set(TABLE_FORMATS) == {"latex", "markdown", "csv"}
