@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 from kgwb.errors import ModelError
 from kgwb.kg.base import Graph
 from kgwb.llm.rules import words as en
-from kgwb.llm.rules.mentions import Mention, find_mentions
+from kgwb.llm.rules.mentions import Mention, Mentions, find_mentions
 from kgwb.llm.rules.words import (
     RELATION_PHRASES,
     Token,
@@ -296,7 +296,6 @@ UNKNOWN_RELATION = "related to"
 Fact = tuple[str, str, str]
 """Subject, relation and object; unknowns begin with a question mark."""
 QuestionKind = Literal["boolean", "count", "list"]
-Mentions = Sequence[Mention]
 
 
 class RelationStep(NamedTuple):

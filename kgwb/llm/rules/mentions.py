@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Sequence
+from functools import wraps
 from itertools import chain
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 from kgwb.kg.base import Graph
@@ -14,30 +15,29 @@ from kgwb.llm.rules.words import RELATION_PHRASES, singularize, tokenize
 
 MAX_KEPT = 64
 """How many findings of one graph are kept: those of the questions that are asked at the same time."""
+Key = TypeVar("Key", bound=Hashable)
 T = TypeVar("T")
 
 
-class KeptByGraph(Generic[T]):
-    """The last MAX_KEPT findings in each graph, by a key. Threads may share it.
+def kept_by_graph(find: Callable[[Graph, Key], T]) -> Callable[[Graph, Key], T]:
+    """Make a function keep its last MAX_KEPT results of each graph, by its other argument.
 
-    They are dropped with the graph. A graph with muted triples is another graph.
+    A question is read by several rules of one run, and each would ask the graph the same again.
+    Threads may share what is kept. It is dropped with the graph; a graph with muted triples is
+    another graph.
     """
+    findings: WeakKeyDictionary[Graph, dict[Key, T]] = WeakKeyDictionary()
 
-    def __init__(self) -> None:
-        self._findings: WeakKeyDictionary[Graph, dict[Hashable, T]] = WeakKeyDictionary()
+    @wraps(find)
+    def find_once(kg: Graph, key: Key) -> T:
+        kept = findings.get(kg, {})
+        if key not in kept:
+            newest = list(kept.items())[1 - MAX_KEPT :]
+            kept = dict(newest) | {key: find(kg, key)}
+            findings[kg] = kept
+        return kept[key]
 
-    def get(self, kg: Graph, key: Hashable) -> T | None:
-        """Return the finding that is kept for a key, or None."""
-        return self._findings.get(kg, {}).get(key)
-
-    def keep(self, kg: Graph, key: Hashable, finding: T) -> None:
-        """Keep a finding, and drop the oldest if there are more than MAX_KEPT."""
-        kept = dict(self._findings.get(kg, {}))
-        kept[key] = finding
-        while len(kept) > MAX_KEPT:
-            oldest = next(iter(kept))
-            del kept[oldest]
-        self._findings[kg] = kept
+    return find_once
 
 
 BRACKETED_NAME = re.compile(r"\[([^\[\]]+)\]")
@@ -69,11 +69,10 @@ class Mention(NamedTuple):
         return any(other.start < self.end and self.start < other.end for other in others)
 
 
-_MENTIONS: KeptByGraph[tuple[Mention, ...]] = KeptByGraph()
-"""The names in a question. Every rule of a run that reads the question looks for them."""
+Mentions = Sequence[Mention]
 
 
-def find_mentions(question: str, kg: Graph | None) -> list[Mention]:
+def find_mentions(question: str, kg: Graph | None) -> Mentions:
     """Return the names in a question, from left to right; they do not overlap.
 
     If the question has names in square brackets, only these count. Otherwise names are labels of
@@ -86,11 +85,13 @@ def find_mentions(question: str, kg: Graph | None) -> list[Mention]:
         return bracketed
     if kg is None:
         return _MentionFinder(question, kg).find_unmarked()
-    kept = _MENTIONS.get(kg, question)
-    if kept is None:
-        kept = tuple(_MentionFinder(question, kg).find_unmarked())
-        _MENTIONS.keep(kg, question, kept)
-    return list(kept)
+    return _find_unmarked_mentions(kg, question)
+
+
+@kept_by_graph
+def _find_unmarked_mentions(kg: Graph, question: str) -> Mentions:
+    """Return the names in a question without square brackets."""
+    return _MentionFinder(question, kg).find_unmarked()
 
 
 def bracketed_mentions(question: str) -> list[Mention]:

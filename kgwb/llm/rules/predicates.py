@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
 from rdflib import Literal, URIRef
@@ -20,11 +20,11 @@ from kgwb.kg.queries import find_class_names
 from kgwb.kg.sparql import n3, values_clause
 from kgwb.llm.rules import words as en
 from kgwb.llm.rules.grammar import IS_A_RELATION, expected_value_type
-from kgwb.llm.rules.mentions import KeptByGraph
+from kgwb.llm.rules.mentions import kept_by_graph
 from kgwb.llm.rules.words import Words
 from kgwb.terms import Term
 
-Vertices = Sequence[URIRef]
+Vertices = tuple[URIRef, ...]
 Row = tuple[Term | None, ...]
 MAX_SAMPLED_TRIPLES = 100_000
 """How many triples of the vertices are looked at, in each direction."""
@@ -43,19 +43,20 @@ NUMBER_AND_TIME_DATATYPES = en.TIME_WORDS | {
 """Words in the names of datatypes whose values are never a person."""
 
 
-class VertexPredicate(NamedTuple):
+@dataclass(eq=False)
+class VertexPredicate:
     """A predicate of a vertex in one direction."""
 
+    iri: URIRef
     name: str
     is_incoming: bool
     """Whether the vertex is the object of the triples."""
-    value_types: Collection[str]
+    value_types: set[str] = field(default_factory=set)
     """Names of the classes and datatypes at the other end."""
-    inner_predicates: Sequence[str]
-    """Names of the predicates of blank nodes that it leads to."""
-    iri: URIRef
-    has_untyped_values: bool
+    has_untyped_values: bool = False
     """Whether a value has neither a class nor a datatype."""
+    inner_predicates: list[str] = field(default_factory=list)
+    """Names of the predicates of blank nodes that it leads to, sorted."""
 
     @property
     def is_temporal(self) -> bool:
@@ -75,13 +76,11 @@ class VertexPredicate(NamedTuple):
         return bool(self.value_types)
 
 
-_CLASS_NAMES: WeakKeyDictionary[Graph, frozenset[str]] = WeakKeyDictionary()
-_PREDICATES: KeptByGraph[tuple[VertexPredicate, ...]] = KeptByGraph()
-_CLASSES: KeptByGraph[list[str]] = KeptByGraph()
-"""Predicates and classes of vertices. The reading of a question and its check ask for the same."""
+Predicates = Sequence[VertexPredicate]
 
 
-def fetch_predicates(kg: Graph, vertices: Vertices) -> list[VertexPredicate]:
+@kept_by_graph
+def fetch_predicates(kg: Graph, vertices: Vertices) -> Predicates:
     """Return the predicates of vertices, sorted by IRI and direction, with the types at their ends.
 
     At most MAX_SAMPLED_TRIPLES triples in each direction are looked at. The vocabulary's excluded
@@ -89,56 +88,31 @@ def fetch_predicates(kg: Graph, vertices: Vertices) -> list[VertexPredicate]:
     leads to blank nodes, ``inner_predicates`` are the sorted names of the predicates of these. They
     are kept for the vertices asked about last.
     """
-    key = tuple(vertices)
-    kept = _PREDICATES.get(kg, key)
-    if kept is None:
-        kept = tuple(_collect_predicates(kg, vertices))
-        _PREDICATES.keep(kg, key, kept)
-    return list(kept)
-
-
-def _collect_predicates(kg: Graph, vertices: Vertices) -> list[VertexPredicate]:
-    """Return what ``fetch_predicates`` returns, from the graph."""
     hidden = kg.vocabulary.excluded_predicates
     rows = _select_predicates(kg, vertices)
-    has_blank_nodes = any(str(row[-1]) in TRUE_FORMS for row in rows)
     inner_rows: Sequence[Row] = ()
-    if has_blank_nodes:
+    if any(str(row[-1]) in TRUE_FORMS for row in rows):
         inner_rows = _select_inner_predicates(kg, vertices)
-    iris = _iris_in([*rows, *inner_rows])
-    names = kg.names(sorted(iris))
+    names = kg.names(sorted(_iris_in([*rows, *inner_rows])))
 
-    value_types: dict[tuple[URIRef, bool], set[str]] = {}
-    untyped = set()
-    for predicate, direction, value_type, _ in rows:
-        if not isinstance(predicate, URIRef) or predicate in hidden:
+    found: dict[tuple[str, bool], VertexPredicate] = {}  # texts are sorted far faster than URIRefs
+    for iri, direction, value_type, _ in rows:
+        if not isinstance(iri, URIRef) or iri in hidden:
             continue
         is_incoming = str(direction) == "in"
-        type_names = value_types.setdefault((predicate, is_incoming), set())
-        if isinstance(value_type, URIRef):
-            type_names.add(names[value_type])
+        end = (str(iri), is_incoming)
+        if end not in found:
+            found[end] = VertexPredicate(iri, names[iri], is_incoming)
         if value_type is None:
-            untyped.add((predicate, is_incoming))
-
-    inner_predicates: dict[Term | None, list[str]] = {}
-    for predicate, inner_predicate in inner_rows:
-        if isinstance(inner_predicate, URIRef) and inner_predicate not in hidden:
-            inner_names = inner_predicates.setdefault(predicate, [])
-            inner_names.append(names[inner_predicate])
-
-    predicates = []
-    # Comparing texts is far faster than comparing URIRefs.
-    ends = sorted(value_types, key=lambda end: (str(end[0]), end[1]))
-    for predicate, is_incoming in ends:
-        type_names = value_types[predicate, is_incoming]
-        inner_names = []
-        if not is_incoming:
-            inner_names = sorted(inner_predicates.get(predicate, []))
-        name = names[predicate]
-        has_untyped = (predicate, is_incoming) in untyped
-        found = VertexPredicate(name, is_incoming, type_names, inner_names, predicate, has_untyped)
-        predicates.append(found)
-    return predicates
+            found[end].has_untyped_values = True
+        elif isinstance(value_type, URIRef):
+            found[end].value_types.add(names[value_type])
+    for outer, inner in inner_rows:
+        predicate = found.get((str(outer), False))
+        if predicate and isinstance(inner, URIRef) and inner not in hidden:
+            predicate.inner_predicates.append(names[inner])
+            predicate.inner_predicates.sort()
+    return [found[end] for end in sorted(found)]
 
 
 def _select_predicates(kg: Graph, vertices: Vertices) -> Sequence[Row]:
@@ -197,21 +171,12 @@ def fetch_values(kg: Graph, vertices: Vertices, predicates: Iterable[URIRef]) ->
     return values
 
 
+@kept_by_graph
 def fetch_class_names(kg: Graph, vertices: Vertices) -> list[str]:
     """Return the display names of the classes of vertices, by their IRIs.
 
     They are kept for the vertices asked about last.
     """
-    key = tuple(vertices)
-    kept = _CLASSES.get(kg, key)
-    if kept is None:
-        kept = _collect_class_names(kg, vertices)
-        _CLASSES.keep(kg, key, kept)
-    return list(kept)
-
-
-def _collect_class_names(kg: Graph, vertices: Vertices) -> list[str]:
-    """Return what ``fetch_class_names`` returns, from the graph."""
     values = values_clause("?v", vertices)
     types = "|".join(map(n3, kg.vocabulary.types))
     result = kg.select(f"SELECT DISTINCT ?c WHERE {{ {values} ?v {types} ?c }}")
@@ -226,6 +191,9 @@ def has_text_with(kg: Graph, vertices: Vertices, word: str) -> bool:
     text = Literal(word.casefold()).n3()
     has_word = f"FILTER(isLiteral(?o) && CONTAINS(LCASE(STR(?o)), {text}))"
     return kg.ask(f"ASK {{ {values} ?v ?p ?o {has_word} }}")
+
+
+_CLASS_NAMES: WeakKeyDictionary[Graph, frozenset[str]] = WeakKeyDictionary()
 
 
 def names_of_classes(kg: Graph) -> frozenset[str]:

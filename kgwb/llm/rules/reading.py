@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 from rdflib import URIRef
@@ -37,6 +37,7 @@ from kgwb.llm.rules.mentions import Mention, bracketed_mentions, find_mentions
 from kgwb.llm.rules.predicates import (
     MIN_RELATION_SIMILARITY,
     NAME_SEPARATOR,
+    Predicates,
     VertexPredicate,
     Vertices,
     asked_kind,
@@ -54,7 +55,7 @@ from kgwb.llm.rules.predicates import (
     write_name_list,
 )
 from kgwb.llm.rules.words import (
-    PHRASES_BY_STEM,
+    MEANINGS,
     RELATION_PHRASES,
     Token,
     Words,
@@ -68,7 +69,6 @@ from kgwb.llm.rules.words import (
 )
 from kgwb.text import shorten
 
-Predicates = Sequence[VertexPredicate]
 MIN_PREDICATE_SIMILARITY = 0.45
 """Similarity from which words of the question ask for a predicate."""
 MIN_CLASS_SIMILARITY = 0.5
@@ -130,7 +130,7 @@ def find_vertices(mentions: Sequence[Mention], kg: Graph) -> dict[Mention, Verti
         name = mention.text
         vertices = exact.get(name) or _find_partial_matches(name, kg)
         if vertices:
-            vertices_of[mention] = vertices
+            vertices_of[mention] = tuple(vertices)
     return vertices_of
 
 
@@ -824,7 +824,7 @@ def _find_tied_name(mentions: Iterable[Mention], kg: Graph) -> list[str]:
         hits = kg.search(mention.text, MAX_TIED_LABELS).hits
         tied = [hit for hit in hits if hit.score == hits[0].score]
         labels = {hit.label for hit in tied}
-        if len(labels) > 1 and _have_equal_classes(kg, [hit.iri for hit in tied]):
+        if len(labels) > 1 and _have_equal_classes(kg, tuple(hit.iri for hit in tied)):
             return [f"“{mention.text}” may be {_list_choices(labels)}"]
     return []
 
@@ -837,7 +837,7 @@ def _list_choices(labels: Collection[str]) -> str:
 
 def _have_equal_classes(kg: Graph, vertices: Vertices) -> bool:
     """Return whether all of some vertices are of the same classes."""
-    first, *others = [fetch_class_names(kg, [vertex]) for vertex in vertices]
+    first, *others = [fetch_class_names(kg, (vertex,)) for vertex in vertices]
     return all(names == first for names in others)
 
 
@@ -868,9 +868,7 @@ class _Coverage:
         self.kg = kg
         self.embeddings = embeddings
         self.vertices_of = vertices_of
-        self.vertices: list[URIRef] = []
-        for vertices in vertices_of.values():
-            self.vertices.extend(vertices)
+        self.vertices = tuple(chain.from_iterable(vertices_of.values()))
         self.predicates = fetch_predicates(kg, self.vertices)
         self.is_lookup = _is_lookup(reading) and len(vertices_of) == 1
         """Whether one predicate of one name is asked for."""
@@ -1076,11 +1074,10 @@ class _Coverage:
         """
         phrase_words = normalize(phrase).split()
         name_words = normalize(name).split()
-        meanings: list[str] = []
+        meanings = set(name_words)
         for word in name_words:
-            meaning = PHRASES_BY_STEM.get(stem(word), "")
-            meanings += meaning.split()
-        stems = {stem(word) for word in name_words + meanings if word not in UNSPECIFIC_WORDS}
+            meanings |= MEANINGS.get(stem(word), set())
+        stems = {stem(word) for word in meanings - UNSPECIFIC_WORDS}
         if not stems.isdisjoint(map(stem, phrase_words)):
             return True
         for word in phrase_words:

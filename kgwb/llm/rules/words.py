@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections import defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -64,50 +65,27 @@ NON_NAME_WORDS = FUNCTION_WORDS | LIGHT_VERBS | PRONOUNS | SMALL_TALK_WORDS
 """Words that name nothing, even if they are capitalised because they begin a sentence."""
 
 
-def _relation_phrases() -> dict[str, str]:
-    """Return the relation phrase of each word, from the section "senses" of the lexicon.
+def _keys_by_word(section: str) -> dict[str, str]:
+    """Return for each word of the lists in a section of the lexicon the key of its list.
 
-    The section has, for each phrase, its words with spaces between. A word with several phrases has
-    the last one.
+    A word of several lists has the last one.
     """
-    phrases: dict[str, str] = {}
-    for phrase, words in LEXICON["senses"].items():
-        phrases |= dict.fromkeys(words.split(), phrase)
-    return phrases
-
-
-RELATION_PHRASES = _relation_phrases()
-"""For a word, the phrase by which graphs tend to name its relation: "speed" for "fast".
-
-Words that belong together are joined by underscores: "come_out".
-"""
-
-
-def _listed_by_word(section: str) -> dict[str, str]:
-    """Return for each word of the lists in a section of the lexicon the key of its list."""
     keys: dict[str, str] = {}
     for key, words in LEXICON[section].items():
         keys |= dict.fromkeys(words.split(), key)
     return keys
 
 
-IRREGULAR_FORMS = _listed_by_word("forms")
+RELATION_PHRASES = _keys_by_word("senses")
+"""For a word, the phrase by which graphs tend to name its relation: "speed" for "fast".
+
+Words that belong together are joined by underscores: "come_out".
+"""
+IRREGULAR_FORMS = _keys_by_word("forms")
 """For a form such as "built", its word."""
 
 
-def _phrases_by_stem() -> dict[str, str]:
-    """Return for each stem the relation phrases of all words that have it, joined by spaces."""
-    phrases: dict[str, str] = {}
-    for word, phrase in RELATION_PHRASES.items():
-        word_stem = stem(word)
-        if word_stem in phrases:
-            phrases[word_stem] += f" {phrase}"
-        else:
-            phrases[word_stem] = phrase
-    return phrases
-
-
-RIVALS = _listed_by_word("rivals")
+RIVALS = _keys_by_word("rivals")
 """For a word, the group of words in which no two mean the same: "open" and "close"."""
 ENDINGS = (
     *("ations", "ation", "ings", "ing", "ments", "ment", "ists", "ist", "ions", "ion"),
@@ -157,18 +135,13 @@ class Token(NamedTuple):
         return word in FUNCTION_WORDS or word in RELATION_PHRASES or is_verb(word)
 
 
-def tokenize(text: str) -> list[Token]:
+@lru_cache(maxsize=256)  # each rule of a run reads the same question
+def tokenize(text: str) -> tuple[Token, ...]:
     """Return the words of a text, in order, without the punctuation around them.
 
     A possessive "'s" is a token of its own; the "'s" of "who's" and the like is not. A word loses
     the dot at its end unless it has another one, as "U.S." has.
     """
-    return list(_tokens_of(text))
-
-
-@lru_cache(maxsize=256)  # each rule of a run reads the same question
-def _tokens_of(text: str) -> tuple[Token, ...]:
-    """Return what ``tokenize`` returns, from a cache of the last texts."""
     tokens: list[Token] = []
     for match in WORD.finditer(text):
         word = match.group()
@@ -267,20 +240,13 @@ def relation_phrase(word: str) -> str:
 
 RIVAL_GROUPS = {stem(word): group for word, group in RIVALS.items()}
 """The groups of RIVALS by the stem of each word."""
-PHRASES_BY_STEM = _phrases_by_stem()
-"""For a stem, the phrases of RELATION_PHRASES of all its words."""
-
-ENGLISH_WORDS = frozenset(
-    "the of is was were are did does do has have who what when where which how whose whom in and by for with "
-    "that he she it his its her they to on from an name list give show tell".split()
-)
+MEANINGS: defaultdict[str, set[str]] = defaultdict(set)
+"""For a stem, the words of the phrases by which graphs tend to name the relations of its words."""
+for _word, _phrase in RELATION_PHRASES.items():
+    MEANINGS[stem(_word)].update(_phrase.split())
+ENGLISH_WORDS = _word_list("english")
 """Common words by which an English question is recognized."""
-FOREIGN_WORDS = frozenset(
-    "der das den dem ein eine ist war wer wie wo welche welcher welches wurde hat haben und von im zum "
-    "el la los las es fue quien quién que qué cual cuál cuando cuándo donde dónde en del por una "
-    "le les un une est qui quel quelle quand où du des dans par il lo gli chi che quale dove di "
-    "o os as quem quando onde em da het een wie wat wanneer waar welke van zijn".split()
-)
+FOREIGN_WORDS = _word_list("foreign")
 """Common words of German, Spanish, French, Italian, Portuguese and Dutch."""
 
 
