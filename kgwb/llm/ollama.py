@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from kgwb.llm.base import ChatReply, ChatRequest, parse_token_count
 from kgwb.llm.remote import (
     CONNECT_TIMEOUT_S,
-    TOOL,
     RemoteModel,
     RequestFailure,
     RequestFormat,
@@ -95,12 +94,6 @@ class OllamaModel(RemoteModel):
                 finish_reason=finish_reason,
             )
 
-    def _send_tool(self, form: RequestFormat, request: ChatRequest) -> None:
-        """Send a request with TOOL to /api/chat, and read the whole reply."""
-        chat: Any = self._client(request.timeout_s).chat
-        options = self._options(form, request)
-        chat(self.model, messages_to_data(request), tools=[TOOL], stream=False, options=options)
-
     def _options(self, form: RequestFormat, request: ChatRequest) -> dict[str, Any]:
         """Return Ollama's options: temperature, seed, length of the reply, and size of the context.
 
@@ -157,7 +150,7 @@ class OllamaModel(RemoteModel):
             timeout = httpx.Timeout(timeout_s, connect=connect_s)
             return ollama.Client(self.url, timeout=timeout, **options)
 
-        return make_client(create_client, self.url, self.behaviour.add_headers, "httpx")
+        return make_client(create_client, self.url, "httpx")
 
     def _classify_error(self, error: Exception) -> RequestFailure:
         """Return the failure for an exception.

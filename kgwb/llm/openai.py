@@ -14,7 +14,6 @@ from kgwb.errors import UnknownModelError
 from kgwb.llm.base import ChatReply, ChatRequest, parse_token_count
 from kgwb.llm.remote import (
     CONNECT_TIMEOUT_S,
-    TOOL,
     RemoteModel,
     RequestFailure,
     RequestFormat,
@@ -108,7 +107,7 @@ class OpenAIModel(RemoteModel):
             api_key=key,
             base_url=self.url,
             max_retries=0,
-            http_client=make_client(client_class, self.url, self.behaviour.add_headers, package),
+            http_client=make_client(client_class, self.url, package),
         )
         # Otherwise its sockets stay open until the garbage collector runs
         weakref.finalize(self, client.close)
@@ -127,26 +126,16 @@ class OpenAIModel(RemoteModel):
         body = self._request_body(form, request)
         answer = create(**body, timeout=_timeout(request.timeout_s))
         if "stream" in body:
-            reasoning_counts = []
             with answer:
                 for chunk in answer:
-                    reasoning_counts.append(_reasoning_tokens(chunk))
                     yield _parse_chunk(chunk)
-            self.behaviour.add_reasoning(reasoning_counts)
             return
         reply = ChatReply("", finish_reason="")
         if not isinstance(answer, str):
             reply = _parse_chunk(answer)
         if not reply.finish_reason:
             raise ValueError(f"no choice with a message in {answer}")
-        self.behaviour.add_reasoning([_reasoning_tokens(answer)])
         yield reply
-
-    def _send_tool(self, form: RequestFormat, request: ChatRequest) -> None:
-        """Send a request with TOOL, and read the whole reply."""
-        create: Any = self._client.chat.completions.create
-        body = self._request_body(form, request)
-        create(**body, tools=[TOOL], timeout=_timeout(request.timeout_s))
 
     def _request_body(self, form: RequestFormat, request: ChatRequest) -> dict[str, Any]:
         """Return the fields of a chat request, by name.
@@ -283,13 +272,6 @@ def _parse_chunk(answer: Any) -> ChatReply:
         finish_reason=str(finish_reason or ""),
         fingerprint=str(getattr(answer, "system_fingerprint", None) or ""),
     )
-
-
-def _reasoning_tokens(answer: Any) -> int:
-    """Return the tokens of reasoning that an answer, or a chunk of one, reports; 0 if it reports none."""
-    usage = getattr(answer, "usage", None)
-    details = getattr(usage, "completion_tokens_details", None)
-    return parse_token_count(getattr(details, "reasoning_tokens", 0))
 
 
 def _error_message(body: Any) -> str:

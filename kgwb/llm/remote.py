@@ -7,7 +7,7 @@ import re
 import threading
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, TypeVar
@@ -22,11 +22,9 @@ from kgwb.errors import (
 )
 from kgwb.kg.base import Graph
 from kgwb.llm.base import (
-    DEFAULT_TIMEOUT_S,
     ChatModel,
     ChatReply,
     ChatRequest,
-    Message,
     ReplyMode,
 )
 from kgwb.llm.notice import announce
@@ -113,125 +111,6 @@ def masked_excerpt(text: str, secrets: Iterable[str] = ()) -> str:
     return line[:MAX_EXCERPT_CHARS] + " …"
 
 
-LIMIT_HEADER_WORD = "ratelimit"
-"""Occurs in the name of each header in which a server tells its rate limits."""
-MAX_LIMIT_HEADERS = 20
-MAX_LIMIT_CHARS = 100
-MODE_NAMES = {
-    "schema": "JSON schema",
-    "json with schema": "JSON mode with the schema",
-    "json": "JSON mode",
-    "prompt": "the prompt alone",
-}
-"""What enforces the form of a reply, by the mode of a RequestFormat."""
-SUBSTITUTES = {
-    "max_tokens": "max_completion_tokens is sent",
-    "max_completion_tokens": "no length is sent",
-    "stream": "the whole reply is asked for at once",
-    "stream_options": "the tokens of a stream are not asked for",
-}
-"""What is done in place of sending a field that a server refuses; other fields are left out."""
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """A part of a request that a server refused."""
-
-    part: str
-    """A field of the request ("temperature"), or what was to enforce the form ("JSON schema")."""
-    done: str
-    """What is sent from now on."""
-    said: str
-    """The server's own words, masked."""
-
-    def __str__(self) -> str:
-        return f"{self.part}: {self.done}"
-
-
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """A wait before a request was repeated."""
-
-    reason: str
-    """The HTTP status ("429"), or the kind of failure ("connection")."""
-    seconds: float
-    is_asked_for: bool
-    """Whether the server said how long to wait."""
-
-    def __str__(self) -> str:
-        asked = "as the server asked" if self.is_asked_for else "as the server did not say how long"
-        return f"{self.reason}: waited {self.seconds:.2g} s, {asked}"
-
-
-class ServerBehaviour:
-    """What one model has seen of its server. Several threads may add to it."""
-
-    def __init__(self) -> None:
-        """Begin with nothing seen."""
-        self._lock = threading.Lock()
-        self._refusals: dict[str, Refusal] = {}
-        self._waits: list[Wait] = []
-        self._limits: dict[str, str] = {}
-        self._reasoning_tokens = 0
-
-    @property
-    def refusals(self) -> tuple[Refusal, ...]:
-        """What the server refused, each part once, in the order in which it did."""
-        with self._lock:
-            return tuple(self._refusals.values())
-
-    @property
-    def waits(self) -> tuple[Wait, ...]:
-        """The waits before requests were repeated, in their order."""
-        with self._lock:
-            return tuple(self._waits)
-
-    @property
-    def limits(self) -> dict[str, str]:
-        """The latest value of each header that tells a rate limit, by the header's name in lower case."""
-        with self._lock:
-            return dict(self._limits)
-
-    @property
-    def reasoning_tokens(self) -> int:
-        """The tokens that the server counts as reasoning; they are part of the completion tokens."""
-        with self._lock:
-            return self._reasoning_tokens
-
-    def add_refused_field(self, field: str, said: str) -> None:
-        """Note that a field of the request was refused."""
-        self._add_refusal(Refusal(field, SUBSTITUTES.get(field, "left out"), said))
-
-    def add_refused_mode(self, mode: str, next_mode: str, said: str) -> None:
-        """Note that a way to enforce the form of a reply was refused, and which comes in its place."""
-        self._add_refusal(Refusal(MODE_NAMES[mode], MODE_NAMES[next_mode], said))
-
-    def _add_refusal(self, refusal: Refusal) -> None:
-        with self._lock:
-            self._refusals.setdefault(refusal.part, refusal)
-
-    def add_wait(self, wait: Wait) -> None:
-        """Note a wait."""
-        with self._lock:
-            self._waits.append(wait)
-
-    def add_headers(self, headers: Mapping[str, str]) -> None:
-        """Note the rate limits in the headers of a response, MAX_LIMIT_HEADERS at most."""
-        limits = {}
-        for name, value in headers.items():
-            if LIMIT_HEADER_WORD in name.lower():
-                limits[name.lower()[:MAX_LIMIT_CHARS]] = value[:MAX_LIMIT_CHARS]
-        with self._lock:
-            for name, value in limits.items():
-                if name in self._limits or len(self._limits) < MAX_LIMIT_HEADERS:
-                    self._limits[name] = value
-
-    def add_reasoning(self, counts: Iterable[int]) -> None:
-        """Note the reasoning tokens of one reply, whose parts have these counts: the highest counts."""
-        with self._lock:
-            self._reasoning_tokens += max(counts, default=0)
-
-
 T = TypeVar("T")
 MAX_RETRIES = 2
 """How often a request is repeated after transient failures."""
@@ -255,24 +134,8 @@ OPTIONAL_FIELDS = (
     "seed",
 )
 """Fields of a request that some servers refuse."""
-REFUSING_STATUSES = (400, 422, 500, 501)
-"""HTTP statuses with which servers refuse a field of a request."""
 STATUSES_WITHOUT_LIST = (404, 405, 501)
 """HTTP statuses of a server that has no list of its models."""
-TOOL = {
-    "type": "function",
-    "function": {
-        "name": "greet",
-        "description": "Greet a person.",
-        "parameters": {
-            "type": "object",
-            "properties": {"name": {"type": "string"}},
-            "required": ["name"],
-            "additionalProperties": False,
-        },
-    },
-}
-"""A tool in the form that both protocols have."""
 REPLY_MODES: dict[str, ReplyMode] = {
     "schema": "schema",
     "json with schema": "json",
@@ -350,8 +213,6 @@ class RemoteModel(ChatModel):
         self._request_format = form
         self._schema_works = False
         """Whether the server has ever replied to a request with a JSON schema."""
-        self.behaviour = ServerBehaviour()
-        """What this model has seen of its server: refusals, waits, and rate limits."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
@@ -391,13 +252,9 @@ class RemoteModel(ChatModel):
             if wait_s is None:
                 wait_s = INITIAL_BACKOFF_S * 2**retries
             if fallback is not None:
-                self._note_refusal(form, fallback, outcome)
                 form = fallback
                 retries = 0
             elif outcome.is_transient and retries < MAX_RETRIES and wait_s <= MAX_RETRY_AFTER_S:
-                reason = str(outcome.status or outcome.kind)
-                is_asked_for = outcome.retry_after_s is not None
-                self.behaviour.add_wait(Wait(reason, wait_s, is_asked_for))
                 cancel.wait(wait_s)
                 retries += 1
             else:
@@ -413,18 +270,6 @@ class RemoteModel(ChatModel):
     def announce(self, kg: Graph | None) -> None:
         """Show what leaves the machine with requests about a graph, unless it was shown before."""
         announce(self.name, self.url, kg)
-
-    def _note_refusal(
-        self, form: RequestFormat, fallback: RequestFormat, failure: RequestFailure
-    ) -> None:
-        """Note in ``behaviour`` what the server has refused: a field, or the first mode of the format."""
-        said = masked_excerpt(failure.message, self._secrets())
-        for name in fallback.omitted_fields - form.omitted_fields:
-            self.behaviour.add_refused_field(name, said)
-        if fallback.modes != form.modes:
-            refused_mode = form.modes[0]
-            next_mode = fallback.modes[0]
-            self.behaviour.add_refused_mode(refused_mode, next_mode, said)
 
     def _keep_format(self, form: RequestFormat, *, with_schema: bool) -> None:
         """Remember the format that the server has just accepted, for later requests.
@@ -463,28 +308,6 @@ class RemoteModel(ChatModel):
                 return None
             raise self._error_of(names, timeout_s, is_listing=True)
         return names
-
-    def refuses_tools(self, timeout_s: float = DEFAULT_TIMEOUT_S) -> str:
-        """Send a small request with a tool, and return the server's words if it refuses it; else "".
-
-        The format of requests is the one that the server has accepted. The request has nothing of a
-        graph or a person. Raises the ModelErrors of a server that fails otherwise.
-        """
-        request = ChatRequest("tools", (Message("user", "Say hello."),), timeout_s=timeout_s)
-        with self._lock:
-            form = self._request_format
-        form = replace(form, omitted_fields=form.omitted_fields | {"stream", "stream_options"})
-        send = partial(self._send_tool, form, request)
-        failure = self._call_sdk(send, timeout_s + CONNECT_TIMEOUT_S)
-        if failure is None:
-            return ""
-        if failure.status in REFUSING_STATUSES:
-            return masked_excerpt(failure.message, self._secrets())
-        raise self._error_of(failure, timeout_s)
-
-    @abstractmethod
-    def _send_tool(self, form: RequestFormat, request: ChatRequest) -> None:
-        """Send a request with TOOL; what the server replies does not matter."""
 
     @abstractmethod
     def _stream_reply(self, form: RequestFormat, request: ChatRequest) -> Iterator[ChatReply]:

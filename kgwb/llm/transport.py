@@ -42,16 +42,15 @@ ABANDON_CHECK_INTERVAL_S = 0.1
 def make_client(
     create_client: Callable[..., T],
     url: str,
-    on_headers: Callable[[Mapping[str, str]], None],
     package: str,
 ) -> T:
     """Return what ``create_client`` creates, given headers, event hooks and certificates.
 
     They are those of ``package``, httpx or httpx2. The client follows redirects only on the server
     of ``url``, limits the size and time of replies, and closes its connection soon after
-    ``abandoned_event`` is set. ``on_headers`` is called with the headers of each response. Raises
-    UnknownModelError if no client can be created with the present environment variables; the
-    original message is left out, because it may hold the password of a proxy.
+    ``abandoned_event`` is set. Raises UnknownModelError if no client can be created with the present
+    environment variables; the original message is left out, because it may hold the password of a
+    proxy.
     """
     errors: tuple[type[Exception], ...] = (ImportError, OSError, ValueError, *transport_errors())
 
@@ -65,12 +64,8 @@ def make_client(
         check_redirect(str(url_class(url)), str(request.url))
         request.extensions["trace"] = _watch_new_connection
 
-    def read_headers(response: Any) -> None:
-        """Give the headers of a response to ``on_headers``."""
-        on_headers(response.headers)
-
     try:
-        hooks = {"request": [prepare_request], "response": [read_headers, _limit_response]}
+        hooks = {"request": [prepare_request], "response": [_limit_response]}
         return create_client(
             headers={"Accept-Encoding": "identity"},
             event_hooks=hooks,
