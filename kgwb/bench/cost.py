@@ -15,17 +15,14 @@ from pydantic import BaseModel, Field, ValidationError
 from kgwb import disk
 from kgwb.errors import InputError
 from kgwb.records import describe_validation_error
-from kgwb.run.agents import System
+from kgwb.run.agents import OTHER_STAGE, System
 from kgwb.run.calls import Call
 from kgwb.run.steps import Step, Totals
-from kgwb.text import tell_apart
 
 DEFAULT_PRICES_FILE = Path(__file__).with_name("prices.toml")
 MODEL_WITHOUT_TOKENS = "rules"
 """The model that reads no tokens, so that 0 of them is right."""
 COUNT_FIELDS = ("model_calls", "prompt_tokens", "completion_tokens", "queries")
-OTHER_STAGE = "other"
-"""The stage of what is in no stage of a system."""
 BUDGET_NAMES = ("money", "tokens", "model_calls", "seconds")
 NonNegativeAmount = Annotated[float, Field(strict=True, ge=0, lt=1e15)]
 
@@ -140,7 +137,7 @@ def sum_seconds_by_stage(
     steps took longer together than ``total_s``, all times are reduced in proportion. They are
     rounded to microseconds.
     """
-    stage_by_agent = _stage_by_agent(system)
+    stage_by_agent = system.stage_by_agent
     seconds = dict.fromkeys([*stage_by_agent.values(), OTHER_STAGE], 0.0)
     model_seconds = dict(seconds)
     supervised: defaultdict[str, float] = defaultdict(float)
@@ -183,44 +180,6 @@ def _wait_for_models(step: Step, calls: Mapping[str, Call]) -> float:
             waits.append(calls[key].seconds)
     first_live = max(0, len(waits) - step.live_calls)
     return sum(waits[first_live:])
-
-
-def _stage_by_agent(system: System) -> Mapping[str, str]:
-    """Return the name of the stage of each agent that is in one.
-
-    A system with gold decisions has their stages. Of another system, they are the titles of its
-    stages in lower case; stages without a title are left out. Titles that would look the same, or
-    like OTHER_STAGE, stay as they are.
-    """
-    if system.gold:
-        return system.gold.stages
-    titles = [title for title, _ in system.stages if title]
-    names = tell_apart((None, *titles), (_shorten_title, _keep_title, _mark_title))
-    stages = {}
-    for title, agents in system.stages:
-        if title:
-            stages.update(dict.fromkeys(agents, names[title]))
-    return stages
-
-
-def _shorten_title(title: str | None) -> str:
-    """Return a stage's title in lower case, without the sign of a stage that is repeated.
-
-    None stands for what is in no stage, which is OTHER_STAGE.
-    """
-    if title is None:
-        return OTHER_STAGE
-    return title.removesuffix(" ↻").lower()
-
-
-def _keep_title(title: str | None) -> str:
-    return title or OTHER_STAGE
-
-
-def _mark_title(title: str | None) -> str:
-    if title is None:
-        return OTHER_STAGE
-    return f"{title} (stage)"
 
 
 def sum_usage(calls: Sequence[Call]) -> dict[str, Any]:

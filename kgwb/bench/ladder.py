@@ -256,7 +256,7 @@ def apply_rungs(
         if f1 == 1:
             return {
                 "agent": rung.agent,
-                "stage": rung.stage or decisions.stages.get(rung.agent),
+                "stage": rung.stage or setup.system.stage_by_agent.get(rung.agent),
                 "step": step,
                 "first_wrong_step": first_wrong_step,
                 "mended_by": name,

@@ -22,10 +22,13 @@ from kgwb.run.links import Link
 from kgwb.run.prompts import Prompts, shipped_names
 from kgwb.run.steps import current_run
 from kgwb.settings import Settings
+from kgwb.text import tell_apart
 
 P = ParamSpec("P")
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
+OTHER_STAGE = "other"
+"""The stage of what is spent in no agent's stage."""
 View = Callable[[Any, Any], str]
 """Renders a record as HTML, given the record and a ``kgwb.show.terms.RenderContext``."""
 
@@ -403,6 +406,26 @@ class System:
             return "group"
         return spec.kind
 
+    @property
+    def stage_by_agent(self) -> Mapping[str, str]:
+        """The name of the stage of each agent that is in one, for times and lost answers.
+
+        It is the stage that the gold decisions name. If they name none, it is the title of the
+        stage in lower case; stages without a title are left out. Titles that would look the same,
+        or like OTHER_STAGE, stay as they are.
+        """
+        stages: dict[str, str] = {}
+        if self.gold and self.gold.stages:
+            for stage, names_of_agents in self.gold.stages.items():
+                stages.update(dict.fromkeys(names_of_agents.split(), stage))
+            return stages
+        titles = [title for title, _ in self.stages if title]
+        names = tell_apart((None, *titles), (_shorten_title, _keep_title, _mark_title))
+        for title, agents in self.stages:
+            if title:
+                stages.update(dict.fromkeys(agents, names[title]))
+        return stages
+
     def rule(self, prompt: str) -> Rule | None:
         """Return the present version of the function by which ``rules`` answers a prompt.
 
@@ -450,7 +473,7 @@ class MapRow(NamedTuple):
             function=function,
             prompt=_prompt_of(spec.name, system),
             view=getattr(view, "__name__", ""),
-            gold=system.gold.stages.get(spec.name, "") if system.gold else "",
+            gold=system.stage_by_agent.get(spec.name, "") if system.gold else "",
             test=test,
         )
 
@@ -478,6 +501,26 @@ def _prompt_of(agent: str, system: System) -> str:
     if len(found) < 2:
         return "".join(found)
     return f"{min(found, key=len).partition(agent)[0]}{agent}*"
+
+
+def _shorten_title(title: str | None) -> str:
+    """Return a stage's title in lower case, without the sign of a stage that is repeated.
+
+    None stands for what is in no stage, which is OTHER_STAGE.
+    """
+    if title is None:
+        return OTHER_STAGE
+    return title.removesuffix(" ↻").lower()
+
+
+def _keep_title(title: str | None) -> str:
+    return title or OTHER_STAGE
+
+
+def _mark_title(title: str | None) -> str:
+    if title is None:
+        return OTHER_STAGE
+    return f"{title} (stage)"
 
 
 def _prompts_folder_beside(function: Any) -> Path | None:

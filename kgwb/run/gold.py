@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import partial
-from itertools import permutations, product
-from types import MappingProxyType
+from itertools import chain, permutations, product
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from rdflib import URIRef
@@ -100,15 +99,13 @@ class Rung(NamedTuple):
     values: Mapping[str, Any]
     """By step key."""
     stage: str = ""
-    """The stage to blame; empty if it is the one that ``GoldDecisions.stages`` has."""
+    """The stage to blame; empty if it is the one of the agent, see ``System.stage_by_agent``."""
 
 
 @dataclass(frozen=True)
 class GoldDecisions:
     """What a gold query means to the agents of a system."""
 
-    stages: Mapping[str, str]
-    """The stage of each agent. A supervisor of several stages has none."""
     ladder: Mapping[str, Callable[[Any, GoldQuery], Rung | None]]
     """The rungs of the oracle ladder by name, in flow order.
 
@@ -117,18 +114,18 @@ class GoldDecisions:
     """
     linked: Callable[[Any], LinkedIris]
     """Returns what a Run linked, as far as it was executed."""
+    stages: Mapping[str, str] = field(default_factory=dict)
+    """The agents of each stage, with spaces between, where a paper counts other stages than
+    ``System.agents`` has. A supervisor of several stages is in none."""
 
 
-def assign_stages(agents_by_stage: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the stage of each agent, as a mapping that cannot be changed.
+def collect_iris(outputs: Iterable[Any], read: Callable[[Any], Iterable[Any]]) -> frozenset[str]:
+    """Return the IRIs of what a function reads from any of some outputs, as texts.
 
-    ``agents_by_stage`` has for each stage the names of its agents, with spaces between. An agent
-    that several stages name has the last of them.
+    It reads IRIs, or things with an ``iri``.
     """
-    stages: dict[str, str] = {}
-    for stage, agents in agents_by_stage.items():
-        stages |= dict.fromkeys(agents.split(), stage)
-    return MappingProxyType(stages)
+    things = chain.from_iterable(map(read, outputs))
+    return frozenset(str(getattr(thing, "iri", thing)) for thing in things)
 
 
 def get_output(run: Any, key: str) -> Any:

@@ -18,7 +18,7 @@ from kgwb.llm.rules import linking as _rules  # noqa: F401  # the model rules se
 from kgwb.run import Run, agent
 from kgwb.run.answers import Context
 from kgwb.run.ask import Check, Reply, schema_config, try_to_ask
-from kgwb.run.gold import GoldQuery, Rung, get_output, list_outputs
+from kgwb.run.gold import GoldQuery, Rung, collect_iris, get_output, list_outputs
 from kgwb.run.links import Candidate, Link, RetrievedCandidates
 from kgwb.settings import Settings
 from kgwb.terms import local_part
@@ -634,13 +634,9 @@ def collect_vertices(run: Run) -> tuple[frozenset[str], frozenset[str]]:
     They are taken from the outputs of vertex_selection and entity_retriever so far. An entity that
     was not linked adds none to the first set.
     """
-    chosen: set[str] = set()
-    for link in list_outputs(run, "vertex_selection"):
-        chosen.update(str(vertex.iri) for vertex in link.vertices)
-    offered: set[str] = set()
-    for retrieved in list_outputs(run, "entity_retriever"):
-        offered.update(str(candidate.iri) for candidate in retrieved.candidates)
-    return frozenset(chosen), frozenset(offered)
+    chosen = collect_iris(list_outputs(run, "vertex_selection"), lambda link: link.vertices)
+    found = list_outputs(run, "entity_retriever")
+    return chosen, collect_iris(found, lambda retrieved: retrieved.candidates)
 
 
 def make_link_rung(vertices: Mapping[str, URIRef], run: Run, gold: GoldQuery) -> Rung | None:

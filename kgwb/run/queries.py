@@ -33,6 +33,20 @@ def execute_sparql(kg: Graph, sparql: str) -> ResultSet | bool:
     raise QueryError(f"it is a {form.upper()}; write a SELECT or an ASK")
 
 
+def execute_unrecorded(sparql: str, run: Run) -> ResultSet | bool | None:
+    """Execute a query outside of the record of a run, such as a gold query; see ``execute_sparql``.
+
+    None if the graph rejects it, or without a graph that can be asked, as in a replay.
+    """
+    kg = run.unrecorded_graph
+    if kg is None:
+        return None
+    try:
+        return execute_sparql(kg, sparql)
+    except GraphError:
+        return None
+
+
 def label_terms(terms: Iterable[Term], run: Run) -> dict[Term, str]:
     """Return the label of each distinct term, in their order: the display name of an IRI, else the term's text.
 
@@ -57,12 +71,12 @@ def is_number(term: Term) -> bool:
     return isinstance(term.value, Number) and not isinstance(term.value, bool)
 
 
-def get_names_in_rows(rows: Iterable[Row], run: Run) -> Mapping[URIRef, str]:
+def get_names_in_rows(rows: Iterable[Row], kg: Graph) -> Mapping[URIRef, str]:
     """Return the display names of the IRIs in some rows, by IRI, with one request to the graph for all."""
     iris: set[URIRef] = set()
     for row in rows:
         iris.update(cell for cell in row if isinstance(cell, URIRef))
-    return run.kg.names(sorted(iris))
+    return kg.names(sorted(iris))
 
 
 def find_row_support(

@@ -193,13 +193,11 @@ def test_every_agent_with_gold_decisions_has_a_stage_except_supervisors(
 ) -> None:
     system = load_system(name)
     assert system.gold is not None
-    assert {spec.name for spec in system.agents} ^ {*system.gold.stages} == supervisors
+    assert {spec.name for spec in system.agents} ^ {*system.stage_by_agent} == supervisors
 
 
 def test_every_agent_of_chatty_kg_has_a_stage_except_its_supervisor() -> None:
-    from kgwb.systems.chatty_kg.gold import STAGE_BY_AGENT
-
-    assert {spec.name for spec in CHATTY.agents} ^ {*STAGE_BY_AGENT} == {"query_planning"}
+    assert {spec.name for spec in CHATTY.agents} ^ {*CHATTY.stage_by_agent} == {"query_planning"}
 
 
 def test_median_and_percentile_over_the_questions_that_have_the_figure(tmp_path: Path) -> None:

@@ -21,7 +21,6 @@ from kgwb.run.answers import NOT_IN_GRAPH, Value
 from kgwb.run.prompts import Prompts
 from kgwb.run.run_file import current_settings
 from kgwb.run.systems import profile
-from kgwb.systems.dog.gold import STAGE_BY_AGENT
 from kgwb.systems.dog.hop import filter_relation, get_relations
 from kgwb.systems.dog.question import find_topic_entities, simplify_question
 from kgwb.systems.dog.records import (
@@ -582,7 +581,7 @@ def test_evaluation_hits_are_measured_as_named_and_as_coded() -> None:
 )
 def test_figure_5_the_classes_of_errors() -> None:
     assert DOG.gold is not None
-    assert set(STAGE_BY_AGENT.values()) == {
+    assert set(DOG.stage_by_agent.values()) == {
         "topic entity",
         "relation filtering",
         "answer generation",
@@ -590,7 +589,7 @@ def test_figure_5_the_classes_of_errors() -> None:
         "other",
     }
     supervisors = {"walk", "iteration"}
-    assert {spec.name for spec in DOG.agents} == supervisors | set(STAGE_BY_AGENT)
+    assert {spec.name for spec in DOG.agents} == supervisors | set(DOG.stage_by_agent)
     rungs = [re.sub(r"\d", "N", name) for name in DOG.gold.ladder]
     assert list(dict.fromkeys(rungs)) == [
         "topic entities",

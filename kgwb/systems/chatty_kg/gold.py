@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
+from itertools import chain
 
 from rdflib import URIRef
 
@@ -16,7 +16,7 @@ from kgwb.build import (
     Rung,
     TriplePattern,
     align_facts,
-    assign_stages,
+    collect_iris,
     collect_vertices,
     get_output,
     has_literal,
@@ -36,12 +36,11 @@ from kgwb.systems.chatty_kg.records import (
     pattern_predicates,
 )
 
-AGENTS_BY_STAGE = {
+STAGES = {
     "understanding": "translator context understanding classifier rephraser qir",
     "linking": "matching entity_linking entity_retriever vertex_selection relation_linking",
     "execution and selection": "query_generator predicate_selection execution what_else answer_writer model_alone",
 }
-STAGE_BY_AGENT = assign_stages(AGENTS_BY_STAGE)
 """The stages whose seconds the paper reports (section 7.4, Figure 4)."""
 
 
@@ -52,16 +51,13 @@ def collect_linked_iris(run: Run) -> LinkedIris:
     those of all entities, and the ranked predicates of all relations.
     """
     vertices, vertex_candidates = collect_vertices(run)
-    predicates: set[str] = set()
-    for selection in list_outputs(run, "predicate_selection"):
-        for query in selection.queries:
-            predicates.update(term[1:-1] for term in pattern_predicates(query))
-    predicate_candidates: set[str] = set()
-    for linked in list_outputs(run, "relation_linking"):
-        predicate_candidates.update(str(predicate.iri) for predicate in linked.predicates)
-    return LinkedIris(
-        vertices, frozenset(predicates), vertex_candidates, frozenset(predicate_candidates)
+    selections = list_outputs(run, "predicate_selection")
+    queries = chain.from_iterable(selection.queries for selection in selections)
+    predicates = frozenset(
+        term[1:-1] for term in chain.from_iterable(map(pattern_predicates, queries))
     )
+    ranked = collect_iris(list_outputs(run, "relation_linking"), lambda linked: linked.predicates)
+    return LinkedIris(vertices, predicates, vertex_candidates, ranked)
 
 
 # The rungs
@@ -198,16 +194,14 @@ def _rename_unknowns(run: Run, gold: GoldQuery) -> tuple[TriplePattern, ...]:
     return tuple(patterns)
 
 
-LADDER = MappingProxyType(
-    {
-        "question": make_question_rung,
-        "QIR": make_qir_rung,
-        "vertices": make_vertex_rung,
-        "predicates": make_predicate_rung,
-        "selection": make_selection_rung,
-        "query": make_query_rung,
-    }
-)
+LADDER = {
+    "question": make_question_rung,
+    "QIR": make_qir_rung,
+    "vertices": make_vertex_rung,
+    "predicates": make_predicate_rung,
+    "selection": make_selection_rung,
+    "query": make_query_rung,
+}
 
 
 def _align_qir(qir: QIR | None, gold: GoldQuery) -> Alignment[Fact] | None:
@@ -220,4 +214,4 @@ def _align_qir(qir: QIR | None, gold: GoldQuery) -> Alignment[Fact] | None:
     return align_facts(qir.facts, qir.target, gold)
 
 
-GOLD = GoldDecisions(STAGE_BY_AGENT, LADDER, collect_linked_iris)
+GOLD = GoldDecisions(LADDER, collect_linked_iris, STAGES)

@@ -194,7 +194,7 @@ def _find_values(iris: Iterable[URIRef], run: Run) -> Mapping[tuple[URIRef, str]
     union = " UNION ".join(branches)
     result = run.kg.select(f"SELECT ?v ?p ?o ?way WHERE {{ {union} }}")
     rows = [row for row in result.rows if row[0] != row[2]]
-    names = get_names_in_rows([row[1:3] for row in rows], run)
+    names = get_names_in_rows([row[1:3] for row in rows], run.kg)
     values = defaultdict(set)
     for vertex, predicate, value, suffix in rows:
         if not isinstance(vertex, URIRef) or not isinstance(predicate, URIRef):

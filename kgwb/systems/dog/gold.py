@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import partial
-from types import MappingProxyType
+from itertools import chain
 from typing import Any
 
 from rdflib import URIRef
@@ -25,7 +25,7 @@ from kgwb.build import (
     Run,
     Rung,
     Term,
-    assign_stages,
+    collect_iris,
     collect_vertices,
     get_output,
     list_outputs,
@@ -55,14 +55,13 @@ ITERATION_STOPPING = "iteration stopping"
 ANSWER_GENERATION = "answer generation"
 QUESTION_SIMPLIFYING = "question simplifying"
 OTHER = "other"
-AGENTS_BY_STAGE = {
+STAGES = {
     TOPIC_ENTITY: "topic_entity entity_linking entity_retriever vertex_selection",
     RELATION_FILTERING: "relations relation_filtering triple_filling",
     ANSWER_GENERATION: "answer_trying",
     QUESTION_SIMPLIFYING: "simplifying simplifying_expert critic linguist fused_agent",
     OTHER: "own_knowledge",
 }
-STAGE_BY_AGENT = assign_stages(AGENTS_BY_STAGE)
 """The class of errors of each agent (DoG, figure 5; the topic entity is given in the paper)."""
 MAX_LADDER_HOPS = 4
 """Hops that have rungs. The ladder does not mend what is lost later."""
@@ -128,16 +127,13 @@ def collect_linked_iris(run: Run) -> LinkedIris:
     all heads.
     """
     vertices, vertex_candidates = collect_vertices(run)
-    predicates: set[str] = set()
-    for filtered in list_outputs(run, "relation_filtering"):
-        if filtered.relation:
-            predicates.update(map(str, filtered.relation.iris))
-    predicate_candidates: set[str] = set()
-    for relations in list_outputs(run, "relations"):
-        for relation in relations.found:
-            predicate_candidates.update(map(str, relation.iris))
+    chosen = [filtered.relation for filtered in list_outputs(run, "relation_filtering")]
+    offered = chain.from_iterable(relations.found for relations in list_outputs(run, "relations"))
     return LinkedIris(
-        vertices, frozenset(predicates), vertex_candidates, frozenset(predicate_candidates)
+        vertices,
+        collect_iris(filter(None, chosen), lambda relation: relation.iris),
+        vertex_candidates,
+        collect_iris(offered, lambda relation: relation.iris),
     )
 
 
@@ -452,7 +448,7 @@ def _make_ladder() -> Mapping[str, RungMaker]:
         ladder[f"stopping at hop {number}"] = partial(make_stopping_rung, number)
         ladder[f"answers of hop {number}"] = partial(make_answer_rung, number)
         ladder[f"question after hop {number}"] = partial(make_question_rung, number)
-    return MappingProxyType(ladder)
+    return ladder
 
 
-GOLD = GoldDecisions(STAGE_BY_AGENT, _make_ladder(), collect_linked_iris)
+GOLD = GoldDecisions(_make_ladder(), collect_linked_iris, STAGES)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import chain
-from types import MappingProxyType
 
 from rdflib import URIRef
 
@@ -19,19 +18,10 @@ from kgwb.build import (
     LinkedIris,
     Run,
     Rung,
-    Term,
-    assign_stages,
-    execute_sparql,
-    find_support_by_row,
     get_output,
 )
 from kgwb.systems.ragonite.records import CitedAnswer, CitedValue, Source
-
-AGENTS_BY_STAGE = {
-    "induce": "ragonite",
-    "gather": "tool_selector sql passages sparql finish",
-    "answer": "answerer answer",
-}
+from kgwb.systems.ragonite.tool_selector import query_graph
 
 
 def collect_linked_iris(run: Run) -> LinkedIris:
@@ -59,34 +49,15 @@ def _list_iris(sources: Iterable[Source]) -> tuple[frozenset[str], frozenset[str
 def _find_gold_source(run: Run, gold: GoldQuery) -> Source | None:
     """Execute the gold query, and return its rows and support as a source.
 
-    None if it cannot be executed, or without a graph that can be asked outside of the record. A
-    truth value is one row, "true" or "false".
+    None if it cannot be executed, or without a graph that can be asked outside of the record.
     """
     kg = run.unrecorded_graph
     if kg is None:
         return None
     try:
-        result = execute_sparql(kg, gold.sparql)
-        if isinstance(result, bool):
-            return Source(
-                "sparql", gold.sparql, columns=("answer",), rows=((str(result).lower(),),)
-            )
-        support = find_support_by_row(kg, gold.sparql, result.variables, result.rows)
-        iris = [cell for row in result.rows for cell in row if isinstance(cell, URIRef)]
-        names = kg.names(list(dict.fromkeys(iris)))
+        return query_graph(kg, gold.sparql)
     except GraphError:
         return None
-    rows = [tuple("" if cell is None else str(cell) for cell in row) for row in result.rows]
-    terms: list[tuple[str, Term]] = [(str(iri), iri) for iri in names]
-    terms += [(name, iri) for iri, name in names.items()]
-    return Source(
-        "sparql",
-        gold.sparql,
-        columns=result.variables,
-        rows=tuple(rows),
-        triples=tuple(dict.fromkeys(chain.from_iterable(support.values()))),
-        terms=tuple(terms),
-    )
 
 
 def _has_values_of(sources: Iterable[Source], gold_source: Source) -> bool:
@@ -132,5 +103,5 @@ def make_answer_rung(run: Run, gold: GoldQuery) -> Rung | None:
     return Rung("answerer", {"answerer": cited})
 
 
-LADDER = MappingProxyType({"sources": make_source_rung, "answer": make_answer_rung})
-GOLD = GoldDecisions(assign_stages(AGENTS_BY_STAGE), LADDER, collect_linked_iris)
+LADDER = {"sources": make_source_rung, "answer": make_answer_rung}
+GOLD = GoldDecisions(LADDER, collect_linked_iris)

@@ -14,6 +14,7 @@ import rdflib
 from kgwb.build import (
     KNOWN_PREFIXES,
     Dialogue,
+    Graph,
     GraphError,
     GraphUnreachableError,
     Run,
@@ -158,40 +159,45 @@ class Sparql(Tool):
     def use(self, run: Run) -> Source:
         """Run the SPARQL query on the graph, and return its rows with their support, or its error.
 
-        An ASK has one row, "true" or "false", without support. Of a SELECT at most
-        ``settings.rows`` rows are returned. Raises GraphUnreachableError.
+        Of a SELECT at most ``settings.rows`` rows are returned. Raises GraphUnreachableError.
         """
-        limit = RagoniteSettings.of_run(run).rows
         try:
-            if validate_query(self.query).form == "ask":
-                truth = str(run.kg.ask(self.query)).lower()
-                return Source("sparql", self.query, columns=("answer",), rows=((truth,),))
-            result = run.kg.select(self.query)
-            rows = result.rows[:limit]
-            support_by_row = find_support_by_row(run.kg, self.query, result.variables, rows)
+            return query_graph(run.kg, self.query, RagoniteSettings.of_run(run).rows)
         except GraphUnreachableError:
             raise
         except GraphError as error:
             return Source("sparql", self.query, error=error.message)
-        all_triples = chain.from_iterable(support_by_row.values())
-        text_of = _format_cells(rows)
-        texts = []
-        for row in rows:
-            texts.append(tuple("" if cell is None else text_of[cell] for cell in row))
-        names = get_names_in_rows(rows, run)
-        terms: list[tuple[str, Term]] = []
-        for iri, name in names.items():
-            terms += [(str(iri), iri), (name, iri)]
-        return Source(
-            "sparql",
-            self.query,
-            columns=result.variables,
-            rows=tuple(texts),
-            cut=result.cut or len(result.rows) > limit,
-            triples=tuple(dict.fromkeys(all_triples)),
-            terms=tuple(terms),
-            meanings=meanings_of_rows(rows, names, text_of),
-        )
+
+
+def query_graph(kg: Graph, sparql: str, limit: int | None = None) -> Source:
+    """Execute a SELECT or an ASK, and return its first rows with their support as a source.
+
+    An ASK has one row, "true" or "false", without support. Raises GraphError.
+    """
+    if validate_query(sparql).form == "ask":
+        truth = str(kg.ask(sparql)).lower()
+        return Source("sparql", sparql, columns=("answer",), rows=((truth,),))
+    result = kg.select(sparql)
+    rows = result.rows[:limit]
+    support_by_row = find_support_by_row(kg, sparql, result.variables, rows)
+    text_of = _format_cells(rows)
+    texts = []
+    for row in rows:
+        texts.append(tuple("" if cell is None else text_of[cell] for cell in row))
+    names = get_names_in_rows(rows, kg)
+    terms: list[tuple[str, Term]] = []
+    for iri, name in names.items():
+        terms += [(str(iri), iri), (name, iri)]
+    return Source(
+        "sparql",
+        sparql,
+        columns=result.variables,
+        rows=tuple(texts),
+        cut=result.cut or len(result.rows) > len(rows),
+        triples=tuple(dict.fromkeys(chain.from_iterable(support_by_row.values()))),
+        terms=tuple(terms),
+        meanings=meanings_of_rows(rows, names, text_of),
+    )
 
 
 def _format_cells(rows: Iterable[Sequence[Term | None]]) -> dict[Term, str]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import chain
-from types import MappingProxyType
 from typing import Literal
 
 from rdflib import URIRef
@@ -23,28 +22,16 @@ from kgwb.build import (
     Rung,
     Term,
     Triple,
-    assign_stages,
-    execute_sparql,
+    collect_iris,
+    execute_unrecorded,
     find_support_by_row,
+    get_names_in_rows,
     get_output,
     list_outputs,
     patterns_to_sparql,
 )
-from kgwb.systems.robodata.records import Position, Produced, Sentence, State
-from kgwb.systems.robodata.states import TOOLS_BY_STATE
+from kgwb.systems.robodata.records import Position, Produced, Sentence
 
-
-def _list_tools(state: State) -> str:
-    return " ".join(tool.spec.name for tool in TOOLS_BY_STATE[state])
-
-
-AGENTS_BY_STAGE = {
-    "think": "assessment observation",
-    "remote": f"remote eval_remote {_list_tools('REMOTE')}",
-    "local": f"update eval_local local_graph {_list_tools('UPDATE')}",
-    "look closer": f"local {_list_tools('LOCAL')}",
-    "answer": "produce answer",
-}
 Kind = Literal["things", "count", "yes", "no", "nothing"]
 
 
@@ -54,36 +41,24 @@ def collect_linked_iris(run: Run) -> LinkedIris:
     The nodes count as vertices, and the predicates of its triples as predicates. The candidates of
     both kinds are the same. All are empty before the first turn has ended.
     """
-    positions: list[Position] = list_outputs(run, "turn")
-    if not positions:
-        return LinkedIris(frozenset(), frozenset(), frozenset(), frozenset())
-    last = positions[-1]
-    vertices = set()
-    for node in last.local.nodes:
-        if isinstance(node, URIRef):
-            vertices.add(str(node))
-    predicates = set()
-    for _, predicate, _ in last.local.support:
-        predicates.add(str(predicate))
-    seen = set()
-    for cell in chain.from_iterable(_list_observed(last)):
-        if cell:
-            seen.add(str(cell))
+    last: list[Position] = list_outputs(run, "turn")[-1:]
+    seen = collect_iris(last, lambda position: filter(None, chain(*_list_observed(position))))
     return LinkedIris(
-        frozenset(vertices),
-        frozenset(predicates),
-        frozenset(seen),
-        frozenset(seen),
+        collect_iris(last, lambda position: filter(_is_iri, position.local.nodes)),
+        collect_iris(last, lambda position: [triple[1] for triple in position.local.support]),
+        seen,
+        seen,
     )
+
+
+def _is_iri(term: Term) -> bool:
+    return isinstance(term, URIRef)
 
 
 def _list_observed(position: Position) -> list[tuple[Term | None, ...]]:
     """Return the rows of all results of tools, of all turns up to a position, in order."""
-    rows: list[tuple[Term | None, ...]] = []
-    for visit in position.visits:
-        for result in visit.results:
-            rows += result.rows
-    return rows
+    results = chain.from_iterable(visit.results for visit in position.visits)
+    return list(chain.from_iterable(result.rows for result in results))
 
 
 def _find_gold_triples(kg: Graph, gold: GoldQuery) -> list[Triple]:
@@ -126,11 +101,7 @@ def make_graph_rung(run: Run, gold: GoldQuery) -> Rung | None:
         return None
     observed = {row[:3] for row in _list_observed(position)}
     blamed = "update" if observed.issuperset(missing) else "remote"
-    iris: dict[URIRef, None] = {}
-    for term in chain.from_iterable(missing):
-        if isinstance(term, URIRef):
-            iris[term] = None
-    names = kg.names(list(iris))
+    names = get_names_in_rows(missing, kg)
     local = position.local.with_triples((), missing)
     local = local.with_names(names.items())
     corrected = replace(position, state="PRODUCE", local=local)
@@ -147,32 +118,24 @@ def make_answer_rung(run: Run, gold: GoldQuery) -> Rung | None:
     produced: Produced | None = get_output(run, "produce")
     if kg is None or produced is None:
         return None
-    try:
-        kind, answers = _find_gold_answer(kg, gold)
-    except GraphError:
+    query = gold.sparql
+    if gold.kind == "count":  # the nodes that are counted are the answers
+        query = f"SELECT DISTINCT {gold.target} WHERE {{ {patterns_to_sparql(gold.patterns)} }}"
+    result = execute_unrecorded(query, run)
+    if result is None:
         return None
+    kind: Kind = "count" if gold.kind == "count" else "things"
+    answers: tuple[Term, ...] = ()
+    if isinstance(result, bool):
+        kind = "yes" if result else "no"
+    else:
+        cells = chain.from_iterable(result.rows)
+        answers = tuple(dict.fromkeys(cell for cell in cells if cell is not None))
     if produced.kind == kind and set(produced.answers) == set(answers):
         return None
     sentence = Sentence("gold", tuple(_find_gold_triples(kg, gold)))
     return Rung("produce", {"produce": Produced((sentence,), kind, answers)})
 
 
-def _find_gold_answer(kg: Graph, gold: GoldQuery) -> tuple[Kind, tuple[Term, ...]]:
-    """Execute the gold query, and return the kind of its answer, and the distinct nodes that answer it.
-
-    A boolean query has the kind "yes" or "no" and no nodes. For a count, the nodes that are counted
-    are selected. Raises GraphError if the query cannot be executed.
-    """
-    if gold.kind == "boolean":
-        return ("yes" if execute_sparql(kg, gold.sparql) else "no"), ()
-    kind: Kind = "things"
-    query = gold.sparql
-    if gold.kind == "count":  # a count is the number of answering nodes
-        kind = "count"
-        query = f"SELECT DISTINCT {gold.target} WHERE {{ {patterns_to_sparql(gold.patterns)} }}"
-    cells = chain.from_iterable(kg.select(query).rows)
-    return kind, tuple(dict.fromkeys(cell for cell in cells if cell is not None))
-
-
-LADDER = MappingProxyType({"local graph": make_graph_rung, "answer": make_answer_rung})
-GOLD = GoldDecisions(assign_stages(AGENTS_BY_STAGE), LADDER, collect_linked_iris)
+LADDER = {"local graph": make_graph_rung, "answer": make_answer_rung}
+GOLD = GoldDecisions(LADDER, collect_linked_iris)

@@ -76,7 +76,7 @@ def graph_tool(kind: AgentKind = "sparql") -> Callable[[Callable[..., Observed]]
             except (GraphError, NotRecordedError) as error:
                 message = _record_error(error, use_text, arguments, local, run)
                 return Observed(error=message, use=use_text)
-            names = get_names_in_rows(observed.rows, run)
+            names = get_names_in_rows(observed.rows, run.kg)
             return replace(observed, use=use_text, names=tuple(names.items()))
 
         return tool_from_function(use, kind=kind)

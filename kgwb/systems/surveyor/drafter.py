@@ -567,7 +567,7 @@ def execute_draft(place: str, sparql: str, facts: SchemaFacts, run: Run) -> Exec
         measure = find_measure(run.kg, sparql, result)
     names: Mapping[URIRef, str] = {}
     try:
-        names = get_names_in_rows(result.rows, run)
+        names = get_names_in_rows(result.rows, run.kg)
     except GraphError as error:
         run.note(f"the names of the things in the rows could not be read: {error.message}")
     return Executed(

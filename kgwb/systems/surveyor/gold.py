@@ -6,7 +6,7 @@ The survey and its excerpts have no gold: no query says which classes a model wo
 from __future__ import annotations
 
 from dataclasses import replace
-from types import MappingProxyType
+from itertools import chain
 
 from rdflib import URIRef
 
@@ -20,19 +20,13 @@ from kgwb.build import (
     Rung,
     TriplePattern,
     analyze_query,
-    assign_stages,
-    execute_sparql,
+    collect_iris,
+    execute_unrecorded,
     get_output,
     list_outputs,
 )
 from kgwb.systems.surveyor.records import Asked, Draft, Executed, Mention, Mentions, Review
 
-AGENTS_BY_STAGE = {
-    "look": "surveyor mention_finder entity_retriever value_finder",
-    "draft": "drafter executor",
-    "review": "reviewer",
-    "answer": "answer",
-}
 ASKED_BY_KIND: dict[str, Asked] = {"list": "list", "count": "count", "boolean": "yes or no"}
 
 
@@ -42,21 +36,16 @@ def collect_linked_iris(run: Run) -> LinkedIris:
     Candidates are the vertices found for the names of the question, and the predicates of the
     survey.
     """
-    linked: set[str] = set()
-    predicates: set[str] = set()
-    for executed in list_outputs(run, "executor")[-1:]:
-        for subject, predicate, object_ in _read_patterns(executed):
-            linked.update(term[1:-1] for term in (subject, object_) if term.startswith("<"))
-            predicates.add(predicate.strip("<>"))
-    offered_predicates: set[str] = set()
-    for survey in list_outputs(run, "surveyor"):
-        for surveyed_class in survey.classes:
-            offered_predicates.update(str(each.predicate) for each in surveyed_class.properties)
+    executed = list_outputs(run, "executor")[-1:]
+    patterns = list(chain.from_iterable(map(_read_patterns, executed)))
+    ends = chain.from_iterable(pattern[::2] for pattern in patterns)
+    surveyed = chain.from_iterable(survey.classes for survey in list_outputs(run, "surveyor"))
+    properties = chain.from_iterable(each.properties for each in surveyed)
     return LinkedIris(
-        frozenset(linked),
-        frozenset(predicates),
+        frozenset(end[1:-1] for end in ends if end.startswith("<")),
+        frozenset(predicate.strip("<>") for _, predicate, _ in patterns),
         _find_offered_vertices(run),
-        frozenset(offered_predicates),
+        frozenset(str(each.predicate) for each in properties),
     )
 
 
@@ -70,10 +59,7 @@ def _read_patterns(executed: Executed) -> tuple[TriplePattern, ...]:
 
 def _find_offered_vertices(run: Run) -> frozenset[str]:
     """Return the IRIs of the vertices that the names of the question may refer to."""
-    offered: set[str] = set()
-    for mention in list_outputs(run, "value_finder"):
-        offered.update(str(candidate.iri) for candidate in mention.candidates)
-    return frozenset(offered)
+    return collect_iris(list_outputs(run, "value_finder"), lambda mention: mention.candidates)
 
 
 # The rungs
@@ -121,11 +107,8 @@ def _has_gold_result(executed: Executed, gold: GoldQuery, run: Run) -> bool:
 
     Of an ASK the truth is compared. False if the gold query cannot be executed.
     """
-    if run.unrecorded_graph is None:
-        return False
-    try:
-        result = execute_sparql(run.unrecorded_graph, gold.sparql)
-    except GraphError:
+    result = execute_unrecorded(gold.sparql, run)
+    if result is None:
         return False
     if isinstance(result, bool):
         return executed.truth == result
@@ -140,7 +123,5 @@ def make_review_rung(run: Run, gold: GoldQuery) -> Rung | None:
     return Rung("reviewer", {"reviewer[draft]": Review("fine", "gold")})
 
 
-LADDER = MappingProxyType(
-    {"vertices": make_vertex_rung, "draft": make_draft_rung, "review": make_review_rung}
-)
-GOLD = GoldDecisions(assign_stages(AGENTS_BY_STAGE), LADDER, collect_linked_iris)
+LADDER = {"vertices": make_vertex_rung, "draft": make_draft_rung, "review": make_review_rung}
+GOLD = GoldDecisions(LADDER, collect_linked_iris)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from types import MappingProxyType
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rdflib import URIRef
@@ -24,7 +23,7 @@ from kgwb.build import (
     TriplePattern,
     align_facts,
     analyze_query,
-    assign_stages,
+    collect_iris,
     find_candidate,
     get_output,
     reword_fact,
@@ -39,14 +38,7 @@ from kgwb.systems.triad.records import (
 )
 from kgwb.systems.triad.settings import TriadSettings
 
-AGENTS_BY_PHASE = {
-    "parsing": "triplets",
-    "linking": "entity_retriever entity_choice relations relation_choice",
-    "construction": "template queries query_choice written_query",
-    "answering": "answer_type answer own_knowledge",
-}
-PHASE_BY_AGENT = assign_stages(AGENTS_BY_PHASE)
-"""The phases of a question (section 2.1)."""
+LINKING_AGENTS = ("entity_retriever", "entity_choice", "relations", "relation_choice")
 FIRST_ATTEMPT = "try 1/parsing"
 """The attempt that gold is put into. If it is right, there is no other."""
 
@@ -61,23 +53,14 @@ def collect_linked_iris(run: Run) -> LinkedIris:
     that the decision-maker chose, up to K for each mention and each triplet. Candidates are the
     vertices that the label search found, and the relations one hop around.
     """
-    iris_by_agent: defaultdict[str, set[str]] = defaultdict(set)
+    outputs: defaultdict[str, list[Any]] = defaultdict(list)
     for step in _linking_steps(run):
-        output: Any = step.output
-        found: Iterable[Any] = ()
-        if step.agent in ("entity_choice", "relation_choice"):
-            found = output.chosen
-        elif step.agent == "entity_retriever":
-            found = output.candidates
-        elif step.agent == "relations":
-            found = output
-        for option in found:
-            iris_by_agent[step.agent].add(str(option.iri))
+        outputs[step.agent].append(step.output)
     return LinkedIris(
-        frozenset(iris_by_agent["entity_choice"]),
-        frozenset(iris_by_agent["relation_choice"]),
-        frozenset(iris_by_agent["entity_retriever"]),
-        frozenset(iris_by_agent["relations"]),
+        collect_iris(outputs["entity_choice"], lambda choice: choice.chosen),
+        collect_iris(outputs["relation_choice"], lambda choice: choice.chosen),
+        collect_iris(outputs["entity_retriever"], lambda retrieved: retrieved.candidates),
+        collect_iris(outputs["relations"], lambda relations: relations),
     )
 
 
@@ -85,7 +68,7 @@ def _linking_steps(run: Run) -> list[Step]:
     """Return the finished steps of the linking phase, of the last attempt that has any; empty if none has."""
     by_attempt: dict[str, list[Step]] = {}
     for step in run.steps:
-        if step.done and PHASE_BY_AGENT.get(step.agent) == "linking":
+        if step.done and step.agent in LINKING_AGENTS:
             by_attempt.setdefault(step.parent, []).append(step)
     *_, last = by_attempt.values() or [[]]
     return last
@@ -310,15 +293,13 @@ def make_query_rung(run: Run, gold: GoldQuery) -> Rung | None:
     return Rung("template", {_step_key("attempt"): attempt})
 
 
-LADDER = MappingProxyType(
-    {
-        "triplets": make_triplets_rung,
-        "vertices": make_vertex_rung,
-        "relations": make_relation_rung,
-        "template": make_template_rung,
-        "choice": make_choice_rung,
-        "answer type": make_type_rung,
-        "query": make_query_rung,
-    }
-)
-GOLD = GoldDecisions(PHASE_BY_AGENT, LADDER, collect_linked_iris)
+LADDER = {
+    "triplets": make_triplets_rung,
+    "vertices": make_vertex_rung,
+    "relations": make_relation_rung,
+    "template": make_template_rung,
+    "choice": make_choice_rung,
+    "answer type": make_type_rung,
+    "query": make_query_rung,
+}
+GOLD = GoldDecisions(LADDER, collect_linked_iris)
