@@ -64,7 +64,12 @@ def schema_config(title: str, description: str = "") -> ConfigDict:
 
 
 class Reply(BaseModel):
-    """Base of what models reply: an object with the fields of the class and no others."""
+    """Base of what models reply: an object with the fields of the class and no others.
+
+    The name and the docstring of the class are title and description of the JSON schema that the
+    model is sent, unless ``schema_config`` gives others. They are part of the key by which a
+    recorded reply is found.
+    """
 
     model_config = ConfigDict(extra="forbid")
 

@@ -17,7 +17,7 @@ from kgwb.kg.sparql import union_clause, values_clause
 from kgwb.llm.rules import linking as _rules  # noqa: F401  # the model rules selects by them
 from kgwb.run import Run, agent
 from kgwb.run.answers import Context
-from kgwb.run.ask import Check, Reply, schema_config, try_to_ask
+from kgwb.run.ask import Check, Reply, try_to_ask
 from kgwb.run.gold import GoldQuery, Rung, collect_iris, get_output, list_outputs
 from kgwb.run.links import Candidate, Link, RetrievedCandidates
 from kgwb.settings import Settings
@@ -52,15 +52,7 @@ CandidateNumber = Annotated[int, BeforeValidator(_refuse_boolean)]
 
 
 class VertexReply(Reply):
-    """The number of the candidate that is meant; 0 if none is.
-
-    The label is a cross-check: it must be that of the candidate, or empty for 0.
-    """
-
-    model_config = schema_config(
-        "VertexReply",
-        'The number of the candidate meant, with its label as a cross-check; 0 and "" if none is meant.',
-    )
+    """The number of the candidate meant, with its label as a cross-check; 0 and "" if none is meant."""
 
     reason: str
     number: CandidateNumber
@@ -68,15 +60,7 @@ class VertexReply(Reply):
 
 
 class VerticesReply(Reply):
-    """The numbers of the candidates that are meant together; empty if none is.
-
-    The labels are a cross-check: they must be those of the candidates, in the same order.
-    """
-
-    model_config = schema_config(
-        "VerticesReply",
-        "The numbers of the candidates meant, with their labels as a cross-check; empty if none is meant.",
-    )
+    """The numbers of the candidates meant, with their labels as a cross-check; empty if none is meant."""
 
     reason: str
     numbers: list[CandidateNumber]
@@ -84,20 +68,13 @@ class VerticesReply(Reply):
 
 
 class LabelReply(Reply):
-    """The label of the candidate that is meant (Chatty-KG, section 5.1.1)."""
-
-    model_config = schema_config("LabelReply", "The label of the candidate meant, as published.")
+    """The label of the candidate meant, as published."""
 
     label: str
 
 
 class NameReply(Reply):
-    """The local part of the IRI that is meant, among vertices of one label (reference code)."""
-
-    model_config = schema_config(
-        "NameReply",
-        "The local name of the vertex meant, among those that share a label (reference code).",
-    )
+    """The local name of the vertex meant, among those that share a label (reference code)."""
 
     name: str
 

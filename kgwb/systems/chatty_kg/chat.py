@@ -23,7 +23,6 @@ from kgwb.build import (
     agent,
     ask_model,
     looks_english,
-    schema_config,
     try_to_ask,
 )
 from kgwb.systems.chatty_kg.qir import determine_kind
@@ -44,15 +43,11 @@ NAME_START = re.compile(r"(?<=[\s(])[\"'“«]?[^\W\d_a-z]|\d")
 class TranslationReply(Reply):
     """The question in English."""
 
-    model_config = schema_config("TranslationReply", "The question in English.")
-
     question: str
 
 
 class RephraserReply(Reply):
     """The standalone question."""
-
-    model_config = schema_config("RephraserReply", "The standalone question.")
 
     question: str
 
@@ -60,17 +55,11 @@ class RephraserReply(Reply):
 class RewordedReply(Reply):
     """The answer as a sentence."""
 
-    model_config = schema_config("RewordedReply", "The answer as a sentence.")
-
     sentence: str
 
 
 class ClassifierReply(Reply):
-    """The label of a question, and the words that decided it."""
-
-    model_config = schema_config(
-        "ClassifierReply", "The label with what in the question decided it."
-    )
+    """The label with what in the question decided it."""
 
     reason: str
     label: Literal["self-contained", "dependent"]
@@ -285,11 +274,7 @@ def write_answer(answer: Answer, question: str, run: Run) -> Answer:
 
 
 class ModelAloneReply(Reply):
-    """The answers that a model gives by itself; none if it does not know any."""
-
-    model_config = schema_config(
-        "ModelAloneReply", "The answers, best first; an empty list if none is known."
-    )
+    """The answers, best first; an empty list if none is known."""
 
     answers: list[str]
 

@@ -16,7 +16,6 @@ from kgwb.build import (
     Run,
     agent,
     find_problems,
-    schema_config,
     try_to_ask,
 )
 from kgwb.systems.chatty_kg.records import QIR, Fact, is_unknown
@@ -45,8 +44,6 @@ EMPTY_ENTRIES = frozenset(("", "none", "nothing"))
 class TripleReply(Reply):
     """One relational fact."""
 
-    model_config = schema_config("TripleReply", "One relational fact.")
-
     subject: str
     predicate: str
     object: str
@@ -54,11 +51,6 @@ class TripleReply(Reply):
 
 class PublishedReply(Reply):
     """The chain of thought as fields: entities, unknowns, then the facts between them."""
-
-    model_config = schema_config(
-        "PublishedReply",
-        "The chain of thought as fields: entities, unknowns, then the facts between them.",
-    )
 
     entities: list[str]
     unknowns: list[str]
@@ -68,11 +60,7 @@ class PublishedReply(Reply):
 
 
 class QirReply(PublishedReply):
-    """The same, and the parts of the question that triples cannot express (``fast``)."""
-
-    model_config = schema_config(
-        "QirReply", "The same, with what of the question the triples cannot say (``fast``)."
-    )
+    """The same, with what of the question the triples cannot say (``fast``)."""
 
     beyond: list[str]
 

@@ -33,7 +33,6 @@ from kgwb.build import (
     names_unit,
     parse_count,
     patterns_to_sparql,
-    schema_config,
     try_to_ask,
     variables_of,
     where_clause,
@@ -296,24 +295,14 @@ def _exclude_named(qir: QIR, terms: TermByEnd, settings: ChattySettings) -> str:
 
 
 class SelectionReply(Reply):
-    """The relevant predicates of each triple, after some reasoning (zero-shot chain of thought)."""
-
-    model_config = schema_config(
-        "SelectionReply",
-        "The relevant predicates of each triple after a word of reasoning (zero-shot chain of thought).",
-    )
+    """The relevant predicates of each triple after a word of reasoning (zero-shot chain of thought)."""
 
     reasoning: str
     predicates: list[list[str]]
 
 
 class PooledReply(Reply):
-    """The relevant predicates among all predicates, after some reasoning (``paper``)."""
-
-    model_config = schema_config(
-        "PooledReply",
-        "The relevant predicates of one pool after a word of reasoning, as published.",
-    )
+    """The relevant predicates of one pool after a word of reasoning, as published."""
 
     reasoning: str
     predicates: list[str]

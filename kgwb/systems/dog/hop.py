@@ -32,7 +32,6 @@ from kgwb.build import (
     find_problems,
     label_terms,
     local_part,
-    schema_config,
     values_clause,
     with_display_names,
 )
@@ -89,12 +88,7 @@ def get_relations(head: Head, run: Run) -> Relations:
 
 
 class FilteringReply(Reply):
-    """A model's choice of the relation that the first hop of a question follows."""
-
-    model_config = schema_config(
-        "FilteringReply",
-        'The first-hop sub-question ("" if one hop is left), then its relation; "" if none fits.',
-    )
+    """The first-hop sub-question ("" if one hop is left), then its relation; "" if none fits."""
 
     subquestion: str
     """The first hop as a question; "" if the question has only one hop."""
@@ -175,12 +169,7 @@ def _can_choose_none(question: str, run: Run) -> bool:
 
 
 class TryingReply(Reply):
-    """A model's decision whether the triples of a hop answer the question."""
-
-    model_config = schema_config(
-        "TryingReply",
-        "Yes or no first and alone, then why, then the answers, copied from the triples.",
-    )
+    """Yes or no first and alone, then why, then the answers, copied from the triples."""
 
     sufficient: typing.Literal["yes", "no"]
     reason: str
@@ -335,12 +324,7 @@ def _merge_support(values: Sequence[Value]) -> Triples:
 
 
 class KnowledgeReply(Reply):
-    """What a model answers from its own knowledge."""
-
-    model_config = schema_config(
-        "KnowledgeReply",
-        "The answers from memory, none if it does not know.",
-    )
+    """The answers from memory, none if it does not know."""
 
     answers: list[str]
     """Empty if it does not know."""

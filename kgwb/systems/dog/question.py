@@ -18,7 +18,6 @@ from kgwb.build import (
     ask_model,
     find_problems,
     link_entity,
-    schema_config,
 )
 from kgwb.systems.dog.records import (
     BRACKETED_NAME,
@@ -44,9 +43,7 @@ MAX_NAME_CHARS = 200
 
 
 class TopicReply(Reply):
-    """The topic entities that a model finds in a question."""
-
-    model_config = schema_config("TopicReply", "The names in the question, as written there.")
+    """The names in the question, as written there."""
 
     entities: list[str]
     """Names as the question has them."""
@@ -273,11 +270,7 @@ MAX_EXAMPLE_TRIPLES = 3
 
 
 class RemarkReply(Reply):
-    """What a role contributes to the debate."""
-
-    model_config = schema_config(
-        "RemarkReply", "What a role says to the others, and the question it proposes."
-    )
+    """What a role says to the others, and the question it proposes."""
 
     remark: str
     question: str

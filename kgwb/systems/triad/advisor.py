@@ -23,7 +23,6 @@ from kgwb.build import (
     find_row_support,
     is_number,
     label_terms,
-    schema_config,
     with_display_names,
 )
 from kgwb.systems.triad.generalist import prompt_of_guidelines
@@ -32,11 +31,7 @@ from kgwb.systems.triad.settings import TriadSettings
 
 
 class KnowledgeReply(Reply):
-    """What the model answers from its own knowledge."""
-
-    model_config = schema_config(
-        "KnowledgeReply", 'One fact from memory, or True or False; "" if it does not know.'
-    )
+    """One fact from memory, or True or False; "" if it does not know."""
 
     answer: str
     """One fact, or "True" or "False"; "" if it does not know."""

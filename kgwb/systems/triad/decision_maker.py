@@ -36,7 +36,6 @@ from kgwb.build import (
     number_candidates,
     patterns_to_sparql,
     retrieve_candidates,
-    schema_config,
     shorten,
     tell_rows_apart,
     union_clause,
@@ -50,30 +49,20 @@ Identified = TypeVar("Identified", Candidate, Relation)
 
 
 class ChoiceReply(Reply):
-    """The numbers of the chosen options, best first, after the reason."""
-
-    model_config = schema_config(
-        "ChoiceReply", "The numbers of what is chosen, best first, after why."
-    )
+    """The numbers of what is chosen, best first, after why."""
 
     reason: str
     numbers: list[StrictInt]
 
 
 class UrisReply(Reply):
-    """The chosen URIs, best first, and nothing else (appendix C)."""
-
-    model_config = schema_config("UrisReply", "The URIs that are chosen, the most likely first.")
+    """The URIs that are chosen, the most likely first."""
 
     uris: list[str]
 
 
 class ChosenQueryReply(Reply):
-    """One of the queries of a list (appendix C)."""
-
-    model_config = schema_config(
-        "ChosenQueryReply", "The query that is chosen, as the list has it."
-    )
+    """The query that is chosen, as the list has it."""
 
     sparql: str
 

@@ -22,7 +22,6 @@ from kgwb.build import (
     analyze_query,
     ask_model,
     find_label,
-    schema_config,
 )
 from kgwb.systems.triad.records import AnswerType, Choice, Relation, Triplet, Triplets
 from kgwb.systems.triad.settings import TriadSettings
@@ -275,12 +274,7 @@ def _match_name(text: str, names: Sequence[str]) -> str | None:
 
 
 class TripletsReply(Reply):
-    """The triplets of a question, after the reasoning that led to them."""
-
-    model_config = schema_config(
-        "TripletsReply",
-        "The triplets, each of subject, relation and object, after what led to them.",
-    )
+    """The triplets, each of subject, relation and object, after what led to them."""
 
     reason: str
     triplets: list[list[str]]
@@ -288,27 +282,21 @@ class TripletsReply(Reply):
 
 
 class TemplateReply(Reply):
-    """A SPARQL template, after the reasoning that led to it."""
-
-    model_config = schema_config("TemplateReply", "The template, after what led to it.")
+    """The template, after what led to it."""
 
     reason: str
     sparql: str
 
 
 class WrittenQueryReply(Reply):
-    """An executable SPARQL query, after the reasoning that led to it."""
-
-    model_config = schema_config("WrittenQueryReply", "The query, after what led to it.")
+    """The query, after what led to it."""
 
     reason: str
     sparql: str
 
 
 class TypeReply(Reply):
-    """The type of answer that a question asks for."""
-
-    model_config = schema_config("TypeReply", "What kind of answer is asked for.")
+    """What kind of answer is asked for."""
 
     type: AnswerType
 
