@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from rdflib import URIRef
 
@@ -353,7 +353,7 @@ AnswerType = TypeVar("AnswerType", bound=Answer)
 
 
 def with_display_names(
-    kg: Graph, answer: AnswerType, known: Mapping[URIRef, str] | None = None
+    kg: Graph, answer: AnswerType, known: Mapping[Any, str] | None = None
 ) -> AnswerType:
     """Return a copy of an answer with new ``names``: one for each IRI of its values and support.
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice, product
-from typing import TypeGuard
+from typing import NamedTuple, TypeGuard
 
 from rdflib import BNode, Literal, URIRef
 from rdflib.namespace import XSD
@@ -525,6 +525,8 @@ def _quote(names: Sequence[str]) -> str:
 
 UNIT_SEPARATOR = " / "
 """Between several units of one number."""
+NO_ROWS = f"{NOT_IN_GRAPH}: no selected query has rows"
+"""The reason of an answer without values."""
 
 
 @agent("execution", kind="sparql")
@@ -585,9 +587,118 @@ def _answer_boolean(queries: Sequence[CandidateQuery], one_direction: bool, run:
     return Answer("boolean", (value,), tuple(executed))
 
 
+class _Executed(NamedTuple):
+    """A query that was executed, and its result."""
+
+    query: CandidateQuery
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    is_cut: bool
+    """Whether the result set had more rows than the graph's limit."""
+
+
+def _execute(
+    queries: Iterable[CandidateQuery], qir: QIR, one_direction: bool, run: Run
+) -> Iterator[_Executed]:
+    """Execute queries in their order, and yield each with its rows; queries without a column are left out.
+
+    With ``one_direction``, so is a query if an earlier one, with a score of at least
+    MIN_SETTLING_SCORE and with rows, differs from it in directions only. For a list, blank nodes
+    are replaced by their literals, with ``looks_into_nodes``.
+    """
+    looks_into_nodes = qir.kind == "list" and ChattySettings.of_run(run).looks_into_nodes
+    settled = set()
+    for query in queries:
+        predicates = pattern_predicates(query)
+        if predicates in settled or not set(qir.selected).issubset(variables_of(query.patterns)):
+            continue
+        result = run.kg.select(query.sparql)
+        executed = _Executed(query, qir.selected, result.rows, result.cut)
+        if looks_into_nodes:
+            executed = _look_into_nodes(executed, run)
+        is_settling = one_direction and query.score >= MIN_SETTLING_SCORE
+        if is_settling and any(map(_is_bound, chain.from_iterable(executed.rows))):
+            settled.add(predicates)
+        yield executed
+
+
+def _look_into_nodes(executed: _Executed, run: Run) -> _Executed:
+    """Return a query for the literals at blank nodes, executed, in place of one whose rows have blank nodes.
+
+    A blank node tells a person nothing: a length may be a node that has the number. Columns with
+    blank nodes are replaced by any literals that these nodes have. What was given is returned if
+    there are no blank nodes, or these have no literals.
+    """
+    query = executed.query
+    patterns = list(query.patterns)
+    filters = query.filters
+    columns = []
+    for position, column in enumerate(executed.columns):
+        literal = column
+        if any(isinstance(row[position], BNode) for row in executed.rows):
+            # no unknown of a QIR begins with "_"
+            literal = f"?_literal{position}"
+            patterns.append((column, f"?_predicate{position}", literal))
+            filters += f"FILTER(isLiteral({literal})) "
+        columns.append(literal)
+    if columns == list(executed.columns):
+        return executed
+    body = f"{patterns_to_sparql(patterns)} {filters}".strip()
+    sparql = f"SELECT DISTINCT {' '.join(columns)} WHERE {{ {body} }}"
+    rows = run.kg.select(sparql).rows
+    if not rows:
+        return executed
+    with_literals = replace(query, sparql=sparql, patterns=tuple(patterns), filters=filters)
+    return _Executed(with_literals, tuple(columns), rows, executed.is_cut)
+
+
+def _is_bound(cell: Term | None) -> TypeGuard[Term]:
+    """Return whether a cell of a row has a term."""
+    return cell is not None
+
+
+def _answer_table(
+    queries: Sequence[CandidateQuery], qir: QIR, one_direction: bool, run: Run
+) -> Answer:
+    """Execute the queries, and return an answer with a value for each distinct row and its supporting triples.
+
+    Rows of earlier queries come first, those of one query by their labels. If no query has rows,
+    the answer has no values and says so as its reason.
+    """
+    values: dict[Row, Value] = {}
+    sparql = []
+    for executed in _execute(queries, qir, one_direction, run):
+        sparql.append(executed.query.sparql)
+        for value in _make_row_values(executed, run):
+            values.setdefault(value.row, value)
+    if not values:
+        return Answer(qir.kind, queries=tuple(sparql), reason=NO_ROWS)
+    titles = tuple(column.lstrip("?").replace("_", " ") for column in qir.columns)
+    return Answer(qir.kind, tuple(values.values()), tuple(sparql), columns=titles)
+
+
+def _make_row_values(executed: _Executed, run: Run) -> list[Value]:
+    """Return a value for each row of a query, sorted by label, with the triples that support it.
+
+    Its term is the first bound cell, and its label has the names of all bound cells, with " · "
+    between them. A row has at least one.
+    """
+    names = [column.lstrip("?") for column in executed.columns]
+    rows = executed.rows
+    supports = find_row_support(executed.query.sparql, names, rows, run)
+    labels = label_terms(filter(_is_bound, chain.from_iterable(rows)), run)
+    values = []
+    for row in rows:
+        cells = list(filter(_is_bound, row))
+        label = " · ".join(labels[cell] for cell in cells)
+        values.append(Value(cells[0], label, supports.get(row, ()), row))
+    values.sort(key=lambda value: (value.label, str(value.term)))
+    return values
+
+
 @dataclass
 class _Results:
-    """The results of several queries."""
+    """The values that several queries found."""
 
     supports: dict[Term, tuple[Triple, ...]] = field(default_factory=dict)
     """The supporting triples of each value."""
@@ -624,21 +735,19 @@ def _answer_values(
         _merge_names(results, run)
     supports = results.supports
     if not supports:
-        reason = f"{NOT_IN_GRAPH}: no selected query has rows"
-        return Answer(qir.kind, queries=results.sparql, reason=reason)
+        return Answer(qir.kind, queries=results.sparql, reason=NO_ROWS)
     has_other_values = not all(map(is_number, supports))
     if qir.kind == "count" and settings.counts_values and has_other_values:
         return with_display_names(run.kg, _count_values(results, qir.target, run))
-    unit_terms = chain.from_iterable(results.units.values())
-    unit_iris = {unit for unit in unit_terms if isinstance(unit, URIRef)}
-    names = run.kg.names([*_list_iris(supports), *sorted(unit_iris.difference(supports))])
+    terms = set(chain(supports, *results.units.values()))
+    for triples in supports.values():
+        terms.update(chain.from_iterable(triples))
+    labels = label_terms(terms, run)
     values = []
     for term, triples in supports.items():
-        label = _label_of(term, names)
-        units = []
-        for unit in results.units.get(term, ()):
-            if unit not in supports:  # else it is a value of its own
-                units.append(_label_of(unit, names))
+        label = labels[term]
+        # A unit that is among the values is a value of its own.
+        units = [labels[unit] for unit in results.units.get(term, ()) if unit not in supports]
         if units:
             label = f"{label} {UNIT_SEPARATOR.join(sorted(units))}"
         values.append(Value(term, label, triples))
@@ -647,20 +756,7 @@ def _answer_values(
     # Sorting is stable: the values of one query keep their order.
     values.sort(key=lambda value: -results.scores[value.term])
     answer = Answer(qir.kind, tuple(values), results.sparql)
-    return with_display_names(run.kg, answer, names)
-
-
-def _label_of(term: Term, names: Mapping[URIRef, str]) -> str:
-    """Return the name of a vertex, and the text of a literal."""
-    return names[term] if isinstance(term, URIRef) else str(term)
-
-
-def _list_iris(supports: Mapping[Term, Iterable[Triple]]) -> list[URIRef]:
-    """Return the distinct IRIs among values and their supporting triples."""
-    terms = set(supports)
-    for triples in supports.values():
-        terms.update(chain.from_iterable(triples))
-    return [term for term in terms if isinstance(term, URIRef)]
+    return with_display_names(run.kg, answer, labels)
 
 
 def _collect_values(
@@ -668,135 +764,25 @@ def _collect_values(
 ) -> _Results:
     """Execute queries and return the values of the target, each with the triples of all queries that have it.
 
-    Queries without the target are left out. With ``one_direction``, so is a query if an earlier
-    one, with a score of at least MIN_SETTLING_SCORE and with rows, differs from it in directions
-    only. For a list, blank nodes are replaced by their literals (``_look_into_nodes``). A value has
-    the score of the best query that found it.
+    A value has the score of the best query that found it.
     """
     results = _Results()
-    settled = set()
-    for query in queries:
-        predicates = pattern_predicates(query)
-        if predicates in settled or qir.target not in variables_of(query.patterns):
-            continue
-        result = run.kg.select(query.sparql)
-        found, columns, rows = query, qir.selected, result.rows
-        if qir.kind == "list" and _are_looked_into(rows, run):
-            found, columns, rows = _look_into_nodes(query, qir, rows, run)
-        results.queries.append(found)
-        results.is_cut |= result.cut
-        values = [row[0] for row in rows if row[0] is not None]
-        if values and one_direction and query.score >= MIN_SETTLING_SCORE:
-            settled.add(predicates)
-        supports = find_support_by_value(run.kg, found, columns[0], values)
+    shows_units = ChattySettings.of_run(run).shows_units
+    for executed in _execute(queries, qir, one_direction, run):
+        query, column = executed.query, executed.columns[0]
+        results.queries.append(query)
+        results.is_cut |= executed.is_cut
+        found = [row[0] for row in executed.rows if row[0] is not None]
+        supports = find_support_by_value(run.kg, query, column, found)
         for value, triples in supports.items():
             earlier = results.supports.get(value, ())
             results.supports[value] = tuple(dict.fromkeys(earlier + triples))
             results.scores[value] = max(query.score, results.scores.get(value, query.score))
-        if ChattySettings.of_run(run).shows_units:
-            for value, units in find_units(found, columns[0], supports, run).items():
+        if shows_units:
+            for value, units in find_units(query, column, supports, run).items():
                 earlier_units = results.units.get(value, ())
                 results.units[value] = tuple(dict.fromkeys(earlier_units + units))
     return results
-
-
-def _has_nameless_nodes(rows: Iterable[Row]) -> bool:
-    """Return whether a cell of some rows is a blank node."""
-    return any(isinstance(cell, BNode) for row in rows for cell in row)
-
-
-def _are_looked_into(rows: Iterable[Row], run: Run) -> bool:
-    """Return whether rows have blank nodes, and ``looks_into_nodes`` is on."""
-    return ChattySettings.of_run(run).looks_into_nodes and _has_nameless_nodes(rows)
-
-
-def _look_into_nodes(
-    query: CandidateQuery, qir: QIR, rows: tuple[Row, ...], run: Run
-) -> tuple[CandidateQuery, tuple[str, ...], tuple[Row, ...]]:
-    """Execute a query for the literals at blank nodes, and return it, its variables, and its rows.
-
-    A blank node tells a person nothing: a length may be a node that has the number. Columns with
-    blank nodes are replaced by any literals that these nodes have. The given query and rows are
-    returned if the nodes have no literals.
-    """
-    patterns = list(query.patterns)
-    filters = query.filters
-    columns = []
-    for position, column in enumerate(qir.selected):
-        if not _has_nameless_nodes(row[position : position + 1] for row in rows):
-            columns.append(column)
-            continue
-        # no unknown of a QIR begins with "_"
-        literal = f"?_literal{position}"
-        patterns.append((column, f"?_predicate{position}", literal))
-        filters += f"FILTER(isLiteral({literal})) "
-        columns.append(literal)
-    body = f"{patterns_to_sparql(patterns)} {filters}".strip()
-    sparql = f"SELECT DISTINCT {' '.join(columns)} WHERE {{ {body} }}"
-    literal_rows = run.kg.select(sparql).rows
-    if not literal_rows:
-        return query, qir.selected, rows
-    with_literals = replace(query, sparql=sparql, patterns=tuple(patterns), filters=filters)
-    return with_literals, tuple(columns), literal_rows
-
-
-def _answer_table(
-    queries: Sequence[CandidateQuery], qir: QIR, one_direction: bool, run: Run
-) -> Answer:
-    """Execute the queries, and return an answer with a value for each distinct row and its supporting triples.
-
-    Rows of earlier queries come first, those of one query by their labels. Queries that lack a
-    column are left out, and those that ``_collect_values`` would leave out for direction. If no
-    query has rows, the answer has no values and says so as its reason.
-    """
-    values: dict[Row, Value] = {}
-    executed = []
-    settled = set()
-    for query in queries:
-        predicates = pattern_predicates(query)
-        has_columns = set(qir.columns) <= set(variables_of(query.patterns))
-        if predicates in settled or not has_columns:
-            continue
-        found, columns = query, qir.columns
-        rows = run.kg.select(query.sparql).rows
-        if _are_looked_into(rows, run):
-            found, columns, rows = _look_into_nodes(query, qir, rows, run)
-        executed.append(found.sparql)
-        if rows and one_direction and query.score >= MIN_SETTLING_SCORE:
-            settled.add(predicates)
-        for value in _make_row_values(found, columns, rows, run):
-            values.setdefault(value.row, value)
-    if not values:
-        reason = f"{NOT_IN_GRAPH}: no selected query has rows"
-        return Answer(qir.kind, queries=tuple(executed), reason=reason)
-    titles = tuple(column.lstrip("?").replace("_", " ") for column in qir.columns)
-    return Answer(qir.kind, tuple(values.values()), tuple(executed), columns=titles)
-
-
-def _make_row_values(
-    query: CandidateQuery, columns: Sequence[str], rows: Sequence[Row], run: Run
-) -> list[Value]:
-    """Return a value for each row of a query, sorted by label, with the triples that support it.
-
-    Its term is the first bound cell, and its label has the names of all bound cells, with " · "
-    between them. A row has at least one.
-    """
-    names = [column.lstrip("?") for column in columns]
-    supports = find_row_support(query.sparql, names, rows, run)
-    labels = label_terms(filter(_is_bound, chain.from_iterable(rows)), run)
-    values = []
-    for row in rows:
-        cells = list(filter(_is_bound, row))
-        label = " · ".join(labels[cell] for cell in cells)
-        support = supports.get(row, ())
-        values.append(Value(cells[0], label, support, row))
-    values.sort(key=lambda value: (value.label, str(value.term)))
-    return values
-
-
-def _is_bound(cell: Term | None) -> TypeGuard[Term]:
-    """Return whether a cell of a row has a term."""
-    return cell is not None
 
 
 def _merge_names(results: _Results, run: Run) -> None:
@@ -806,19 +792,19 @@ def _merge_names(results: _Results, run: Run) -> None:
     name the first is taken. Letter case does not count. Numbers, dates and truth values are no
     names. The graph is asked for names only if there are both texts and vertices.
     """
-    texts = []
-    has_things = False
+    texts: list[Term] = []
+    iris = []
     for term in results.supports:
-        if is_text(term):
+        if isinstance(term, URIRef):
+            iris.append(term)
+        elif isinstance(term, Literal) and isinstance(term.value, str):
             texts.append(term)
-        has_things |= isinstance(term, URIRef)
-    if not texts or not has_things:
+    if not texts or not iris:
         return
     things: dict[str, Term] = {}
     labels = label_terms(results.supports, run)
-    for term, label in labels.items():
-        if isinstance(term, URIRef):
-            things.setdefault(label.casefold(), term)
+    for iri in iris:
+        things.setdefault(labels[iri].casefold(), iri)
     for term in texts:
         name = labels[term].casefold()
         thing = things.get(name)
@@ -828,11 +814,6 @@ def _merge_names(results: _Results, run: Run) -> None:
         triples = results.supports[thing] + results.supports.pop(term)
         results.supports[thing] = tuple(dict.fromkeys(triples))
         results.scores[thing] = max(results.scores[thing], score)
-
-
-def is_text(term: Term) -> bool:
-    """Return whether a term is a literal that is neither a number nor a date nor a truth value."""
-    return isinstance(term, Literal) and isinstance(term.value, str)
 
 
 def _count_values(results: _Results, target: str, run: Run) -> Answer:
