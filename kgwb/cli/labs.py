@@ -84,7 +84,7 @@ class LabsCommand:
         Raises InputError at the first of them that is there already; those before it have been
         written.
         """
-        templates = Path(__file__).parent / "labs" / "new_lab"
+        templates = Path(__file__).parent.parent / "labs" / "new_lab"
         for template in sorted(templates.glob("*.txt")):
             path = self.folder / template.stem
             if path.exists():
