@@ -221,12 +221,11 @@ from kgwb.text import and_more, list_first, pluralize, shorten, single_line, tel
 if TYPE_CHECKING:
     from kgwb.adapt.answers import make_answer
     from kgwb.adapt.checking import SystemCheck, check_system
-    from kgwb.adapt.executor import wrap_executor
+    from kgwb.adapt.clients import wrap_executor
+    from kgwb.adapt.graph_clients import wrap_rdflib, wrap_sparqlwrapper
     from kgwb.adapt.langgraph import system_from_langgraph, wrap_langchain
     from kgwb.adapt.openai_client import wrap_openai
     from kgwb.adapt.pipelines import system_from_file, system_from_function
-    from kgwb.adapt.rdflib_graph import wrap_rdflib
-    from kgwb.adapt.sparql_wrapper import wrap_sparqlwrapper
     from kgwb.kg.survey import CACHE_LIFETIME_S, GENERIC_CLASSES, survey_graph
     from kgwb.kg.survey_records import ClassGroup, Survey
     from kgwb.kg.survey_text import SurveyWriter, writer_of_survey
@@ -565,12 +564,11 @@ __all__ = [
 _IMPORTED_ON_USE = {
     "kgwb.adapt.answers": "make_answer",
     "kgwb.adapt.checking": "SystemCheck check_system",
-    "kgwb.adapt.executor": "wrap_executor",
+    "kgwb.adapt.clients": "wrap_executor",
     "kgwb.adapt.langgraph": "system_from_langgraph wrap_langchain",
     "kgwb.adapt.openai_client": "wrap_openai",
     "kgwb.adapt.pipelines": "system_from_file system_from_function",
-    "kgwb.adapt.rdflib_graph": "wrap_rdflib",
-    "kgwb.adapt.sparql_wrapper": "wrap_sparqlwrapper",
+    "kgwb.adapt.graph_clients": "wrap_rdflib wrap_sparqlwrapper",
     "kgwb.kg.survey": "CACHE_LIFETIME_S GENERIC_CLASSES survey_graph",
     "kgwb.kg.survey_records": "ClassGroup Survey",
     "kgwb.kg.survey_text": "SurveyWriter writer_of_survey",

@@ -33,7 +33,7 @@ def system_from_langgraph(
     Raises SettingError if LangGraph is not installed, or ``graph`` is not a compiled graph.
     """
     with _explained_import():
-        from kgwb.adapt.langgraph_nodes import graph_as_function
+        from kgwb.adapt.langchain import graph_as_function
     function, agents = graph_as_function(graph, start)
     return system_from_function(name, function, to_answer=answer, agents=agents, **options)
 
@@ -47,7 +47,7 @@ def wrap_langchain(llm: ChatModel) -> ChatModel:
     Raises SettingError if LangChain is not installed, or ``llm`` is not a BaseChatModel.
     """
     with _explained_import():
-        from kgwb.adapt.langchain_model import wrap_model
+        from kgwb.adapt.langchain import wrap_model
     wrapped: Any = wrap_model(llm)
     return wrapped  # type: ignore[no-any-return]
 

@@ -7,17 +7,19 @@ from datetime import datetime
 from functools import wraps
 from typing import Any, TypeVar
 
-from kgwb.adapt.chat_messages import (
+from kgwb.adapt.clients import (
+    ask_client,
+    await_on_client_loop,
     data_from_message,
     fields_of_text,
     message_from_data,
     text_of_fields,
+    url_of_openai_client,
+    wait_for,
 )
-from kgwb.adapt.client_model import ask_client, url_of_openai_client
 from kgwb.adapt.openai_options import given_options, recorded_options
 from kgwb.adapt.openai_responses import recorded_parsed_response, recorded_response
 from kgwb.adapt.streams import RecordedAsyncStream, RecordedStream, chunks_of
-from kgwb.adapt.waiting import await_on_client_loop, wait_for
 from kgwb.errors import SettingError
 from kgwb.llm.base import ChatReply, Message, parse_token_count
 from kgwb.records import JsonObject

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kgwb.adapt.client_model import json_options
+from kgwb.adapt.clients import json_options
 from kgwb.records import JsonObject
 
 DELIVERY_OPTIONS = frozenset({"extra_headers", "timeout"})

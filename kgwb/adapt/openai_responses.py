@@ -10,8 +10,7 @@ from datetime import datetime
 from itertools import chain
 from typing import Any
 
-from kgwb.adapt.chat_messages import fields_of_text, text_of_fields
-from kgwb.adapt.client_model import ask_client, url_of_openai_client
+from kgwb.adapt.clients import ask_client, fields_of_text, text_of_fields, url_of_openai_client
 from kgwb.adapt.openai_options import given_options, recorded_options
 from kgwb.adapt.streams import events_of
 from kgwb.llm.base import ChatReply, Message, parse_token_count

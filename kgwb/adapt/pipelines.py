@@ -15,9 +15,9 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from kgwb.adapt.answers import make_answer
-from kgwb.adapt.executor import wrap_executor
+from kgwb.adapt.clients import wrap_executor
+from kgwb.adapt.graph_clients import wrap_rdflib
 from kgwb.adapt.openai_client import wrap_openai
-from kgwb.adapt.rdflib_graph import wrap_rdflib
 from kgwb.errors import SettingError
 from kgwb.run import Run
 from kgwb.run.agents import AgentSpec, System, agent
@@ -281,7 +281,7 @@ def _client_wrappers() -> Mapping[type, Callable[[Any], Any]]:
     wrappers[ThreadPoolExecutor] = wrap_executor
     library = sys.modules.get("SPARQLWrapper")
     if library is not None:
-        from kgwb.adapt.sparql_wrapper import wrap_sparqlwrapper
+        from kgwb.adapt.graph_clients import wrap_sparqlwrapper
 
         wrappers[library.SPARQLWrapper] = wrap_sparqlwrapper
     return wrappers

@@ -8,7 +8,7 @@ and replaying all rest on that.
 ``run`` and ``edits`` are what a person does with a run, and ``engine`` is how it is executed.
 ``calls`` and ``steps`` are its record, ``run_entries`` and ``run_file`` its file; ``store`` keeps
 the calls of many. ``differences`` compares two, and ``recorded`` shows one whose system is missing.
-``exported_spans`` and ``otlp`` export one as a trace.
+``spans`` and ``otlp`` export one as a trace.
 ``agents`` has System and agents, ``ask`` asks models, ``models`` opens them, ``prompts`` reads
 prompt files, ``systems`` finds systems, and ``gold`` is what agents should have decided. ``linking``
 has agents that systems share. ``diagnostics`` finds mistakes of an

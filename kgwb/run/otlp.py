@@ -31,7 +31,7 @@ from kgwb import disk
 from kgwb.disk import __version__
 from kgwb.errors import InputError
 from kgwb.run.engine import Engine
-from kgwb.run.exported_spans import ExportedSpan, span_id_of, spans_of_run, trace_id_of
+from kgwb.run.spans import ExportedSpan, span_id_of, spans_of_run, trace_id_of
 from kgwb.text import mask_text, mask_url
 
 TRACES_PATH = "/v1/traces"

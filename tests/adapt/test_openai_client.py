@@ -12,7 +12,7 @@ from pipeline_servers import ChatServer
 from pydantic import BaseModel
 from small import films
 
-from kgwb.adapt.replays import NOT_RECORDED_NOTE
+from kgwb.adapt.clients import NOT_RECORDED_NOTE
 from kgwb.build import Answer, System, agent, wrap_openai
 from kgwb.errors import SettingError
 from kgwb.llm.base import Message
