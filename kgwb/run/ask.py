@@ -50,25 +50,11 @@ Garbage full of braces must not take quadratic time.
 """
 
 
-def schema_config(title: str, description: str = "") -> ConfigDict:
-    """Return the configuration of a reply class whose JSON schema has this title and description.
-
-    The schema is sent to the model, and it is part of the key by which a recorded reply is found.
-    So it must not change when the class is renamed or its docstring is reworded. Fields that the
-    class does not have make a reply invalid.
-    """
-    extra: dict[str, Any] = {}
-    if description:
-        extra["description"] = description
-    return ConfigDict(extra="forbid", title=title, json_schema_extra=extra)
-
-
 class Reply(BaseModel):
     """Base of what models reply: an object with the fields of the class and no others.
 
-    The name and the docstring of the class are title and description of the JSON schema that the
-    model is sent, unless ``schema_config`` gives others. They are part of the key by which a
-    recorded reply is found.
+    The JSON schema of a class has its name and its docstring. It is sent to the model, and it is
+    part of the key by which a recorded reply is found, so neither may change.
     """
 
     model_config = ConfigDict(extra="forbid")

@@ -25,7 +25,6 @@ from kgwb.build import (
     agent,
     ask_model,
     local_part,
-    schema_config,
     with_display_names,
 )
 from kgwb.systems.ragonite.database import is_name_of
@@ -65,19 +64,12 @@ TABLES_HEADING = (
 class ValueReply(Reply):
     """A value with the numbers of its sources."""
 
-    model_config = schema_config("ValueReply", "A value with the numbers of its sources.")
-
     value: str
     sources: list[CandidateNumber]
 
 
 class AnswerReply(Reply):
-    """The answer in one or more sentences, and its values. Without an answer there is no value."""
-
-    model_config = schema_config(
-        "AnswerReply",
-        "The answer in a sentence or more, and its values; no value if the sources do not answer.",
-    )
+    """The answer in a sentence or more, and its values; no value if the sources do not answer."""
 
     reason: str
     kind: AnswerKind

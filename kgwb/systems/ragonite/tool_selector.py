@@ -29,7 +29,6 @@ from kgwb.build import (
     get_names_in_rows,
     pluralize,
     remember_turn,
-    schema_config,
     tell_apart,
     to_data,
     tool,
@@ -97,8 +96,6 @@ def find_extensions(run: Run) -> tuple[Extension, ...]:
 class Sql(Tool):
     """One SELECT over the tables."""
 
-    model_config = schema_config("Sql", "One SELECT over the tables.")
-
     tool: Literal["sql"]
     query: str
 
@@ -118,8 +115,6 @@ class Sql(Tool):
 @tool("passages", kind="search")
 class Passages(Tool):
     """A search of the passages with one sentence."""
-
-    model_config = schema_config("Passages", "A search of the passages with one sentence.")
 
     tool: Literal["passages"]
     question: str
@@ -150,8 +145,6 @@ class Passages(Tool):
 @tool("sparql", kind="sparql")
 class Sparql(Tool):
     """One SELECT or ASK over the graph itself."""
-
-    model_config = schema_config("Sparql", "One SELECT or ASK over the graph itself.")
 
     tool: Literal["sparql"]
     query: str
@@ -219,8 +212,6 @@ def _format_cells(rows: Iterable[Sequence[Term | None]]) -> dict[Term, str]:
 @tool("finish", ends=True)
 class Finish(Tool):
     """Nothing more has to be looked up."""
-
-    model_config = schema_config("Finish", "Nothing more has to be looked up.")
 
     tool: Literal["finish"]
 

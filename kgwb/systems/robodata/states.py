@@ -33,7 +33,6 @@ from kgwb.build import (
     existing_triples,
     list_first,
     pluralize,
-    schema_config,
     with_display_names,
 )
 from kgwb.systems.robodata.records import (
@@ -384,17 +383,11 @@ def describe_turns_left(position: Position, settings: RoboDataSettings) -> str:
 class AssessmentReply(Reply):
     """The strategy that the turns show."""
 
-    model_config = schema_config("AssessmentReply", "The strategy that the turns show.")
-
     strategy: str
 
 
 class ObservationReply(Reply):
-    """What to do differently. Empty if the strategy is good."""
-
-    model_config = schema_config(
-        "ObservationReply", "What to do otherwise; nothing if the strategy is sound."
-    )
+    """What to do otherwise; nothing if the strategy is sound."""
 
     judgement: str
     advice: str
@@ -456,11 +449,7 @@ def describe_tools() -> str:
 
 
 class SentenceReply(Reply):
-    """A sentence with its support set. An element is a triple of three ids, or a single node."""
-
-    model_config = schema_config(
-        "SentenceReply", "A sentence with its support set: triples of three ids, or single nodes."
-    )
+    """A sentence with its support set: triples of three ids, or single nodes."""
 
     text: str
     support: list[list[str]]
@@ -468,8 +457,6 @@ class SentenceReply(Reply):
 
 class ProduceReply(Reply):
     """The answer in sentences, and as nodes."""
-
-    model_config = schema_config("ProduceReply", "The answer in sentences, and as nodes.")
 
     thought: str
     sentences: list[SentenceReply]

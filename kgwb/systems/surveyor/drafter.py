@@ -40,7 +40,6 @@ from kgwb.build import (
     pluralize,
     quote_text,
     quote_unless_number,
-    schema_config,
     short_name,
     split_clauses,
     tell_apart,
@@ -387,10 +386,6 @@ MAX_NAMED_CLASSES = 30
 class AssumptionReply(Reply):
     """How the question was read, and how else it may be read."""
 
-    model_config = schema_config(
-        "AssumptionReply", "How the question was read, and how else it may be read."
-    )
-
     taken: str
     others: list[str]
 
@@ -402,11 +397,7 @@ class AssumptionReply(Reply):
 
 
 class DraftReply(Reply):
-    """A query and the kind of answer it gives, or what the graph does not have."""
-
-    model_config = schema_config(
-        "DraftReply", "A query with what it asks for, or what the graph has nothing for."
-    )
+    """A query with what it asks for, or what the graph has nothing for."""
 
     reason: str
     sparql: str
@@ -714,11 +705,7 @@ def _is_plain(sparql: str) -> bool:
 
 
 class ReviewReply(Reply):
-    """The verdict on a query, with a better query if the verdict is "revise"."""
-
-    model_config = schema_config(
-        "ReviewReply", "The verdict, with the better query where there is one."
-    )
+    """The verdict, with the better query where there is one."""
 
     reason: str
     verdict: Literal["fine", "revise", "not in this graph"]

@@ -37,7 +37,6 @@ from kgwb.build import (
     pluralize,
     quote_text,
     quote_unless_number,
-    schema_config,
     search_candidates,
     tell_apart,
     to_curie,
@@ -202,11 +201,7 @@ MIN_WORD_LIKENESS = 0.75
 
 
 class MentionReply(Reply):
-    """What to look up in the graph, and the classes that the question is about."""
-
-    model_config = schema_config(
-        "MentionReply", "What to look up, and the classes the question is about."
-    )
+    """What to look up, and the classes the question is about."""
 
     reason: str
     question: str
