@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import chain, count
+from operator import itemgetter
 from typing import Any
 
-from rdflib import BNode, Literal, URIRef, Variable
+from rdflib import XSD, BNode, Literal, URIRef, Variable
 from rdflib.paths import AlternativePath, InvPath, MulPath, Path, SequencePath
 from rdflib.plugins.sparql.algebra import translatePath, translateQuery, traverse
 from rdflib.plugins.sparql.parser import parseQuery
@@ -22,8 +23,12 @@ from kgwb.errors import QueryError
 from kgwb.kg.base import AnswerKind
 from kgwb.kg.sparql import (
     PARSE_ERRORS,
+    UCHAR,
+    Token,
     exclusive_parser,
     n3,
+    respace,
+    tokenize,
     undeclared_prefix_error,
     validate_query,
     walk_nodes,
@@ -42,8 +47,15 @@ PATH_PLACEHOLDER = "path"
 """Stands in a triple pattern in the place of a property path."""
 _NEGATION_NODES = ("Builtin_NOTEXISTS", "UnaryNot", "Minus")
 """Nodes of rdflib's algebra for parts of a query that must not match."""
-_IRI_REFERENCE = re.compile(r"<([^<>\s]*)>")
-_NUMBERED_IRI = re.compile(r"<urn:(\d+):")
+_CODEPOINT = re.compile(UCHAR)
+_LOCAL_ESCAPE = re.compile(r"\\(?=.)")
+"""The backslash before a sign in the local part of a name."""
+_DECIMAL_DIGITS = "770077007700"
+"""The digits before the number that stands for a decimal."""
+_NUMBERED = re.compile(
+    rf'<urn:(?P<iri>\d+):|"(?P<sign>-?){_DECIMAL_DIGITS}(?P<decimal>\d+)"\^\^<{XSD.integer}>'
+)
+"""An IRI or a decimal that stands for another one, in the analysis of a numbered query."""
 _COUNT_IN_SELECT = re.compile(r"^[^{]*\bCOUNT\s*\(", re.IGNORECASE)
 _LOGICAL_OPERATORS = {"ConditionalOrExpression": " || ", "ConditionalAndExpression": " && "}
 _SPARQL_NAMES = {
@@ -82,6 +94,7 @@ class QueryAnalysis:
     """
 
 
+@lru_cache(maxsize=128)
 def analyze_query(sparql: str) -> QueryAnalysis:
     """Return the parts of a SELECT or ASK: kind, variables, triple patterns, filters and so on.
 
@@ -93,36 +106,74 @@ def analyze_query(sparql: str) -> QueryAnalysis:
     query = validate_query(sparql, "select", "ask")
     if query.undeclared_prefixes:
         raise undeclared_prefix_error(query.undeclared_prefixes)
-    if "BASE" in query.text.upper() or "<urn:" in query.text:
-        return _analyze_text(query.text)
+    numbered_text, numbered = _number_terms(query.text)
 
-    # IRIs are numbered before the text is analyzed, so that the cache answers for all queries that
-    # differ only in IRIs. A number ends in ":", because an IRI may also be the namespace of a
-    # prefix, which is followed by a local part.
-    iris: list[str] = []
+    def restore(text: str) -> str:
+        """Return a part of the analysis with the IRIs and decimals of the query for their numbers."""
+        if not numbered:
+            return text
+        return _NUMBERED.sub(lambda match: _numbered_term(match, numbered), text)
 
-    def number_iri(match: re.Match[str]) -> str:
-        """Remember the IRI and return "<urn:N:>", where N is its position in ``iris``."""
-        number = len(iris)
-        iris.append(match[1])
-        return f"<urn:{number}:>"
-
-    def iri_of_number(match: re.Match[str]) -> str:
-        """Return "<" and the IRI with this number; the text after it has the ">"."""
-        number = int(match[1])
-        return f"<{iris[number]}"
-
-    restore_iris = partial(_NUMBERED_IRI.sub, iri_of_number)
-
-    numbered_text = _IRI_REFERENCE.sub(number_iri, query.text)
     try:
         analysis = _analyze_text(numbered_text)
     except QueryError:  # an apparent IRI may be a comparison by "<" and ">"
         return _analyze_text(query.text)
-    patterns = tuple(_map_terms(restore_iris, pattern) for pattern in analysis.patterns)
-    filters = restore_iris(analysis.filters)
-    steps = tuple(_map_terms(restore_iris, step) for step in analysis.steps)
-    return replace(analysis, patterns=patterns, filters=filters, steps=steps)
+    patterns = dict.fromkeys(_map_terms(restore, pattern) for pattern in analysis.patterns)
+    steps = dict.fromkeys(_map_terms(restore, step) for step in analysis.steps)
+    filters = restore(analysis.filters)
+    return replace(analysis, patterns=tuple(patterns), filters=filters, steps=tuple(steps))
+
+
+def _number_terms(query: str) -> tuple[str, list[str]]:
+    """Return a query with a number for each IRI and decimal, and the list of these.
+
+    The cache then answers for all queries that differ only in them. The text is one that rdflib can
+    read: it is spaced as in ``respace``, decimals are integers, since rdflib reads no negative ones,
+    and names are written out, since it does not read the escapes in them. An IRI "<urn:N:>" ends in
+    ":", because what a prefix stands for is followed by a local part.
+    """
+    numbered: list[str] = []
+    namespaces: dict[str, str] = {}
+    base = None
+    texts: dict[Token, str] = {}
+    tokens = tokenize(query).tokens
+    if _NUMBERED.search(query):
+        return respace(tokens, itemgetter(0)), []
+    before = before_last = tokens[0]
+    for token in tokens:
+        text = token[0]
+        is_declared = before[0].upper() == "PREFIX"
+        if token["iri"]:
+            namespace = f"urn:{len(numbered)}:"
+            text = f"<{namespace}>"
+            iri = str(URIRef(_CODEPOINT.sub(_unescape, token[0][1:-1]), base))
+            numbered.append(iri)
+            if before[0].upper() == "BASE":
+                base = iri
+            if before_last[0].upper() == "PREFIX":
+                namespaces[before["prefix"]] = namespace
+        elif token["decimal"]:
+            text = f"{_DECIMAL_DIGITS}{len(numbered)}"
+            numbered.append(token[0])
+        elif token["prefix"] in namespaces and not is_declared:
+            _, _, local = text.partition(":")
+            text = f"<{namespaces[token['prefix']]}{_LOCAL_ESCAPE.sub('', local)}>"
+        texts[token] = text
+        before_last, before = before, token
+    return respace(tokens, texts.__getitem__), numbered
+
+
+def _unescape(escape: re.Match[str]) -> str:
+    """Return the character of a codepoint escape."""
+    return chr(int(escape[0][2:], 16))
+
+
+def _numbered_term(match: re.Match[str], numbered: Sequence[str]) -> str:
+    """Return the beginning of an IRI, or a decimal with its sign, for a match of ``_NUMBERED``."""
+    if match["iri"]:
+        return f"<{numbered[int(match['iri'])]}"
+    decimal = numbered[int(match["decimal"])]
+    return n3(Literal(match["sign"] + decimal, datatype=XSD.decimal))
 
 
 def extract_patterns(sparql: str) -> tuple[tuple[TriplePattern, ...], str]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -81,7 +81,7 @@ _OUTLINED = re.compile(rf"""(?P<string>{_STRING})|(?P<iri>{_IRI})|(?P<odd>[\#"'\
 """The strings and IRIs of a query, and outside of them the signs of comments and other strings."""
 _ODD_SIGN = "\x00"
 """Stands in an outline for what ``_OUTLINED`` calls odd. No query may have it."""
-_PLACEHOLDERS = {"space": " ", "comment": " ", "string": '"s"', "iri": "<%>", "number": "1"}
+_PLACEHOLDERS = {"string": '"s"', "iri": "<%>", "number": "1"}
 """The placeholder of a token in the skeleton, by the kind of the token.
 
 An IRI keeps its brackets, so that "<" is not read as less-than.
@@ -100,7 +100,7 @@ class TokenizedQuery(NamedTuple):
     text: str
     """The query with spaces in place of comments, so that every position is the same."""
     skeleton: str
-    """The query with a placeholder for each string, IRI and number.
+    """The query, spaced as in ``respace``, with a placeholder for each string, IRI and number.
 
     Queries that differ only in these have the same skeleton.
     """
@@ -117,7 +117,6 @@ def tokenize(query: str) -> TokenizedQuery:
     """
     tokens = []
     text = []
-    skeleton = []
     position = 0
     symbols = 0
     depth = 0
@@ -139,8 +138,39 @@ def tokenize(query: str) -> TokenizedQuery:
         if kind not in ("space", "comment"):
             tokens.append(token)
         text.append(" " * len(part) if kind == "comment" else part)
-        skeleton.append(_placeholder(token))
-    return TokenizedQuery(tokens, "".join(text), "".join(skeleton))
+    return TokenizedQuery(tokens, "".join(text), respace(tokens, _placeholder))
+
+
+def respace(tokens: Iterable[Token], write: Callable[[Token], str]) -> str:
+    """Return the texts that ``write`` gives the tokens of a query, spaced so that rdflib can read them.
+
+    SPARQL allows space, or none, where rdflib's grammar does not: it wants none before a language, a
+    datatype, and the sign that repeats a path, and it wants one between ":p" and "?x", and between
+    1 and LIMIT.
+    """
+    parts: list[str] = []
+    before = None
+    for token in tokens:
+        if before is not None and not _stand_together(before, token):
+            parts.append(" ")
+        parts.append(write(token))
+        before = token
+    return "".join(parts)
+
+
+def _stand_together(before: Token, token: Token) -> bool:
+    """Return whether rdflib wants no space between two tokens, one after the other."""
+    sign = token[0]
+    is_path_or_bracket = before.lastgroup in ("iri", "name") or before[0] in (")", "a")
+    if sign in ("*", "+", "?") and is_path_or_bracket:
+        return True
+    if token.lastgroup == "tag" or sign == "^":
+        is_adjacent_caret = before[0] == "^" and before.end() == token.start()
+        return before.lastgroup == "string" or is_adjacent_caret
+    if before[0] == "^":
+        return token.lastgroup in ("iri", "name")
+    are_signs = before.lastgroup == "other" and token.lastgroup in ("other", "number")
+    return are_signs and before.end() == token.start()
 
 
 def outline_of(query: str) -> str | None:
@@ -164,8 +194,8 @@ def _outline_placeholder(match: re.Match[str]) -> str:
 def _placeholder(token: Token) -> str:
     """Return the text of a token in the skeleton of its query.
 
-    That is '"s"' for a string, "<%>" for an IRI, a number for a number, and one space for spaces or
-    a comment. Other tokens stay as they are.
+    That is '"s"' for a string, "<%>" for an IRI, and a number for a number. Other tokens stay as
+    they are.
     """
     if token["double"] or token["decimal"]:
         # rdflib cannot parse a negative decimal. The grammar allows a double wherever it allows a

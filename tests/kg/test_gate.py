@@ -29,6 +29,8 @@ PASSED = {
     'SELECT * { ?s ?p "} ; DROP ALL" , \'\'\'it\'s " # SERVICE\'\'\' , """a "quoted" \\""" """ }': "select",
     "SELECT * { ?s <http://e/#SERVICE> ?o }": "select",
     "SELECT * { ?s ?p ?o FILTER(?o<5&&?o>3) }": "select",
+    'SELECT * { ?s ?p "Arrival" # a title\n @en, "1" ^^ <http://e/t>, "1"# a\n^^ # b\n e:t }': "select",
+    "SELECT*{?s e:p?o;a?c;!(e:p|^e:q)?v . ?s (e:p) * ?o; e:p +?c; a ? ?v FILTER(?o * 2 >- 1)}LIMIT 1OFFSET 2": "select",
     "SELECT * { ?s ?p -2.5, 1e3, .5, 7. }": "select",
     'SELECT * { ?s ?p "caf\\u00e9", <http://e/caf\\u00e9> }': "select",
     r"PREFIX ex: <http://e/> SELECT * { ?s ex:it\'s ex:a\#b }": "select",
