@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple
 
 from rdflib import URIRef
@@ -112,8 +113,8 @@ def _begin_paths(terms: TermByEnd, links: Sequence[Link]) -> dict[str, list[Path
             paths[end] = [Path("", 1.0)]
     for link in links:
         if link.others and link.entity in terms:
-            vertices = _list_vertices(link, terms[link.entity])
-            paths[link.entity] = [Path(vertices, 1.0)]
+            vertices = [vertex.iri for vertex in link.vertices]
+            paths[link.entity] = [Path(values_clause(terms[link.entity], vertices), 1.0)]
     return paths
 
 
@@ -151,11 +152,6 @@ def assign_terms(qir: QIR, links: Sequence[Link]) -> TermByEnd:
         elif link.value is not None:
             terms[entity] = n3(link.value)
     return terms
-
-
-def _list_vertices(link: Link, term: str) -> str:
-    """Return the VALUES clause that binds a term to all vertices of a link."""
-    return values_clause(term, [vertex.iri for vertex in link.vertices])
 
 
 def find_restrictions(links: Sequence[Link], terms: TermByEnd) -> dict[str, str]:
@@ -278,24 +274,24 @@ def make_patterns(
         class_filter = f"FILTER({object_} IN ({classes})) "
     subject = terms[fact.subject]
     if predicate.onward is None:
-        pattern = _make_pattern(subject, predicate.iri, object_, predicate.direction)
+        pattern = _make_pattern(subject, n3(predicate.iri), object_, predicate.direction)
         return [pattern], class_filter
     positions = list(terms)
     first, last = [positions.index(end) for end in fact.ends]
     node = f"?_node{first}_{last}"
-    to_node = _make_pattern(subject, predicate.iri, node, predicate.direction)
-    onward = _make_pattern(node, predicate.onward, object_, predicate.onward_direction)
+    to_node = _make_pattern(subject, n3(predicate.iri), node, predicate.direction)
+    onward = _make_pattern(node, n3(predicate.onward), object_, predicate.onward_direction)
     return [to_node, onward], class_filter
 
 
-def _make_pattern(start: str, predicate: URIRef, end: str, direction: Direction) -> TriplePattern:
+def _make_pattern(start: str, predicate: str, end: str, direction: Direction) -> TriplePattern:
     """Return the triple pattern that leads from one SPARQL term to another by a predicate.
 
     With the direction "in" the second term is the subject.
     """
     if direction == "in":
         start, end = end, start
-    return start, n3(predicate), end
+    return start, predicate, end
 
 
 def find_relation_problems(linked: LinkedRelation, fact: Fact, paths: PathsByEnd) -> Iterator[str]:
@@ -344,7 +340,8 @@ def link_relation(fact: Fact, paths: PathsByEnd, run: Run) -> LinkedRelation:
     if connecting and settings.linked_ends == "connecting_first":
         ranked.sort(key=lambda each: (each.iri, each.direction) not in connecting)
     best = _keep_best(over_node + ranked, run)
-    if settings.joins_over_node and not _has_predicate_like_relation(best):
+    is_like = any(predicate.similarity >= MIN_LIKE_RELATION for predicate in best)
+    if settings.joins_over_node and not is_like:
         best += find_predicates_to_open_end(fact, paths, run)
         best.sort(key=make_ranking_key)
     return LinkedRelation(fact, tuple(best))
@@ -357,7 +354,7 @@ def _rank_predicates(pairs: Iterable[Pair], relation: str, run: Run) -> list[Ran
     speaks against (``_prefer_worded_direction``).
     """
     settings = ChattySettings.of_run(run)
-    names = name_predicates([iri for iri, _ in pairs], run)
+    names = name_predicates(run.kg.names([iri for iri, _ in pairs]), run)
     similarities = compute_similarities(relation, names.values(), run)
     ranked = []
     for iri, direction in pairs:
@@ -380,11 +377,6 @@ def _without_literal_subjects(
     if not left_out:
         return pairs
     return [(iri, direction) for iri, direction in pairs if direction not in left_out]
-
-
-def _has_predicate_like_relation(ranked: Iterable[RankedPredicate]) -> bool:
-    """Return whether any predicate is like its relation."""
-    return any(predicate.similarity >= MIN_LIKE_RELATION for predicate in ranked)
 
 
 def _keep_best(ranked: Sequence[RankedPredicate], run: Run) -> list[RankedPredicate]:
@@ -472,7 +464,7 @@ def _find_predicates_at_ends(fact: Fact, paths: PathsByEnd, run: Run) -> set[Pai
         at_end = [f"?_o {incoming} {term}"]
         if not is_literal(term):
             at_end.insert(0, f"{term} {outgoing} ?_o")
-        samples = make_samples_clause(wheres, term, limit)
+        samples = make_sample_clause(wheres, term, limit)
         if samples:
             # The sample is taken once, and not once for each direction.
             patterns.append(f"{samples}{union_clause(at_end)}")
@@ -537,34 +529,19 @@ def is_literal(term: str) -> bool:
     return not term.startswith(("<", "?"))
 
 
-def name_predicates(iris: Sequence[URIRef], run: Run) -> Mapping[URIRef, str]:
+def name_predicates(labels: Mapping[URIRef, str], run: Run) -> Mapping[URIRef, str]:
     """Return the names of predicates by IRI: their labels, or with ``predicate_names`` the last parts of IRIs.
 
     A last part without two letters in a row, such as P57 in Wikidata, is no name: the label is
     taken.
     """
-    return choose_predicate_names(iris, run.kg.names(iris), run)
-
-
-def choose_predicate_names(
-    iris: Iterable[URIRef], labels: Mapping[URIRef, str], run: Run
-) -> Mapping[URIRef, str]:
-    """Return the names of predicates as ``name_predicates`` does; ``labels`` has the label of each."""
-    names = {iri: labels[iri] for iri in iris}
-    if ChattySettings.of_run(run).predicate_names == "labels":
-        return names
-    for iri in names:
-        segment = name_from_iri(iri)
-        if READABLE.search(segment):
-            names[iri] = segment
+    names = dict(labels)
+    if ChattySettings.of_run(run).predicate_names == "local_parts":
+        for iri in names:
+            segment = name_from_iri(iri)
+            if READABLE.search(segment):
+                names[iri] = segment
     return names
-
-
-def make_sample_clause(where: str, term: str, limit: int) -> str:
-    """Return a subquery for at most ``limit`` values of a term; "" for a linked vertex."""
-    if not where:
-        return ""
-    return f"{{ SELECT DISTINCT {term} WHERE {{ {where} }} LIMIT {limit} }} "
 
 
 def unite_patterns(patterns: Sequence[str]) -> str:
@@ -574,14 +551,16 @@ def unite_patterns(patterns: Sequence[str]) -> str:
     return " UNION ".join(f"{{ {pattern} }}" for pattern in patterns)
 
 
-def make_samples_clause(wheres: Sequence[str], term: str, limit: int) -> str:
+def make_sample_clause(wheres: Sequence[str], term: str, limit: int) -> str:
     """Return a subquery for the values of a term by several ways, at most ``limit`` by each; "" for a linked vertex.
 
     A value that several ways lead to is bound once.
     """
-    samples = [make_sample_clause(where, term, limit) for where in wheres]
-    if len(samples) == 1:
-        return samples[0]
+    samples = []
+    for where in filter(None, wheres):
+        samples.append(f"{{ SELECT DISTINCT {term} WHERE {{ {where} }} LIMIT {limit} }} ")
+    if len(samples) < 2:
+        return "".join(samples)
     return f"{{ SELECT DISTINCT {term} WHERE {{ {' UNION '.join(samples)}}} }} "
 
 
@@ -682,8 +661,8 @@ def find_predicates_over_node(fact: Fact, paths: PathsByEnd, run: Run) -> list[R
         ends.append(paths[end][0])
     limit = ChattySettings.of_run(run).join_sample
     (where, subject), (object_where, object_) = ends
-    samples = make_sample_clause(where, subject, limit)
-    samples += make_sample_clause(object_where, object_, limit)
+    samples = make_sample_clause([where], subject, limit)
+    samples += make_sample_clause([object_where], object_, limit)
     if select_predicates_between(subject, object_, samples, run):
         return []
     pairs = _select_pairs(samples, subject, object_, run)
@@ -693,19 +672,19 @@ def find_predicates_over_node(fact: Fact, paths: PathsByEnd, run: Run) -> list[R
 def _select_pairs(samples: str, subject: str, object_: str, run: Run) -> list[NodePair]:
     """Return the distinct pairs of predicates that lead from one term to another over a node, with one query.
 
-    ``samples`` has the subqueries that bind the terms. The pairs have OVER_NODE_DIRECTIONS and are
-    in the order of these. Predicates that the vocabulary excludes are left out.
+    ``samples`` has the subqueries that bind the terms. The pairs have OVER_NODE_DIRECTIONS.
+    Predicates that the vocabulary excludes are left out.
     """
     patterns = []
     for direction, onward_direction in OVER_NODE_DIRECTIONS:
-        to_node = _write_pattern(subject, FIRST[direction], "?_n", direction)
-        onward = _write_pattern("?_n", SECOND[onward_direction], object_, onward_direction)
+        to_node = _make_pattern(subject, FIRST[direction], "?_n", direction)
+        onward = _make_pattern("?_n", SECOND[onward_direction], object_, onward_direction)
         differs = f"FILTER(?_n != {subject} && ?_n != {object_})"
-        patterns.append(f"{samples}{to_node} {onward} {differs}")
+        patterns.append(f"{samples}{patterns_to_sparql([to_node, onward])} {differs}")
     where = unite_patterns(patterns)
     rows = run.kg.select(f"SELECT DISTINCT {PAIR_COLUMNS} WHERE {{ {where} }}").rows
     pairs = [_read_pair(row) for row in rows]
-    return _sort_by_directions([pair for pair in pairs if pair and _is_allowed(pair, run)])
+    return [pair for pair in pairs if pair and _is_allowed(pair, run)]
 
 
 def _read_pair(cells: Sequence[Term | None]) -> NodePair | None:
@@ -726,24 +705,13 @@ def _is_allowed(pair: NodePair, run: Run) -> bool:
     return all(iri not in excluded for iri, _ in pair)
 
 
-def _sort_by_directions(pairs: Iterable[NodePair]) -> list[NodePair]:
-    """Return pairs in the order of OVER_NODE_DIRECTIONS, those of the same directions as they are."""
-
-    def place(pair: NodePair) -> int:
-        """Return the position of the directions of a pair."""
-        (_, direction), (_, onward_direction) = pair
-        return OVER_NODE_DIRECTIONS.index((direction, onward_direction))
-
-    return sorted(pairs, key=place)
-
-
 def _rank_pairs(pairs: Iterable[NodePair], relation: str, run: Run) -> list[RankedPredicate]:
     """Return pairs of predicates as ranked ones, sorted by similarity, the highest first, then by IRIs.
 
     The similarity of a pair is the better of the two similarities of its predicates' names with the
     relation.
     """
-    names = name_predicates(_list_iris(pairs), run)
+    names = name_predicates(run.kg.names(_list_iris(pairs)), run)
     similarities = compute_similarities(relation, names.values(), run)
     ranked = []
     for pair in pairs:
@@ -754,11 +722,7 @@ def _rank_pairs(pairs: Iterable[NodePair], relation: str, run: Run) -> list[Rank
 
 def _list_iris(pairs: Iterable[NodePair]) -> list[URIRef]:
     """Return the IRIs of the predicates in some pairs, each once."""
-    iris: dict[URIRef, None] = {}
-    for (first, _), (second, _) in pairs:
-        iris[first] = None
-        iris[second] = None
-    return list(iris)
+    return list({iri for iri, _ in chain.from_iterable(pairs)})
 
 
 def _make_predicate(
@@ -833,7 +797,7 @@ def _make_open_fact(fact: Fact, paths: PathsByEnd, run: Run) -> OpenFact | None:
         fact.relation,
         open_end,
         start,
-        make_sample_clause(where, start, limit),
+        make_sample_clause([where], start, limit),
         reached_end == fact.subject,
     )
 
@@ -872,16 +836,17 @@ def _write_walk(
     node that leads to it.
     """
     near_predicate = FIRST[near_direction]
-    near = _write_pattern(fact.start, near_predicate, "?_n", near_direction)
+    near = _make_pattern(fact.start, near_predicate, "?_n", near_direction)
     nodes = (
-        f"SELECT DISTINCT {near_predicate} ?_n WHERE {{ {fact.sample}{near}"
+        f"SELECT DISTINCT {near_predicate} ?_n WHERE {{ {fact.sample}{patterns_to_sparql([near])}"
         f" FILTER(!isLiteral(?_n)) }} LIMIT {MAX_NODES}"
     )
     columns = [near_predicate]
     patterns = []
     for direction in far_directions:
         columns.append(SECOND[direction])
-        patterns.append(_write_pattern("?_n", SECOND[direction], fact.open_end, direction))
+        onward = _make_pattern("?_n", SECOND[direction], fact.open_end, direction)
+        patterns.append(patterns_to_sparql([onward]))
     return (
         f"SELECT DISTINCT {' '.join(columns)} {fact.open_end}"
         f" WHERE {{ {{ {nodes} }} {unite_patterns(patterns)} }} LIMIT {MAX_THINGS}"
@@ -892,16 +857,6 @@ def _is_way_back(pair: NodePair) -> bool:
     """Return whether the second predicate of a pair leads back by the first one."""
     (first, direction), (second, onward_direction) = pair
     return first == second and direction != onward_direction
-
-
-def _write_pattern(start: str, predicate: str, end: str, direction: Direction) -> str:
-    """Return the triple pattern, as SPARQL, that leads from one term to another by a predicate.
-
-    With the direction "in" the second term is the subject.
-    """
-    if direction == "in":
-        start, end = end, start
-    return f"{start} {predicate} {end} ."
 
 
 def _reverse_pair(pair: NodePair) -> NodePair:
@@ -924,7 +879,7 @@ def _rank_pairs_to_open_end(pairs: NodePairs, fact: OpenFact, run: Run) -> list[
         class_iris.update(classes)
     predicates = _list_iris(pairs)
     labels = run.kg.names([*predicates, *class_iris])
-    names = choose_predicate_names(predicates, labels, run)
+    names = name_predicates({iri: labels[iri] for iri in predicates}, run)
     class_names = [labels[iri] for iri in class_iris]
     kind = fact.open_end.lstrip("?").replace("_", " ")
     like_relation = compute_similarities(fact.relation, names.values(), run)
