@@ -6,7 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated
+from functools import partial
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 from rdflib import URIRef
@@ -58,6 +59,17 @@ class VertexReply(Reply):
     number: CandidateNumber
     label: str
 
+    @property
+    def chosen(self) -> Sequence[int]:
+        """The number of the candidate, if one is meant."""
+        return [self.number] if self.number else []
+
+    def find_problem(self, candidates: Sequence[Candidate]) -> str:
+        """Return a problem unless number and label are those of one candidate, or 0 and blank."""
+        if self.number == 0:
+            return "number 0 means none, but a label is given" if self.label.strip() else ""
+        return _find_number_problem(self.number, self.label, candidates)
+
 
 class VerticesReply(Reply):
     """The numbers of the candidates meant, with their labels as a cross-check; empty if none is meant."""
@@ -65,6 +77,21 @@ class VerticesReply(Reply):
     reason: str
     numbers: list[CandidateNumber]
     labels: list[str]
+
+    @property
+    def chosen(self) -> Sequence[int]:
+        """The numbers of the candidates, each once."""
+        return list(dict.fromkeys(self.numbers))
+
+    def find_problem(self, candidates: Sequence[Candidate]) -> str:
+        """Return the first problem of a number and its label, or that the lists differ in length; "" if valid."""
+        if len(self.numbers) != len(self.labels):
+            return f"{len(self.numbers)} numbers, but {len(self.labels)} labels"
+        for number, label in zip(self.numbers, self.labels, strict=True):
+            problem = _find_number_problem(number, label, candidates)
+            if problem:
+                return problem
+        return ""
 
 
 class LabelReply(Reply):
@@ -269,8 +296,6 @@ def select_vertex(
         return unasked
     if run.settings.vertex_choice == "label":
         return _select_by_label(retrieved, run)
-    if retrieved.may_be_several:
-        return _select_several(retrieved, question, run)
     return _select_by_number(retrieved, question, run)
 
 
@@ -313,49 +338,36 @@ def is_decided_unasked(candidates: Sequence[Candidate], settings: Settings) -> b
 
 
 def _select_by_number(retrieved: RetrievedCandidates, question: str, run: Run) -> Link:
-    """Ask a model for the number of the vertex that is meant, and return the link with its reason.
+    """Ask a model for the number and label of the vertex that is meant, and return the link with its reason.
 
-    Number 0 makes a link without a vertex, as does a model without a valid reply if the settings
-    say to abstain; otherwise InvalidReplyError is raised.
+    Where several may be meant together, it is asked for the numbers and labels of all: the first is
+    the link's vertex, and the further ones are its ``others``. Each label must be that of its
+    candidate (Chatty-KG, section 5.1.2). No number, or 0, makes a link without a vertex, as does a
+    model without a valid reply if the settings say to abstain; otherwise InvalidReplyError is
+    raised.
     """
     entity = retrieved.entity
     candidates = retrieved.candidates
-    reply = _ask_for_number(retrieved, question, run)
+    prompt = "linking/vertex_selection"
+    reply_class: Any = VertexReply
+    if retrieved.may_be_several:
+        prompt = "linking/vertex_selection_several"
+        reply_class = VerticesReply
+    variables = {
+        "question": question,
+        "entity": entity,
+        "candidates": number_candidates(candidates),
+    }
+    checks = [Check(LISTED_CHECK_NAME, partial(reply_class.find_problem, candidates=candidates))]
+    reply: VertexReply | VerticesReply | None = try_to_ask(
+        prompt, variables, reply_class, run, checks=checks
+    )
     if reply is None:
         return Link(entity, None, candidates, NO_VALID_CHOICE)
-    if reply.number == 0:
+    if not reply.chosen:
         return Link(entity, None, candidates, reply.reason or "none of the candidates is meant")
-    return Link(entity, candidates[reply.number - 1], candidates, reply.reason)
-
-
-def _ask_for_number(retrieved: RetrievedCandidates, question: str, run: Run) -> VertexReply | None:
-    """Ask a model for the number and label of the candidate that an entity means, and return its reply.
-
-    The label must be that of the candidate (Chatty-KG, section 5.1.2). Letter case does not count,
-    unless the label is exactly that of another candidate. Number 0, for none of them, needs an
-    empty label. Without a valid reply, return None if the settings say to abstain, else raise
-    InvalidReplyError.
-    """
-    candidates = retrieved.candidates
-
-    def find_problem(reply: VertexReply) -> str:
-        """Return a problem unless number and label are those of one candidate, or 0 and blank."""
-        if reply.number == 0:
-            return "number 0 means none, but a label is given" if reply.label.strip() else ""
-        return _find_number_problem(reply.number, reply.label, candidates)
-
-    checks = [Check(LISTED_CHECK_NAME, find_problem)]
-    variables = _make_choice_variables(retrieved, question)
-    return try_to_ask("linking/vertex_selection", variables, VertexReply, run, checks=checks)
-
-
-def _make_choice_variables(retrieved: RetrievedCandidates, question: str) -> dict[str, object]:
-    """Return the variables of the prompts that let a model choose: question, entity and numbered candidates."""
-    return {
-        "question": question,
-        "entity": retrieved.entity,
-        "candidates": number_candidates(retrieved.candidates),
-    }
+    first, *others = [candidates[number - 1] for number in reply.chosen]
+    return Link(entity, first, candidates, reply.reason, others=tuple(others))
 
 
 def _find_number_problem(number: int, label: str, candidates: Sequence[Candidate]) -> str:
@@ -374,50 +386,6 @@ def _find_number_problem(number: int, label: str, candidates: Sequence[Candidate
     if is_alike and not is_of_another:
         return ""
     return f"candidate {number} is {right_label!r}, not {label!r}"
-
-
-def _select_several(retrieved: RetrievedCandidates, question: str, run: Run) -> Link:
-    """Ask a model for the numbers of the vertices that are meant together, and return one link with all.
-
-    The first is the link's vertex, and the further ones are its ``others``, each once. No numbers
-    make a link without a vertex, as does a model without a valid reply if the settings say to
-    abstain; otherwise InvalidReplyError is raised.
-    """
-    entity = retrieved.entity
-    candidates = retrieved.candidates
-    reply = _ask_for_numbers(retrieved, question, run)
-    if reply is None:
-        return Link(entity, None, candidates, NO_VALID_CHOICE)
-    if not reply.numbers:
-        return Link(entity, None, candidates, reply.reason or "none of the candidates is meant")
-    numbers = dict.fromkeys(reply.numbers)
-    first, *others = [candidates[number - 1] for number in numbers]
-    return Link(entity, first, candidates, reply.reason, others=tuple(others))
-
-
-def _ask_for_numbers(
-    retrieved: RetrievedCandidates, question: str, run: Run
-) -> VerticesReply | None:
-    """Ask a model for the numbers and labels of all candidates that an entity means together.
-
-    There must be as many labels as numbers, each that of its candidate, as in ``_ask_for_number``.
-    Without a valid reply, return None if the settings say to abstain, else raise InvalidReplyError.
-    """
-
-    def find_problem(reply: VerticesReply) -> str:
-        """Return the first problem of a number and its label, or that the lists differ in length; "" if valid."""
-        if len(reply.numbers) != len(reply.labels):
-            return f"{len(reply.numbers)} numbers, but {len(reply.labels)} labels"
-        for number, label in zip(reply.numbers, reply.labels, strict=True):
-            problem = _find_number_problem(number, label, retrieved.candidates)
-            if problem:
-                return problem
-        return ""
-
-    checks = [Check(LISTED_CHECK_NAME, find_problem)]
-    variables = _make_choice_variables(retrieved, question)
-    prompt = "linking/vertex_selection_several"
-    return try_to_ask(prompt, variables, VerticesReply, run, checks=checks)
 
 
 def number_candidates(candidates: Sequence[Candidate]) -> list[dict[str, object]]:
