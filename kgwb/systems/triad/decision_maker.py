@@ -5,11 +5,11 @@ The options are vertices, relations, and the queries that a template makes of th
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import replace
-from itertools import islice, product
+from itertools import chain, islice, product
 from operator import attrgetter
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple
 
 from pydantic import StrictInt
 from rdflib import BNode, Literal, URIRef
@@ -45,7 +45,8 @@ from kgwb.systems.triad.generalist import RelationTerm, ask_in_attempt, fill_tem
 from kgwb.systems.triad.records import Choice, Filled, Phase, Queries, Relation, Triplet, Triplets
 from kgwb.systems.triad.settings import TriadSettings
 
-Identified = TypeVar("Identified", Candidate, Relation)
+Option = Candidate | Relation | Filled
+"""What the model chooses from: vertices, relations, or queries."""
 
 
 class ChoiceReply(Reply):
@@ -54,11 +55,30 @@ class ChoiceReply(Reply):
     reason: str
     numbers: list[StrictInt]
 
+    @property
+    def chosen(self) -> Sequence[int]:
+        """The keys of what is chosen: numbers, which begin at 1."""
+        return self.numbers
+
+    def describe_unknown(self, key: object, options: Sized) -> str:
+        """Return what is wrong with a number that no option has."""
+        return f"there is no number {key}; they go from 1 to {len(options)}"
+
 
 class UrisReply(Reply):
     """The URIs that are chosen, the most likely first."""
 
     uris: list[str]
+    reason: ClassVar = ""
+
+    @property
+    def chosen(self) -> Sequence[str]:
+        """The keys of what is chosen: URIs, without the white space and angle brackets around them."""
+        return [uri.strip().removeprefix("<").removesuffix(">") for uri in self.uris]
+
+    def describe_unknown(self, key: object, options: Sized) -> str:
+        """Return what is wrong with a URI that no option has."""
+        return f"{key!r} is not in the list"
 
 
 class ChosenQueryReply(Reply):
@@ -93,77 +113,68 @@ class ChoiceTask(NamedTuple):
 
 def choose_by_number(
     task: ChoiceTask,
-    options: Sequence[Candidate | Relation | Filled],
+    options: Sequence[Option],
     variables: Mapping[str, Any],
     failed: Sequence[str],
     run: Run,
 ) -> Choice:
     """Ask the model to choose from options by their numbers, which begin at 1, and return its choice.
 
-    The numbers must be different, existing ones, as many as the task says. ``variables`` are those
-    of the prompt, among them the options as it sees them; "most" is added. The choice has the
-    options in the model's order, with its reason. Raises InvalidReplyError if no reply is valid.
+    ``variables`` are those of the prompt, among them the options as it sees them.
     """
-
-    def find_problem(reply: ChoiceReply) -> str:
-        """Return a problem if a number is no option's, occurs twice, or if they are too few or too many; else ""."""
-        for number in reply.numbers:
-            if not 1 <= number <= len(options):
-                return f"there is no number {number}; they go from 1 to {len(options)}"
-        return _find_count_problem(reply.numbers, task)
-
-    variables = {**variables, "most": task.max_choices}
-    check = Check("among those offered", find_problem)
-    reply = ask_in_attempt(task.prompt, variables, failed, ChoiceReply, check, run)
-    chosen = [options[number - 1] for number in reply.numbers]
-    return Choice(task.subject, tuple(chosen), reply.reason)
+    by_number = {number: [option] for number, option in enumerate(options, 1)}
+    return _choose(task, by_number, ChoiceReply, variables, failed, run)
 
 
 def choose_by_uri(
     task: ChoiceTask,
-    options: Sequence[Identified],
+    options: Sequence[Candidate | Relation],
     variables: Mapping[str, Any],
     failed: Sequence[str],
     run: Run,
 ) -> Choice:
     """Ask the model to choose from options by their URIs, as published (appendix C), and return its choice.
 
-    They must be different URIs of the options, as many as the task says. A URI stands for every
-    option that has it: a relation may be one in both directions. ``variables`` are those of the
-    prompt; "uris", one a line, and "most" are added. The choice has no reason. Raises
-    InvalidReplyError if no reply is valid.
+    A URI stands for every option that has it: a relation may be one in both directions.
+    ``variables`` are those of the prompt; "uris", one a line, is added. The choice has no reason.
     """
-    options_by_uri: dict[str, list[Identified]] = {}
+    by_uri: dict[str, list[Option]] = {}
     for option in options:
-        options_by_uri.setdefault(str(option.iri), []).append(option)
+        by_uri.setdefault(str(option.iri), []).append(option)
+    variables = {**variables, "uris": "\n".join(by_uri)}
+    return _choose(task, by_uri, UrisReply, variables, failed, run)
 
-    def find_problem(reply: UrisReply) -> str:
-        """Return a problem if a URI is no option's, occurs twice, or if they are too few or too many; else ""."""
-        for uri in _strip_uris(reply.uris):
-            if uri not in options_by_uri:
-                return f"{uri!r} is not in the list"
-        return _find_count_problem(_strip_uris(reply.uris), task)
 
-    variables = {**variables, "uris": "\n".join(options_by_uri), "most": task.max_choices}
+def _choose(
+    task: ChoiceTask,
+    options: Mapping[Any, Sequence[Option]],
+    reply_class: type[Any],
+    variables: Mapping[str, Any],
+    failed: Sequence[str],
+    run: Run,
+) -> Choice:
+    """Ask the model to choose keys of options, and return the options that it chose, in its order.
+
+    The keys must be different, existing ones, as many as the task says. "most" is added to the
+    variables of the prompt. Raises InvalidReplyError if no reply is valid.
+    """
+
+    def find_problem(reply: ChoiceReply | UrisReply) -> str:
+        """Return a problem if a key is no option's, occurs twice, or if they are too few or too many; else ""."""
+        chosen = reply.chosen
+        for key in chosen:
+            if key not in options:
+                return reply.describe_unknown(key, options)
+        is_repeated = len(set(chosen)) < len(chosen)
+        if is_repeated or not task.min_choices <= len(chosen) <= task.max_choices:
+            return f"choose {task.min_choices} to {task.max_choices}, each once"
+        return ""
+
+    variables = {**variables, "most": task.max_choices}
     check = Check("among those offered", find_problem)
-    reply = ask_in_attempt(task.prompt, variables, failed, UrisReply, check, run)
-    chosen: list[Identified] = []
-    for uri in _strip_uris(reply.uris):
-        chosen += options_by_uri[uri]
-    return Choice(task.subject, tuple(chosen))
-
-
-def _strip_uris(uris: Sequence[str]) -> list[str]:
-    """Return URIs without the white space and the angle brackets that a model may put around."""
-    return [uri.strip().removeprefix("<").removesuffix(">") for uri in uris]
-
-
-def _find_count_problem(chosen: Sequence[object], task: ChoiceTask) -> str:
-    """Return a problem if there are too few or too many choices for the task, or one twice; "" if not."""
-    is_repeated = len(set(chosen)) < len(chosen)
-    if is_repeated or not task.min_choices <= len(chosen) <= task.max_choices:
-        return f"choose {task.min_choices} to {task.max_choices}, each once"
-    return ""
+    reply = ask_in_attempt(task.prompt, variables, failed, reply_class, check, run)
+    chosen = chain.from_iterable(options[key] for key in reply.chosen)
+    return Choice(task.subject, tuple(chosen), reply.reason)
 
 
 # Entities
@@ -567,7 +578,6 @@ MAX_DIAGNOSED_QUERIES = 3
 """Queries without a result that are examined, and named in the reason."""
 MAX_DESCRIPTION_CHARS = 80
 """Characters of a vertex's description that a model sees in a query."""
-Option = Candidate | Relation | Filled
 
 
 @agent("queries", kind="sparql")

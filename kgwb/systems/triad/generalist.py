@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TypeVar
 
@@ -39,26 +39,12 @@ IRI_OR_IRI_FUNCTION = re.compile(r"<[^<>\s]*>|\b(?:IRI|URI)\s*\(", re.IGNORECASE
 
 
 R = TypeVar("R", bound=BaseModel)
-PUBLISHED_PROMPTS: Mapping[str, str] = {
-    "triad/triplets": "triad/triplets_published",
-    "triad/template": "triad/template_published",
-    "triad/answer_type": "triad/answer_type_published",
-    "triad/entity_choice": "triad/entity_choice_published",
-    "triad/relation_choice": "triad/relation_choice_published",
-    "triad/query_choice": "triad/query_choice_published",
-    "triad/own_knowledge_fact": "triad/own_knowledge_fact_published",
-    "triad/own_knowledge_truth": "triad/own_knowledge_truth_published",
-}
-"""For each prompt, the one that has the text of the paper's appendix B, C or D."""
 
 
 def prompt_of_guidelines(prompt: str, run: Run) -> str:
-    """Return the name of a prompt, or of its version in PUBLISHED_PROMPTS with ``guidelines`` "published".
-
-    Raises KeyError if a prompt without such a version is asked for with this setting.
-    """
+    """Return the name of a prompt, or with ``guidelines`` "published" that of the paper's appendix B, C or D."""
     if TriadSettings.of_run(run).guidelines == "published":
-        return PUBLISHED_PROMPTS[prompt]
+        return f"{prompt}_published"
     return prompt
 
 
@@ -329,13 +315,10 @@ def extract_triplets(question: str, failed: tuple[str, ...], run: Run) -> Triple
     ``retry_feedback``. Raises InvalidReplyError if the triplets of no reply pass
     ``find_triplet_problems``.
     """
-
-    def find_problems(reply: TripletsReply) -> str:
-        """Return what is wrong with the triplets of a reply, or ""."""
-        return "; ".join(find_triplet_problems(_read_triplets(reply)))
-
     prompt = prompt_of_guidelines("triad/triplets", run)
-    check = Check("the triplets", find_problems)
+    check: Check[TripletsReply] = Check(
+        "the triplets", lambda reply: "; ".join(find_triplet_problems(_read_triplets(reply)))
+    )
     reply = ask_in_attempt(prompt, {"question": question}, failed, TripletsReply, check, run)
     return _read_triplets(reply)
 
@@ -371,14 +354,11 @@ def write_template(triplets: Triplets, question: str, failed: tuple[str, ...], r
     find_problems = find_slot_problems
     if TriadSettings.of_run(run).strict_templates:
         find_problems = find_template_problems
-
-    def find_reply_problems(reply: TemplateReply) -> str:
-        """Return what is wrong with the template of a reply, or ""."""
-        return "; ".join(find_problems(reply.sparql, triplets))
-
     prompt = prompt_of_guidelines("triad/template", run)
     variables = {"question": question, "triplets": [triplet.parts for triplet in triplets]}
-    check = Check("the triplets as SPARQL", find_reply_problems)
+    check: Check[TemplateReply] = Check(
+        "the triplets as SPARQL", lambda reply: "; ".join(find_problems(reply.sparql, triplets))
+    )
     reply = ask_in_attempt(prompt, variables, failed, TemplateReply, check, run)
     return reply.sparql.strip()
 
@@ -418,11 +398,6 @@ def write_query(
     ``ask_in_attempt``). The query must pass the gate, but need not use the linked URIs, and is not
     executed here. Raises InvalidReplyError if no reply has such a query.
     """
-
-    def find_reply_problems(reply: WrittenQueryReply) -> str:
-        """Return what is wrong with the query of a reply, or ""."""
-        return "; ".join(_find_sparql_problems(reply.sparql))
-
     shown = {}
     for choice in linked:
         uris = [option.iri for option in choice.chosen if isinstance(option, Candidate | Relation)]
@@ -433,7 +408,9 @@ def write_query(
         "uris": shown,
     }
     prompt = "triad/written_query"
-    check = Check("a query that can be run", find_reply_problems)
+    check: Check[WrittenQueryReply] = Check(
+        "a query that can be run", lambda reply: "; ".join(_find_sparql_problems(reply.sparql))
+    )
     reply = ask_in_attempt(prompt, variables, failed, WrittenQueryReply, check, run)
     sparql = reply.sparql.strip()
     parts = analyze_query(sparql)
