@@ -24,6 +24,14 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 MAX_POSITIVE_INT = 1_000_000_000
+EACH_HELP = (
+    "repeat with each value of a setting, of prompts (folders) or of model, each in its own folder; "
+    "given several times, with each combination"
+)
+BUDGET_HELP = (
+    "stop at this much money, tokens, model_calls or seconds of work, counting all that DIR holds"
+)
+PRICES_HELP = "TOML table of prices (default: kgwb's)"
 HISTORY_FORM = 'a JSON list of questions, or of {"question": ..., "answers": [...]}'
 
 

@@ -1,37 +1,34 @@
-"""The commands about question sets: bench, compare-profiles, retry, report, serve."""
+"""``kgwb bench``: every question of a file, asked and scored."""
 
 from __future__ import annotations
 
 import os
-import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
-from kgwb import disk
 from kgwb.background import progress_bar
 from kgwb.cli.arguments import (
+    BUDGET_HELP,
+    EACH_HELP,
     EACH_SYNTAX,
     EXIT_CODES,
+    PRICES_HELP,
     CheckArguments,
-    GraphArguments,
     PositiveInt,
     QuestionArguments,
     commands_for_each,
     describe_missing_settings,
     find_missing_settings,
-    name_assignment_folder,
-    open_model_arguments,
     option,
     parse_assignments,
     parse_system_names,
-    positional,
 )
+from kgwb.cli.report import write_report
 from kgwb.cli.terminal import (
-    EXIT_BUDGET_SPENT,
     EXIT_FAILED,
     BudgetSpentError,
     color,
@@ -44,22 +41,11 @@ from kgwb.text import and_more, list_within, pluralize, shorten, single_line
 
 if TYPE_CHECKING:
     from kgwb.bench.cost import Budget, Prices
-    from kgwb.bench.figures import LoadedResults
-    from kgwb.bench.lab import RetryExperiment
-    from kgwb.bench.papers import Chart
     from kgwb.bench.questions import BenchQuestion
     from kgwb.bench.results import BenchRow
     from kgwb.bench.runner import Benchmark, BenchSetup
     from kgwb.workbench import Workbench
 
-EACH_HELP = (
-    "repeat with each value of a setting, of prompts (folders) or of model, each in its own folder; "
-    "given several times, with each combination"
-)
-BUDGET_HELP = (
-    "stop at this much money, tokens, model_calls or seconds of work, counting all that DIR holds"
-)
-PRICES_HELP = "TOML table of prices (default: kgwb's)"
 MAX_LISTED_FAILURES = 10
 """Lost answers, and questions right by luck, that are printed. The report has all."""
 MAX_LISTED_CHARS = 150
@@ -100,9 +86,6 @@ class MeasurementArguments(QuestionArguments):
                 hint="leave --every out",
             )
         return questions[:: self.every][: self.limit]
-
-
-# --- bench
 
 
 @dataclass(kw_only=True)
@@ -164,7 +147,7 @@ class BenchCommand(CheckArguments, MeasurementArguments):
             make_results_suite(unquote(folder.name), rows) for folder, rows in measured.items()
         ]
         condition_code = self.finish(suites, RESULT_FIGURES)
-        return _name_failed_folders(measured) or condition_code
+        return name_failed_folders(measured) or condition_code
 
     def _commands_for_systems(self) -> list[BenchCommand]:
         """Return a copy of this command for each of ``systems``, with the folder ``out``/NAME; else this one.
@@ -238,7 +221,7 @@ class BenchCommand(CheckArguments, MeasurementArguments):
         from kgwb import bench
         from kgwb.bench.ladder import gold_decisions_of
 
-        budget = _make_budget(self.budget, self.prices)
+        budget = make_budget(self.budget, self.prices)
         workbench = self.make_workbench()
         if self.ladder:
             gold_decisions_of(workbench.system)
@@ -382,7 +365,7 @@ def _describe_calls(benchmark: Benchmark, store: Path) -> str:
     return text
 
 
-def _make_budget(limits: Sequence[str], prices: Path | None) -> Budget:
+def make_budget(limits: Sequence[str], prices: Path | None) -> Budget:
     """Return the budget of NAME=NUMBER arguments, with the prices of a table, by default kgwb's.
 
     Raises InputError for a wrong limit or table.
@@ -414,62 +397,7 @@ def _find_gold(questions: Sequence[BenchQuestion], workbench: Workbench) -> list
     return answered
 
 
-# --- compare-profiles
-
-
-@dataclass(kw_only=True)
-class CompareProfilesCommand(MeasurementArguments):
-    """measure each difference of two profiles by itself: F1, calls and seconds of every setting"""
-
-    other: str = option("", "profile to compare with: paper (default) or reference", "paper")
-
-    def run(self) -> int:
-        """Measure ``profile``, then it with one setting of ``other`` at a time, then ``other``; print a table.
-
-        The table has a row for each measurement. Each has a folder of its own in ``out``, and
-        continues what is there; they share one store of calls. Folders in which every question
-        ended in an error are named. Returns EXIT_FAILED if these are all folders, else 0.
-        """
-        from kgwb.bench.figures import LoadedResults, make_profile_table
-
-        questions = self.load_questions()
-        self.reuse = self.reuse or self.out  # all folders have one store
-        measured: dict[Path, list[BenchRow]] = {}
-        all_results = []
-        for name, command in self._commands_for_settings().items():
-            print(name)
-            rows = command.run_benchmark(questions, prints_metrics=False)
-            measured[command.out] = rows
-            results = LoadedResults.read(command.out, name)
-            all_results.append(results.with_rows(rows))
-        print()
-        print_tables(make_profile_table(all_results))
-        return _name_failed_folders(measured)
-
-    def _commands_for_settings(self) -> dict[str, BenchCommand]:
-        """Return the commands to measure, by the name of their row: a profile, or NAME=VALUE.
-
-        First comes ``profile``, then it with each setting in which ``other`` differs, then
-        ``other``. A setting with the same value in both has no row. Each command has a folder in
-        ``out`` named after its row. Raises SettingError if the system does not have one of the
-        profiles.
-        """
-        shared = {field.name: getattr(self, field.name) for field in fields(MeasurementArguments)}
-        base = BenchCommand(**shared)
-        other = replace(base, profile=self.other)
-        base_settings = base.settings.to_data()
-        commands = {self.profile: base}
-        for name, value in other.settings.to_data().items():
-            if name != "profile" and value != base_settings[name]:
-                assignment = f"{name}={value}"
-                commands[assignment] = replace(base, set=[*self.set, assignment])
-        commands[self.other] = other
-        for name, command in commands.items():
-            command.out = self.out / name_assignment_folder(name)
-        return commands
-
-
-def _name_failed_folders(measured: Mapping[Path, Sequence[BenchRow]]) -> int:
+def name_failed_folders(measured: Mapping[Path, Sequence[BenchRow]]) -> int:
     """Print the results folders in which every question ended in an error, and return the exit code.
 
     ``measured`` has the rows of the questions that were asked for, by folder. The code is
@@ -578,424 +506,3 @@ def _list_names(names: Mapping[str, str], values: Sequence[str]) -> str:
     It ends with the number of those that were left out.
     """
     return list_within([names[value] for value in values], MAX_LISTED_CHARS)
-
-
-# --- retry
-
-
-@dataclass(kw_only=True)
-class RetryCommand(CheckArguments, GraphArguments):
-    """ask questions of a benchmark again after a change, and show what it fixed and what it broke"""
-
-    EPILOG = EXIT_CODES
-
-    folder: Path = positional(
-        "DIR", "folder of kgwb bench --out; what was asked there is not asked again"
-    )
-    kg: str = option("GRAPH", "default: the one that was measured", "")
-    prompts: Path | None = option("DIR", "folder of prompts that are used in place of kgwb's own")
-    model: str = option("SPEC", "default: the one that was measured", "")
-    agent_model: list[str] = option("AGENT=SPEC", "model of one agent, or of all of a role", [])
-    system: str = option(
-        "SYSTEM", "an import path or a file, if what was measured is not a system by name", ""
-    )
-    set: list[str] = option("NAME=VALUE", "change a setting", [])
-    each: list[str] = option(EACH_SYNTAX, EACH_HELP, [])
-    only: list[str] = option(
-        "WHAT",
-        "lost, wrong, errors, right, all, blamed=AGENT, type=NAME, an id "
-        "(default: lost, and as many right)",
-        [],
-    )
-    repeats: PositiveInt = option(
-        "N", "ask what comes out otherwise N times before and after the change, as a test of it", 1
-    )
-    ladder: bool = option(
-        "", "name the agent that lost each answer, before and after; asks several times more", False
-    )
-    note: str = option("TEXT", "what is remembered with the new results", "")
-    retries: bool = option("", "ask nothing, and list the retries that were made", False)
-    workers: PositiveInt = option("N", "questions asked at the same time", 1)
-    budget: list[str] = option("NAME=NUMBER", BUDGET_HELP, [])
-    prices: Path | None = option("FILE", PRICES_HELP)
-    out: Path | None = option(
-        "FILE", "HTML file to write (default: report.html in DIR/retries/CHANGE)"
-    )
-
-    def run(self) -> int:
-        """Ask questions again with each value of ``each``, write the report, and return the exit code.
-
-        With ``retries`` only list the earlier retries. A combination that is the measured setup is
-        said to be that, and is skipped. If a budget is used up, no further combination is asked,
-        the report has what was asked so far, and EXIT_BUDGET_SPENT is returned; else
-        EXIT_CONDITION_MET if a condition is met, else 0. The report compares all new results with
-        those of ``folder``, and is at ``out``, or beside the new results. Raises InputError if
-        nothing differs from what was measured.
-        """
-        from kgwb.bench.exports import CHANGE_FIGURES, make_change_suite
-        from kgwb.bench.figures import LoadedResults
-        from kgwb.bench.lab import RetryExperiment
-        from kgwb.bench.ladder import gold_decisions_of
-
-        if self.retries:
-            return self._list_retries()
-        self.check_conditions(CHANGE_FIGURES)
-        budget = _make_budget(self.budget, self.prices)
-        graph = self.open_graph(self.kg) if self.kg else None
-        folders = []
-        stop_reason = ""
-        for name, command in commands_for_each(self, self.each):
-            models = open_model_arguments(command._given_models())
-            experiment = RetryExperiment(
-                self.folder, kg=graph, models=models, system=self.system or None
-            )
-            graph = experiment.kg  # opened once, for all values of --each
-            if self.ladder:
-                gold_decisions_of(experiment.system)
-            setup = command._make_setup(experiment, must_differ=not self.each)
-            if experiment.is_measured_setup(setup):
-                print(f"{name}: this is what was measured, see {self.folder}")
-                continue
-            folder, stop_reason = command._ask_again(experiment, setup, name, budget)
-            folders.append(folder)
-            if stop_reason:
-                print_error(
-                    f"stopped: the budget is used up ({stop_reason})",
-                    "to continue, give the same command with a larger --budget",
-                )
-                break
-        if not folders:
-            raise InputError(
-                f"no question is asked again, since nothing was changed: this is the setup that {self.folder} "
-                "was measured with",
-                hint="give --each a value that differs from the measured one",
-            )
-        page_folder = folders[0]
-        if len(folders) > 1:
-            page_folder = page_folder.parent
-        page = self.out or page_folder / "report.html"
-        write_report([self.folder, *folders], page, self.prices)
-        self._suggest_keeping(folders)
-        before = LoadedResults.read(self.folder)
-        suites = [make_change_suite(before, LoadedResults.read(folder)) for folder in folders]
-        condition_code = self.finish(suites, CHANGE_FIGURES)
-        if stop_reason:
-            return EXIT_BUDGET_SPENT
-        return condition_code
-
-    def _list_retries(self) -> int:
-        """Print a line for each earlier retry of the folder, the latest first; always return 0."""
-        from kgwb.bench.figures import LoadedResults
-        from kgwb.bench.lab import list_retries
-
-        retries = list_retries(LoadedResults.read(self.folder))
-        print("\n".join(map(str, retries)) or "nothing was asked again yet")
-        return 0
-
-    def _suggest_keeping(self, folders: Sequence[Path]) -> None:
-        """Print on the error output, for each results folder, the ``kgwb keep`` command for its prompts.
-
-        Nothing is printed if neither ``prompts`` nor ``each`` gave prompts.
-        """
-        gives_prompts = any(assignment.startswith("prompts=") for assignment in self.each)
-        if self.prompts is None and not gives_prompts:
-            return
-        for folder in folders:
-            command = shlex.join(["kgwb", "keep", "my_prompts", "--results", str(folder)])
-            print_error(f"to keep these prompts: {command}")
-
-    def _given_models(self) -> dict[str, str]:
-        """Return the models that the arguments give, by agent; "" stands for all agents without one of their own.
-
-        Raises InputError for an ``agent_model`` without "=".
-        """
-        models = parse_assignments(self.agent_model, "AGENT=SPEC")
-        if self.model:
-            models = {"": self.model, **models}
-        return models
-
-    def _make_setup(self, experiment: RetryExperiment, *, must_differ: bool) -> BenchSetup:
-        """Return the measured setup changed by ``prompts`` and ``set``.
-
-        Raises what ``RetryExperiment.make_setup`` raises, which is an InputError if ``must_differ``
-        and nothing differs from what was measured.
-        """
-        from kgwb.run.prompts import Prompts
-
-        prompts = Prompts.of(self.prompts)
-        settings = parse_assignments(self.set, "NAME=VALUE")
-        return experiment.make_setup(prompts, settings, must_differ=must_differ)
-
-    def _ask_again(
-        self, experiment: RetryExperiment, setup: BenchSetup, name: str, budget: Budget
-    ) -> tuple[Path, str]:
-        """Print the estimated cost and all that differs, ask the questions again, and write their results.
-
-        ``name`` is for the folder of the results; "" names it by the prompts, models and settings
-        that were given. The note is written to the folder. With ``ladder``, agents are blamed for
-        lost answers, unless a budget stopped it. Returns the folder, and the limits of the budget
-        that were reached, or "".
-        """
-        from kgwb.bench.figures import show_folder_name
-        from kgwb.bench.lab import write_note
-
-        changes = [*self._given_models().values(), *self.set]
-        if self.prompts:
-            changes.insert(0, self.prompts.resolve().name)
-        folder_name = name or ", ".join(changes) or "prompts"
-        folder = experiment.get_results_folder(setup, folder_name)
-        questions = experiment.choose_questions(self.only)
-        with progress_bar(iterable=questions, unit="question looked at") as bar:
-            estimate = experiment.estimate_cost(
-                setup, bar, prices=budget.prices, repeats=self.repeats
-            )
-        print(f"{show_folder_name(folder)}: {estimate}", flush=True)
-        for change in experiment.describe_changes(setup):
-            print(f"  {change}", flush=True)
-        with progress_bar(total=len(questions), unit="question") as bar:
-            stop_reason = experiment.ask_again(
-                setup,
-                questions,
-                folder,
-                sample=experiment.sample(self.only),
-                repeats=self.repeats,
-                workers=self.workers,
-                budget=budget,
-                on_row=lambda row: bar.update(),
-            )
-        write_note(folder, self.note)
-        if self.ladder and not stop_reason:
-            with progress_bar(unit="lost answer") as bar:
-                experiment.locate_losses(
-                    setup, questions, folder, workers=self.workers, on_row=lambda row: bar.update()
-                )
-        return folder, stop_reason
-
-
-# --- report
-
-
-@dataclass(kw_only=True)
-class ReportCommand:
-    """make one HTML file of one or several results folders"""
-
-    folders: list[Path] = positional(
-        "DIR", "folder of kgwb bench --out, or an archive of kgwb pack"
-    )
-    out: Path | None = option("FILE", "HTML file to write (default: report.html in the first DIR)")
-    published: str | None = option(
-        "SET", "also show the figures that papers print for this question set"
-    )
-    questions: Path | None = option(
-        "FILE", "score the answers by the gold of this file (default: by that of the first DIR)"
-    )
-    prices: Path | None = option("FILE", PRICES_HELP)
-    to: str | None = option(
-        "FORMAT",
-        "print a table for a paper instead: latex, markdown or csv (with --out: write it); "
-        "with --figure: svg, pdf or latex",
-    )
-    table: str = option(
-        "NAME", "the table for --to: quality (default), cost, losses, changes or errors", "quality"
-    )
-    figure: str | None = option(
-        "NAME",
-        "with --to and --out: draw a figure in place of a table: quality, losses, changes or errors",
-    )
-    measures: str = option(
-        "NAME,NAME,...", "the measures of the table or figure quality", "precision,recall,f1"
-    )
-    baseline: str | None = option(
-        "NAME", "with --to: mark what differs from this folder more than by chance"
-    )
-
-    def run(self) -> None:
-        """Write the HTML report of the folders, or, with ``to``, a table or figure for a paper.
-
-        The report is at ``out``, or report.html in the first folder. Raises InputError for folders
-        without results, an unknown format, table, figure, measure or baseline, for ``figure``
-        without ``to`` and ``out``, and for a file that cannot be written.
-        """
-        self.folders = self._unpack_archives()
-        if self.figure is not None:
-            self._write_figure(self.figure)
-            return
-        if self.to is not None:
-            self._write_table(self.to)
-            return
-        page = self.out or self.folders[0] / "report.html"
-        write_report(self.folders, page, self.prices, self.published, self.questions)
-
-    def _unpack_archives(self) -> list[Path]:
-        """Return the folders to report on; an archive of ``kgwb pack`` stands for the folders in it.
-
-        "artifact.zip" is unpacked into the folder "artifact" beside it. Raises what
-        ``unpack_results`` raises.
-        """
-        from kgwb.bench.exports import unpack_results
-
-        folders = []
-        for path in self.folders:
-            if path.is_file():
-                folders += unpack_results(path, path.with_suffix(""))
-            else:
-                folders.append(path)
-        return folders
-
-    def _write_figure(self, name: str) -> None:
-        """Write the figure of this name to ``out`` in the format of ``to``, and print its caption and files.
-
-        Raises InputError without ``to`` or ``out``, for an unknown figure, format or measure, and
-        what ``write_chart`` raises.
-        """
-        from kgwb.bench.papers import check_chart_format, make_chart
-
-        check_chart_format(self.to or "")
-        if self.out is None:
-            raise InputError(
-                "the figure was not drawn: it needs a file", hint="name one with --out FILE"
-            )
-        chart = make_chart(name, self._read_results(), measures=self.measures.split(","))
-        print_chart(chart, self.out, str(self.to))
-
-    def _read_results(self) -> Sequence[LoadedResults]:
-        """Read the folders, scored by the gold of ``questions`` if it is given."""
-        from kgwb.bench import Report, load_questions
-
-        questions = load_questions(self.questions) if self.questions else []
-        return Report(*self.folders, questions=questions).results
-
-    def _write_table(self, format_name: str) -> None:
-        """Print the table that ``table`` names in a format for papers, or write it to ``out`` and print the path.
-
-        Raises InputError for an unknown format, table, measure or baseline, and if the file cannot
-        be written; it is replaced if it is there.
-        """
-        from kgwb.bench.papers import make_table
-
-        table = make_table(
-            self.table,
-            self._read_results(),
-            measures=self.measures.split(","),
-            baseline=self.baseline,
-        )
-        text = table.to_format(format_name)
-        if self.out is None:
-            print(text, end="")
-            return
-        with disk.os_errors_as_input_error(
-            f"cannot write {self.out}", "name another file with --out"
-        ):
-            disk.write_atomically(self.out, [text], "replace")
-        print(self.out)
-
-
-def print_chart(chart: Chart, path: Path, format_name: str) -> None:
-    """Write a figure, and print its caption and its files. Raises what ``write_chart`` raises."""
-    from kgwb.bench.papers import write_chart
-
-    files = write_chart(chart, path, format_name)
-    print(single_line(chart.caption), *files, sep="\n")
-
-
-def write_report(
-    folders: Sequence[Path],
-    page: Path,
-    prices: Path | None = None,
-    published: str | None = None,
-    questions: Path | None = None,
-) -> None:
-    """Write the report of results folders to ``page``, and print its main figures and its path.
-
-    The first folder is compared with each of the others. ``prices`` is a table of prices (default:
-    kgwb's), and ``published`` the question set whose figures in papers are shown. Answers are
-    scored by the gold of the file ``questions`` if it is given. Raises InputError if a folder has
-    no results, or the page cannot be written.
-    """
-    from kgwb.bench import Report, load_prices, load_questions
-
-    with_gold = load_questions(questions) if questions else []
-    with progress_bar(unit="run") as bar:
-        report = Report(
-            *folders,
-            published=published,
-            prices=load_prices(prices),
-            finished=bar.update,
-            questions=with_gold,
-        )
-        headline = list(report.headline())
-        path = report.save(page)
-    print(*headline, path, sep="\n")
-
-
-# --- serve
-
-
-@dataclass(kw_only=True)
-class ServeCommand(QuestionArguments):
-    """answer questions with SPARQL over HTTP, in the form of TEXT2SPARQL"""
-
-    kg: str = option("GRAPH", "RDF file or folder, endpoint URL, or the name of a sample", "")
-    dataset: list[str] = option(
-        "IRI=GRAPH",
-        "answer questions on this dataset from this graph; --kg answers for all other datasets",
-        [],
-    )
-    host: str = option("", "address to listen on (default: this machine)", "127.0.0.1")
-    port: int = option("", "default: 8000; 0 takes a free one", 8000)
-    workers: PositiveInt = option("N", "questions answered at the same time (default: 4)", 4)
-
-    def run(self) -> None:
-        """Open the graphs, print the address of each dataset, and answer HTTP requests until an interrupt.
-
-        All datasets have the same system, model and settings. A graph that several datasets name is
-        opened once. Raises InputError without a graph, or if the address cannot be used.
-        """
-        from kgwb.bench import BenchSetup
-        from kgwb.bench.serve import Text2SparqlServer
-        from kgwb.kg import is_endpoint_url
-
-        graphs = self._graphs_by_dataset()
-        # With a dialect, the graph that it is for is opened first: an endpoint, if there is one.
-        self.kg = max(graphs.values(), key=is_endpoint_url)
-        workbench = self.make_workbench()
-        opened = {self.kg: workbench.kg}
-        for source in graphs.values():
-            if source not in opened:
-                opened[source] = self.open_graph(source)
-        setup = BenchSetup.from_workbench(workbench)
-        setups = {iri: replace(setup, kg=opened[source]) for iri, source in graphs.items()}
-        address = (self.host, self.port)
-        with Text2SparqlServer(address, setups, workers=self.workers) as server:
-            warn_about_rules(workbench)
-            for iri, setup in setups.items():
-                dataset = iri or "every other dataset"
-                text = single_line(f"answers for {dataset} from {setup.kg.source}")
-                print(f"{server.url} {text}", flush=True)
-            print("Ctrl+C stops it.", flush=True)
-            server.serve_forever()
-
-    def _graphs_by_dataset(self) -> dict[str, str]:
-        """Return, by the IRI of each dataset, the text by which ``open_kg`` opens its graph.
-
-        The graph of ``kg``, if given, is under the key ANY_DATASET, for all other datasets. Raises
-        InputError if there is no graph, or a dataset is named twice.
-        """
-        from kgwb.bench.serve import ANY_DATASET
-
-        graphs = parse_assignments(self.dataset, "IRI=GRAPH")
-        if len(graphs) < len(self.dataset):
-            given = [argument.partition("=")[0] for argument in self.dataset]
-            twice = next(iri for iri in given if given.count(iri) > 1)
-            raise InputError(
-                f"--dataset names the dataset {twice} twice",
-                hint="give each --dataset IRI=GRAPH once",
-            )
-        if self.kg:
-            graphs[ANY_DATASET] = self.kg
-        if not graphs:
-            raise InputError(
-                "the server was not started: no graph was named",
-                hint="give --kg GRAPH, or --dataset IRI=GRAPH",
-            )
-        return graphs

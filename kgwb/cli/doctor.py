@@ -1,4 +1,4 @@
-"""Checks of what works on this machine, with a remedy for what does not. No key is shown."""
+"""``kgwb doctor``: what works on this machine, with a remedy for what does not. No key is shown."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from kgwb.cli.arguments import option
 from kgwb.disk import cache_dir
 from kgwb.errors import KgwbError
-from kgwb.llm.base import ChatModel
-from kgwb.run.models import open_model
-from kgwb.text import list_first
+from kgwb.text import list_first, single_line
+
+if TYPE_CHECKING:
+    from kgwb.llm.base import ChatModel
 
 INSTALL_HINT = "run `make lab` in the checkout, or `pip install kgwb`"
 REQUIRED_PACKAGES = "kgwb rdflib oxrdflib pyoxigraph SPARQLWrapper pydantic openai ollama".split()
@@ -142,6 +145,7 @@ def _check_models(spec: str) -> Iterator[HealthCheck]:
     be opened, or its server cannot be used.
     """
     from kgwb import llm
+    from kgwb.run.models import open_model
 
     kind, _, rest = spec.partition(":")
     has_address = "@http" in rest
@@ -251,3 +255,35 @@ def _check_cache_folder() -> HealthCheck:
             "kgwb works without it, but slower; set KGWB_CACHE to another folder",
             required=False,
         )
+
+
+@dataclass(kw_only=True)
+class DoctorCommand:
+    """check what works on this machine, and say what to do about the rest"""
+
+    kg: str = option(
+        "", "graph to try, and to survey (default: the sample films, without a survey)", ""
+    )
+    model: str = option("", "model to try (default: rules)", "rules")
+
+    def run(self) -> int:
+        """Run the checks, and print state, name and detail of each as it is made, and a remedy if it failed.
+
+        The state is "ok", "missing" for what is needed, or "absent" for what is not. A last line
+        says whether everything needed is there. With ``kg`` the survey of the graph follows. Returns
+        1 if something needed is missing, else 0.
+        """
+        healthy = True
+        for finding in run_health_checks(self.kg or "films", self.model):
+            state = "ok"
+            if not finding.ok:
+                state = "missing" if finding.required else "absent"
+            if state == "missing":
+                healthy = False
+            print(f"{state:<8} {finding.name:<14} {single_line(finding.detail)}", flush=True)
+            if not finding.ok and finding.remedy:
+                print(f"{'':<24}{single_line(finding.remedy)}")
+        print("everything needed is there" if healthy else "something needed is missing, see above")
+        if self.kg:
+            print("", *survey_lines(self.kg), sep="\n")
+        return 0 if healthy else 1

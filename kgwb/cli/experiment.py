@@ -9,8 +9,16 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from kgwb import disk
-from kgwb.cli.arguments import PositiveInt, option, parse_assignments, positional
-from kgwb.cli.bench import BUDGET_HELP, PRICES_HELP, BenchCommand, print_chart
+from kgwb.cli.arguments import (
+    BUDGET_HELP,
+    PRICES_HELP,
+    PositiveInt,
+    option,
+    parse_assignments,
+    positional,
+)
+from kgwb.cli.bench import BenchCommand
+from kgwb.cli.report import print_chart
 from kgwb.cli.terminal import print_tables
 from kgwb.errors import InputError
 from kgwb.text import pluralize, single_line

@@ -17,7 +17,7 @@ from small import films
 
 from hostile.corpus import IRIS, NO_IRIS, texts
 from hostile.runs import EACH, HARMLESS, Page, as_shown, bundles, hostile_run, plain
-from kgwb.cli import print_answer_and_steps
+from kgwb.cli.ask import print_answer_and_steps
 from kgwb.errors import GraphError
 from kgwb.kg.survey_records import ClassSurvey, PropertySurvey, Survey, ValueSurvey
 from kgwb.llm import Scripted

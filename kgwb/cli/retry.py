@@ -1,0 +1,226 @@
+"""``kgwb retry``: questions of a benchmark asked again after a change."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kgwb.background import progress_bar
+from kgwb.cli.arguments import (
+    EACH_SYNTAX,
+    EXIT_CODES,
+    CheckArguments,
+    GraphArguments,
+    PositiveInt,
+    commands_for_each,
+    open_model_arguments,
+    option,
+    parse_assignments,
+    positional,
+)
+from kgwb.cli.terminal import (
+    EXIT_BUDGET_SPENT,
+    print_error,
+)
+from kgwb.errors import InputError
+
+if TYPE_CHECKING:
+    from kgwb.bench.cost import Budget
+    from kgwb.bench.lab import RetryExperiment
+    from kgwb.bench.runner import BenchSetup
+
+from kgwb.cli.arguments import BUDGET_HELP, EACH_HELP, PRICES_HELP
+from kgwb.cli.bench import make_budget
+from kgwb.cli.report import write_report
+
+
+@dataclass(kw_only=True)
+class RetryCommand(CheckArguments, GraphArguments):
+    """ask questions of a benchmark again after a change, and show what it fixed and what it broke"""
+
+    EPILOG = EXIT_CODES
+
+    folder: Path = positional(
+        "DIR", "folder of kgwb bench --out; what was asked there is not asked again"
+    )
+    kg: str = option("GRAPH", "default: the one that was measured", "")
+    prompts: Path | None = option("DIR", "folder of prompts that are used in place of kgwb's own")
+    model: str = option("SPEC", "default: the one that was measured", "")
+    agent_model: list[str] = option("AGENT=SPEC", "model of one agent, or of all of a role", [])
+    system: str = option(
+        "SYSTEM", "an import path or a file, if what was measured is not a system by name", ""
+    )
+    set: list[str] = option("NAME=VALUE", "change a setting", [])
+    each: list[str] = option(EACH_SYNTAX, EACH_HELP, [])
+    only: list[str] = option(
+        "WHAT",
+        "lost, wrong, errors, right, all, blamed=AGENT, type=NAME, an id "
+        "(default: lost, and as many right)",
+        [],
+    )
+    repeats: PositiveInt = option(
+        "N", "ask what comes out otherwise N times before and after the change, as a test of it", 1
+    )
+    ladder: bool = option(
+        "", "name the agent that lost each answer, before and after; asks several times more", False
+    )
+    note: str = option("TEXT", "what is remembered with the new results", "")
+    retries: bool = option("", "ask nothing, and list the retries that were made", False)
+    workers: PositiveInt = option("N", "questions asked at the same time", 1)
+    budget: list[str] = option("NAME=NUMBER", BUDGET_HELP, [])
+    prices: Path | None = option("FILE", PRICES_HELP)
+    out: Path | None = option(
+        "FILE", "HTML file to write (default: report.html in DIR/retries/CHANGE)"
+    )
+
+    def run(self) -> int:
+        """Ask questions again with each value of ``each``, write the report, and return the exit code.
+
+        With ``retries`` only list the earlier retries. A combination that is the measured setup is
+        said to be that, and is skipped. If a budget is used up, no further combination is asked,
+        the report has what was asked so far, and EXIT_BUDGET_SPENT is returned; else
+        EXIT_CONDITION_MET if a condition is met, else 0. The report compares all new results with
+        those of ``folder``, and is at ``out``, or beside the new results. Raises InputError if
+        nothing differs from what was measured.
+        """
+        from kgwb.bench.exports import CHANGE_FIGURES, make_change_suite
+        from kgwb.bench.figures import LoadedResults
+        from kgwb.bench.lab import RetryExperiment
+        from kgwb.bench.ladder import gold_decisions_of
+
+        if self.retries:
+            return self._list_retries()
+        self.check_conditions(CHANGE_FIGURES)
+        budget = make_budget(self.budget, self.prices)
+        graph = self.open_graph(self.kg) if self.kg else None
+        folders = []
+        stop_reason = ""
+        for name, command in commands_for_each(self, self.each):
+            models = open_model_arguments(command._given_models())
+            experiment = RetryExperiment(
+                self.folder, kg=graph, models=models, system=self.system or None
+            )
+            graph = experiment.kg  # opened once, for all values of --each
+            if self.ladder:
+                gold_decisions_of(experiment.system)
+            setup = command._make_setup(experiment, must_differ=not self.each)
+            if experiment.is_measured_setup(setup):
+                print(f"{name}: this is what was measured, see {self.folder}")
+                continue
+            folder, stop_reason = command._ask_again(experiment, setup, name, budget)
+            folders.append(folder)
+            if stop_reason:
+                print_error(
+                    f"stopped: the budget is used up ({stop_reason})",
+                    "to continue, give the same command with a larger --budget",
+                )
+                break
+        if not folders:
+            raise InputError(
+                f"no question is asked again, since nothing was changed: this is the setup that {self.folder} "
+                "was measured with",
+                hint="give --each a value that differs from the measured one",
+            )
+        page_folder = folders[0]
+        if len(folders) > 1:
+            page_folder = page_folder.parent
+        page = self.out or page_folder / "report.html"
+        write_report([self.folder, *folders], page, self.prices)
+        self._suggest_keeping(folders)
+        before = LoadedResults.read(self.folder)
+        suites = [make_change_suite(before, LoadedResults.read(folder)) for folder in folders]
+        condition_code = self.finish(suites, CHANGE_FIGURES)
+        if stop_reason:
+            return EXIT_BUDGET_SPENT
+        return condition_code
+
+    def _list_retries(self) -> int:
+        """Print a line for each earlier retry of the folder, the latest first; always return 0."""
+        from kgwb.bench.figures import LoadedResults
+        from kgwb.bench.lab import list_retries
+
+        retries = list_retries(LoadedResults.read(self.folder))
+        print("\n".join(map(str, retries)) or "nothing was asked again yet")
+        return 0
+
+    def _suggest_keeping(self, folders: Sequence[Path]) -> None:
+        """Print on the error output, for each results folder, the ``kgwb keep`` command for its prompts.
+
+        Nothing is printed if neither ``prompts`` nor ``each`` gave prompts.
+        """
+        gives_prompts = any(assignment.startswith("prompts=") for assignment in self.each)
+        if self.prompts is None and not gives_prompts:
+            return
+        for folder in folders:
+            command = shlex.join(["kgwb", "keep", "my_prompts", "--results", str(folder)])
+            print_error(f"to keep these prompts: {command}")
+
+    def _given_models(self) -> dict[str, str]:
+        """Return the models that the arguments give, by agent; "" stands for all agents without one of their own.
+
+        Raises InputError for an ``agent_model`` without "=".
+        """
+        models = parse_assignments(self.agent_model, "AGENT=SPEC")
+        if self.model:
+            models = {"": self.model, **models}
+        return models
+
+    def _make_setup(self, experiment: RetryExperiment, *, must_differ: bool) -> BenchSetup:
+        """Return the measured setup changed by ``prompts`` and ``set``.
+
+        Raises what ``RetryExperiment.make_setup`` raises, which is an InputError if ``must_differ``
+        and nothing differs from what was measured.
+        """
+        from kgwb.run.prompts import Prompts
+
+        prompts = Prompts.of(self.prompts)
+        settings = parse_assignments(self.set, "NAME=VALUE")
+        return experiment.make_setup(prompts, settings, must_differ=must_differ)
+
+    def _ask_again(
+        self, experiment: RetryExperiment, setup: BenchSetup, name: str, budget: Budget
+    ) -> tuple[Path, str]:
+        """Print the estimated cost and all that differs, ask the questions again, and write their results.
+
+        ``name`` is for the folder of the results; "" names it by the prompts, models and settings
+        that were given. The note is written to the folder. With ``ladder``, agents are blamed for
+        lost answers, unless a budget stopped it. Returns the folder, and the limits of the budget
+        that were reached, or "".
+        """
+        from kgwb.bench.figures import show_folder_name
+        from kgwb.bench.lab import write_note
+
+        changes = [*self._given_models().values(), *self.set]
+        if self.prompts:
+            changes.insert(0, self.prompts.resolve().name)
+        folder_name = name or ", ".join(changes) or "prompts"
+        folder = experiment.get_results_folder(setup, folder_name)
+        questions = experiment.choose_questions(self.only)
+        with progress_bar(iterable=questions, unit="question looked at") as bar:
+            estimate = experiment.estimate_cost(
+                setup, bar, prices=budget.prices, repeats=self.repeats
+            )
+        print(f"{show_folder_name(folder)}: {estimate}", flush=True)
+        for change in experiment.describe_changes(setup):
+            print(f"  {change}", flush=True)
+        with progress_bar(total=len(questions), unit="question") as bar:
+            stop_reason = experiment.ask_again(
+                setup,
+                questions,
+                folder,
+                sample=experiment.sample(self.only),
+                repeats=self.repeats,
+                workers=self.workers,
+                budget=budget,
+                on_row=lambda row: bar.update(),
+            )
+        write_note(folder, self.note)
+        if self.ladder and not stop_reason:
+            with progress_bar(unit="lost answer") as bar:
+                experiment.locate_losses(
+                    setup, questions, folder, workers=self.workers, on_row=lambda row: bar.update()
+                )
+        return folder, stop_reason
