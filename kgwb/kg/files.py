@@ -27,7 +27,7 @@ import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import partial
 from itertools import islice
 from math import inf
@@ -60,8 +60,8 @@ named graphs merged in another way. Folders of lower versions are removed.
 
 CACHE_VERSION would change the identity of each graph, and no recorded run would be found again.
 """
-_FOLDER_NAME = re.compile(r"(?:labels(?P<version>[0-9]+)-)?[0-9a-f]{64}")
-"""The name of a graph's folder in the cache; the first version had no number."""
+_FOLDER_NAME = re.compile(r"labels([0-9]+)-[0-9a-f]{64}")
+"""The name of a graph's folder in the cache, with its version."""
 FORMAT_BY_EXTENSION = {
     ".ttl": RdfFormat.TURTLE,
     ".nt": RdfFormat.N_TRIPLES,
@@ -83,6 +83,13 @@ _PERCENT_HINT = "write a % in an IRI as %25, or follow it with two digits of 0 t
 _REMOTE_CONTEXT_HINT = (
     "JSON-LD contexts are not fetched: write the context into the file, or convert it to Turtle"
 )
+READING_SHARE = 0.25
+"""The share of reading in the time of loading a graph into the cache, estimated from profiles."""
+STORING_SHARE = 0.9
+"""The share of all up to the triples in the store, and the labels in their index."""
+_BAR_FORMAT = "{desc}{percentage:3.0f}%|{bar}| {remaining} left"  # the description ends with ": "
+_READ_BYTES = 1 << 16
+"""So many bytes of N-Quads are read at once. More are slower: they do not fit the processor's cache."""
 _CHECKSUMS_FILE = "checksums.json"
 _MAX_PREFIX_FILES = 5
 _MAX_PREFIX_BYTES = 20_000
@@ -104,6 +111,7 @@ _DAMAGED_CACHE_ERRORS = (
     sqlite3.Error,
 )
 _log = logging.getLogger("kgwb")
+T = TypeVar("T")
 
 
 def open_files(
@@ -119,12 +127,8 @@ def open_files(
     Raises GraphFileError if there is no RDF file, a file cannot be read or parsed, or no file has
     a triple.
     """
-
-    def open_them(load: Load) -> tuple[Store, LabelIndex, str, dict[str, str]]:
-        """Open the files, and tell how far they are."""
-        return _open_while_watched(path, vocabulary, load, cache=cache)
-
-    return load_with_bar(open_them, path.name, vocabulary)
+    load = Load(path, _find_rdf_files(path), vocabulary)
+    return load_with_bar(load, partial(_open_while_watched, load, cache=cache))
 
 
 def identify_files(path: Path, vocabularies: Iterable[Vocabulary]) -> list[str]:
@@ -133,36 +137,26 @@ def identify_files(path: Path, vocabularies: Iterable[Vocabulary]) -> list[str]:
     Each file is read once, and nothing is parsed. Raises GraphFileError if there is no RDF file, or
     one cannot be read.
     """
-    files = _find_rdf_files(path)
-    entries = _digest_files(path, files)
-    identities = []
-    for vocabulary in vocabularies:
-        fingerprint = _combine_digests(entries, vocabulary)
-        identities.append(f"sha256:{fingerprint}")
-    return identities
+    digests = _digest_files(path, _find_rdf_files(path), vocabularies)
+    return [f"sha256:{digest}" for digest in digests]
 
 
 def _open_while_watched(
-    path: Path, vocabulary: Vocabulary, load: Load, *, cache: bool
+    load: Load, *, cache: bool
 ) -> tuple[Store, LabelIndex, str, dict[str, str]]:
     """Open files as ``open_files`` does. Raises LoadStoppedError too, after ``load.stop``."""
-    files = _find_rdf_files(path)
-    digest = _fingerprint(path, files, vocabulary)
+    digest = load.digest_files()
     identity = f"sha256:{digest}"
-    prefixes = _read_prefixes(files[:_MAX_PREFIX_FILES])
-    size = sum(file.stat().st_size for file in files)
-    if cache and size > MIN_CACHED_BYTES:
+    prefixes = _read_prefixes(load.files[:_MAX_PREFIX_FILES])
+    if cache and load.size > MIN_CACHED_BYTES:
         try:
-            folder = cache_dir() / "graphs" / _folder_name(digest)
-            cached = _open_or_build_cache(folder, path, files, load)
-            return (*cached, identity, prefixes)
+            return (*_open_or_build_cache(load, digest), identity, prefixes)
         except _DAMAGED_CACHE_ERRORS as error:
             load.check()
             _log.warning(
-                "%s is loaded into memory: the cache folder cannot be used (%s)", path, error
+                "%s is loaded into memory: the cache folder cannot be used (%s)", load.path, error
             )
-    store = Store()
-    _load_into_memory(store, path, files, load)
+    store = _load_into_memory(load)
     load.begin("indexing the labels", STORING_SHARE)
     return store, _build_index(load), identity, prefixes
 
@@ -220,34 +214,16 @@ def _read_prefixes(files: Sequence[Path]) -> dict[str, str]:
     return prefixes
 
 
-def _fingerprint(path: Path, files: Sequence[Path], vocabulary: Vocabulary) -> str:
-    """Return a SHA-256 digest of the content of files, their names, and the vocabulary.
+def _digest_files(
+    path: Path, files: Sequence[Path], vocabularies: Iterable[Vocabulary]
+) -> list[str]:
+    """Return a SHA-256 digest of the content of files, their names, and each of the vocabularies.
 
-    Raises GraphFileError for a file that cannot be read.
+    A vocabulary counts because it decides what a label search finds, CACHE_VERSION because it
+    decides how. A name is the path of a file within ``path``. Of the name of a single file only the
+    extension counts. Raises GraphFileError for a file that cannot be read.
     """
-    return _combine_digests(_digest_files(path, files), vocabulary)
-
-
-def _combine_digests(entries: Iterable[bytes], vocabulary: Vocabulary) -> str:
-    """Return a SHA-256 digest of the entries of ``_digest_files`` and a vocabulary.
-
-    The vocabulary counts because it decides what a label search finds, CACHE_VERSION because it
-    decides how.
-    """
-    settings = f"{CACHE_VERSION}\n{vocabulary!r}\n"
-    total = hashlib.sha256(settings.encode())
-    for entry in entries:
-        total.update(entry)
-    return total.hexdigest()
-
-
-def _digest_files(path: Path, files: Sequence[Path]) -> list[bytes]:
-    """Return the name of each file with a SHA-256 digest of its content.
-
-    A name is the path of a file within ``path``. Of the name of a single file only the extension
-    counts. Raises GraphFileError for a file that cannot be read.
-    """
-    entries = []
+    entries = b""
     for file in files:
         try:
             with file.open("rb") as stream:
@@ -260,130 +236,211 @@ def _digest_files(path: Path, files: Sequence[Path]) -> list[bytes]:
         name = file.relative_to(path).as_posix()
         if file == path:
             name = "".join(file.suffixes[-2:])
-        entry = f"{name}\n{digest.hexdigest()}\n"
-        entries.append(os.fsencode(entry))
-    return entries
+        entries += os.fsencode(f"{name}\n{digest.hexdigest()}\n")
+    digests = []
+    for vocabulary in vocabularies:
+        settings = f"{CACHE_VERSION}\n{vocabulary!r}\n"
+        digests.append(hashlib.sha256(settings.encode() + entries).hexdigest())
+    return digests
 
 
-def _folder_name(fingerprint: str) -> str:
-    """Return the name of the folder in the cache of a graph with this fingerprint."""
-    return f"labels{_FOLDER_VERSION}-{fingerprint}"
+# Parsing and storing
 
 
-def _load_into_memory(store: Store, path: Path, files: Sequence[Path], load: Load) -> None:
-    """Load files into a store in memory, one after the other, and read their labels.
+class LoadStoppedError(Exception):
+    """Loading was stopped, because nobody waits for it any more."""
+
+
+class Load:
+    """Loading a graph. One thread loads it, and others may ask how far it is, or stop it."""
+
+    def __init__(self, path: Path, files: Sequence[Path], vocabulary: Vocabulary) -> None:
+        self.path = path
+        self.files = files
+        self.vocabulary = vocabulary
+        self._sizes = [file.stat().st_size for file in files]
+        self.size = sum(self._sizes)
+        """The bytes of all files."""
+        self._stopped = threading.Event()
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin from the start: nothing is read yet."""
+        self.task = "reading"
+        self.triples = 0
+        """How many were read so far."""
+        self.share = 0.0
+        """How much of the work is done, from 0 to 1. It is estimated."""
+        self.labels = LabelReader(self.vocabulary)
+
+    def stop(self) -> None:
+        """Make the thread that loads the graph end soon, with LoadStoppedError."""
+        self._stopped.set()
+
+    def begin(self, task: str, share: float) -> None:
+        """Begin another part of the work, when ``share`` of all is done.
+
+        Raises LoadStoppedError after ``stop``.
+        """
+        self.check()
+        self.task = task
+        self.share = share
+
+    def is_stopped(self) -> bool:
+        """Return whether ``stop`` was called."""
+        return self._stopped.is_set()
+
+    def check(self) -> None:
+        """Raise LoadStoppedError after ``stop``, else do nothing."""
+        if self.is_stopped():
+            raise LoadStoppedError
+
+    def digest_files(self) -> str:
+        """Return a digest of the files as they are now, and the vocabulary; see ``_digest_files``."""
+        [digest] = _digest_files(self.path, self.files, [self.vocabulary])
+        return digest
+
+    def tell_position(self, number: int, position: int) -> None:
+        """Note that so many bytes of the file with this number were read."""
+        read = sum(self._sizes[:number]) + position
+        self.share = READING_SHARE * read / max(1, self.size)
+
+    def read_if_plain(self) -> bool:
+        """Read the labels of the files, if all are N-Triples or N-Quads in the form of Oxigraph.
+
+        In this form a line has single spaces between its terms, and no blank nodes, comments,
+        triples in triples, or escaped characters in IRIs. Such files can be loaded as they are.
+        Returns whether all have this form, to the end of the last line; if not, a part was read.
+        Whether IRIs and literals are valid is not checked. Raises LoadStoppedError after ``stop``,
+        and OSError.
+        """
+        self.restart()
+        if not all(file.suffix.lower() in _PLAIN_EXTENSIONS for file in self.files):
+            return False
+        for number, file in enumerate(self.files):
+            with file.open("rb") as stream:
+                while data := stream.read(_READ_BYTES):
+                    data += stream.readline()
+                    self._count(data)
+                    lines = split_plain_lines(data)
+                    if lines is None:
+                        return False
+                    self.labels.read_lines(lines)
+                    self.tell_position(number, stream.tell())
+        return True
+
+    def parse(self) -> Iterator[tuple[bytes, bytes]]:
+        """Parse the files, and yield lines of N-Quads without blank nodes, and lines with them.
+
+        Their labels are read. Relative IRIs are resolved against the path within the folder of
+        ``path``, so that they do not depend on where the files are. Blank nodes have the same names
+        each time: "_:f2n17" is the 17th of the second file. Raises GraphFileError, with line and
+        column where they are known, for the first file that does not parse, and LoadStoppedError
+        after ``stop``.
+        """
+        self.restart()
+        sources = []
+        for number, file in enumerate(self.files, start=1):
+            file_format = FORMAT_BY_EXTENSION[_suffix(file)]
+            inner_path = file.relative_to(self.path.parent).as_posix()
+            base_iri = f"file:///{quote(os.fsencode(inner_path))}"
+            sources.append((file, file_format, base_iri, f"f{number}n"))
+        try:
+            for data in parse_as_nquads(sources, on_position=self.tell_position):
+                self._count(data)
+                self.labels.read(data)
+                yield split_by_blank_nodes(data)
+        except SyntaxError as error:
+            hint = _FIX_FILE_HINT
+            if "remote contexts" in error.msg:
+                hint = _REMOTE_CONTEXT_HINT
+            elif "percent encoding" in error.msg:
+                hint = _PERCENT_HINT
+            message = f"{error.filename} does not parse: {error.msg}"
+            raise GraphFileError(
+                message, hint=hint, line=error.lineno, column=error.offset
+            ) from error
+
+    def _count(self, lines: bytes) -> None:
+        """Count lines as triples that were read. Raises LoadStoppedError after ``stop``."""
+        self.check()
+        self.triples += lines.count(b"\n")
+
+
+def _load_into_memory(load: Load) -> Store:
+    """Load files into a store in memory, and read their labels.
 
     Raises GraphFileError for a file that does not parse, and if there is no triple, and
-    LoadStoppedError after ``load.stop``. The store may have a part of the triples then.
+    LoadStoppedError after ``load.stop``.
     """
-    load.restart()
-    with _parse(path, files, load) as quads:
-        for lines in read_nquads(quads, load):
-            without_blank_nodes, others = split_by_blank_nodes(lines)
-            # Lenient, because the parser has checked the IRIs already.
-            store.bulk_load(without_blank_nodes, RdfFormat.N_QUADS, lenient=True)
-            # bulk_load would rename blank nodes.
-            store.bulk_extend(parse(others, RdfFormat.N_QUADS, lenient=True))
-    _check_for_triples(store, path)
-    merge_named_graphs(store, load.check)
+    store = Store()
+    for lines, lines_with_blank_nodes in load.parse():
+        # Lenient, because the parser has checked the IRIs already.
+        store.bulk_load(lines, RdfFormat.N_QUADS, lenient=True)
+        # bulk_load would rename blank nodes.
+        store.bulk_extend(parse(lines_with_blank_nodes, RdfFormat.N_QUADS, lenient=True))
+    _finish_store(store, load)
+    return store
 
 
-def _read_files(path: Path, files: Sequence[Path], load: Load, draft: Path) -> Sequence[Path]:
-    """Read files and their labels, and return files of N-Triples or N-Quads with the same triples.
+def _write_drafts(load: Load, draft: Path, blank_nodes_draft: Path) -> None:
+    """Parse files, and write their triples to two new files of N-Quads.
 
-    Oxigraph loads a file several times as fast as a stream. So the files are parsed, and what the
-    parser writes is put into ``draft``, a file that is not there. Lines with blank nodes are put
-    beside it, see ``_blank_nodes_draft``. Files in the form in which the parser would write them,
-    without blank nodes, are returned themselves, if all are.
-
-    Raises GraphFileError, with line and column where they are known, for the first file that does
-    not parse, and LoadStoppedError after ``load.stop``.
+    Oxigraph loads a file several times as fast as a stream. The triples with blank nodes are in the
+    second, because loading it as a file would rename the nodes. Raises what ``Load.parse`` does.
     """
-    load.restart()
-    on_position = _watch_positions(files, load)
-    if all(
-        file.suffix.lower() in _PLAIN_EXTENSIONS
-        and read_if_plain(file, load, partial(on_position, number))
-        for number, file in enumerate(files)
-    ):
-        return files
-    load.restart()
-    with (
-        _parse(path, files, load) as quads,
-        draft.open("wb") as output,
-        _blank_nodes_draft(draft).open("wb") as blank_nodes_output,
-    ):
-        for lines in read_nquads(quads, load):
-            without_blank_nodes, others = split_by_blank_nodes(lines)
-            output.write(without_blank_nodes)
-            blank_nodes_output.write(others)
-    return [draft]
+    with draft.open("wb") as output, blank_nodes_draft.open("wb") as blank_nodes_output:
+        for lines, lines_with_blank_nodes in load.parse():
+            output.write(lines)
+            blank_nodes_output.write(lines_with_blank_nodes)
 
 
-def _blank_nodes_draft(draft: Path) -> Path:
-    """Return the file for the lines with blank nodes, of which bulk_load would rename the nodes."""
-    return draft.with_name("blank_nodes.nq")
-
-
-def _watch_positions(files: Sequence[Path], load: Load) -> Callable[[int, int], None]:
-    """Return a function that is told the number of a file, and how many of its bytes were read."""
-    sizes = [file.stat().st_size for file in files]
-    return load.watch_positions(sizes)
-
-
-@contextmanager
-def _parse(path: Path, files: Sequence[Path], load: Load) -> Iterator[IO[bytes]]:
-    """Parse files, and give the block their N-Quads as one stream, which it must read to the end.
-
-    Relative IRIs are resolved against the path within the folder of ``path``, so that they do not
-    depend on where the files are. Blank nodes have the same names each time: "_:f2n17" is the 17th
-    of the second file. Raises GraphFileError, with line and column where they are known, for the
-    first file that does not parse.
-    """
-    sources = []
-    for number, file in enumerate(files, start=1):
-        file_format = FORMAT_BY_EXTENSION[_suffix(file)]
-        inner_path = file.relative_to(path.parent).as_posix()
-        base_iri = f"file:///{quote(os.fsencode(inner_path))}"
-        sources.append((file, file_format, base_iri, f"f{number}n"))
-    try:
-        with open_as_nquads(sources, on_position=_watch_positions(files, load)) as quads:
-            yield quads
-    except SyntaxError as error:
-        hint = _FIX_FILE_HINT
-        if "remote contexts" in error.msg:
-            hint = _REMOTE_CONTEXT_HINT
-        elif "percent encoding" in error.msg:
-            hint = _PERCENT_HINT
-        message = f"{error.filename} does not parse: {error.msg}"
-        raise GraphFileError(message, hint=hint, line=error.lineno, column=error.offset) from error
-
-
-def _load_into_store(
-    store: Store, path: Path, files: Sequence[Path], load: Load, draft: Path
-) -> None:
-    """Load what ``_read_files`` returned into a store.
+def _load_drafts(store: Store, load: Load, draft: Path, blank_nodes_draft: Path) -> None:
+    """Load what ``_write_drafts`` wrote into a store, and remove it.
 
     Oxigraph reads a file with threads of its own. Their stack is as large as that of the parser, so
     triples in triples, which need a part of the stack for each, are read from a stream on this
-    thread.
-
-    Raises GraphFileError for a file that does not parse, and if there is no triple, and OSError,
-    and LoadStoppedError after ``load.stop``. The store may have a part of the triples then.
+    thread. Raises OSError, and LoadStoppedError after ``load.stop``.
     """
-    if list(files) != [draft]:
-        _load_plain_files(store, path, files, load)
-    elif load.labels.may_be_nested:
+    if load.labels.may_be_nested:
         with draft.open("rb") as stream:
             store.bulk_load(stream, RdfFormat.N_QUADS, lenient=True)
     else:
         store.bulk_load(path=str(draft), format=RdfFormat.N_QUADS, lenient=True)
-    blank_nodes_draft = _blank_nodes_draft(draft)
-    if blank_nodes_draft.exists():
-        store.bulk_extend(_parse_draft(blank_nodes_draft, load))
-    draft.unlink(missing_ok=True)
-    blank_nodes_draft.unlink(missing_ok=True)
-    _check_for_triples(store, path)
+
+    def quads_with_blank_nodes() -> Iterator[Quad]:
+        """Yield them in small pieces, since other threads can take over only between two of them."""
+        with blank_nodes_draft.open("rb") as stream:
+            while lines := stream.readlines(_DRAFT_BYTES):
+                load.check()
+                yield from parse(b"".join(lines), RdfFormat.N_QUADS, lenient=True)
+
+    store.bulk_extend(quads_with_blank_nodes())
+    draft.unlink()
+    blank_nodes_draft.unlink()
+
+
+def _load_plain_files(store: Store, load: Load) -> None:
+    """Load files for which ``Load.read_if_plain`` is true into a store.
+
+    Raises GraphFileError, with line and column, for the first file that does not parse.
+    """
+    try:
+        for file in load.files:
+            store.bulk_load(path=str(file), format=FORMAT_BY_EXTENSION[_suffix(file)])
+    except SyntaxError as error:
+        # Each of Oxigraph's threads has a part of the file, and does not know the line.
+        deque(load.parse(), maxlen=0)
+        message = f"{load.path} does not parse: {error.msg}"
+        raise GraphFileError(message, hint=_FIX_FILE_HINT) from error
+
+
+def _finish_store(store: Store, load: Load) -> None:
+    """Merge the named graphs of a store. Raises GraphFileError if it has no triple."""
+    if not any(store.quads_for_pattern(None, None, None, None)):
+        raise GraphFileError(
+            f"the graph {load.path} contains no triples", hint="check that this is the right file"
+        )
     merge_named_graphs(store, load.check)
 
 
@@ -394,15 +451,24 @@ def merge_named_graphs(store: Store, check: Callable[[], object] = lambda: None)
     gives a triple as often as there are graphs with it. ``check`` is called now and then, and may
     raise.
     """
-    if not _has_repeated_triple(store, check):
-        return
 
-    def named_triples() -> Iterator[Quad]:
-        """Yield the triples of the named graphs as triples of the default graph."""
-        for quad in _named_quads(store, check):
-            yield Quad(quad.subject, quad.predicate, quad.object)
+    def named_quads() -> Iterator[Quad]:
+        """Yield the quads of the named graphs, and call ``check`` now and then."""
+        for graph_name in store.named_graphs():
+            for place, quad in enumerate(store.quads_for_pattern(None, None, None, graph_name)):
+                if place % _QUADS_BETWEEN_CHECKS == 0:
+                    check()
+                yield quad
 
-    store.bulk_extend(named_triples())
+    def is_repeated(quad: Quad) -> bool:
+        """Return whether the triple of a quad is in several graphs."""
+        places = store.quads_for_pattern(quad.subject, quad.predicate, quad.object, None)
+        return len(list(islice(places, 2))) > 1
+
+    has_default = any(store.quads_for_pattern(None, None, None, DefaultGraph()))
+    graph_count = len(list(islice(store.named_graphs(), 2))) + has_default
+    if graph_count > 1 and any(map(is_repeated, named_quads())):
+        store.bulk_extend(Quad(quad.subject, quad.predicate, quad.object) for quad in named_quads())
 
 
 def reads_union(store: Store) -> bool:
@@ -410,100 +476,40 @@ def reads_union(store: Store) -> bool:
 
     It must if there are named graphs, unless ``merge_named_graphs`` has merged them.
     """
-    first = next(_named_quads(store), None)
-    if first is None:
-        return False
-    return Quad(first.subject, first.predicate, first.object) not in store
-
-
-def _has_repeated_triple(store: Store, check: Callable[[], object]) -> bool:
-    """Return whether a triple of a store is in several of its graphs.
-
-    Each triple of a named graph is looked up. Of a single graph nothing is.
-    """
-    has_default = any(store.quads_for_pattern(None, None, None, DefaultGraph()))
-    if len(list(islice(store.named_graphs(), 2))) + has_default < 2:
-        return False
-    for quad in _named_quads(store, check):
-        places = store.quads_for_pattern(quad.subject, quad.predicate, quad.object, None)
-        if len(list(islice(places, 2))) > 1:
-            return True
-    return False
-
-
-def _named_quads(store: Store, check: Callable[[], object] = lambda: None) -> Iterator[Quad]:
-    """Yield the quads of the named graphs of a store, and call ``check`` now and then."""
     for graph_name in store.named_graphs():
-        for place, quad in enumerate(store.quads_for_pattern(None, None, None, graph_name)):
-            if place % _QUADS_BETWEEN_CHECKS == 0:
-                check()
-            yield quad
-
-
-def _parse_draft(draft: Path, load: Load) -> Iterator[Quad]:
-    """Yield the quads of a draft. Raises LoadStoppedError after ``load.stop``, and OSError.
-
-    Other threads can take over only between two pieces of it, so these are small.
-    """
-    with draft.open("rb") as stream:
-        while lines := stream.readlines(_DRAFT_BYTES):
-            load.check()
-            yield from parse(b"".join(lines), RdfFormat.N_QUADS, lenient=True)
-
-
-def _load_plain_files(store: Store, path: Path, files: Sequence[Path], load: Load) -> None:
-    """Load files for which ``read_if_plain`` is true into a store.
-
-    Raises GraphFileError, with line and column, for the first file that does not parse.
-    """
-    try:
-        for file in files:
-            store.bulk_load(path=str(file), format=FORMAT_BY_EXTENSION[_suffix(file)])
-    except SyntaxError as error:
-        # Each of Oxigraph's threads has a part of the file, and does not know the line.
-        with _parse(path, files, load) as quads:
-            deque(quads, maxlen=0)
-        raise GraphFileError(f"{path} does not parse: {error.msg}", hint=_FIX_FILE_HINT) from error
-
-
-def _check_for_triples(store: Store, path: Path) -> None:
-    """Raise GraphFileError if a store has no triple."""
-    has_triples = any(store.quads_for_pattern(None, None, None, None))
-    if not has_triples:
-        raise GraphFileError(
-            f"the graph {path} contains no triples", hint="check that this is the right file"
-        )
+        for quad in store.quads_for_pattern(None, None, None, graph_name):
+            return Quad(quad.subject, quad.predicate, quad.object) not in store
+    return False
 
 
 # The cache folder: in a folder named by the fingerprint, the store, the label index, and checksums
 
 
-def _open_or_build_cache(
-    folder: Path, path: Path, files: Sequence[Path], load: Load
-) -> tuple[Store, LabelIndex]:
+def _open_or_build_cache(load: Load, digest: str) -> tuple[Store, LabelIndex]:
     """Open a graph's store and label index in the cache; build them first if missing or damaged.
 
-    ``folder`` is the graph's folder, named by its fingerprint. Unfinished folders of killed
-    processes and of lower versions are removed before. The graph is built in a temporary folder and
-    then renamed, so that other processes never see a part of it. Raises GraphFileError as
-    ``open_files`` does, and if the files changed while they were read, and one of
-    _DAMAGED_CACHE_ERRORS if the cache cannot be used.
+    ``digest`` is that of the files. Folders that killed processes and lower versions left are
+    removed before. The graph is built in a temporary folder and then renamed, so that other
+    processes never see a part of it. Raises GraphFileError as ``open_files`` does, and if the files
+    changed while they were read, and one of _DAMAGED_CACHE_ERRORS if the cache cannot be used.
     """
-    _remove_stale_folders(folder.parent)
+    cache = cache_dir() / "graphs"
+    folder = cache / f"labels{_FOLDER_VERSION}-{digest}"
+    _remove_stale_folders(cache)
     try:
         return _open_cached(folder)
     except FileNotFoundError:
         pass
     except _DAMAGED_CACHE_ERRORS as error:
-        _log.warning("the cached copy of %s is damaged (%s): it is built again", path, error)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=".making-", dir=folder.parent))
+        _log.warning("the cached copy of %s is damaged (%s): it is built again", load.path, error)
+    cache.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(prefix=".making-", dir=cache))
     try:
-        _build_cache(draft / "graph", path, files, load)
-        if _folder_name(_fingerprint(path, files, load.vocabulary)) != folder.name:
-            # Otherwise the cache would have the wrong triples under this fingerprint for ever.
+        _build_cache(draft / "graph", load)
+        if load.digest_files() != digest:
+            # Otherwise the cache would have the wrong triples under this digest for ever.
             raise GraphFileError(
-                f"the graph {path} changed while it was read",
+                f"the graph {load.path} changed while it was read",
                 hint="wait until it is written, then open it again",
             )
         return _move_into_cache(draft, folder)
@@ -519,7 +525,7 @@ def _remove_stale_folders(cache: Path) -> None:
     """
     for folder in cache.glob("*"):
         named = _FOLDER_NAME.fullmatch(folder.name)
-        if named and int(named["version"] or 1) < _FOLDER_VERSION:
+        if named and int(named[1]) < _FOLDER_VERSION:
             shutil.rmtree(folder, ignore_errors=True)
     for pattern, longest_use_s in _STALE_AFTER_S.items():
         for left in cache.glob(pattern):
@@ -545,7 +551,7 @@ def copy_store(store: Store) -> tuple[Store, Path | None]:
     return in_memory, None
 
 
-def _build_cache(folder: Path, path: Path, files: Sequence[Path], load: Load) -> None:
+def _build_cache(folder: Path, load: Load) -> None:
     """Write the store of the files, its label index, and the checksums of both to a new folder.
 
     Raises GraphFileError for a file that does not parse, and if there is no triple, and
@@ -553,14 +559,20 @@ def _build_cache(folder: Path, path: Path, files: Sequence[Path], load: Load) ->
     """
     folder.mkdir()
     store = Store(folder / "store")
-    draft = folder.parent / "triples.nq"
+    drafts = (folder.with_name("triples.nq"), folder.with_name("blank_nodes.nq"))
     try:
-        read_files = _read_files(path, files, load, draft)
+        is_plain = load.read_if_plain()
+        if not is_plain:
+            _write_drafts(load, *drafts)
         load.begin("storing the triples", READING_SHARE)
         with ThreadPoolExecutor(1) as executor:
             # At the same time, because Oxigraph loads a file without Python.
             indexing = executor.submit(_write_index, folder / "labels.sqlite", load)
-            _load_into_store(store, path, read_files, load, draft)
+            if is_plain:
+                _load_plain_files(store, load)
+            else:
+                _load_drafts(store, load, *drafts)
+            _finish_store(store, load)
             indexing.result()
     finally:
         # This closes it. An open store goes on writing to its folder, which could not be removed.
@@ -651,130 +663,24 @@ def _compute_checksums(folder: Path) -> dict[str, int]:
     return checksums
 
 
-T = TypeVar("T")
-READING_SHARE = 0.25
-"""The share of reading in the time of loading a graph into the cache, estimated from profiles."""
-STORING_SHARE = 0.9
-"""The share of all up to the triples in the store, and the labels in their index."""
-_BAR_FORMAT = "{desc}{percentage:3.0f}%|{bar}| {remaining} left"  # the description ends with ": "
-_READ_BYTES = 1 << 16
-"""So many bytes of N-Quads are read at once. More are slower: they do not fit the processor's cache."""
-
-
-class LoadStoppedError(Exception):
-    """Loading was stopped, because nobody waits for it any more."""
-
-
-class Load:
-    """Loading a graph. One thread loads it, and others may ask how far it is, or stop it."""
-
-    def __init__(self, vocabulary: Vocabulary) -> None:
-        self.vocabulary = vocabulary
-        self._stopped = threading.Event()
-        self.restart()
-
-    def restart(self) -> None:
-        """Begin from the start: nothing is read yet."""
-        self.task = "reading"
-        self.triples = 0
-        """How many were read so far."""
-        self.share = 0.0
-        """How much of the work is done, from 0 to 1. It is estimated."""
-        self.labels = LabelReader(self.vocabulary)
-
-    def stop(self) -> None:
-        """Make the thread that loads the graph end soon, with LoadStoppedError."""
-        self._stopped.set()
-
-    def begin(self, task: str, share: float) -> None:
-        """Begin another part of the work, when ``share`` of all is done.
-
-        Raises LoadStoppedError after ``stop``.
-        """
-        self.check()
-        self.task = task
-        self.share = share
-
-    def is_stopped(self) -> bool:
-        """Return whether ``stop`` was called."""
-        return self._stopped.is_set()
-
-    def check(self) -> None:
-        """Raise LoadStoppedError after ``stop``, else do nothing."""
-        if self.is_stopped():
-            raise LoadStoppedError
-
-    def watch_positions(self, sizes: Sequence[int]) -> Callable[[int, int], None]:
-        """Return a function that is told the number of a file, and how many of its bytes were read.
-
-        ``sizes`` are the bytes of all files.
-        """
-        total = max(1, sum(sizes))
-
-        def tell(number: int, position: int) -> None:
-            """Note that so many bytes of the file with this number were read."""
-            read = sum(sizes[:number]) + position
-            self.share = READING_SHARE * read / total
-
-        return tell
-
-
-def read_nquads(stream: IO[bytes], load: Load) -> Iterator[bytes]:
-    """Yield the lines of a stream of N-Quads, some at once, which are counted and searched for labels.
-
-    Raises LoadStoppedError after ``load.stop``.
-    """
-    while data := stream.read(_READ_BYTES):
-        load.check()
-        data += stream.readline()
-        load.triples += data.count(b"\n")
-        load.labels.read(data)
-        yield data
-
-
-def read_if_plain(
-    file: Path, load: Load, on_position: Callable[[int], object] = lambda position: None
-) -> bool:
-    """Read the labels of a file of N-Triples or N-Quads, if it has the form that Oxigraph writes.
-
-    In this form a line has single spaces between its terms, and no blank nodes, comments, triples
-    in triples, or escaped characters in IRIs. It can be loaded as it is, and its labels read as
-    ``LabelReader`` does. Returns whether the file has this form; if not, a part of it was read.
-    Whether IRIs and literals are valid is not checked. ``on_position`` is told how many bytes were
-    read. Raises LoadStoppedError after ``load.stop``, and OSError.
-    """
-    with file.open("rb") as stream:
-        while data := stream.read(_READ_BYTES):
-            load.check()
-            data += stream.readline()
-            lines = split_plain_lines(data)
-            if lines is None:
-                return False
-            load.labels.read_lines(lines)
-            load.triples += len(lines)
-            on_position(stream.tell())
-    return True
-
-
-def load_with_bar(work: Callable[[Load], T], name: str, vocabulary: Vocabulary) -> T:
+def load_with_bar(load: Load, work: Callable[[], T]) -> T:
     """Return what ``work`` returns, and show a progress bar meanwhile if it takes long.
 
     The work is done on another thread, so that an interrupt can stop it at any time. Only the main
     thread has interrupts and shows a bar; other threads do the work themselves. Raises what the
     work raises.
     """
-    load = Load(vocabulary)
     if threading.current_thread() is not threading.main_thread():
-        return work(load)
+        return work()
     with transient_bar(total=1.0, bar_format=_BAR_FORMAT) as bar:
 
         def show() -> None:
             """Draw the bar as far as the work is done."""
-            text = f"{name}: {load.task}, {load.triples:,} triples"
+            text = f"{load.path.name}: {load.task}, {load.triples:,} triples"
             bar.set_description(text, refresh=False)
             bar.update(load.share - bar.n)
 
-        return run_in_thread(lambda: work(load), poll=show, on_abandon=load.stop)
+        return run_in_thread(work, poll=show, on_abandon=load.stop)
 
 
 MEMORY_BYTES = 400_000_000
@@ -806,21 +712,20 @@ A number follows, and the same file has the same numbers each time. If it is emp
 """
 
 
-@contextmanager
-def open_as_nquads(
+def parse_as_nquads(
     sources: Sequence[RdfSource],
     timeout_s: float = inf,
     max_counted_bytes: int = sys.maxsize,
     on_position: Callable[[int, int], None] = lambda number, position: None,
-) -> Iterator[IO[bytes]]:
-    """Parse files, and give the block their N-Quads as one stream, which it must read to the end.
+) -> Iterator[bytes]:
+    """Parse files, and yield whole lines of N-Quads, some _READ_BYTES at once.
 
     The parser may take memory and processor time, and write N-Quads, in proportion to the size of a
     file, of which ``max_counted_bytes`` count. ``on_position`` is called on another thread with the
     number of a file and how many of its bytes were read, from time to time.
 
     Raises SyntaxError with file, line and column for the first file that does not parse, also if
-    the parser dies. The block may have read a part of the N-Quads by then. Raises TimeoutError
+    the parser dies. A part of the N-Quads was yielded by then. Raises TimeoutError
     after ``timeout_s``, and GraphError if no process can be started.
     """
     jobs = [_parser_job(source, max_counted_bytes) for source in sources]
@@ -841,13 +746,10 @@ def open_as_nquads(
         timer = Timer(min(timeout_s, MAX_TIMEOUT_S), process.kill)
         timer.daemon = True
         timer.start()
-        nquads_error: SyntaxError | None = None
         try:
             with suppress(OSError), process.stdin as stdin:  # the parser died, see its report
                 stdin.write(json.dumps(jobs).encode())
-            yield process.stdout
-        except SyntaxError as error:
-            nquads_error = error  # N-Quads end in the middle of a line if the parser died
+            yield from _read_lines(process.stdout)
         except BaseException:
             process.kill()
             raise
@@ -867,8 +769,17 @@ def open_as_nquads(
         column = report.get("column")
         place = (str(file), line, column, None)
         raise SyntaxError(report["message"], place)
-    if nquads_error:
-        raise nquads_error
+
+
+def _read_lines(stream: IO[bytes]) -> Iterator[bytes]:
+    """Yield the lines of a stream, some _READ_BYTES at once, without a last one that has no end.
+
+    N-Quads end in the middle of a line if their parser died.
+    """
+    while data := stream.read(_READ_BYTES):
+        data += stream.readline()
+        if data.endswith(b"\n"):
+            yield data
 
 
 def _watch_reports(
@@ -940,13 +851,12 @@ def parse_response(
     """Parse the body of an endpoint's reply, and return an iterator of its quads.
 
     Blank nodes keep their names. The body is written to a temporary file, which is removed. Raises
-    what ``open_as_nquads`` does.
+    what ``parse_as_nquads`` does.
     """
     # A file in a folder, because Windows opens a temporary file only once.
     with TemporaryDirectory(prefix="kgwb-") as folder:
         file = Path(folder, "reply")
         file.write_bytes(body)
         source = (file, rdf_format, base_iri, "")
-        with open_as_nquads([source], timeout_s, MAX_COUNTED_REPLY_BYTES) as nquads:
-            data = nquads.read()
+        data = b"".join(parse_as_nquads([source], timeout_s, MAX_COUNTED_REPLY_BYTES))
     return parse(data, RdfFormat.N_QUADS, lenient=True)

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from itertools import islice
+from typing import NamedTuple
 
 from pyoxigraph import Literal, Quad, RdfFormat, parse, serialize
 from rdflib import URIRef
@@ -29,8 +30,7 @@ _CLAIM_PREDICATES = {
 _SCHEMA_CLASSES_AS_WRITTEN = {f"<{iri}>".encode() for iri in SCHEMA_CLASSES}
 _NAMES_OF_NAME_PREDICATES = ("name", "full name", "label", "title")
 """What a graph calls a label predicate of its own, the preferred first: ``:name``, ``:fullName``."""
-_BUFFER_BYTES = 1 << 20
-"""Lines are read from so many bytes at once."""
+_QUADS_AT_ONCE = 10_000
 _Preference = tuple[bool, int, int]
 """Whether the language of a label is not preferred, and where its predicate and language stand.
 
@@ -53,8 +53,6 @@ class LabelReader:
 
     This is several times as fast as asking the store for them, which looks up the text of each
     term. IRIs are kept as they are written, in bytes with "<" and ">".
-
-    It can be used as an output stream.
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
@@ -80,25 +78,8 @@ class LabelReader:
         """Predicates of Wikidata's triples, each with the property entity that has its label."""
         self._own_names: dict[bytes, list[tuple[bytes, str, bytes]]] = defaultdict(list)
         """By predicate with a name of a label predicate: IRI, text and language of each value."""
-        self._pieces: list[bytes] = []
-        self._buffered_bytes = 0
         self.may_be_nested = False
         """Whether a triple in a triple may have been read."""
-
-    def write(self, data: bytes) -> int:
-        """Add the labels of a piece of N-Quads, which may end anywhere, and return its length."""
-        self._pieces.append(data)
-        self._buffered_bytes += len(data)
-        if self._buffered_bytes >= _BUFFER_BYTES:
-            self.flush()
-        return len(data)
-
-    def flush(self) -> None:
-        """Read the lines that are complete, and keep the rest for the next time."""
-        lines, newline, rest = b"".join(self._pieces).rpartition(b"\n")
-        self.read(lines + newline)
-        self._pieces = [rest]
-        self._buffered_bytes = len(rest)
 
     def read(self, lines: bytes) -> None:
         """Add the labels of whole lines of N-Quads."""
@@ -212,7 +193,6 @@ class LabelReader:
         This can be done once: what was read is dropped, because the store that is being loaded
         meanwhile needs the memory.
         """
-        self.flush()
         schema = self._roles.keys() | self._classes
         not_searchable = schema - self._in_facts
         unlabelled = self._in_facts
@@ -272,8 +252,9 @@ class LabelReader:
 def collect_labels(quads: Iterable[Quad], vocabulary: Vocabulary) -> list[Label]:
     """Return the labels of a graph, as ``LabelReader.labels`` does, from all of its quads."""
     reader = LabelReader(vocabulary)
-    output: Any = reader  # it is written to, and flushed
-    serialize(quads, output, RdfFormat.N_QUADS)
+    remaining = iter(quads)
+    while piece := list(islice(remaining, _QUADS_AT_ONCE)):
+        reader.read(serialize(piece, format=RdfFormat.N_QUADS) or b"")
     return list(reader.labels())
 
 

@@ -123,14 +123,13 @@ def test_many_blank_nodes_are_numbered_across_the_pieces_that_are_written(
 
 
 def test_storing_triples_with_blank_nodes_can_be_stopped(tmp_path: Path) -> None:
-    draft = tmp_path / "draft.nq"
-    blank_nodes_draft = files._blank_nodes_draft(draft)
-    draft.write_text("")
-    blank_nodes_draft.write_text("_:x <http://e/p> _:y .\n")
-    load = Load(Vocabulary())
+    drafts = tmp_path / "draft.nq", tmp_path / "blank_nodes.nq"
+    for draft in drafts:
+        draft.write_text("_:x <http://e/p> _:y .\n")
+    load = Load(tmp_path, [], Vocabulary())
     load.stop()
     with pytest.raises(LoadStoppedError):
-        files._load_into_store(Store(tmp_path / "store"), tmp_path, [draft], load, draft)
+        files._load_drafts(Store(tmp_path / "store"), load, *drafts)
 
 
 def test_a_long_line_with_blank_nodes_is_read_in_time(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import threading
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from rdflib import URIRef
 from kgwb.errors import GraphFileError
 from kgwb.kg import cache_dir, files, open_kg
 from kgwb.kg.base import Vocabulary
-from kgwb.kg.files import Load, read_if_plain
+from kgwb.kg.files import Load
 from kgwb.kg.label_search import Label, LabelIndex
 from kgwb.kg.labels import LabelReader, collect_labels
 from kgwb.kg.local import LocalGraph
@@ -185,9 +186,7 @@ def test_labels_are_the_same_read_on_the_way_and_from_the_store() -> None:
         pyoxigraph.serialize([quad], format=pyoxigraph.RdfFormat.N_QUADS) or b"" for quad in store
     )
     reader = LabelReader(Vocabulary())
-    for start in range(0, len(written), 7):
-        reader.write(written[start : start + 7])
-        reader.flush()
+    reader.read(written)
     read = list(reader.labels())
     assert sorted(read) == sorted(collect_labels(store, Vocabulary()))
     assert len(read) == 7
@@ -271,9 +270,9 @@ def test_a_triple_in_a_triple_is_known_of_before_the_triples_are_stored(
     file = tmp_path / f"graph.{extension}"
     comment = "# so that it is parsed\n"
     file.write_text(f"{comment}{PLAIN[0]}\n{last}\n", encoding="utf-8")
-    load = Load(Vocabulary())
-    draft = tmp_path / "draft.nq"
-    assert files._read_files(file, [file], load, draft) == [draft]
+    load = Load(file, [file], Vocabulary())
+    assert not load.read_if_plain()
+    deque(load.parse(), maxlen=0)
     assert load.labels.may_be_nested == (last == NESTED)
 
 
@@ -281,13 +280,13 @@ def test_a_triple_in_a_triple_is_known_of_before_the_triples_are_stored(
 def test_only_a_plain_file_is_loaded_without_the_parser(line: str, tmp_path: Path) -> None:
     file = tmp_path / "a.nq"
     file.write_bytes(f"{PLAIN[0]}\n{line}\n".encode())
-    assert read_if_plain(file, Load(Vocabulary())) == (line in PLAIN)
+    assert Load(file, [file], Vocabulary()).read_if_plain() == (line in PLAIN)
 
 
 def test_a_file_without_the_end_of_its_last_line_is_parsed(tmp_path: Path) -> None:
     file = tmp_path / "a.nq"
     file.write_text(f"{PLAIN[0]}\n{PLAIN[1]}", encoding="utf-8")
-    assert not read_if_plain(file, Load(Vocabulary()))
+    assert not Load(file, [file], Vocabulary()).read_if_plain()
 
 
 def test_a_plain_file_has_the_same_labels_and_triples_as_parsed(
