@@ -21,7 +21,7 @@ import kgwb
 from kgwb.bench import Benchmark, BenchSetup, Report, Results
 from kgwb.bench.metrics import is_iri
 from kgwb.bench.questions import BenchQuestion
-from kgwb.bench.report_parts import MAX_SHOWN_VALUES
+from kgwb.bench.report import MAX_SHOWN_VALUES
 from kgwb.bench.results import make_row
 from kgwb.build import Reply, ask_model
 from kgwb.labs.collecting import collect_hand_ins

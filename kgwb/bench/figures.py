@@ -256,6 +256,13 @@ class LoadedResults:
         in_order = sorted(losses, key=flow_order)
         return {cause: losses[cause] for cause in in_order}
 
+    def count_losses(self) -> Counter[str]:
+        """Count the answers that each agent lost, over all its stages; reasons stand for unknown agents."""
+        counts: Counter[str] = Counter()
+        for (agent, _), by_hops in self.losses_by_agent.items():
+            counts[agent] += by_hops[""]
+        return counts
+
     @property
     def agent_names(self) -> list[str]:
         """The agents of the system that was measured, in flow order; none if it is unknown."""
@@ -336,46 +343,42 @@ def distinct_groups(all_results: AllResults) -> list[str]:
     return distinct_keys(results.groups for results in all_results)
 
 
+# --- tables of groups of questions
+
+
+def _list_groups(all_results: AllResults) -> Iterator[tuple[str, LoadedResults, QuestionGroup]]:
+    """Yield the name of each group of questions with each of the results that have it, and the group."""
+    for name in distinct_groups(all_results):
+        for results in all_results:
+            if name in results.groups:
+                yield name, results, results.groups[name]
+
+
 def make_quality_table(all_results: AllResults) -> Table:
     """Return a table of all measures: a row for all questions and for each kind of question, of each folder.
 
-    F1 and paper F1 have their intervals. A kind that a folder lacks has no row for it. Figures that
-    are not known are "–". How many answers come from a result that a limit cut is a last column, if
-    there are any.
+    F1 and paper F1 have their intervals; the others are means with three digits. A kind that a
+    folder lacks has no row for it. Figures that are not known are "–". How many answers come from a
+    result that a limit cut is a last column, if there are any.
     """
-    has_cut_results = any(results.groups["all"].cut_results for results in all_results)
-    rows = []
-    for name in distinct_groups(all_results):
-        for results in all_results:
-            group = results.groups.get(name)
-            if group:
-                label = name + results.label_suffix
-                cells = [label, *_quality_cells(group)]
-                if has_cut_results:
-                    cells.append(group.cut_results)
-                rows.append(tuple(cells))
     headers = ["", "questions", *MEASURE_LABELS.values(), "errors", "without gold"]
+    has_cut_results = any(results.groups["all"].cut_results for results in all_results)
     if has_cut_results:
         headers.append("cut results")
+    rows = []
+    for name, results, group in _list_groups(all_results):
+        cells: list[object] = [name + results.label_suffix, len(group.rows)]
+        for measure in INTERVAL_MEASURES:
+            cells.append(group.estimate(measure) or "–")
+        has_gold = group.without_gold < len(group.rows)
+        for measure in MEAN_MEASURES:
+            mean = getattr(group.mean_scores, measure)
+            cells.append(f"{mean:.3f}" if has_gold else "–")
+        cells += (group.errors, group.without_gold)
+        if has_cut_results:
+            cells.append(group.cut_results)
+        rows.append(cells)
     return Table(headers, rows, folds_equal_columns=True)
-
-
-def _quality_cells(group: QuestionGroup) -> list[object]:
-    """Return the cells of a group of questions: their number, all measures, errors, questions without gold.
-
-    INTERVAL_MEASURES have their intervals; the others are means with three digits. All measures are
-    "–" if no question has gold.
-    """
-    cells: list[object] = [len(group.rows)]
-    for measure in INTERVAL_MEASURES:
-        cells.append(group.estimate(measure) or "–")
-    has_gold = group.without_gold < len(group.rows)
-    for measure in MEAN_MEASURES:
-        mean = getattr(group.mean_scores, measure)
-        cells.append(f"{mean:.3f}" if has_gold else "–")
-    cells.append(group.errors)
-    cells.append(group.without_gold)
-    return cells
 
 
 def make_readings_table(all_results: AllResults) -> Table:
@@ -386,13 +389,18 @@ def make_readings_table(all_results: AllResults) -> Table:
     other readings, and "readings" that of these. Only questions whose readings were asked count.
     """
     rows = []
-    for name in distinct_groups(all_results):
-        for results in all_results:
-            group = results.groups.get(name)
-            asked = [row for row in group.rows if "readings" in row] if group else []
-            scored = [row for row in asked if row["gold"] is not None]
-            if scored:
-                rows.append((name + results.label_suffix, *_readings_cells(scored)))
+    for name, results, group in _list_groups(all_results):
+        scored = [row for row in group.rows if "readings" in row and row["gold"] is not None]
+        if not scored:
+            continue
+        counts = [len(row["readings"]) for row in scored]
+        means = []
+        for measure in ("f1", "lenient"):
+            means.append(fmean(getattr(score_row(row), measure) for row in scored))
+        for measure in ("f1", "lenient"):
+            means.append(fmean(score_best_reading(row, measure) or 0.0 for row in scored))
+        numbers = (len(scored), sum(map(bool, counts)), sum(counts))
+        rows.append((name + results.label_suffix, *numbers, *map("{:.3f}".format, means)))
     headers = (
         "",
         "questions",
@@ -406,17 +414,31 @@ def make_readings_table(all_results: AllResults) -> Table:
     return Table(headers, rows)
 
 
-def _readings_cells(rows: Sequence[Mapping[str, Any]]) -> list[object]:
-    """Return the cells of questions whose readings were asked: numbers, then means with three digits."""
-    offered = [row for row in rows if row["readings"]]
-    cells: list[object] = [len(rows), len(offered), sum(len(row["readings"]) for row in rows)]
-    for measure in ("f1", "lenient"):
-        scores = [score for score in map(score_row, rows) if score is not None]
-        cells.append(f"{fmean(getattr(score, measure) for score in scores):.3f}")
-    for measure in ("f1", "lenient"):
-        best = [score_best_reading(row, measure) or 0.0 for row in rows]
-        cells.append(f"{fmean(best):.3f}")
-    return cells
+def make_question_types_table(all_results: AllResults) -> Table:
+    """Return a table of how many questions of each type were solved, and what the questions are like.
+
+    A row has the solved questions of all with gold, the mean number of words, and the mean number
+    of predicates of the gold queries, as in Table 8 of Chatty-KG. Solved means that the answer is
+    exactly the gold. Means that are not known are "–". Without typed questions there are no rows.
+    """
+    rows = []
+    has_types = False
+    for name, results, group in _list_groups(all_results):
+        is_type = name.startswith("type ")
+        has_types |= is_type
+        if is_type or name == "all":
+            label = name.removeprefix("type ") if is_type else "every type"
+            with_gold = [row for row in group.rows if row["gold"] is not None]
+            solved = sum(row.get("exact", 0) == 1 for row in with_gold)
+            cells = [f"{solved}/{len(with_gold)}"]
+            for field_name in ("words", "predicates"):
+                known = [row[field_name] for row in group.rows if field_name in row]
+                cells.append(f"{fmean(known):.2f}" if known else "–")
+            rows.append((label + results.label_suffix, *cells))
+    return Table(("type", "solved", "words", "predicates"), rows if has_types else [])
+
+
+# --- tables of cost
 
 
 def make_cost_table(all_results: AllResults, prices: Prices | None = None) -> Table:
@@ -438,12 +460,11 @@ def make_cost_table(all_results: AllResults, prices: Prices | None = None) -> Ta
     for name in distinct_keys(all_costs):
         row = [name]
         for costs in all_costs:
-            cost = costs.get(name)
-            if cost is None:
+            if name in costs:
+                _, *amounts = costs[name]
+                row += [f"{amount:,.6g}" for amount in amounts]
+            else:
                 row += ["", "", ""]
-                continue
-            for amount in (cost.total, cost.median, cost.p95):
-                row.append(f"{amount:,.6g}")
         rows.append(row)
     return Table(headers, rows)
 
@@ -464,11 +485,10 @@ def make_profile_table(all_results: AllResults) -> Table:
             first_f1 = estimate.value
         elif estimate and first_f1 is not None:
             change = f"{estimate.value - first_f1:+.3f}"
-        row = [results.name, str(estimate or "–"), change]
+        row = [results.name, results.f1_text, change]
         costs = summarize_costs(results.rows.values())
         for name in headers[3:]:
-            cost = costs[name]
-            mean = cost.total / max(cost.questions, 1)
+            mean = costs[name].total / max(costs[name].questions, 1)
             row.append(f"{mean:,.3g}")
         rows.append(row)
     return Table(headers, rows)
@@ -488,105 +508,39 @@ def find_missing_prices(all_results: AllResults, prices: Prices | None) -> list[
     return reasons
 
 
+# --- tables of lost answers
+
+
 def make_loss_table(all_results: AllResults) -> Table:
     """Return a table of lost answers: a row for each cause, then for each stage, then for all together.
 
     A cause is an agent, or a reason why none is known, with its stage. Each folder has a column for
     all answers and one for each number of hops. Without a known cause there are no rows.
     """
-    headers = ["lost at", "stage"]
-    columns = []
-    all_hops = _distinct_hops(all_results)
-    for results in all_results:
-        for hops in all_hops:
-            title = f"hops {hops}" if hops else "answers"
-            headers.append(title + results.label_suffix)
-            columns.append((results, hops))
-    rows = []
-    for agent, stage, causes in _group_causes(all_results):
-        row: list[object] = [agent, stage]
-        for results, hops in columns:
-            count = _count_losses(results, causes, hops)
-            row.append(count)
-        rows.append(tuple(row))
-    return Table(headers, rows)
-
-
-def _group_causes(all_results: AllResults) -> Iterator[tuple[str, str, list[Cause]]]:
-    """Yield the title, the stage and the causes of each row: a cause, then a stage, then all."""
-    causes = distinct_keys(results.losses_by_agent for results in all_results)
-    causes_by_stage: dict[str, list[Cause]] = {}
-    for cause in causes:
-        agent, stage = cause
-        yield agent, stage, [cause]
-        causes_by_stage.setdefault(stage, []).append(cause)
-    for stage, causes_of_stage in causes_by_stage.items():
-        yield "all", stage, causes_of_stage
-    if causes:
-        yield "all", "", causes
-
-
-def _distinct_hops(all_results: AllResults) -> list[str]:
-    """Return the numbers of hops of the questions that were lost, "" first, which counts all."""
     all_hops: set[str] = set()
     for results in all_results:
         all_hops.update(*results.losses_by_agent.values())
-    return sorted(all_hops)
-
-
-def _count_losses(results: LoadedResults, causes: Iterable[Cause], hops: str) -> int:
-    """Return how many answers were lost for one of the causes; ``hops`` "" counts all."""
-    losses = results.losses_by_agent
-    count = 0
-    for cause in causes:
-        if cause in losses:
-            count += losses[cause][hops]
-    return count
-
-
-def make_question_types_table(all_results: AllResults) -> Table:
-    """Return a table of how many questions of each type were solved, and what the questions are like.
-
-    A row has the solved questions of all with gold, the mean number of words, and the mean number
-    of predicates of the gold queries, as in Table 8 of Chatty-KG. Solved means that the answer is
-    exactly the gold. Means that are not known are "–". Without typed questions there are no rows.
-    """
-    types = [name for name in distinct_groups(all_results) if name.startswith("type ")]
-    labels = {"all": "every type"} if types else {}
-    for name in types:
-        labels[name] = name.removeprefix("type ")
+    headers = ["lost at", "stage"]
+    columns = []
+    for results in all_results:
+        for hops in sorted(all_hops):  # "" is first, which counts all
+            title = f"hops {hops}" if hops else "answers"
+            headers.append(title + results.label_suffix)
+            columns.append((results.losses_by_agent, hops))
+    causes = distinct_keys(results.losses_by_agent for results in all_results)
+    stages = dict.fromkeys(stage for _, stage in causes)
+    groups = [(agent, stage, [(agent, stage)]) for agent, stage in causes]
+    for stage in stages:
+        groups.append(("all", stage, [cause for cause in causes if cause[1] == stage]))
+    if causes:
+        groups.append(("all", "", causes))
     rows = []
-    for name, label in labels.items():
-        for results in all_results:
-            group = results.groups.get(name)
-            if group:
-                figures = _describe_questions(group.rows)
-                rows.append((label + results.label_suffix, *figures))
-    return Table(("type", "solved", "words", "predicates"), rows)
-
-
-def _describe_questions(rows: Sequence[Mapping[str, Any]]) -> tuple[str, str, str]:
-    """Return three texts: "solved/with gold", the mean number of words, and that of gold predicates.
-
-    A mean is over the rows that have the number, "–" if none has.
-    """
-    with_gold = 0
-    solved = 0
-    for row in rows:
-        if row["gold"] is not None:
-            with_gold += 1
-            solved += row.get("exact", 0) == 1
-    words = _format_known_mean(rows, "words")
-    predicates = _format_known_mean(rows, "predicates")
-    return f"{solved}/{with_gold}", words, predicates
-
-
-def _format_known_mean(rows: Sequence[Mapping[str, Any]], name: str) -> str:
-    """Return the mean of a number of the rows that have it; "–" if none has."""
-    known = [row[name] for row in rows if name in row]
-    if not known:
-        return "–"
-    return f"{fmean(known):.2f}"
+    for agent, stage, group in groups:
+        row: list[object] = [agent, stage]
+        for losses, hops in columns:
+            row.append(sum(losses[cause][hops] for cause in group if cause in losses))
+        rows.append(row)
+    return Table(headers, rows)
 
 
 def make_linking_table(all_results: AllResults) -> Table:
@@ -594,21 +548,19 @@ def make_linking_table(all_results: AllResults) -> Table:
 
     There is a column for each folder. A row is left out if no folder has the figure.
     """
-    headers = ["recall of linking"]
-    for results in all_results:
-        headers.append(results.name)
     counts = {"linked": "linked", "candidates": "among the candidates"}
     rows = []
     for element, (count, words) in product(("vertices", "predicates"), counts.items()):
         recalls = []
         for results in all_results:
-            result_rows = list(results.rows.values())
-            recall = compute_linking_recall(result_rows, element, count)
+            recall = compute_linking_recall(list(results.rows.values()), element, count)
             recalls.append("–" if recall is None else f"{recall:.3f}")
         if set(recalls) != {"–"}:
             rows.append((f"gold {element} {words}", *recalls))
-    return Table(headers, rows)
+    return Table(["recall of linking", *(results.name for results in all_results)], rows)
 
+
+# --- questions that were asked several times
 
 SHOWN_POWERS = (1, 2, 3, 5, 10, 20, 50, 100)
 """The k for which pass^k is shown, as far as each question was asked so often."""
@@ -624,10 +576,7 @@ class PassRate:
     @classmethod
     def of_asks(cls, asks: Sequence[Mapping[str, float] | None]) -> PassRate:
         """Count asks, of which each is its scores, or None for an error. An error is not right."""
-        right = 0
-        for scores in asks:
-            if scores is not None and scores["f1"] == 1:
-                right += 1
+        right = sum(scores is not None and scores["f1"] == 1 for scores in asks)
         return cls(right, len(asks))
 
     @classmethod
@@ -640,14 +589,7 @@ class PassRate:
         asks = row.get(name, ())
         if row.get("asks_before"):
             asks = asks[1:]
-        if not asks:
-            return None
-        return cls.of_asks(asks)
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """Wilson's 95 % interval of the chance that an ask comes out right."""
-        return wilson_interval(self.right, self.asked)
+        return cls.of_asks(asks) if asks else None
 
     @property
     def is_luck(self) -> bool:
@@ -663,7 +605,8 @@ class PassRate:
         return comb(self.right, k) / comb(self.asked, k)
 
     def __str__(self) -> str:
-        low, high = self.interval
+        """Return the counts with Wilson's 95 % interval of the chance that an ask comes out right."""
+        low, high = wilson_interval(self.right, self.asked)
         return f"{self.right} of {self.asked}\u00a0[{low:.2f},\u00a0{high:.2f}]"
 
 
@@ -677,13 +620,12 @@ def find_pass_rates(results: LoadedResults) -> dict[str, PassRate]:
     return rates
 
 
-def estimate_chances(rates: Iterable[PassRate]) -> dict[int, Estimate]:
+def estimate_chances(rates: Sequence[PassRate]) -> dict[int, Estimate]:
     """Return the mean of pass^k over questions with its interval, by k.
 
     There is an entry for those SHOWN_POWERS that are not above the smallest number of asks of a
     question.
     """
-    rates = list(rates)
     least_asks = min((rate.asked for rate in rates), default=0)
     chances = {}
     for k in SHOWN_POWERS:
@@ -699,69 +641,53 @@ def make_stability_table(all_results: AllResults) -> Table:
     a retry repeated do not count: they were chosen for coming out otherwise. Folders without any
     other question that was asked several times have no row.
     """
-    counts_by_row = []
-    chances_by_row = []
+    rows: list[list[object]] = []
+    all_chances = []
     for results in all_results:
         rates = []
         for id_, rate in find_pass_rates(results).items():
             if not results.rows[id_].get("asks_before"):
                 rates.append(rate)
         if rates:
-            counts_by_row.append((results.name, *_count_rates(rates)))
-            chances_by_row.append(estimate_chances(rates))
-    shown_powers = {k for chances in chances_by_row for k in chances}
+            always = sum(rate.right == rate.asked for rate in rates)
+            by_luck = sum(rate.is_luck for rate in rates)
+            never = len(rates) - always - by_luck
+            rows.append([results.name, len(rates), always, by_luck, never])
+            all_chances.append(estimate_chances(rates))
     headers = ["asked several times", "questions", "always right", "by luck", "never right"]
-    for k in sorted(shown_powers):
+    for k in sorted(distinct_keys(all_chances)):
         headers.append(f"pass^{k}")
-    rows = []
-    for counts, chances in zip(counts_by_row, chances_by_row, strict=True):
-        row: list[object] = list(counts)
-        for k in sorted(shown_powers):
+        for row, chances in zip(rows, all_chances, strict=True):
             row.append(chances.get(k, "–"))
-        rows.append(row)
     return Table(headers, rows)
 
 
-def _count_rates(rates: Sequence[PassRate]) -> tuple[int, int, int, int]:
-    """Return how many questions there are, always right, right by luck, and never right."""
-    always = 0
-    by_luck = 0
-    for rate in rates:
-        always += rate.right == rate.asked
-        by_luck += rate.is_luck
-    never = len(rates) - always - by_luck
-    return len(rates), always, by_luck, never
-
-
-def make_luck_table(all_results: AllResults, limit: int | None = None) -> Table:
+def make_luck_table(
+    all_results: AllResults,
+    limit: int | None = None,
+    titles: Mapping[str, object] | None = None,
+) -> Table:
     """Return a table of the questions that came out right in some asks and not in others, with their rates.
 
     Each folder has a column. Those that are right most often come first. At most ``limit`` are
-    listed, and a last row says how many there are beyond. Without such questions there are no rows.
+    listed, and a last row says how many there are beyond. ``titles`` are what is shown of the
+    questions, by id; by default their texts. Without such questions there are no rows.
     """
     headers = ["right by luck"]
-    rates_by_folder = []
-    titles: dict[str, str] = {}
+    all_rates = []
+    shown: dict[str, object] = {}
     chances: dict[str, float] = {}
     for results in all_results:
-        title = "right, with its interval"
-        headers.append(title + results.label_suffix)
+        headers.append(f"right, with its interval{results.label_suffix}")
         rates = find_pass_rates(results)
-        rates_by_folder.append(rates)
+        all_rates.append(rates)
         for id_, rate in rates.items():
             if rate.is_luck:
-                titles.setdefault(id_, results.question_titles[id_])
+                shown.setdefault(id_, (titles or results.question_titles)[id_])
                 chances.setdefault(id_, rate.chance_of_all(1))
-    ids = sorted(titles, key=chances.__getitem__, reverse=True)
-    shown_ids = ids[:limit]
-    rows = []
-    for id_ in shown_ids:
-        row: list[object] = [titles[id_]]
-        for rates in rates_by_folder:
-            row.append(rates.get(id_, "–"))
-        rows.append(row)
-    omitted = len(ids) - len(shown_ids)
-    if omitted:
-        empty_cells = [""] * len(rates_by_folder)
-        rows.append([and_more(omitted), *empty_cells])
+    ids = sorted(shown, key=chances.__getitem__, reverse=True)
+    rows = [[shown[id_], *(rates.get(id_, "–") for rates in all_rates)] for id_ in ids[:limit]]
+    more = and_more(len(ids) - len(rows))
+    if more:
+        rows.append([more, *([""] * len(all_rates))])
     return Table(headers, rows)

@@ -8,21 +8,25 @@ after the change, so every earlier state can be restored. The prompts themselves
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from pydantic import BaseModel
+from pydantic import BaseModel, field_validator
 
 from kgwb import disk
-from kgwb.bench.changes import ResultsComparison, find_outcomes, load_prompt_texts
+from kgwb.bench.changes import (
+    UNFOLDED_OUTCOMES,
+    ResultsComparison,
+    find_outcomes,
+    load_prompt_texts,
+)
 from kgwb.bench.cost import Budget, Prices, sum_usage
 from kgwb.bench.figures import LoadedResults, show_folder_name
 from kgwb.bench.formats import time_now
@@ -708,19 +712,19 @@ class PastRetry:
         return show_folder_name(self.folder)
 
     @property
+    def date(self) -> str:
+        """When it began, to the minute."""
+        return self.began.isoformat(" ", "minutes")
+
+    @property
     def effect(self) -> str:
         """How many questions were fixed and broken, of how many."""
         questions = pluralize(self.counts.total(), "question")
-        fixed = self.counts["fixed"]
-        broken = self.counts["broken"]
-        return f"{fixed} fixed, {broken} broken of {questions}"
+        return f"{self.counts['fixed']} fixed, {self.counts['broken']} broken of {questions}"
 
     def __str__(self) -> str:
-        date = self.began.isoformat(" ", "minutes")
-        text = f"{date}  {self.name}: {self.effect}"
-        if self.note:
-            text += f"; {self.note}"
-        return single_line(text)
+        text = "; ".join(filter(None, (self.effect, self.note)))
+        return single_line(f"{self.date}  {self.name}: {text}")
 
 
 def list_retries(results: LoadedResults) -> list[PastRetry]:
@@ -730,28 +734,22 @@ def list_retries(results: LoadedResults) -> list[PastRetry]:
     are left out.
     """
     retries = []
-    retries_folder = results.folder / RETRIES_FOLDER
-    for config_file in retries_folder.glob(f"*/{CONFIG_FILE}"):
+    for config_file in (results.folder / RETRIES_FOLDER).glob(f"*/{CONFIG_FILE}"):
         folder = config_file.parent
         if not (folder / RESULTS_FILE).is_file():
             continue
-        try:
-            after = LoadedResults.read(folder)
-        except InputError:
-            continue
-        began = datetime.fromtimestamp(config_file.stat().st_mtime)
-        outcomes = find_outcomes(results, after)
-        counts = Counter(outcomes.values())
-        retries.append(PastRetry(folder, began, read_note(folder), counts))
+        with suppress(InputError):
+            outcomes = find_outcomes(results, LoadedResults.read(folder))
+            began = datetime.fromtimestamp(config_file.stat().st_mtime)
+            retries.append(PastRetry(folder, began, read_note(folder), Counter(outcomes.values())))
     return sorted(retries, key=lambda retry: (retry.began, retry.name), reverse=True)
 
 
 def read_note(folder: Path) -> str:
     """Return what was written about a retry; "" if nothing was, or it cannot be read."""
-    try:
+    with suppress(OSError, UnicodeDecodeError):
         return disk.read_text(folder / NOTE_FILE).strip()
-    except (OSError, UnicodeDecodeError):
-        return ""
+    return ""
 
 
 def write_note(folder: Path, note: str) -> None:
@@ -767,16 +765,16 @@ def write_note(folder: Path, note: str) -> None:
         disk.write_atomically(folder / NOTE_FILE, [note.strip(), "\n"], disk.JSON_ENCODING_ERRORS)
 
 
+# --- prompts that are kept
+
 HISTORY_FILE = "history.jsonl"
-PromptTexts = Mapping[str, str | None]
+PromptTexts = dict[str, str | None]
 """The texts of prompts by name; None for a prompt whose file is missing, so that kgwb's own is used."""
 
 
 class KeptChange(BaseModel, frozen=True):
-    """One change of a folder of prompts."""
+    """One change of a folder of prompts; a line of its history."""
 
-    number: int
-    """Counted from 1."""
     date: str
     """In ISO 8601, with the time zone."""
     note: str = ""
@@ -786,51 +784,41 @@ class KeptChange(BaseModel, frozen=True):
     """The models that the prompts were measured with, by agent; "" is the default."""
     effect: str = ""
     """What the prompts did, in words; "" if they were compared with nothing."""
-    fixed: tuple[str, ...] = ()
-    """The ids of the questions that the prompts fixed."""
-    broken: tuple[str, ...] = ()
-    before: dict[str, str | None]
-    """The texts that were replaced, as PromptTexts."""
-    after: dict[str, str | None]
+    before: PromptTexts
+    """The texts that were replaced."""
+    after: PromptTexts
 
-    @property
-    def model_names(self) -> str:
-        """The models, each once."""
-        return ", ".join(dict.fromkeys(self.models.values()))
+    @field_validator("before", "after")
+    @classmethod
+    def _check_names(cls, texts: PromptTexts) -> PromptTexts:
+        """Return the texts. Raises ValueError if the name of a prompt may lead out of the folder."""
+        for name in texts:
+            if not PROMPT_NAME.fullmatch(name):
+                raise ValueError(f"{name!r} is not the name of a prompt")
+        return texts
 
-    @property
-    def questions(self) -> str:
-        """A text with the first ids of the questions that were fixed and broken: "fixed a, b; broken c".
-
-        "" without any.
-        """
-        parts = []
-        for word, ids in (("fixed", self.fixed), ("broken", self.broken)):
-            if ids:
-                parts.append(f"{word} {list_first(ids)}")
-        return "; ".join(parts)
+    def cells(self) -> tuple[str, ...]:
+        """Return date, names of the prompts, note, effect, and each of the models once."""
+        models = ", ".join(dict.fromkeys(self.models.values()))
+        date = self.date[:16].replace("T", " ")
+        return date, ", ".join(self.after), self.note, self.effect, models
 
     def __str__(self) -> str:
-        changed = ", ".join(self.after)
-        text = f"{self.number}. {self.date}: {changed}"
-        for part in (self.note, self.effect, self.questions, self.model_names):
-            if part:
-                text += f"; {part}"
-        return single_line(text)
+        date, names, *others = self.cells()
+        return single_line("; ".join(filter(None, (f"{date}: {names}", *others))))
 
 
-class MeasuredPrompts(BaseModel, frozen=True):
+class MeasuredPrompts(NamedTuple):
     """The prompts of a results folder, with what they did."""
 
-    texts: dict[str, str | None]
-    """As PromptTexts, for all prompts of the system whose text is known."""
-    unknown_names: tuple[str, ...]
+    texts: PromptTexts
+    """Of all prompts of the system whose text is known."""
+    unknown_names: list[str]
     """Prompts that were changed, but that no saved run used: their text is not known."""
     source: str
     models: dict[str, str]
     effect: str
-    fixed: tuple[str, ...]
-    broken: tuple[str, ...]
+    """These three are those of ``KeptChange``."""
 
 
 def read_measured_prompts(
@@ -842,78 +830,49 @@ def read_measured_prompts(
 
     ``base`` is by default the folder that a retry belongs to. A folder of ``kgwb bench`` without a
     ``base`` is compared with nothing. ``system`` must be given if what was measured is not a system
-    by name. Nothing is written. Raises InputError if a folder holds no results.
+    by name. A prompt that is the system's present own one has the text None; the text of another one
+    is that of the first saved run that used it, if it has the measured fingerprint. Nothing is
+    written. Raises InputError if a folder holds no results.
     """
     results = LoadedResults.read(Path(folder))
+    parent = results.folder.resolve().parent
+    if base is None and parent.name == RETRIES_FOLDER:
+        base = parent.parent
+    effect = ""
+    if base is not None:
+        effect = _describe_effect(ResultsComparison(LoadedResults.read(Path(base)), results))
     if system is None:
         system = systems.load_system(str(results.config.get("system")))
-    base_folder = Path(base) if base else find_base_folder(results.folder)
-    effect = ""
-    ids: dict[str, list[str]] = {}
-    if base_folder is not None:
-        comparison = ResultsComparison(LoadedResults.read(base_folder), results)
-        effect = _describe_effect(comparison)
-        for change in comparison.changes:
-            ids.setdefault(change.outcome, []).append(change.before["id"])
-    texts, unknown_names = _read_texts(results, systems.resolve_system(system))
-    return MeasuredPrompts(
-        texts=texts,
-        unknown_names=tuple(unknown_names),
-        source=str(results.folder),
-        models=results.model_specs,
-        effect=effect,
-        fixed=tuple(ids.get("fixed", ())),
-        broken=tuple(ids.get("broken", ())),
-    )
-
-
-def find_base_folder(folder: Path) -> Path | None:
-    """Return the results folder that a retry belongs to: FOLDER of FOLDER/retries/NAME.
-
-    Returns None for a folder that stands elsewhere.
-    """
-    parent = folder.resolve().parent
-    return parent.parent if parent.name == RETRIES_FOLDER else None
-
-
-def _describe_effect(comparison: ResultsComparison) -> str:
-    """Return the outcomes and the F1 of a comparison's summary as one text, without the folder's name."""
-    outcomes, *lines = comparison.summary_lines()
-    parts = [outcomes.removeprefix(f"{comparison.after.name}: ")]
-    for line in lines:
-        text = line.strip()
-        if text.startswith("F1"):
-            parts.append(text)
-    return "; ".join(parts)
-
-
-def _read_texts(results: LoadedResults, system: System) -> tuple[dict[str, str | None], list[str]]:
-    """Return the texts of the prompts that were measured, by name, and the names of those that are not known.
-
-    A prompt that is the system's present own one has the text None. The text of another one is that
-    of the first saved run that used it, if it has the measured fingerprint; otherwise it is not
-    known.
-    """
+    system = systems.resolve_system(system)
     measured = results.config.get("prompts") or {}
-    own = Prompts().for_system(system.prompts)
     names = [name for name in sorted(system.prompt_names) if name in measured]
+    own = Prompts().for_system(system.prompts)
     sent_texts = load_prompt_texts(results, names)
-    texts: dict[str, str | None] = {}
+    texts: PromptTexts = {}
     unknown_names = []
     for name in names:
-        own_text = own.text(name)
         sent_text = sent_texts.get(name, "")
-        if fingerprint(own_text) == measured[name]:
+        if fingerprint(own.text(name)) == measured[name]:
             texts[name] = None
         elif fingerprint(sent_text) == measured[name]:
             texts[name] = sent_text
         else:
             unknown_names.append(name)
-    return texts, unknown_names
+    return MeasuredPrompts(texts, unknown_names, str(results.folder), results.model_specs, effect)
+
+
+def _describe_effect(comparison: ResultsComparison) -> str:
+    """Return the outcomes, F1 before and after, and the first questions that were fixed and broken, as one text."""
+    parts = [comparison.format_counts(), comparison.describe_f1()]
+    for outcome in UNFOLDED_OUTCOMES:
+        ids = [id_ for id_, known in comparison.outcomes.items() if known == outcome]
+        if ids:
+            parts.append(f"{outcome} {list_first(ids)}")
+    return "; ".join(parts)
 
 
 class PromptHistory:
-    """A folder of prompts with its history."""
+    """A folder of prompts with its history, in which the latest change can be taken back."""
 
     def __init__(self, folder: str | Path) -> None:
         """Read the history of a folder, which need not exist yet.
@@ -932,7 +891,7 @@ class PromptHistory:
             if path.exists():
                 hint = "correct this line of the file or remove it; the prompts themselves are in other files"
                 problem = "is no change of prompts"
-                self.changes += parse_json_lines(path, _parse_change, problem, hint)
+                self.changes += parse_json_lines(path, KeptChange.model_validate, problem, hint)
 
     def keep(self, measured: MeasuredPrompts, note: str = "") -> KeptChange:
         """Write the prompts of results into the folder, and add a line to the history; return this change.
@@ -941,49 +900,31 @@ class PromptHistory:
         loses its file. Raises InputError if the folder has these prompts already, or cannot be
         written.
         """
-        return self._change(
-            measured.texts,
-            note=note,
-            source=measured.source,
-            models=measured.models,
-            effect=measured.effect,
-            fixed=measured.fixed,
-            broken=measured.broken,
-        )
+        texts, _, source, models, effect = measured
+        return self._change(texts, note=note, source=source, models=models, effect=effect)
 
-    def undo(self, number: int | None = None) -> KeptChange:
-        """Restore the prompts as they were before a change, by default the latest one, and return the new change.
+    def undo(self) -> KeptChange:
+        """Restore the prompts as they were before the latest change, and return the new change.
 
-        All later changes are taken back, too. The history gets a line of its own for this, so it
-        can be undone as well. Raises InputError if there is no such change, or if a file that would
-        be replaced was edited by hand since.
+        The history gets a line of its own for this, so that it can be undone as well. Raises
+        InputError if there is no change, or if a file that would be replaced was edited by hand
+        since.
         """
-        count = len(self.changes)
-        if number is None:
-            number = count
-        if not 1 <= number <= count:
-            changes = pluralize(count, "change")
+        if not self.changes:
             raise InputError(
-                f"the folder of kept prompts {self.folder} has no change {number} to undo",
-                hint=f"it has {changes}; kgwb keep {self.folder} lists them",
+                f"the folder of kept prompts {self.folder} has no change to undo",
+                hint="name the folder that kgwb keep was given",
             )
-        wanted: dict[str, str | None] = {}
-        for change in reversed(self.changes[number - 1 :]):
-            wanted.update(change.before)
-        self._check_not_edited(wanted)
-        return self._change(wanted, note=f"undo of {number}")
-
-    def _check_not_edited(self, names: Mapping[str, object]) -> None:
-        """Raise InputError if the file of one of these prompts is not as the history last wrote it."""
-        kept = self.texts_after(len(self.changes))
-        for name in names:
-            if self._present_text(name) != kept.get(name):
+        latest = self.changes[-1]
+        for name, text in latest.after.items():
+            if self._present_text(name) != text:
                 raise InputError(
                     f"nothing was undone: {self.folder / name}.md was edited after it was kept, and the edit would "
                     "be lost",
                     hint=f"copy the edited file elsewhere, put the text that was kept (in {HISTORY_FILE}) "
                     "back into it, and undo again",
                 )
+        return self._change(latest.before, note=f"undo of {latest.note or latest.date}")
 
     def _change(self, texts: PromptTexts, **about: Any) -> KeptChange:
         """Add a line to the history and write the prompts, in this order, so that no text can be lost.
@@ -992,127 +933,47 @@ class PromptHistory:
         ``about`` are the further fields of the line. Returns the change. Raises InputError if none
         differs, or if the folder cannot be written.
         """
-        before = {}
-        after = {}
-        for name, text in texts.items():
-            present = self._present_text(name)
-            if present != text:
-                before[name] = present
-                after[name] = text
-        if not after:
+        before = {name: self._present_text(name) for name in texts}
+        changed = [name for name, text in texts.items() if text != before[name]]
+        if not changed:
             raise InputError(
                 f"nothing was kept: {self.folder} already has exactly these prompts",
                 hint="name results that were measured with other prompts",
             )
         change = KeptChange(
-            number=len(self.changes) + 1,
             date=time_now(),
-            before=before,
-            after=after,
+            before={name: before[name] for name in changed},
+            after={name: texts[name] for name in changed},
             **about,
         )
         hint = "name another folder for the kept prompts, or free some space"
         with disk.os_errors_as_input_error(f"cannot write to {self.folder}", hint):
             disk.append_json_line(self.folder / HISTORY_FILE, change.model_dump())
-            for name, text in after.items():
-                self._write(name, text)
+            for name, text in change.after.items():
+                path = self.folder / f"{name}.md"
+                if text is None:
+                    path.unlink(missing_ok=True)
+                else:
+                    disk.write_atomically(path, [text])
         self.changes.append(change)
         return change
 
     def _present_text(self, name: str) -> str | None:
         """Return the text of a prompt's file; None without one. Raises PromptError if it is damaged."""
         prompts = Prompts(self.folder)
-        if not prompts.has_own(name):
-            return None
-        return prompts.text(name)
-
-    def _write(self, name: str, text: str | None) -> None:
-        """Write the file FOLDER/NAME.md of a prompt, or delete it if the text is None. Raises OSError."""
-        path = self.folder / f"{name}.md"
-        if text is None:
-            path.unlink(missing_ok=True)
-        else:
-            disk.write_atomically(path, [text])
-
-    def texts_after(self, number: int) -> dict[str, str | None]:
-        """Return the texts of all prompts that the history names, as they were after a change.
-
-        0 stands for before the first change. A text is None for a prompt without a file.
-        """
-        texts: dict[str, str | None] = {}
-        for change in reversed(self.changes):
-            texts.update(change.before)
-        for change in self.changes[:number]:
-            texts.update(change.after)
-        return texts
-
-    def compare(self, first: int, second: int) -> Iterator[str]:
-        """Yield the lines that differ between the states after two changes, as a unified diff.
-
-        0 is the state before the first change. Raises InputError for a number that is no change.
-        """
-        count = len(self.changes)
-        for number in (first, second):
-            if not 0 <= number <= count:
-                raise InputError(
-                    f"the folder of kept prompts {self.folder} has no change {number}",
-                    hint=f"give numbers from 0, the state before the first change, to {count}",
-                )
-        texts = self.texts_after(first)
-        new_texts = self.texts_after(second)
-        for name, text in texts.items():
-            lines = _split_lines(text)
-            new_lines = _split_lines(new_texts[name])
-            titles = (f"{name}.md after {first}", f"{name}.md after {second}")
-            yield from difflib.unified_diff(lines, new_lines, *titles, lineterm="")
+        return prompts.text(name) if prompts.has_own(name) else None
 
     def to_table(self) -> Table:
         """Return the history as a table with a row for each change, the latest first."""
-        headers = ("", "date", "changed", "note", "effect", "questions", "model")
-        rows = []
-        for change in reversed(self.changes):
-            rows.append(
-                (
-                    change.number,
-                    change.date[:16].replace("T", " "),
-                    ", ".join(change.after),
-                    change.note,
-                    change.effect,
-                    change.questions,
-                    change.model_names,
-                )
-            )
-        return Table(headers, rows)
+        rows = [change.cells() for change in reversed(self.changes)]
+        return Table(("date", "changed", "note", "effect", "model"), rows)
 
     def __repr__(self) -> str:
-        lines = [f"PromptHistory({str(self.folder)!r})"]
-        lines += map(str, self.changes)
-        if not self.changes:
-            lines.append("nothing was kept yet")
-        return "\n".join(lines)
+        lines = map(str, self.changes) if self.changes else ["nothing was kept yet"]
+        return "\n".join([f"PromptHistory({str(self.folder)!r})", *lines])
 
     def _repr_html_(self) -> str:
-        if not self.changes:
-            folder = tag("code", str(self.folder))
-            message = div("note calm", "Nothing was kept in ", folder, " yet.")
-            return static_page(message)
-        return self.to_table()._repr_html_()
-
-
-def _split_lines(text: str | None) -> list[str]:
-    """Return the lines of a prompt; none without a text."""
-    if text is None:
-        return []
-    return text.splitlines()
-
-
-def _parse_change(data: Any) -> KeptChange:
-    """Return the change that the data of a line describe.
-
-    Raises ValueError if they are none, or if a prompt's name leads out of the folder.
-    """
-    change = KeptChange.model_validate(data)
-    for name in (*change.before, *change.after):
-        if not PROMPT_NAME.fullmatch(name):
-            raise ValueError(f"{name!r} is not the name of a prompt")
-    return change
+        if self.changes:
+            return self.to_table()._repr_html_()
+        folder = tag("code", str(self.folder))
+        return static_page(div("note calm", "Nothing was kept in ", folder, " yet."))

@@ -150,21 +150,15 @@ def _compare_two(all_results: AllResults) -> ResultsComparison:
 def _make_changes_table(comparison: ResultsComparison) -> Table:
     """Return how many questions a change has fixed and broken, by the agent that decided differently first.
 
-    There is a column for each outcome, and a last row for all questions. The caption has F1 before
-    and after, with its difference, whether that may be chance, and how many questions would tell.
+    The caption has F1 before and after, with its difference, whether that may be chance, and how
+    many questions would tell.
     """
     before, after = comparison.before, comparison.after
-    outcomes = comparison.shown_outcomes
-    rows = []
-    for agent, counts in (*comparison.by_agent.items(), ("all questions", comparison.counts)):
-        name = display_name(agent) or "none"
-        rows.append([name, *(counts[outcome] for outcome in outcomes)])
     effect = "; ".join(filter(None, (comparison.describe_f1(), comparison.needed_questions)))
-    caption = (
+    return comparison.make_agent_table().with_caption(
         f"What became of each question, from {before.name} to {after.name}. "
         f"{effect}. {describe_setups([before, after])}"
     )
-    return Table(["first decision that differs", *outcomes], rows, caption)
 
 
 def make_error_table(results: LoadedResults) -> Table:
@@ -389,12 +383,7 @@ def _make_quality_panel(all_results: AllResults, measures: Sequence[str]) -> Pan
 
 def _make_losses_panel(all_results: AllResults) -> Panel:
     """Return how many answers each agent lost by the ladder, in each results folder."""
-    counts_by_name = {}
-    for results in all_results:
-        counts: Counter[str] = Counter()
-        for (agent, _), by_hops in results.losses_by_agent.items():
-            counts[agent] += by_hops[""]
-        counts_by_name[results.name] = counts
+    counts_by_name = {results.name: results.count_losses() for results in all_results}
     agents = distinct_keys(counts_by_name.values())
     series = {}
     for name, counts in counts_by_name.items():

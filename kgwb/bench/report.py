@@ -1,28 +1,35 @@
-"""The results of benchmarks as one HTML file, which opens anywhere and loads nothing from elsewhere."""
+"""The results of benchmarks as one HTML file, which opens anywhere and loads nothing from elsewhere.
+
+Its figures and tables are those of kgwb.bench.figures and of the comparisons (kgwb.bench.changes);
+templates say where they stand.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import shlex
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from kgwb import disk
-from kgwb.bench import figures
-from kgwb.bench import report_parts as parts
-from kgwb.bench.changes import (
-    QuestionChange,
-    RenderLink,
-    ResultsComparison,
-    render_best_by_agent,
-    render_best_by_question,
+from kgwb.bench import changes, figures
+from kgwb.bench.changes import QuestionChange, ResultsComparison
+from kgwb.bench.cost import Prices, summarize_costs
+from kgwb.bench.figures import (
+    MEASURE_LABELS,
+    AllResults,
+    LoadedResults,
+    PassRate,
+    distinct_groups,
+    distinct_keys,
 )
-from kgwb.bench.cost import Prices
-from kgwb.bench.figures import LoadedResults
 from kgwb.bench.judgements import (
     make_agreement_table,
     make_ratings_table,
@@ -30,24 +37,49 @@ from kgwb.bench.judgements import (
     read_ratings,
 )
 from kgwb.bench.ladder import LADDER_FILE
+from kgwb.bench.metrics import is_iri, score_row
 from kgwb.bench.questions import BenchQuestion
-from kgwb.bench.results import BenchRow, find_run_file, row_right_answer
+from kgwb.bench.results import (
+    BenchRow,
+    find_run_file,
+    flatten_config,
+    get_label,
+    get_verdict,
+    is_lost,
+    row_right_answer,
+)
 from kgwb.errors import InputError, KgwbError
 from kgwb.kg import Graph, open_kg
 from kgwb.llm.base import ChatModel
+from kgwb.llm.rules import BASELINE_REMARK
 from kgwb.run import Run, systems
+from kgwb.run.differences import StepDifference, output_lines
 from kgwb.run.gold import RightAnswer
 from kgwb.run.recorded import restore_times
+from kgwb.run.steps import Step
 from kgwb.show import html as h
-from kgwb.show.html import Html, render_template, tag
+from kgwb.show.html import ChartBar, Html, render_template, tag
 from kgwb.show.run import render_run
+from kgwb.show.run_state import ANSWER_STATE_ICONS, RIGHT, UNANSWERED, WRONG
 from kgwb.text import (
+    and_more,
+    display_name,
+    format_seconds,
     pluralize,
+    shorten,
     shortest_distinct_names,
     single_line,
+    tell_apart,
 )
 
 TEMPLATES = "bench/templates"
+PUBLISHED_FIGURES_FILE = Path(__file__).with_name("published.toml")
+SETUP_ENTRIES = ("kgwb", "system", "models", "source", "kg", "embeddings", "questions")
+"""Entries of a configuration that are shown first."""
+MAX_SHOWN_VALUES = 5
+"""Values, or rows of a table, that are shown of an answer."""
+MAX_LABEL_BESIDE_IRI = 80
+"""Characters of a label that has its IRI beside it."""
 PAGE_SIGNATURE = b"""<!doctype html>
 <html lang="en">
 <head>
@@ -55,6 +87,10 @@ PAGE_SIGNATURE = b"""<!doctype html>
 <meta name="generator" content="kgwb">
 """
 """The beginning of every page of kgwb (templates/page.html). No other file is replaced by a page."""
+LinkToRun = Callable[[LoadedResults, BenchRow, object], Html | None]
+"""Returns a text as a link to the page of a row's run; None if the run was not saved."""
+RenderLink = Callable[[LoadedResults, QuestionChange], object]
+"""Returns the link from a question of a results folder to its run, or its text without a link."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +141,7 @@ class Report:
         self._on_progress = finished
         self._published = Html()
         if published is not None:
-            self._published = parts.render_published(self.results, published)
+            self._published = render_published(self.results, published)
 
     @cached_property
     def comparisons(self) -> list[ResultsComparison]:
@@ -159,7 +195,7 @@ class Report:
             page = _render_page(
                 "report.html",
                 f"Benchmark {names}",
-                question_table=parts.render_question_table(self.results, link_to_run),
+                question_table=render_question_table(self.results, link_to_run),
                 **self._section_values(link_question),
             )
             disk.write_atomically(path, [page], "replace")
@@ -230,30 +266,26 @@ class Report:
         run.right_answer = row_right_answer(row)
         return MeasuredRun(run, blamed_steps[0] if blamed_steps else "")
 
-    def render_changes(self, link: RenderLink) -> list[Html]:
-        """Render two sections as HTML: what changed in the further folders, and every question before and after.
+    def render_changes(self, link: RenderLink) -> Html:
+        """Render what changed in the further folders, and every question before and after.
 
-        Returns none if there is only one folder. ``link`` renders the question of a change.
+        Empty if there is only one folder. ``link`` renders the question of a change.
         """
         if not self.comparisons:
-            return []
-        changes = render_template(
+            return Html()
+        return render_template(
             f"{TEMPLATES}/changes.html",
+            h=h,
+            changes=changes,
             comparisons=self.comparisons,
-            best_by_agent=render_best_by_agent,
-            best_by_question=render_best_by_question,
+            display_name=display_name,
+            pluralize=pluralize,
+            render_measures=_render_measures,
+            render_change=partial(_render_change, link),
         )
-        questions = render_template(
-            f"{TEMPLATES}/changed_questions.html", comparisons=self.comparisons, link=link
-        )
-        return [changes, questions]
 
     def _section_values(self, link: RenderLink) -> dict[str, object]:
-        """Return what templates/sections.html shows, by the names that the template uses.
-
-        That is the results, the prices, the rendered changes, published figures, scores and
-        ratings, and the three modules whose functions the template calls.
-        """
+        """Return what templates/sections.html shows, by the names that the template uses."""
         return {
             "all_results": self.results,
             "prices": self._prices,
@@ -262,7 +294,13 @@ class Report:
             "own_scores": make_scores_table(self.results).render(),
             "ratings": self._render_ratings(),
             "figures": figures,
-            "parts": parts,
+            "render_verdict_badges": render_verdict_badges,
+            "render_setup": render_setup,
+            "model_remarks": find_model_remarks(self.results),
+            "command_for": command_for,
+            "f1_chart": render_f1_chart(self.results),
+            "seconds_chart": _render_seconds_chart(self.results),
+            "loss_chart": _render_loss_chart(self.results),
         }
 
     def _render_ratings(self) -> Html:
@@ -271,8 +309,7 @@ class Report:
         for results in self.results:
             ratings = read_ratings(results)
             for table in (make_ratings_table(ratings), make_agreement_table(ratings)):
-                if table.rows:
-                    rendered.append(table.render())
+                rendered.append(table.render())
         return h.join(*rendered)
 
     def _repr_html_(self) -> str:
@@ -344,9 +381,416 @@ def render_run_page(
 
 def _render_page(template: str, title: str, **values: Any) -> str:
     """Render a template that extends templates/page.html."""
+    style = Html(h.load_style())
+    return render_template(f"{TEMPLATES}/{template}", title=title, style=style, **values)
+
+
+# --- what was measured
+
+
+def render_verdict_badges(results: LoadedResults) -> Iterator[Html]:
+    """Yield a badge for each state of an answer, with the number of questions in this state.
+
+    Right, wrong and unanswered are always there; the others are left out if there are none. They
+    are in the order of ANSWER_STATE_ICONS.
+    """
+    counts = Counter(map(get_verdict, results.rows.values()))
+    for verdict, icon in ANSWER_STATE_ICONS.items():
+        if counts[verdict] or verdict in (RIGHT, WRONG, UNANSWERED):
+            yield h.state_badge(icon, f"{counts[verdict]} {verdict}", pill=True)
+
+
+def render_setup(all_results: AllResults, details: bool = False) -> Html:
+    """Render a table of the configurations, a column for each folder; values that differ are marked.
+
+    The table has SETUP_ENTRIES, or with ``details`` everything else. An entry that a folder lacks
+    is "–".
+    """
+    configs = [flatten_config(results.config) for results in all_results]
+    rows = []
+    for name in distinct_keys(configs):
+        is_detail = name.partition(" ")[0] not in SETUP_ENTRIES
+        if is_detail == details:
+            values: list[object] = [str(config.get(name, "–")) for config in configs]
+            if len(set(values)) > 1:
+                values = [tag("mark", value) for value in values]
+            rows.append((name, *values))
+    headers = ["", *(results.name for results in all_results)]
+    # All of them: what is left out could be what differs.
+    return h.table(headers, rows, max_rows=len(rows))
+
+
+def find_model_remarks(all_results: AllResults) -> list[str]:
+    """Return remarks on the models: that ``rules`` is only a baseline, and that several versions answered.
+
+    The first is there if an agent used ``rules``. A pipeline that asks its own clients leaves it
+    unused, though it is the default.
+    """
+    remarks = []
+    if any(map(_has_used_rules, all_results)):
+        remarks.append(BASELINE_REMARK)
+    for results in all_results:
+        remarks += results.version_remarks
+    return remarks
+
+
+def _has_used_rules(results: LoadedResults) -> bool:
+    """Return whether an agent used the model ``rules``, as the rows say.
+
+    If no row names its models, as in early versions, the configuration decides.
+    """
+    if "rules" not in results.model_specs.values():
+        return False
+    used_models = [row["models"] for row in results.rows.values() if "models" in row]
+    return not used_models or any("rules" in models for models in used_models)
+
+
+def command_for(results: LoadedResults) -> str:
+    """Return the ``kgwb bench`` command that measures the same again, as text for a shell.
+
+    Settings are given as far as they differ from the profile. FILE and DIR stand for the questions
+    and the new folder: the results do not hold them. Prompts and embeddings are not in it. A system
+    that is not installed has its settings compared with the common defaults.
+    """
+    config = results.config
+    system = str(config.get("system"))
+    settings = config.get("settings") or {}
+    profile = str(settings.get("profile", "fast"))
+    words = ["kgwb", "bench", "--kg", str(config.get("source")), "--system", system]
+    for agent, model in results.model_specs.items():
+        words += ["--agent-model", f"{agent}={model}"] if agent else ["--model", model]
+    words += ["--profile", profile]
+    known_system = system if system in systems.list_systems() else ""
+    defaults = systems.profile(profile, system=known_system).to_data()
+    for name, value in settings.items():
+        if value != defaults.get(name):
+            words += ["--set", f"{name}={value}"]
+    command = shlex.join(map(single_line, words))
+    return f"{command} --questions FILE --out DIR"
+
+
+# --- charts
+
+
+def render_f1_chart(all_results: AllResults) -> Html:
+    """Render a bar chart of F1 with its interval, for all questions and for each kind of question.
+
+    The bars of one kind stand together, one for each folder. Questions without gold do not count;
+    kinds without any gold have no bar.
+    """
+    bars = []
+    for name in distinct_groups(all_results):
+        for number, results in enumerate(all_results):
+            group = results.groups.get(name)
+            f1 = group.estimate("f1") if group else None
+            if group and f1:
+                questions = pluralize(len(group.rows) - group.without_gold, "question")
+                text = f"{f1.value:.3f} ({questions})"
+                label = name + results.label_suffix
+                bars.append(ChartBar(label, f1.value, text, f1.low, f1.high, number))
+    return h.bar_chart("Strict F1 by kind of question, with its interval", bars, 1.0)
+
+
+def _render_seconds_chart(all_results: AllResults) -> Html:
+    """Render a bar chart of the seconds of a question: in all, and by each stage, for each folder.
+
+    A bar is the median, and its line goes on to the 95th percentile.
+    """
+    bars = []
+    for number, results in enumerate(all_results):
+        for name, cost in summarize_costs(results.rows.values()).items():
+            if name.startswith("seconds"):
+                label = (name.partition(", ")[2] or "in all") + results.label_suffix
+                text = f"{format_seconds(cost.median)}, 95 % within {format_seconds(cost.p95)}"
+                bars.append(ChartBar(label, cost.median, text, cost.median, cost.p95, number))
+    title = "Seconds a question by stage: the median, and a line to the 95th percentile"
+    return h.bar_chart(title, bars)
+
+
+def _render_loss_chart(all_results: AllResults) -> Html:
+    """Render a bar chart of the answers that each agent lost, over all its stages, for each folder.
+
+    Reasons for which no agent is known have bars, too. Empty without losses.
+    """
+    bars = []
+    for number, results in enumerate(all_results):
+        for agent, total in results.count_losses().items():
+            bars.append(ChartBar(agent + results.label_suffix, total, str(total), 0, 0, number))
+    return h.bar_chart("Answers lost, by agent", bars)
+
+
+# --- published figures
+
+
+def render_published(all_results: AllResults, name: str) -> Html:
+    """Render the figures that papers print for a question set, beside those measured here.
+
+    ``name`` is a set of published.toml, which comes with kgwb. The person who makes the report
+    names it: the results do not tell which questions were asked. A warning is shown if the number
+    of questions differs. Raises InputError for an unknown set.
+    """
+    data = tomllib.loads(PUBLISHED_FIGURES_FILE.read_text(encoding="utf-8"))
+    known_sets = data["sets"]
+    if name not in known_sets:
+        raise InputError(
+            f"kgwb has no published figures for a question set named {name!r}",
+            hint=f"name one of {', '.join(known_sets)} with --published, or leave --published out",
+        )
+    question_set = known_sets[name]
+    rows: dict[tuple[object, ...], None] = {}
+    for entry in data["published"]:
+        if entry["set"] == name:
+            rows.update(dict.fromkeys(_rows_beside(entry, all_results)))
+    headers = ("questions", "measure", "per cent", "system", "source", "how it was measured")
     return render_template(
-        f"{TEMPLATES}/{template}",
-        title=title,
-        style=Html(h.load_style()),
-        **values,
+        f"{TEMPLATES}/published.html",
+        question_set=question_set,
+        all_results=all_results,
+        table=h.table(headers, rows),
     )
+
+
+def _rows_beside(entry: Mapping[str, Any], all_results: AllResults) -> Iterator[tuple[object, ...]]:
+    """Yield the rows of a table for an entry of published.toml: measured figures first, then published ones.
+
+    A row has the group of questions, the measure, the figure in per cent with two digits, the
+    system, the source, and how it was measured. Folders without the figure have no row.
+    """
+    questions = entry.get("group", "all")
+    label = MEASURE_LABELS[entry["measure"]]
+    for results in all_results:
+        group = results.groups.get(questions)
+        figure = group.estimate(entry["measure"]) if group else None
+        if figure:
+            value = tag("b", f"{100 * figure.value:.2f}")
+            name = tag("b", results.name)
+            yield questions, label, value, name, "measured here", f"as {label}"
+    source = "; ".join(filter(None, (f"published: {entry['source']}", entry.get("note"))))
+    for system, printed in entry["figures"].items():
+        yield questions, label, f"{printed:.2f}", system, source, entry["how"]
+
+
+# --- the answer to a question
+
+
+def render_verdict(row: BenchRow) -> Html:
+    """Render the state of a row's answer as a badge."""
+    verdict = get_verdict(row)
+    return h.state_badge(ANSWER_STATE_ICONS[verdict], verdict)
+
+
+def name_values(rows: Iterable[BenchRow]) -> dict[str, str]:
+    """Return the shown name of each value among the answers and the gold of some rows, by the value.
+
+    An IRI whose label is also that of another value has its IRI added: "Dune (http://e/dune2)".
+    """
+    labels: dict[str, str] = {}
+    for row in rows:
+        for value in (*row["answers"], *(row["gold"] or ())):
+            labels.setdefault(value, get_label(row, value))
+
+    def shown_label(value: str) -> str:
+        return shorten(labels[value])
+
+    def label_with_iri(value: str) -> str:
+        if not is_iri(value):
+            return shown_label(value)
+        label = shorten(labels[value], MAX_LABEL_BESIDE_IRI)
+        return f"{label} ({value})"
+
+    return tell_apart(labels, (shown_label, label_with_iri))
+
+
+def render_answers(row: BenchRow, names: Mapping[str, str]) -> Html:
+    """Render the verdict on a row as a badge, and below it the answers or the error.
+
+    A lost answer that should be a table also has the F1 of each gold column, and an answer from a
+    result that a limit cut says so. ``names`` are those of ``name_values``.
+    """
+    parts = [h.div("", render_verdict(row))]
+    if row["error"]:
+        parts.append(h.note(shorten(row["error"]), level="bad"))
+    else:
+        parts.append(_render_values(row, "answers", names))
+    scores = row.get("by_column")
+    if scores and is_lost(row):
+        by_column = ", ".join(f"{column} {score:.2f}" for column, score in scores.items())
+        parts.append(h.div("soft", f"by column: {by_column}"))
+    cut_rows = row.get("cut_rows")
+    if cut_rows:
+        cut = f"the result of its query was cut at {pluralize(cut_rows, 'row')}"
+        parts.append(h.div("soft", cut))
+    return h.join(*parts)
+
+
+def render_gold(row: BenchRow, names: Mapping[str, str]) -> Html:
+    """Render the gold of a row, and below it what counts as right, if the question set says it."""
+    gold = _render_values(row, "gold", names)
+    if row.get("right"):
+        return h.join(gold, h.div("soft", f"right: {row['right']}"))
+    return gold
+
+
+def _render_values(row: BenchRow, name: str, names: Mapping[str, str]) -> Html:
+    """Render the "answers" or the "gold" of a row, whichever ``name`` says.
+
+    Vertices are links with their names (``name_values``); values of several columns are a table. Of
+    more than MAX_SHOWN_VALUES values or rows, the first are shown, with the number of the others.
+    Without values it says "none", and "not known" for missing gold.
+    """
+    values = row[name]
+    if not values:
+        return h.muted_text("not known" if values is None else "none")
+    table = row.get("table" if name == "answers" else "gold_table")
+    if not table:
+        table = [[value] for value in values]
+    rows = []
+    for cells in table[:MAX_SHOWN_VALUES]:
+        rows.append([_render_value(cell or "", names) for cell in cells])
+    if len(table[0]) > 1:
+        rendered = h.table((), rows)
+    else:
+        rendered = h.join(*(h.div("", *cells) for cells in rows))
+    return h.join(rendered, and_more(len(table) - MAX_SHOWN_VALUES))
+
+
+def _render_value(value: str, names: Mapping[str, str]) -> Html | str:
+    """Render an IRI as a link with its name. Return any other value as text, shortened."""
+    if is_iri(value):
+        return h.iri_link(value, names.get(value, value))
+    return shorten(value)
+
+
+# --- every question
+
+
+def render_question_table(all_results: AllResults, link: LinkToRun) -> Html:
+    """Render a table with a row for each question of any folder, and columns for each folder's result.
+
+    A question that a folder lacks is "not asked" there. The script of the page sorts and filters
+    the rows.
+    """
+    titles = ["id", "hops", "type", "question", "gold"]
+    for results in all_results:
+        for title in ("answers", "F1", "lost at", "run"):
+            titles.append(title + results.label_suffix)
+    ids = distinct_keys(results.rows for results in all_results)
+    rows = [_render_question(id_, all_results, link) for id_ in ids]
+    return render_template(f"{TEMPLATES}/questions.html", titles=titles, rows=rows)
+
+
+def _render_question(
+    id_: str, all_results: AllResults, link: LinkToRun
+) -> tuple[list[str], list[object]]:
+    """Return the CSS classes of a question's row, and its cells: id, hops, type, wording, gold, then each folder's.
+
+    What describes the question is of the first folder that has it. The classes are what the page's
+    filter looks for: "lost" and "error", if that happened in one of the folders, and "differs", if
+    F1 is not the same in all. A folder without it says "not asked".
+    """
+    rows = [results.rows.get(id_) for results in all_results]
+    known_rows = [row for row in rows if row is not None]
+    first_row = known_rows[0]
+    names = name_values(known_rows)
+    cells: list[object] = [
+        shorten(id_),
+        first_row.get("hops", ""),
+        first_row.get("type", ""),
+        shorten(first_row["question"]),
+        render_gold(first_row, names),
+    ]
+    for results, row in zip(all_results, rows, strict=True):
+        cells += (
+            ("not asked", "", "", "") if row is None else _result_cells(results, row, names, link)
+        )
+    states = {
+        "lost": any(map(is_lost, known_rows)),
+        "error": any(row["error"] for row in known_rows),
+        "differs": len({row and row.get("f1") for row in rows}) > 1,
+    }
+    return [name for name, is_so in states.items() if is_so], cells
+
+
+def _result_cells(
+    results: LoadedResults, row: BenchRow, names: Mapping[str, str], link: LinkToRun
+) -> tuple[object, ...]:
+    """Return the cells of one folder: answers, F1, the agent that lost the answer, and the run with its time.
+
+    The third has the reason if no agent is known, and is empty without a loss. The run is a link,
+    or "not saved".
+    """
+    scores = score_row(row)
+    loss = results.losses_by_id.get(row["id"], {})
+    duration = format_seconds(row["seconds"])
+    if row.get("model_seconds"):
+        duration += f", of it {format_seconds(row['model_seconds'])} waiting for models"
+    saved_run = link(results, row, "run") or h.muted_text("not saved")
+    return (
+        render_answers(row, names),
+        f"{scores.f1:.2f}" if scores else "",
+        loss.get("agent") or loss.get("why") or "",
+        h.join(saved_run, " ", h.muted_text(duration)),
+    )
+
+
+# --- every question before and after a change
+
+
+def _render_measures(comparison: ResultsComparison) -> Html:
+    """Render F1 before and after, with its difference; if it cannot be compared, a note with the reason."""
+    try:
+        return h.div("across", comparison.make_measure_table().render())
+    except InputError as exc:
+        return h.note(f"{comparison.after.name} cannot be compared: {exc}", level="bad")
+
+
+def _render_change(
+    link: RenderLink, comparison: ResultsComparison, change: QuestionChange
+) -> list[object]:
+    """Return the cells of a question: itself as a link, its answers before and after, the gold, and the two decisions.
+
+    The decisions are those of the first step that differs. An answer has how often it was right, if
+    it was asked several times, and the agent that lost it, if it is known.
+    """
+    names = name_values((change.before, change.after))
+    question = link(comparison.after, change)
+    if change.earlier_turn is not None:
+        turn = comparison.after.question_titles[change.earlier_turn["id"]]
+        question = h.join(question, h.div("soft", f"after another answer to: {turn}"))
+    cells = [question]
+    sides = (
+        (comparison.before, change.before, "asks_before"),
+        (comparison.after, change.after, "asks"),
+    )
+    for results, row, asks in sides:
+        answers = render_answers(row, names)
+        rate = PassRate.of_row(change.after, asks)
+        if rate is not None:
+            answers = h.join(answers, " ", h.muted_text(f"right {rate}"))
+        agent = results.losses_by_id.get(row["id"], {}).get("agent")
+        if agent:
+            answers = h.join(answers, h.div("soft", f"lost at {display_name(agent)}"))
+        cells.append(answers)
+    return [*cells, render_gold(change.before, names), *_render_decisions(change.first_difference)]
+
+
+def _render_decisions(difference: StepDifference | None) -> tuple[Html, Html]:
+    """Render the outcome of the first step that differs, before and after, with changed words marked.
+
+    If the outcomes of the two steps have the same text, their outputs are rendered instead. Both
+    are "–" without a difference, and a step that one run lacks is named as such.
+    """
+    if difference is None:
+        return h.muted_text("–"), h.muted_text("–")
+    steps = (difference.first, difference.second)
+    before, after = (step.outcome if step else "no such step" for step in steps)
+    if before == after:
+        before, after = map(_output_of, steps)
+    return h.mark_changed_words(shorten(before), shorten(after))
+
+
+def _output_of(step: Step | None) -> str:
+    """Return the whole output of a step in one line; "" if it has none."""
+    if step is None or not step.done:
+        return ""
+    return "; ".join(output_lines(step))

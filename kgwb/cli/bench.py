@@ -484,7 +484,7 @@ def _print_lost_answer(row: BenchRow) -> None:
     Answers and gold are shown by their names (``name_values``), each list cut at MAX_LISTED_CHARS
     with the number left out. Columns of a table that were not asked for are named as such.
     """
-    from kgwb.bench.report_parts import name_values
+    from kgwb.bench.report import name_values
     from kgwb.bench.results import get_verdict, split_answers
 
     names = name_values([row])

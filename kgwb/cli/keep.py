@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kgwb.cli.arguments import PositiveInt, option, positional
+from kgwb.cli.arguments import option, positional
 from kgwb.cli.terminal import print_error
 from kgwb.errors import InputError
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class KeepCommand:
-    """keep the prompts of a retry in a folder of yours, list what was kept, compare it, or undo it"""
+    """keep the prompts of a retry in a folder of yours, list what was kept, or undo it"""
 
     results: Path | None = option(
         "DIR", "keep the prompts of these results, such as DIR/retries/CHANGE"
@@ -28,31 +28,26 @@ class KeepCommand:
     system: str = option(
         "SYSTEM", "an import path or a file, if what was measured is not a system by name", ""
     )
-    compare: str = option("M,N", "show what differs between two changes; 0 is before the first", "")
-    undo: PositiveInt | None = option("N", "take back change N and all after it")
+    undo: bool = option("", "take back the latest change", False)
     folder: Path = positional("FOLDER", "your folder of prompts, for --prompts FOLDER")
 
     def run(self) -> None:
-        """Keep, compare or undo what the arguments say; without any, print the history.
+        """Keep or undo what the arguments say; without any, print the history.
 
-        Raises InputError if several of these are given, and what ``PromptHistory`` raises.
+        Raises InputError if both are given, and what ``PromptHistory`` raises.
         """
         from kgwb.bench.lab import PromptHistory
 
-        given = [self.results is not None, bool(self.compare), self.undo is not None]
-        if sum(given) > 1:
+        if self.results is not None and self.undo:
             raise InputError(
-                "--results, --compare and --undo cannot be given together",
+                "--results and --undo cannot be given together",
                 hint="use one of them in each command",
             )
         history = PromptHistory(self.folder)
         if self.results is not None:
             self._keep(history)
-        elif self.compare:
-            first, second = self._read_numbers()
-            print(*history.compare(first, second), sep="\n")
-        elif self.undo is not None:
-            print(history.undo(self.undo))
+        elif self.undo:
+            print(history.undo())
         else:
             print("\n".join(map(str, history.changes)) or "nothing was kept yet")
 
@@ -74,16 +69,3 @@ class KeepCommand:
             )
         print(history.keep(measured, self.note))
         print(f"to use them: --prompts {self.folder}")
-
-    def _read_numbers(self) -> tuple[int, int]:
-        """Return the two whole numbers of ``compare``, "M,N". Raises InputError for another form.
-
-        Whether there are such changes is not checked.
-        """
-        first, _, second = self.compare.partition(",")
-        if not first.isdecimal() or not second.isdecimal():
-            raise InputError(
-                f"--compare {self.compare} does not have the form M,N",
-                hint="give the numbers of two changes, such as --compare 0,1",
-            )
-        return int(first), int(second)

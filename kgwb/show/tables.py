@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import Any
 
 from kgwb.errors import InputError
-from kgwb.show.html import Html, collapsible, div, join, muted_text, static_page
+from kgwb.show.html import Html, collapsible, div, join, muted_text, static_page, tag
 from kgwb.show.html import table as html_table
 from kgwb.text import single_line
 
@@ -41,7 +41,7 @@ _MARKDOWN_SPECIAL = re.compile(r"([\\|*_`<>\[\]])")
 
 
 class Best(str):
-    """The text of a cell that is the best of its column, which is bold in print."""
+    """The text of a cell that is the best of its column, which is bold in print and said in a page."""
 
     __slots__ = ()
 
@@ -56,6 +56,13 @@ def _escape_markdown(text: object) -> str:
     """Return a text as Markdown shows it: no character in it is markup. What is best is bold."""
     escaped = _MARKDOWN_SPECIAL.sub(r"\\\1", single_line(text))
     return f"**{escaped}**" if isinstance(text, Best) else escaped
+
+
+def _render_cell(cell: object) -> object:
+    """Render what is best in bold and with that word; any other cell stays as it is."""
+    if not isinstance(cell, Best):
+        return cell
+    return join(tag("b", str(cell)), " ", tag("b", "best"))
 
 
 def import_pandas() -> Any:
@@ -112,7 +119,8 @@ class Table:
         With ``folds_equal_columns``, columns with the numbers of an earlier one are left out, and
         the whole table is in a fold below.
         """
-        whole = html_table(self.headers, self.rows)
+        rows = [list(map(_render_cell, row)) for row in self.rows]
+        whole = html_table(self.headers, rows)
         kept = self._different_columns()
         if not self.folds_equal_columns or len(kept) == len(self.headers):
             return whole
@@ -122,7 +130,7 @@ class Table:
             if column not in kept:
                 folded.append(str(header))
         summary = muted_text(f"the same numbers as one of these: {', '.join(folded)}")
-        different = html_table(select(self.headers), map(select, self.rows))
+        different = html_table(select(self.headers), map(select, rows))
         return join(different, collapsible(summary, whole))
 
     def _different_columns(self) -> list[int]:

@@ -12,8 +12,7 @@ from kgwb.bench.judgements import (
     read_codings,
     read_sample,
 )
-from kgwb.bench.report import Report
-from kgwb.bench.report_parts import name_values, render_answers, render_gold
+from kgwb.bench.report import Report, name_values, render_answers, render_gold
 from kgwb.errors import InputError
 from kgwb.kg import Graph
 from kgwb.llm.base import ChatModel

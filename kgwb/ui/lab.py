@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from kgwb.bench.changes import QuestionChange, load_prompt_texts
 from kgwb.bench.cost import Budget, load_prices
-from kgwb.bench.figures import LoadedResults
+from kgwb.bench.figures import LoadedResults, make_luck_table, show_folder_name
 from kgwb.bench.formats import load_questions, locate_questions
 from kgwb.bench.lab import (
     PromptHistory,
@@ -26,8 +26,8 @@ from kgwb.bench.questions import (
     describe_named_gold,
     find_named_gold,
 )
-from kgwb.bench.report import Report
-from kgwb.bench.results import BenchRow, QuestionSample, Results, lock_folder
+from kgwb.bench.report import Report, name_values, render_answers, render_gold
+from kgwb.bench.results import BenchRow, QuestionSample, Results, is_lost, lock_folder
 from kgwb.bench.runner import Benchmark, BenchSetup
 from kgwb.errors import Cancelled, InputError
 from kgwb.kg import Graph
@@ -46,12 +46,6 @@ from kgwb.show.prompt_form import (
 from kgwb.text import display_name, pluralize, tell_apart
 from kgwb.ui.conversation import DialogueWorkbench
 from kgwb.ui.debugger import Debugger, debug_question
-from kgwb.ui.lab_parts import (
-    render_keep_form,
-    render_lost_questions,
-    render_lucky_questions,
-    render_retries,
-)
 from kgwb.ui.live import (
     Event,
     Live,
@@ -206,7 +200,8 @@ class PromptLab(Live):
         ``report``.
         """
         report = Report(self.lab.earlier_results.folder, *self.result_folders)
-        _ = report.comparisons
+        for comparison in report.comparisons:
+            _ = comparison.changes
         self.report = report
         self._retries = list_retries(self.lab.earlier_results)
 
@@ -232,14 +227,21 @@ class PromptLab(Live):
             has_prompts=bool(prompt_name),
             prompt_tabs=self._render_prompt_tabs(),
             editor=render_template_editor(text, f"{prompt_name} {self._editor_revision}"),
-            retries=render_retries(self._retries),
-            keep_form=render_keep_form(self.result_folders, self.kept_folder),
             template_diff=render_template_diff(template, text),
             option_labels=OPTION_LABELS,
             option_inputs=option_inputs,
             is_busy=bool(self.worker.current_task),
             estimate=self.estimate_text,
             progress=render_progress(self.worker),
+            retries=self._retries,
+            result_folders=self.result_folders,
+            show_folder_name=show_folder_name,
+            folder_input=text_input(
+                "kept_folder", "the folder in which prompts are kept", self.kept_folder
+            ),
+            note_input=text_input("kept_note", "a note", placeholder="why"),
+            kept=PromptHistory(self.kept_folder).to_table(),
+            kept_folder=self.kept_folder,
         )
 
     def render_static(self) -> Html:
@@ -249,20 +251,38 @@ class PromptLab(Live):
         """Render the template lab.html with the results and the report.
 
         If interactive, the rest of the page is rendered too, from ``values``; and an open debugger.
+        A click on a question then opens it in the debugger.
         """
         results = self.lab.earlier_results
         debugger = Html()
         if is_interactive and self.debugger is not None:
             debugger = self.render_child("debugger")
+
+        def render_question(number: int, id_: str, agent: str = "") -> object:
+            """Return a question's title; if interactive, a button that opens its run."""
+            title = self.report.results[number].question_titles[id_]
+            if not is_interactive:
+                return title
+            tooltip = "open it in the debugger, at the step to blame"
+            arg = f"{number} {agent}\t{id_}"
+            return h.button(title, "open", class_="ghost", arg=arg, title=tooltip)
+
+        def render_changed(results: LoadedResults, change: QuestionChange) -> object:
+            number = _position_of(results, self.report.results)
+            return render_question(number, change.after["id"], change.agent)
+
+        titles = {id_: render_question(0, id_) for id_ in results.rows}
         return render_page(
             "lab.html",
             results=f"{results.name}: {results.headline}",
             gold_remark=self.gold_remark,
             is_interactive=is_interactive,
-            lost_questions=render_lost_questions(results, has_links=is_interactive),
-            lucky_questions=render_lucky_questions(results, has_links=is_interactive),
-            changes=self._render_changes(has_links=is_interactive),
+            lost_questions=_list_lost_questions(results, titles),
+            lucky_questions=make_luck_table([results], titles=titles),
+            changes=self.report.render_changes(render_changed),
             debugger=debugger,
+            display_name=display_name,
+            pluralize=pluralize,
             **values,
         )
 
@@ -278,26 +298,6 @@ class PromptLab(Live):
             mark = "edited" if name in edited else ""
             options.append((name, label, mark))
         return h.tabs(options, self.selected_prompt, "prompt")
-
-    def _render_changes(self, *, has_links: bool) -> list[Html]:
-        """Render what changed in each retry, as sections; none without a retry.
-
-        With ``has_links`` a click on a question opens it in the debugger.
-        """
-        report = self.report
-
-        def render_question(results: LoadedResults, change: QuestionChange) -> object:
-            """Return a question's title; with ``has_links``, a button that opens it."""
-            text = results.question_titles[change.after["id"]]
-            if not has_links:
-                return text
-            number = _position_of(results, report.results)
-            question = f"{number} {change.agent}\t{change.after['id']}"
-            return h.button(
-                text, "open", class_="ghost", arg=question, title="open it in the debugger"
-            )
-
-        return list(report.render_changes(render_question))
 
     # The retry
 
@@ -583,6 +583,38 @@ def _position_of(results: LoadedResults, all_results: Sequence[LoadedResults]) -
         if other is results:
             return position
     raise ValueError("the report does not hold these results")
+
+
+def _list_lost_questions(
+    results: LoadedResults, titles: Mapping[str, object]
+) -> list[tuple[str, list[Sequence[object]]]]:
+    """Return the blamed agents, each with a table of the questions that it lost: kind, question, answer, gold.
+
+    Agents that lost most come first, and questions are sorted by kind. "" stands for questions of
+    which no agent is known. ``titles`` are the shown questions by id.
+    """
+    groups: dict[str, list[BenchRow]] = {}
+    for id_, row in results.rows.items():
+        if is_lost(row):
+            agent = results.losses_by_id.get(id_, {}).get("agent") or ""
+            groups.setdefault(agent, []).append(row)
+    listed = []
+    for agent in sorted(groups, key=lambda agent: (-len(groups[agent]), agent)):
+        lines: list[Sequence[object]] = []
+        for row in sorted(groups[agent], key=_kind_of):
+            names = name_values([row])
+            answers = render_answers(row, names)
+            lines.append((_kind_of(row), titles[row["id"]], answers, render_gold(row, names)))
+        listed.append((agent, lines))
+    return listed
+
+
+def _kind_of(row: BenchRow) -> str:
+    """Return the type and the hops of a question, as far as they are known: "count, 2 hops"."""
+    hops = row.get("hops")
+    if hops is not None:
+        hops = pluralize(hops, "hop") if isinstance(hops, int) else f"{hops} hops"
+    return ", ".join(filter(None, (row.get("type"), hops)))
 
 
 def _short_name(prompt_name: str) -> str:

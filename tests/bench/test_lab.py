@@ -15,7 +15,7 @@ import pytest
 import kgwb
 from kgwb import llm
 from kgwb.bench import Benchmark, BenchSetup, Report, Results, load_prices, load_questions
-from kgwb.bench.changes import ResultsComparison, find_changes
+from kgwb.bench.changes import ResultsComparison
 from kgwb.bench.cost import Budget
 from kgwb.bench.figures import LoadedResults
 from kgwb.bench.lab import RetryExperiment
@@ -118,7 +118,7 @@ def test_only_the_changed_agent_is_asked_again_and_what_its_changed_results_chan
     assert sum(row["paid"]["model_calls"] for row in after.rows.values()) == 61
     [broken] = [
         change
-        for change in find_changes(LoadedResults.read(measured), after)
+        for change in ResultsComparison(LoadedResults.read(measured), after).changes
         if change.outcome == "broken"
     ]
     assert (broken.before["id"], broken.agent) == ("films-001", "qir")
@@ -509,11 +509,12 @@ def test_a_model_that_answers_the_same_call_otherwise_is_said_to_have_changed(
         Benchmark(setup, results, save_runs=True).run(questions[:3])
     before = LoadedResults.read(measured)
     remarks = [
-        ResultsComparison(before, LoadedResults.read(tmp_path / name)).model_remark
+        ResultsComparison(before, LoadedResults.read(tmp_path / name)).remarks
         for name in ("same", "updated")
     ]
-    assert remarks[0] == ""
-    assert remarks[1].startswith("1 question: ") and "(qir)" in remarks[1]
+    assert remarks[0] == []
+    [remark] = remarks[1]
+    assert remark.startswith("1 question: ") and "(qir)" in remark
     assert "temperature 0" in Report(measured, tmp_path / "updated")._repr_html_()
 
 
@@ -543,8 +544,8 @@ def test_another_version_behind_a_model_s_name_is_said(
     [remark] = first.version_remarks
     assert "fp_1, fp_9" in remark and "fp_9" in Report(tmp_path / "a")._repr_html_()
     assert same.version_remarks == []
-    assert ResultsComparison(first, same).model_remark == ""
-    remark = ResultsComparison(same, other).model_remark
+    assert ResultsComparison(first, same).remarks == []
+    [remark] = ResultsComparison(same, other).remarks
     assert remark == "rules is another version now: fp_2; it was fp_1"
 
 

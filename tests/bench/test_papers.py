@@ -37,7 +37,7 @@ from kgwb.bench.papers import (
     select_questions,
 )
 from kgwb.bench.questions import BenchQuestion, add_gold_answers
-from kgwb.bench.report_parts import PUBLISHED_FIGURES_FILE
+from kgwb.bench.report import PUBLISHED_FIGURES_FILE
 from kgwb.cli import main
 from kgwb.cli.experiment import ExperimentCommand
 from kgwb.errors import InputError

@@ -21,8 +21,12 @@ from kgwb.bench import Report, load_prices
 from kgwb.bench.changes import UNKNOWN_AGENT
 from kgwb.bench.figures import LoadedResults
 from kgwb.bench.metrics import MEASURES
-from kgwb.bench.report import render_run_page
-from kgwb.bench.report_parts import PUBLISHED_FIGURES_FILE, render_f1_chart, render_published
+from kgwb.bench.report import (
+    PUBLISHED_FIGURES_FILE,
+    render_f1_chart,
+    render_published,
+    render_run_page,
+)
 from kgwb.cli import main
 from kgwb.cli.bench import print_metrics
 from kgwb.errors import InputError

@@ -23,7 +23,7 @@ from kgwb.bench.cost import summarize_costs
 from kgwb.bench.figures import LoadedResults, make_quality_table
 from kgwb.bench.metrics import group_questions
 from kgwb.bench.questions import BenchQuestion
-from kgwb.bench.report_parts import render_question_table
+from kgwb.bench.report import render_question_table
 from kgwb.bench.results import (
     CONFIG_FILE,
     RESULTS_FILE,
