@@ -12,7 +12,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -62,7 +62,7 @@ from kgwb.systems.ragonite.tool_selector import TOOLS_BY_ABLATION as RAGONITE_TO
 from kgwb.systems.ragonite.tool_selector import Finish, Sparql
 from kgwb.systems.robodata import states
 from kgwb.systems.robodata.records import LocalGraph, Position, Visit
-from kgwb.systems.robodata.states import DECIDERS, advise_strategy, assess_strategy, produce_answer
+from kgwb.systems.robodata.states import DECIDERS, assess_strategy, observe_strategy, produce_answer
 from kgwb.systems.surveyor import drafter, mentions
 from kgwb.systems.surveyor.records import Draft, Executed, Mention, Mentions, Part
 from kgwb.systems.triad import advisor, decision_maker, generalist
@@ -558,7 +558,9 @@ CASES = {
         *(
             Case(
                 state.lower(),
-                lambda run, state=state: DECIDERS[state]("turn 2", POSITION, run),
+                lambda run, state=state: DECIDERS[state](
+                    "turn 2", replace(POSITION, state=state), run
+                ),
                 valid,
                 lambda reply, state=state: _in_machine(state, reply),
             )
@@ -582,7 +584,7 @@ CASES = {
         ),
         Case(
             "observation",
-            lambda run: advise_strategy("turn 2", POSITION, "It searches.", run),
+            lambda run: observe_strategy("turn 2", POSITION, "It searches.", run),
             ({"judgement": "", "advice": "Fetch."},),
         ),
         *(

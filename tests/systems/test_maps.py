@@ -13,7 +13,6 @@ from kgwb.run.prompts import shipped_names
 from kgwb.run.systems import SYSTEM_NAMES, load_system
 
 TESTS = Path(__file__).parent
-MAPPED = ("chatty_kg", "dog", "triad")
 TESTED: tuple[str, ...] = ()
 """The systems whose agents all have a test file of their name."""
 
@@ -23,12 +22,12 @@ def words(text: str) -> set[str]:
     return {word[:4] for word in re.findall("[a-z]+", text)}
 
 
-@pytest.mark.parametrize("name", MAPPED)
+@pytest.mark.parametrize("name", SYSTEM_NAMES)
 def test_the_package_of_a_system_has_its_map(name: str) -> None:
     assert repr(load_system(name)) in str(importlib.import_module(f"kgwb.systems.{name}").__doc__)
 
 
-@pytest.mark.parametrize("name", MAPPED)
+@pytest.mark.parametrize("name", SYSTEM_NAMES)
 def test_the_function_of_an_agent_is_found_by_its_name(name: str) -> None:
     other_names = {
         row.agent: row.function
@@ -57,7 +56,7 @@ def test_each_agent_has_a_test_file_of_its_name(name: str) -> None:
 
 
 def write_maps() -> None:
-    for name in MAPPED:
+    for name in SYSTEM_NAMES:
         path = Path(str(importlib.import_module(f"kgwb.systems.{name}").__file__))
         text = path.read_text()
         before, _, rest = text.partition('"""')[2].partition('"""')

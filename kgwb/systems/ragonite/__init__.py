@@ -1,4 +1,18 @@
-"""RAGonite: SQL over a database induced from the graph, and a search of passages about it."""
+"""RAGonite: SQL over a database induced from the graph, and a search of passages about it.
+
+System ragonite
+
+| agent | kind | function | prompt | view | gold | test |
+|---|---|---|---|---|---|---|
+| ragonite | code | induce_ragonite_schema |  | render_schema | induce | test_ragonite.py |
+| tool_selector | model | tool_selector.select_tools | tool_selector* |  | gather | test_tool_selector.py |
+| sql | sql | tool_selector.Sql.use |  | render_source | gather | test_sql.py |
+| passages | search | tool_selector.Passages.use |  |  | gather | test_passages.py |
+| sparql | sparql | tool_selector.Sparql.use |  | render_source | gather | test_sparql.py |
+| finish | code | tool_selector.Finish.use |  |  | gather | test_finish.py |
+| answerer | model | answerer.write_answer | answerer* | render_cited_answer | answer | test_answerer.py |
+| answer | sparql | answerer.build_answer |  |  | answer | test_answer.py |
+"""
 
 from __future__ import annotations
 
@@ -15,8 +29,8 @@ from kgwb.systems.ragonite.tool_selector import (
     Sql,
     call_database,
     find_extensions,
-    gather_sources,
     remember_with_text,
+    select_tools,
 )
 from kgwb.systems.ragonite.views import COMMANDS, VIEWS
 
@@ -27,14 +41,14 @@ def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     The earlier turns of the dialogue are shown to the models. Raises InvalidReplyError if a model
     gives no valid reply.
     """
-    schema = induce_schema(run)
-    sources = gather_sources(question.text, dialogue, schema, run)
+    schema = induce_ragonite_schema(run)
+    sources = select_tools(question.text, dialogue, schema, run)
     cited_answer = write_answer(question.text, dialogue, sources, run)
     return build_answer(question.text, cited_answer, run)
 
 
 @agent("ragonite")
-def induce_schema(run: Run) -> Schema:
+def induce_ragonite_schema(run: Run) -> Schema:
     """Return the schema of the database that is induced from the graph.
 
     The database is made for the first question, and kept with the graph. Raises GraphError for a
@@ -51,8 +65,8 @@ SYSTEM = System(
     "ragonite",
     answer_question,
     {
-        "Induce": (induce_schema,),
-        "Gather ↻": (gather_sources, Sql, Passages, Sparql, Finish),
+        "Induce": (induce_ragonite_schema,),
+        "Gather ↻": (select_tools, Sql, Passages, Sparql, Finish),
         "Answer": (write_answer, build_answer),
     },
     settings=RagoniteSettings,

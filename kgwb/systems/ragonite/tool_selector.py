@@ -237,9 +237,7 @@ PROMPTS_BY_ABLATION = {
 
 
 @agent("tool_selector", kind="model")
-def gather_sources(
-    question: str, dialogue: Dialogue, schema: Schema, run: Run
-) -> tuple[Source, ...]:
+def select_tools(question: str, dialogue: Dialogue, schema: Schema, run: Run) -> tuple[Source, ...]:
     """Let a model use the tools in turns, and return what they found, each source once.
 
     There are ``settings.rounds`` turns at most; the model may finish earlier. After them, each tool

@@ -1,4 +1,35 @@
-"""RoboData: a state machine builds a local graph in turns, and produces the answer from it."""
+"""RoboData: a state machine builds a local graph in turns, and produces the answer from it.
+
+System robodata
+
+| agent | kind | function | prompt | view | gold | test |
+|---|---|---|---|---|---|---|
+| turn | group | take_turn |  | render_machine_state |  | test_turn.py |
+| assessment | model | states.assess_strategy | assessment* |  | think | test_assessment.py |
+| observation | model | states.observe_strategy | observation* |  | think | test_observation.py |
+| remote | model | states.decide_remote | remote* | render_decision | remote | test_remote.py |
+| search_entities | search | tools.search_entities |  | render_tool_result | remote | test_search_entities.py |
+| get_entity_info | sparql | tools.get_entity_info |  | render_tool_result | remote | test_get_entity_info.py |
+| get_property_info | sparql | tools.get_property_info |  | render_tool_result | remote | test_get_property_info.py |
+| sparql_query | sparql | tools.sparql_query |  | render_tool_result | remote | test_sparql_query.py |
+| explore_entity_neighbors | sparql | tools.explore_entity_neighbors |  | render_tool_result | remote | test_explore_entity_neighbors.py |
+| build_local_graph | sparql | tools.build_local_graph |  | render_tool_result | remote | test_build_local_graph.py |
+| eval_remote | model | states.decide_eval_remote | eval_remote* | render_decision | remote | test_eval_remote.py |
+| update | model | states.decide_update | update | render_decision | local | test_update.py |
+| fetch_node | sparql | tools.fetch_node |  | render_tool_result | local | test_fetch_node.py |
+| fetch_relationship_from_node | sparql | tools.fetch_relationship_from_node |  | render_tool_result | local | test_fetch_relationship_from_node.py |
+| fetch_relationship_to_node | sparql | tools.fetch_relationship_to_node |  | render_tool_result | local | test_fetch_relationship_to_node.py |
+| remove_node | code | tools.remove_node |  | render_tool_result | local | test_remove_node.py |
+| remove_edge | code | tools.remove_edge |  | render_tool_result | local | test_remove_edge.py |
+| local_graph | code | update_local_graph |  | render_local_graph | local | test_local_graph.py |
+| eval_local | model | states.decide_eval_local | eval_local* | render_decision | local | test_eval_local.py |
+| local | model | states.decide_local | local* | render_decision | look closer | test_local.py |
+| get_node | code | tools.get_node |  | render_tool_result | look closer | test_get_node.py |
+| get_edge | code | tools.get_edge |  | render_tool_result | look closer | test_get_edge.py |
+| query_local | sparql | tools.query_local |  | render_tool_result | look closer | test_query_local.py |
+| produce | model | states.produce_answer | produce | render_produced_answer | answer | test_produce.py |
+| answer | sparql | states.build_answer |  |  | answer | test_answer.py |
+"""
 
 from __future__ import annotations
 
@@ -14,9 +45,14 @@ from kgwb.systems.robodata.settings import RoboDataSettings
 from kgwb.systems.robodata.states import (
     DECIDERS,
     TOOLS_BY_STATE,
-    advise_strategy,
     assess_strategy,
     build_answer,
+    decide_eval_local,
+    decide_eval_remote,
+    decide_local,
+    decide_remote,
+    decide_update,
+    observe_strategy,
     produce_answer,
 )
 from kgwb.systems.robodata.views import VIEWS
@@ -53,7 +89,7 @@ def take_turn(place: str, position: Position, run: Run) -> Position:
         results.append(result)
     local = position.local
     if results:
-        local = update(place, local, tuple(results), run)
+        local = update_local_graph(place, local, tuple(results), run)
     visit = Visit(position.state, decision.thought, decision.next, tuple(results))
     return replace(
         position,
@@ -70,7 +106,7 @@ def _renew_advice(place: str, position: Position, run: Run) -> Position:
     if not position.visits or not position.state.startswith("EVAL"):
         return position
     strategy = assess_strategy(place, position, run)
-    observation = advise_strategy(place, position, strategy, run)
+    observation = observe_strategy(place, position, strategy, run)
     return position.with_observation(observation, keeps_advice=keeps_advice(run))
 
 
@@ -83,7 +119,9 @@ def keeps_advice(run: Run) -> bool:
 
 
 @agent("local_graph", subject="place")
-def update(place: str, local: LocalGraph, results: tuple[Observed, ...], run: Run) -> LocalGraph:
+def update_local_graph(
+    place: str, local: LocalGraph, results: tuple[Observed, ...], run: Run
+) -> LocalGraph:
     """Add to the local graph, or remove from it, the results of a turn's tools, in their order.
 
     Returns the new local graph. A row of one cell is a node, a row of three a triple; other rows
@@ -113,10 +151,15 @@ SYSTEM = System(
     "robodata",
     answer_question,
     {
-        "Think ↻": (take_turn, assess_strategy, advise_strategy),
-        "Remote ↻": (DECIDERS["REMOTE"], *TOOLS_BY_STATE["REMOTE"], DECIDERS["EVAL_REMOTE"]),
-        "Local ↻": (DECIDERS["UPDATE"], *TOOLS_BY_STATE["UPDATE"], update, DECIDERS["EVAL_LOCAL"]),
-        "Look closer": (DECIDERS["LOCAL"], *TOOLS_BY_STATE["LOCAL"]),
+        "Think ↻": (take_turn, assess_strategy, observe_strategy),
+        "Remote ↻": (decide_remote, *TOOLS_BY_STATE["REMOTE"], decide_eval_remote),
+        "Local ↻": (
+            decide_update,
+            *TOOLS_BY_STATE["UPDATE"],
+            update_local_graph,
+            decide_eval_local,
+        ),
+        "Look closer": (decide_local, *TOOLS_BY_STATE["LOCAL"]),
         "Answer": (produce_answer, build_answer),
     },
     supervisors={"turn": ("assessment", "observation", *map(str.lower, DECIDERS), "local_graph")},

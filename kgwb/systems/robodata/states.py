@@ -100,29 +100,8 @@ class Decision(Record):
         return f"{names} → {self.next}".strip()
 
 
-PROMPT_BY_STATE: dict[State, str] = {
-    "EVAL_LOCAL": "robodata/eval_local",
-    "LOCAL": "robodata/local",
-    "REMOTE": "robodata/remote",
-    "EVAL_REMOTE": "robodata/eval_remote",
-    "UPDATE": "robodata/update",
-}
-"""The prompts of the states that ask a model for a decision."""
-UNREFLECTED_PROMPT_BY_STATE: dict[State, str] = {
-    **PROMPT_BY_STATE,
-    "EVAL_LOCAL": "robodata/eval_local_unreflected",
-    "LOCAL": "robodata/local_unreflected",
-    "EVAL_REMOTE": "robodata/eval_remote_unreflected",
-}
-"""The same without an invitation to self-reflection."""
-PURPOSE_BY_STATE: dict[State, str] = {
-    "EVAL_LOCAL": "Decide whether the local graph is enough to answer.",
-    "LOCAL": "Look closer at a local graph that is too large to be shown whole.",
-    "REMOTE": "Look for what is missing in the remote graph.",
-    "EVAL_REMOTE": "Decide whether the results belong into the local graph.",
-    "UPDATE": "Choose what is fetched into the local graph.",
-}
-"""The docstrings of the agents of these states."""
+REFLECTING_STATES = ("EVAL_LOCAL", "LOCAL", "EVAL_REMOTE")
+"""States whose prompt invites to self-reflection. Each has a second prompt without that."""
 ANSWER_KINDS: dict[str, AnswerKind] = {
     "things": "list",
     "count": "count",
@@ -142,22 +121,16 @@ URGENCY_INSTRUCTIONS = {
 }
 """What is to be done at each urgency, if the setting ``urgency`` has instructions."""
 TEMPERATURES = {
-    "robodata/eval_local": 0.8,
-    "robodata/eval_local_unreflected": 0.8,
-    "robodata/eval_remote": 0.8,
-    "robodata/eval_remote_unreflected": 0.8,
-    "robodata/remote": 0.8,
-    "robodata/remote_published": 0.8,
-    "robodata/local": 0.1,
-    "robodata/local_unreflected": 0.1,
-    "robodata/update": 0.1,
-    "robodata/produce": 0.1,
-    "robodata/assessment": 0.8,
-    "robodata/assessment_published": 0.8,
-    "robodata/observation": 0.7,
-    "robodata/observation_published": 0.7,
+    "eval_local": 0.8,
+    "eval_remote": 0.8,
+    "remote": 0.8,
+    "local": 0.1,
+    "update": 0.1,
+    "produce": 0.1,
+    "assessment": 0.8,
+    "observation": 0.7,
 }
-"""The temperature of each prompt if the setting ``temperatures`` is "by_state" (reference code)."""
+"""The temperature of each agent if the setting ``temperatures`` is "by_state" (reference code)."""
 AFTER_REMOTE = {
     "remote_or_eval_remote": '"REMOTE" if you will have to look further once you see the results '
     '(after a search, mostly), or "EVAL_REMOTE" if the results should be what is missing.',
@@ -183,12 +156,15 @@ def ask_at_temperature(
 ) -> ReplyClass:
     """Ask the model, and return its valid reply.
 
-    With the setting ``temperatures`` "by_state" it is asked at the temperature of the prompt in
-    TEMPERATURES, else at that of the run. Raises what ``ask_model`` raises.
+    ``prompt`` is that of an agent, or a variant with "_published" or "_unreflected" behind it. With
+    the setting ``temperatures`` "by_state" the model is asked at the temperature of the agent, else
+    at that of the run. Raises what ``ask_model`` raises.
     """
     temperature = None
     if RoboDataSettings.of_run(run).temperatures == "by_state":
-        temperature = TEMPERATURES[prompt]
+        agent_name = prompt.removesuffix("_published").removesuffix("_unreflected")
+        temperature = TEMPERATURES[agent_name]
+    prompt = f"robodata/{prompt}"
     return ask_model(prompt, variables, reply_class, run, checks=checks, temperature=temperature)
 
 
@@ -211,7 +187,7 @@ def _make_reply_class(state: State, next_states: tuple[State, ...]) -> type[Base
 
 
 REPLY_CLASS_BY_STATE = {
-    state: _make_reply_class(state, TRANSITIONS[state]) for state in PROMPT_BY_STATE
+    state: _make_reply_class(state, following) for state, following in TRANSITIONS.items()
 }
 EvalLocalReply, LocalReply, RemoteReply, EvalRemoteReply, UpdateReply = (
     REPLY_CLASS_BY_STATE.values()
@@ -232,15 +208,11 @@ def is_remote_changed(settings: RoboDataSettings) -> bool:
     runs bring their own texts of it, which lack these variables.
     """
     fast = RoboDataSettings()
-    are_equal = (
-        settings.search_hits == fast.search_hits and settings.after_remote == fast.after_remote
-    )
-    return not are_equal
+    changed = (settings.search_hits, settings.after_remote)
+    return changed != (fast.search_hits, fast.after_remote)
 
 
-def decide_without_model(
-    state: State, position: Position, settings: RoboDataSettings
-) -> Decision | None:
+def decide_without_model(position: Position, settings: RoboDataSettings) -> Decision | None:
     """Return the decision that needs no model, or None if the model must be asked.
 
     In the first turn it is REMOTE, as the local graph is empty. Later only EVAL_LOCAL has any
@@ -250,7 +222,7 @@ def decide_without_model(
     """
     if not position.visits:
         return Decision("the local graph is empty", "REMOTE")
-    if state != "EVAL_LOCAL":
+    if position.state != "EVAL_LOCAL":
         return None
     if not position.local and settings.empty_graph == "remote":
         return Decision("the local graph is still empty", "REMOTE")
@@ -260,58 +232,52 @@ def decide_without_model(
     return None
 
 
-def make_decider(state: State) -> Agent:
-    """Return the agent of a state: it asks the model for tool uses and the next state.
+def find_decision_problems(decision: Decision, place: str, position: Position) -> Iterator[str]:
+    """Yield what is wrong with a decision that a person put in.
 
-    No model is asked where ``decide_without_model`` decides. A state with tools may use at most the
-    setting ``tool_uses``; another one is shown the advice of metacognition. The agent's check
-    refuses a decision of a person whose next state or tools are not those of the state.
+    Its next state must be one that may follow, and its tool uses must be of the state's tools.
     """
-    tools = TOOLS_BY_STATE.get(state, ())
-    possible_states: tuple[State, ...] = TRANSITIONS[state]
+    state = position.state
+    following = TRANSITIONS[state]
     if state == "REMOTE":
-        possible_states = ("REMOTE", "EVAL_REMOTE", "EVAL_LOCAL")
+        following = tuple(chain.from_iterable(STATES_AFTER_REMOTE.values()))
+    if decision.next not in following:
+        yield f"{state} does not lead to {decision.next}"
+    if not all(isinstance(action, TOOLS_BY_STATE.get(state, ())) for action in decision.actions):
+        yield f"{state} has no such tool"
 
-    def find_decision_problems(decision: Decision, place: str, position: Position) -> Iterator[str]:
-        """Yield what is wrong with a decision that a person put in.
 
-        Its next state must be one that may follow, and its tool uses must be of the state's tools.
-        """
-        if decision.next not in possible_states:
-            yield f"{state} does not lead to {decision.next}"
-        if not all(isinstance(action, tools) for action in decision.actions):
-            yield f"{state} has no such tool"
+def decide(position: Position, run: Run) -> Decision:
+    """Return the decision of the present state: that which needs no model, else the model's.
 
-    def decide(place: str, position: Position, run: Run) -> Decision:
-        """Return the decision that needs no model, else that of the model's valid reply."""
-        settings = RoboDataSettings.of_run(run)
-        unasked = decide_without_model(state, position, settings)
-        if unasked is not None:
-            return unasked
-        variables = make_prompt_variables(position, run)
-        checks: list[Check[Any]] = []
-        if tools:
-            variables["tool_uses"] = str(settings.tool_uses)
-            checks.append(_limit_tool_uses(settings.tool_uses))
-        else:
-            variables["advice"] = position.advice or "none"
-        next_states = find_next_states(state, settings)
-        prompts = PROMPT_BY_STATE if settings.self_reflection else UNREFLECTED_PROMPT_BY_STATE
-        prompt = prompts[state]
-        if state == "REMOTE" and is_remote_changed(settings):
-            prompt = "robodata/remote_published"
-            variables["search_hits"] = str(settings.search_hits)
-            variables["after_remote"] = AFTER_REMOTE[settings.after_remote]
-            variables["next_example"] = next_states[0]
-        reply_class = _make_reply_class(state, next_states)
-        reply: Any = ask_at_temperature(prompt, variables, reply_class, run, checks)
-        thought = " ".join(reply.thought.split())
-        actions = tuple(reply.actions) if tools else ()
-        return Decision(thought, reply.next, actions)
-
-    decide.__doc__ = PURPOSE_BY_STATE[state]
-    decorate = agent(state.lower(), subject="place", check=find_decision_problems, kind="model")
-    return decorate(decide)
+    The model is asked for tool uses and the next state. A state with tools may use at most the
+    setting ``tool_uses``; another one is shown the advice of metacognition. Raises InvalidReplyError.
+    """
+    settings = RoboDataSettings.of_run(run)
+    state = position.state
+    unasked = decide_without_model(position, settings)
+    if unasked is not None:
+        return unasked
+    variables = make_prompt_variables(position, run)
+    checks: list[Check[Any]] = []
+    if state in TOOLS_BY_STATE:
+        variables["tool_uses"] = str(settings.tool_uses)
+        checks.append(_limit_tool_uses(settings.tool_uses))
+    else:
+        variables["advice"] = position.advice or "none"
+    next_states = find_next_states(state, settings)
+    prompt = state.lower()
+    if state in REFLECTING_STATES and not settings.self_reflection:
+        prompt += "_unreflected"
+    if state == "REMOTE" and is_remote_changed(settings):
+        prompt += "_published"
+        variables["search_hits"] = str(settings.search_hits)
+        variables["after_remote"] = AFTER_REMOTE[settings.after_remote]
+        variables["next_example"] = next_states[0]
+    reply_class = _make_reply_class(state, next_states)
+    reply: Any = ask_at_temperature(prompt, variables, reply_class, run, checks)
+    actions = tuple(getattr(reply, "actions", ()))
+    return Decision(" ".join(reply.thought.split()), reply.next, actions)
 
 
 def _limit_tool_uses(limit: int) -> Check[Any]:
@@ -323,7 +289,44 @@ def _limit_tool_uses(limit: int) -> Check[Any]:
     return Check("not too many tool uses", find_problem)
 
 
-DECIDERS: dict[State, Agent] = {state: make_decider(state) for state in PROMPT_BY_STATE}
+@agent("eval_local", subject="place", check=find_decision_problems, kind="model")
+def decide_eval_local(place: str, position: Position, run: Run) -> Decision:
+    """Decide whether the local graph is enough to answer."""
+    return decide(position, run)
+
+
+@agent("local", subject="place", check=find_decision_problems, kind="model")
+def decide_local(place: str, position: Position, run: Run) -> Decision:
+    """Look closer at a local graph that is too large to be shown whole."""
+    return decide(position, run)
+
+
+@agent("remote", subject="place", check=find_decision_problems, kind="model")
+def decide_remote(place: str, position: Position, run: Run) -> Decision:
+    """Look for what is missing in the remote graph."""
+    return decide(position, run)
+
+
+@agent("eval_remote", subject="place", check=find_decision_problems, kind="model")
+def decide_eval_remote(place: str, position: Position, run: Run) -> Decision:
+    """Decide whether the results belong into the local graph."""
+    return decide(position, run)
+
+
+@agent("update", subject="place", check=find_decision_problems, kind="model")
+def decide_update(place: str, position: Position, run: Run) -> Decision:
+    """Choose what is fetched into the local graph."""
+    return decide(position, run)
+
+
+DECIDERS: dict[State, Agent] = {
+    "EVAL_LOCAL": decide_eval_local,
+    "LOCAL": decide_local,
+    "REMOTE": decide_remote,
+    "EVAL_REMOTE": decide_eval_remote,
+    "UPDATE": decide_update,
+}
+"""The agent of each state but PRODUCE. Its name is that of the state in lower case."""
 
 
 def make_prompt_variables(
@@ -402,15 +405,15 @@ def assess_strategy(place: str, position: Position, run: Run) -> str:
     """
     variables = make_prompt_variables(position, run, is_metacognition=True)
     variables["statistics"] = f"{position.statistics}. {position.usage_counts}"
-    prompt = "robodata/assessment"
+    prompt = "assessment"
     if RoboDataSettings.of_run(run).observation_memory != "latest_advice":
-        prompt = "robodata/assessment_published"
+        prompt = "assessment_published"
         variables |= {"outcome": position.outcome, "tools": describe_tools()}
     return ask_at_temperature(prompt, variables, AssessmentReply, run).strategy
 
 
 @agent("observation", subject="place", kind="model")
-def advise_strategy(place: str, position: Position, strategy: str, run: Run) -> Observation:
+def observe_strategy(place: str, position: Position, strategy: str, run: Run) -> Observation:
     """Ask the model what to do differently (paper: meta-observation).
 
     It is shown the assessed strategy, and of earlier observations what the setting
@@ -420,10 +423,10 @@ def advise_strategy(place: str, position: Position, strategy: str, run: Run) -> 
     variables = make_prompt_variables(position, run, is_metacognition=True)
     variables["strategy"] = strategy
     if observation_memory == "latest_advice":
-        prompt = "robodata/observation"
+        prompt = "observation"
         variables["previous"] = position.advice or "none"
     else:
-        prompt = "robodata/observation_published"
+        prompt = "observation_published"
         texts = []
         for number, observation in enumerate(position.observations, 1):
             texts.append(observation.format_for_prompt(number))
@@ -490,7 +493,7 @@ def produce_answer(position: Position, run: Run) -> Produced:
     if not local:
         return Produced((), "nothing", missing="nothing in the graph was found to answer it")
     variables = make_prompt_variables(position, run)
-    reply = ask_at_temperature("robodata/produce", variables, ProduceReply, run)
+    reply = ask_at_temperature("produce", variables, ProduceReply, run)
     answers: dict[Term, None] = {}
     unknown = []
     for id_ in reply.answers:

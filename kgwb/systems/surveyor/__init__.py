@@ -1,4 +1,18 @@
-"""The flow of Surveyor: survey the graph, write a query, execute it, review its result, revise it."""
+"""The flow of Surveyor: survey the graph, write a query, execute it, review its result, revise it.
+
+System surveyor
+
+| agent | kind | function | prompt | view | gold | test |
+|---|---|---|---|---|---|---|
+| surveyor | sparql | make_survey |  |  | look | test_surveyor.py |
+| mention_finder | model | mentions.find_mentions | mention_finder | render_mentions | look | test_mention_finder.py |
+| entity_retriever | search | mentions.retrieve_named |  |  | look | test_entity_retriever.py |
+| value_finder | search | mentions.find_values |  | render_mention | look | test_value_finder.py |
+| drafter | model | drafter.draft_query | drafter | render_draft | draft | test_drafter.py |
+| executor | sparql | drafter.execute_draft |  | render_query_result | draft | test_executor.py |
+| reviewer | model | drafter.review_draft | reviewer | render_review | review | test_reviewer.py |
+| answer | sparql | build_answer |  |  | answer | test_answer.py |
+"""
 
 from __future__ import annotations
 
