@@ -26,7 +26,7 @@ from kgwb.kg.algebra import (
 )
 from kgwb.kg.base import Graph, ResultSet
 from kgwb.kg.queries import Row, explain_empty_result, parse_count
-from kgwb.kg.sparql import split_clauses, validate_query
+from kgwb.kg.sparql import select_also, split_clauses, validate_query
 from kgwb.kg.survey_records import NUMERIC_DATATYPES, PropertySurvey, Survey
 from kgwb.kg.term_text import bracket_iri, format_value, quote_text, short_name
 from kgwb.terms import Iri, Term, name_from_iri
@@ -44,18 +44,10 @@ MIN_THINGS_FOR_VALUE = 3
 """If a value of a predicate has so many things on average, the predicate leads from many to few."""
 MAX_FILTER_CHARS = 300
 NUMBER_PATTERN = re.compile(r"[-+]?\d+([.,]\d+)?")
-LIMIT_CLAUSE = re.compile(r"\bLIMIT\s+(\d+)(?=\s*(?:OFFSET\s+\d+\s*)?$)", re.IGNORECASE)
-ORDER_BY_CLAUSE = re.compile(
-    r"\bORDER\s+BY\s+(.*?)\s*\b(?:LIMIT|OFFSET)\b", re.IGNORECASE | re.DOTALL
-)
-GROUP_BY_CLAUSE = re.compile(r"\bGROUP\s+BY\s+(?:\?\w+\s*)+", re.IGNORECASE)
-GROUP_BY_EXPRESSION = re.compile(r"\bGROUP\s+BY\s+(?:\?\w+\s*)*[^\s?)]*\(", re.IGNORECASE)
-"""A GROUP BY with an expression among its keys."""
 MAY_UNBIND = re.compile(r"\b(?:OPTIONAL|UNION|VALUES|BIND)\b", re.IGNORECASE)
 """What may leave a variable of a query unbound in some solutions."""
 AGGREGATE = re.compile(r"\s*(COUNT|SUM|AVG)\s*\(\s*\?(\w+)\s*\)\s*", re.IGNORECASE)
 """An aggregate of a variable, without DISTINCT."""
-SELECT_KEYWORD = re.compile(r"\bSELECT\s+(DISTINCT\s+)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,13 +279,10 @@ def _find_repeated_values(sparql: str, kg: Graph) -> Iterator[Finding]:
             return
         [aggregate_match] = aggregates
         name, variable = aggregate_match.groups()
-        if GROUP_BY_EXPRESSION.search(clauses.modifiers):
+        keys = list(clauses.group_by)
+        if not all(map(_is_variable, keys)):
             # A value may stand in several groups, which only the expression tells apart.
             return
-        grouped = GROUP_BY_CLAUSE.search(clauses.modifiers)
-        keys = []
-        if grouped:
-            keys = re.findall(r"\?\w+", grouped[0])
         value = f"?{variable}"
         keys.append(value)
         aggregate = name.upper()
@@ -338,8 +327,8 @@ def _subjects_with_object(sparql: str, object_: str) -> list[str]:
 
 
 def _is_variable(term: str) -> bool:
-    """Return whether a term of a pattern is a variable."""
-    return term.startswith("?")
+    """Return whether a term of a pattern, or a key, is a variable."""
+    return re.fullmatch(r"\?[\w.]+", term) is not None
 
 
 def _inspect_column(variable: str, cells: Sequence[Term | None], sparql: str) -> Iterator[Finding]:
@@ -367,6 +356,7 @@ def _is_compared(variable: str, sparql: str) -> bool:
 
     A variable that is cast to a number first, as in xsd:integer(?x), is not compared as it is.
     """
+    sparql = validate_query(sparql).skeleton
     aggregate = rf"\b(?:MIN|MAX)\s*\(\s*(?:DISTINCT\s+)?\?\w+\s*\)\s*AS\s+\?{variable}\b"
     if re.search(aggregate, sparql, re.IGNORECASE):
         return True
@@ -533,11 +523,7 @@ def _find_ties_at_limit(
     """
     with suppress(GraphError, ValueError):
         clauses = split_clauses(sparql)
-        limit = LIMIT_CLAUSE.search(clauses.modifiers)
-        if not rows or not limit:
-            return
-        max_rows = int(limit[1])
-        if len(rows) != max_rows:
+        if not rows or len(rows) != clauses.limit:
             return
         ordered = order_rows(sparql, columns, kg, MAX_EXTRA_ROWS)
         if ordered:
@@ -557,33 +543,21 @@ def order_rows(
     ``extra`` of those beyond its LIMIT. None for a query without both clauses, or if adding the
     keys to what is selected splits rows that DISTINCT made one. Raises GraphError.
     """
-    query = validate_query(sparql).text
-    modifiers = split_clauses(sparql).modifiers
-    limit = LIMIT_CLAUSE.search(modifiers)
-    order = ORDER_BY_CLAUSE.search(modifiers)
-    if not limit or not order:
-        return None
-    keys = _split_order_keys(order[1])
-    if not keys:
+    clauses = split_clauses(sparql)
+    keys = clauses.order_by
+    if clauses.limit is None or not keys:
         return None
     added = []
     variables = []
     for number, key in enumerate(keys):
-        if re.fullmatch(r"\?\w+", key):
-            variable = key[1:]
-            if variable not in columns:
-                added.append(key)
-        else:
+        variable = key[1:]
+        if not _is_variable(key):
             variable = f"key_{number}"
             added.append(f"({key} AS ?{variable})")
+        elif variable not in columns:
+            added.append(key)
         variables.append(variable)
-    limit_start = query.rindex(limit[0])
-    limit_end = limit_start + len(limit[0])
-    larger_limit = int(limit[1]) + extra
-    query = f"{query[:limit_start]}LIMIT {larger_limit}{query[limit_end:]}"
-    if added:
-        listed = " ".join(added)
-        query = select_also(query, listed)
+    query = select_also(sparql, " ".join(added), clauses.limit + extra)
     wider = kg.select(query)
     if added and "DISTINCT" in query.upper():
         column_positions = map(wider.variables.index, columns)
@@ -593,66 +567,13 @@ def order_rows(
             return None
     key_positions = map(wider.variables.index, variables)
     values = _cells_at(list(key_positions), wider.rows)
-    return tuple(keys), list(values)
-
-
-def select_also(query: str, columns: str) -> str:
-    """Return a query with more columns before those that it selects, as they are written there."""
-    keyword = SELECT_KEYWORD.search(query)
-    if keyword is None:
-        return query
-    before = query[: keyword.end()]
-    after = query[keyword.end() :]
-    return f"{before}{columns} {after}"
+    return keys, list(values)
 
 
 def _cells_at(positions: Sequence[int], rows: Iterable[Row]) -> Iterator[Row]:
     """Yield each row with only the cells at some positions, in the order of the positions."""
     for row in rows:
         yield tuple(row[position] for position in positions)
-
-
-def _split_order_keys(text: str) -> list[str]:
-    """Return the keys of an ORDER BY: variables as "?x", expressions without ASC or DESC.
-
-    Empty if the text cannot be taken apart.
-    """
-    keys = []
-    rest = text.strip()
-    while rest:
-        variable = re.match(r"\?\w+", rest)
-        if variable:
-            keys.append(variable[0])
-            rest = rest[variable.end() :].strip()
-            continue
-        name = re.match(r"[\w:]*\s*(?=\()", rest)
-        if not name:
-            return []
-        end = _find_closing(rest, name.end())
-        if not end:
-            return []
-        key = rest[: end + 1]
-        direction = name[0].strip()
-        if direction.upper() in ("", "ASC", "DESC"):
-            key = rest[name.end() + 1 : end].strip()
-            if re.fullmatch(r"[(\s]*\?\w+[)\s]*", key):
-                key = key.strip("() ")
-        keys.append(key)
-        rest = rest[end + 1 :].strip()
-    return keys
-
-
-def _find_closing(text: str, start: int) -> int:
-    """Return the position of the bracket that closes the one at ``start``; 0 if there is none."""
-    depth = 0
-    for position in range(start, len(text)):
-        if text[position] == "(":
-            depth += 1
-        elif text[position] == ")":
-            depth -= 1
-            if not depth:
-                return position
-    return 0
 
 
 def _describe_order(
@@ -809,7 +730,7 @@ def find_measure(kg: Graph, sparql: str, result: ResultSet) -> Measure | None:
             first_keys = [row[0] for row in keys[:row_count]]
             return _measure_unless_shown(names[0], first_keys, result)
         variables = set(EXTREME.findall(clauses.where))
-        is_computed = bool(clauses.aliases) or "GROUP" in clauses.modifiers.upper()
+        is_computed = clauses.aliases or clauses.group_by
         if len(variables) != 1 or is_computed:
             return None
         [variable] = variables
@@ -819,9 +740,7 @@ def find_measure(kg: Graph, sparql: str, result: ResultSet) -> Measure | None:
             variable = bound[1] or bound[2]
         if variable in result.variables:
             return None
-        query = validate_query(sparql).text
-        query = select_also(query, f"?{variable}")
-        wider = kg.select(query)
+        wider = kg.select(select_also(sparql, f"?{variable}"))
         position = wider.variables.index(variable)
         measured: dict[Row, Term | None] = {}
         for row in wider.rows:
@@ -844,8 +763,7 @@ def _order_rows(
     results are kept has answered it already. If the rows beyond the LIMIT are split by their keys,
     the query is sent without them.
     """
-    limit = LIMIT_CLAUSE.search(split_clauses(sparql).modifiers)
-    if limit and len(result.rows) == int(limit[1]):
+    if len(result.rows) == split_clauses(sparql).limit:
         ordered = order_rows(sparql, result.variables, kg, MAX_EXTRA_ROWS)
         if ordered:
             return ordered

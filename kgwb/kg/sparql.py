@@ -351,6 +351,9 @@ _UPDATE_KEYWORD = re.compile(
     r"(?:^|[;}>])\s*(INSERT|DELETE|LOAD|CLEAR|CREATE|DROP|COPY|MOVE|ADD|WITH)\b", re.IGNORECASE
 )
 _ALIAS_EXPRESSION = re.compile(r"\((.*)\bAS\s+[?$](\w+)\s*\)", re.DOTALL | re.IGNORECASE)
+_VARIABLE_IN_BRACKETS = re.compile(r"[(\s]*[?$]\w+[)\s]*")
+MODIFIERS = ("GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "VALUES")
+"""The words that begin the parts after the outermost braces."""
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 """Half a character of UTF-16, which cannot be encoded as UTF-8."""
 _INVALID_IRI_CHARACTER = re.compile(r'[<>"{}|^`\\\x00-\x20\ud800-\udfff]')
@@ -734,6 +737,12 @@ class QueryClauses:
     """The text after the outermost braces: GROUP BY, HAVING, ORDER BY, LIMIT and VALUES."""
     aliases: tuple[tuple[str, str], ...]
     """Each expression to which SELECT or GROUP BY gives a name (AS), with this name without "?"."""
+    group_by: tuple[str, ...]
+    """What GROUP BY groups by: variables and expressions."""
+    order_by: tuple[str, ...]
+    """What ORDER BY orders by: variables, and expressions without ASC and DESC."""
+    limit: int | None
+    """The LIMIT; None without one, and where VALUES follows it."""
 
 
 def split_clauses(query: str) -> QueryClauses:
@@ -744,10 +753,11 @@ def split_clauses(query: str) -> QueryClauses:
     ?name) of "(expression AS ?name)" outside of WHERE. Raises the errors of ``validate_query``.
     """
     text = validate_query(query, "select", "ask").text
+    tokens = list(_tokens_outside_brackets(tokenize(text).tokens))
     first: dict[str, int] = {}
     aliases = []
     opening = 0
-    for token in _tokens_outside_brackets(tokenize(text).tokens):
+    for token in tokens:
         sign = token[0].upper()
         first.setdefault(sign, token.start())
         if sign == "(":
@@ -763,13 +773,80 @@ def split_clauses(query: str) -> QueryClauses:
     dataset = ""
     if "FROM" in first:
         dataset = text[first["FROM"] : first.get("WHERE", brace)]
+    limit = None
+    limit_tokens = _tokens_of_modifier(tokens, "LIMIT")
+    if limit_tokens and not _tokens_of_modifier(tokens, "VALUES"):
+        limit = int(limit_tokens[0][0])
     return QueryClauses(
         prologue=text[:begin],
         dataset=dataset,
         where=text[brace + 1 : end],
         modifiers=text[end + 1 :],
         aliases=tuple(aliases),
+        group_by=_split_keys(_tokens_of_modifier(tokens, "GROUP")[1:], text),
+        order_by=_split_keys(_tokens_of_modifier(tokens, "ORDER")[1:], text),
+        limit=limit,
     )
+
+
+def _tokens_of_modifier(tokens: Iterable[Token], modifier: str) -> list[Token]:
+    """Return the tokens after one of MODIFIERS, up to the next one. The tokens are the outermost."""
+    found = []
+    current = ""
+    for token in tokens:
+        word = token[0].upper()
+        if word in MODIFIERS:
+            current = word
+        elif current == modifier:
+            found.append(token)
+    return found
+
+
+def _split_keys(tokens: Iterable[Token], text: str) -> tuple[str, ...]:
+    """Return the keys of a GROUP BY or ORDER BY as they are written, without ASC and DESC.
+
+    A key is a variable, or a call or an expression in brackets; what names an expression stays.
+    """
+    keys = []
+    start = None
+    opening = 0
+    for token in tokens:
+        if token.lastgroup == "variable":
+            keys.append(token[0])
+            continue
+        if start is None:
+            start = token.start()
+        if token[0] == "(":
+            opening = token.start()
+        elif token[0] == ")":
+            key = text[start : token.end()]
+            if text[start:opening].strip().upper() in ("", "ASC", "DESC"):
+                key = text[opening + 1 : token.start()].strip()
+            if _VARIABLE_IN_BRACKETS.fullmatch(key):
+                key = key.strip("() ")
+            keys.append(key)
+            start = None
+    return tuple(keys)
+
+
+def select_also(query: str, columns: str, limit: int | None = None) -> str:
+    """Return a SELECT with more columns before its own, as they are written there.
+
+    ``limit`` is put in the place of its own LIMIT, if it has one. Raises the errors of
+    ``validate_query``.
+    """
+    text = validate_query(query, "select").text
+    outermost = list(_tokens_outside_brackets(tokenize(text).tokens))
+    if limit is not None:
+        for keyword, number in pairwise(outermost):
+            if keyword[0].upper() == "LIMIT":
+                text = f"{text[: keyword.start()]}LIMIT {limit}{text[number.end() :]}"
+    selected = [token for token in outermost if token[0].upper() not in ("DISTINCT", "REDUCED")]
+    [first_column] = _tokens_after(selected, "SELECT")
+    start = first_column.start()
+    if not columns:
+        return text
+    return f"{text[:start]}{columns} {text[start:]}"
 
 
 def _tokens_outside_brackets(tokens: Iterable[Token]) -> Iterator[Token]:
