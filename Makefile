@@ -31,7 +31,7 @@ READY := .venv/.kgwb-ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check install
 
 .DEFAULT_GOAL := help
-.PHONY: help lab demo test test-all check notebooks screenshots bench docs density model-server phoenix crate-validator clean
+.PHONY: help lab demo test test-all check notebooks screenshots bench mutants docs density model-server phoenix crate-validator clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -63,6 +63,10 @@ screenshots: $(READY) ## take pictures of every widget into build/screenshots
 
 bench: .venv/.bench-ready ## run the benchmarks: a table here and in build/bench.json
 	$(BIN)/python benchmarks/run.py $(BENCH_ARGS)
+
+mutants: $(READY) ## change the code in 400 places, one at a time, and see whether a test fails; an hour
+	$(BIN)/python benchmarks/mutants.py record
+	$(BIN)/python benchmarks/mutants.py run $(MUTANTS_ARGS)
 
 docs: .venv/.docs-ready ## build the documentation: build/site/index.html
 	$(BIN)/python docs/build.py

@@ -1,0 +1,353 @@
+"""What the tests kill: one change of the code at a time, and whether a test fails.
+
+    make mutants                                   400 mutants of the modules below
+    python benchmarks/mutants.py record            which tests execute which lines: build/mutants/lines.json
+    python benchmarks/mutants.py run --count 400   draw mutants by a seed, and run each against the tests of its line
+
+A mutant is one of four changes: a comparison (``<`` becomes ``<=``), a limit (a whole number becomes the next one),
+``and`` becomes ``or``, or a branch is never taken. It is applied in a copy of the project, never in the tree. It is
+killed if one of the tests that execute its line fails or takes too long. Mutants that change nothing a person could see
+stand in ``mutants_equivalent.txt``; they are listed and left out of the share.
+
+mutmut 3 passes over functions with decorators, and every agent has one. That is why this is not mutmut.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from queue import SimpleQueue
+
+ROOT = Path(__file__).parent.parent
+BUILD = ROOT / "build" / "mutants"
+LINES_FILE = BUILD / "lines.json"
+EQUIVALENT_FILE = Path(__file__).with_name("mutants_equivalent.txt")
+SOURCES = (
+    "kgwb/kg/sparql.py",
+    "kgwb/kg/queries.py",
+    "kgwb/run/*.py",
+    "kgwb/bench/metrics.py",
+    "kgwb/bench/statistics.py",
+    "kgwb/labs/collecting.py",
+    "kgwb/systems/*/*.py",
+)
+"""The modules that mutants are drawn from, as patterns of paths."""
+LEFT_OUT = {"settings.py", "views.py"}
+"""Names of files that hold no decision of an agent."""
+
+COMPARISONS = {
+    ast.Lt: ("<", "<="),
+    ast.LtE: ("<=", "<"),
+    ast.Gt: (">", ">="),
+    ast.GtE: (">=", ">"),
+    ast.Eq: ("==", "!="),
+    ast.NotEq: ("!=", "=="),
+    ast.In: ("in", "not in"),
+    ast.NotIn: ("not in", "in"),
+    ast.Is: ("is", "is not"),
+    ast.IsNot: ("is not", "is"),
+}
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A change of one place in one file. Lines count from 1, columns are bytes from 0, as in ``ast``."""
+
+    path: str
+    kind: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    text: str
+    """What stands in place of the text between the two positions."""
+    source_line: str
+    """The line as it was, without the space around it."""
+    function: str
+    """The function that holds the change, with its class, or an empty text for the module."""
+
+    @property
+    def identity(self) -> str:
+        """What the file of equivalent mutants names it by: it holds when lines move."""
+        return f"{self.path} {self.function} | {self.kind} | {self.source_line} -> {self.text}"
+
+
+def find_mutants(path: Path) -> Iterator[Mutant]:
+    """Yield every mutant of a file."""
+    source = path.read_text()
+    name = str(path.relative_to(ROOT))
+    lines = source.splitlines()
+    for function, node in nodes_with_function(ast.parse(source)):
+        for kind, old, text in changes_of(node, source):
+            assert old.end_lineno is not None
+            assert old.end_col_offset is not None
+            yield Mutant(
+                name,
+                kind,
+                old.lineno,
+                old.col_offset,
+                old.end_lineno,
+                old.end_col_offset,
+                text,
+                lines[old.lineno - 1].strip(),
+                function,
+            )
+
+
+def nodes_with_function(tree: ast.AST, function: str = "") -> Iterator[tuple[str, ast.AST]]:
+    """Yield each node of a tree with the function it stands in. Imports for types and f-strings are passed over."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            continue
+        if isinstance(node, ast.JoinedStr):
+            continue  # before Python 3.12, what stands in an f-string has no place of its own
+        inner = function
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            inner = f"{function}.{node.name}".strip(".")
+        yield inner, node
+        yield from nodes_with_function(node, inner)
+
+
+def changes_of(node: ast.AST, source: str) -> Iterator[tuple[str, ast.expr, str]]:
+    """Yield the kind of each change of a node, the expression that is replaced, and its new text."""
+    if isinstance(node, ast.Compare) and len(node.ops) == 1:
+        left = ast.get_source_segment(source, node.left)
+        right = ast.get_source_segment(source, node.comparators[0])
+        yield "comparison", node, f"({left}) {COMPARISONS[type(node.ops[0])][1]} ({right})"
+    elif isinstance(node, ast.BoolOp):
+        word = "or" if isinstance(node.op, ast.And) else "and"
+        parts = [f"({ast.get_source_segment(source, value)})" for value in node.values]
+        yield "and/or", node, f"({f' {word} '.join(parts)})"
+    elif isinstance(node, ast.Constant) and type(node.value) is int:
+        yield "limit", node, str(node.value + 1)
+    elif isinstance(node, (ast.If, ast.While)):
+        yield "branch", node.test, "False"
+
+
+def apply_mutant(mutant: Mutant, source: str) -> str:
+    """Return the source of a file with the change made."""
+    lines = source.encode().splitlines(keepends=True)
+    first, last = lines[mutant.line - 1], lines[mutant.end_line - 1]
+    changed = first[: mutant.column] + mutant.text.encode() + last[mutant.end_column :]
+    lines[mutant.line - 1 : mutant.end_line] = [changed]
+    return b"".join(lines).decode()
+
+
+def draw_mutants(patterns: Iterable[str], count: int, seed: int) -> list[Mutant]:
+    """Draw mutants by a seed, each place of the sources with equal chance."""
+    paths = {path for pattern in patterns for path in ROOT.glob(pattern)}
+    paths = {path for path in paths if path.name not in LEFT_OUT}
+    mutants = [mutant for path in sorted(paths) for mutant in find_mutants(path)]
+    return random.Random(seed).sample(mutants, min(count, len(mutants)))
+
+
+class LineRecorder:
+    """A plugin of pytest that records which lines of kgwb each test executes, and how long it takes."""
+
+    def __init__(self) -> None:
+        from coverage import Coverage
+
+        self.coverage = Coverage(data_file=str(BUILD / "coverage"), source=[str(ROOT / "kgwb")])
+        self.coverage.erase()
+        self.coverage.start()
+        self.seconds: Counter[str] = Counter()
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self.coverage.switch_context(nodeid)
+
+    def pytest_runtest_logreport(self, report: object) -> None:
+        self.seconds[report.nodeid] += report.duration  # type: ignore[attr-defined]
+
+    def pytest_sessionfinish(self) -> None:
+        self.coverage.stop()
+        self.coverage.save()
+        data = self.coverage.get_data()
+        lines: dict[str, dict[int, list[str]]] = {}
+        for path in data.measured_files():
+            lines[str(Path(path).relative_to(ROOT))] = dict(data.contexts_by_lineno(path))
+        LINES_FILE.write_text(json.dumps({"lines": lines, "seconds": self.seconds}))
+
+
+def record_lines(arguments: list[str]) -> int:
+    """Run the tests once, in one process, and record the lines of each."""
+    import pytest
+
+    BUILD.mkdir(parents=True, exist_ok=True)
+    os.chdir(ROOT)
+    options = [
+        "-q",
+        "-m",
+        "not long",
+        "-p",
+        "no:xdist",
+        "-p",
+        "no:cacheprovider",
+        "-o",
+        "timeout=600",
+    ]
+    return int(pytest.main([*options, *arguments], plugins=[LineRecorder()]))
+
+
+class TestsOfLines:
+    """Which tests execute a line, the fastest first."""
+
+    def __init__(self) -> None:
+        recorded = json.loads(LINES_FILE.read_text())
+        self.lines: dict[str, dict[str, list[str]]] = recorded["lines"]
+        self.seconds: dict[str, float] = recorded["seconds"]
+
+    def of(self, mutant: Mutant, limit_s: float) -> list[str]:
+        """The tests of a mutant's line that fit in ``limit_s`` seconds.
+
+        A line outside of functions is executed once, by an import. Its tests are those of its file.
+        """
+        of_file = self.lines.get(mutant.path, {})
+        if mutant.function:
+            tests = set(of_file.get(str(mutant.line), ()))
+        else:
+            tests = {test for tests in of_file.values() for test in tests}
+        tests.discard("")
+        chosen: list[str] = []
+        total = 0.0
+        for test in sorted(tests, key=lambda test: (self.seconds.get(test, 1.0), test)):
+            total += self.seconds.get(test, 1.0)
+            if total > limit_s and chosen:
+                break
+            chosen.append(test)
+        return chosen
+
+
+def copy_project(folder: Path) -> Path:
+    """Copy the project, without what set-ups and builds have made, into a folder."""
+    unwanted = shutil.ignore_patterns(
+        ".git", ".venv*", "build", "dist", "__pycache__", ".*_cache", ".hypothesis", "mutants"
+    )
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(ROOT, folder, ignore=unwanted, symlinks=True)
+    (folder / ".venv").symlink_to(ROOT / ".venv")
+    return folder
+
+
+def try_mutant(mutant: Mutant, tests: list[str], project: Path) -> str:
+    """Return what became of a mutant: killed, survived, or not executed by any test."""
+    if not tests:
+        return "not executed"
+    path = project / mutant.path
+    source = path.read_text()
+    path.write_text(apply_mutant(mutant, source))
+    environment = os.environ | {"PYTHONPATH": str(project), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-x",
+        "-q",
+        "-p",
+        "no:xdist",
+        "-p",
+        "no:cacheprovider",
+    ]
+    arguments_file = project / "mutant_tests.txt"
+    arguments_file.write_text("\n".join(tests))
+    try:
+        done = subprocess.run(
+            [*command, f"@{arguments_file}"],
+            cwd=project,
+            env=environment,
+            capture_output=True,
+            timeout=300,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return "killed"
+    finally:
+        path.write_text(source)
+    if done.returncode == 0:
+        return "survived"
+    if done.returncode in (1, 2):
+        return "killed"
+    raise RuntimeError(done.stdout.decode()[-2000:] + done.stderr.decode()[-2000:])
+
+
+def run_mutants(mutants: list[Mutant], limit_s: float, workers: int, out: Path) -> None:
+    """Try mutants, several at a time, and write a line of JSON for each."""
+    tests = TestsOfLines()
+    projects: SimpleQueue[Path] = SimpleQueue()
+    for number in range(workers):
+        projects.put(copy_project(BUILD / f"project{number}"))
+    equivalent = read_equivalent()
+
+    def try_one(mutant: Mutant) -> dict[str, object]:
+        project = projects.get()
+        try:
+            outcome = try_mutant(mutant, tests.of(mutant, limit_s), project)
+        finally:
+            projects.put(project)
+        if outcome != "killed" and mutant.identity in equivalent:
+            outcome = "changes nothing"
+        return asdict(mutant) | {"outcome": outcome, "identity": mutant.identity}
+
+    counts: Counter[str] = Counter()
+    started = time.monotonic()
+    with out.open("w") as file, ThreadPoolExecutor(workers) as pool:
+        for row in pool.map(try_one, mutants):
+            file.write(json.dumps(row) + "\n")
+            file.flush()
+            counts[str(row["outcome"])] += 1
+            if row["outcome"] != "killed":
+                print(
+                    f"{row['outcome']}: {row['path']}:{row['line']} {row['identity']}", flush=True
+                )
+    tried = sum(counts.values()) - counts["changes nothing"]
+    share = counts["killed"] / max(1, tried)
+    seconds = time.monotonic() - started
+    print(f"{dict(counts)}; killed share {share:.3f} of {tried}; {seconds:.0f} s")
+
+
+def read_equivalent() -> set[str]:
+    """The identities of mutants that change nothing, each on a line; what follows a tab is the reason."""
+    if not EQUIVALENT_FILE.exists():
+        return set()
+    return {line.partition("\t")[0] for line in EQUIVALENT_FILE.read_text().splitlines()}
+
+
+def main() -> None:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    record = commands.add_parser("record")
+    record.add_argument("arguments", nargs="*", help="arguments for pytest")
+    run = commands.add_parser("run")
+    run.add_argument("--count", type=int, default=400)
+    run.add_argument("--seed", type=int, default=47)
+    run.add_argument("--limit-s", type=float, default=60, help="seconds of tests for a mutant")
+    run.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    run.add_argument("--out", type=Path, default=BUILD / "mutants.jsonl")
+    run.add_argument("sources", nargs="*", default=SOURCES, help="patterns of paths")
+    chosen = parser.parse_args()
+    if chosen.command == "record":
+        sys.exit(record_lines(chosen.arguments))
+    run_mutants(
+        draw_mutants(chosen.sources, chosen.count, chosen.seed),
+        chosen.limit_s,
+        chosen.workers,
+        chosen.out,
+    )
+
+
+if __name__ == "__main__":
+    main()
