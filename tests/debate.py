@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
-from small import iri
+from small import answer_of, dog, iri
 
+from kgwb.llm import Scripted
 from kgwb.run.answers import Value
+from kgwb.run.prompts import Prompts
+from kgwb.run.systems import profile
+from kgwb.systems.dog.question import RemarkReply, make_question_checks
 from kgwb.systems.dog.records import Head, Relation, SolvedHop
 
 QUESTION = "Where was the director of Arrival born?"
@@ -73,3 +78,41 @@ KEYS = [
     "answer_trying[hop 2]",
 ]
 CALLS = 8
+ROLES = ("simplifying_expert", "critic", "linguist")
+
+
+def two_hops(**changed: Any) -> Scripted:
+    """A model for the two hops, with other replies where given."""
+    return Scripted({**TWO_HOPS, **{f"dog/{name}": reply for name, reply in changed.items()}})
+
+
+def check_role(role: str) -> None:
+    """Check that the question of a role goes on from what was found, in replies and in the prompt's examples.
+
+    A reply that does not is sent back with the names, and after theta attempts used as it is.
+    """
+    settings = profile("fast", system="dog")
+    if role == "fused_agent":
+        settings = profile("fast", system="dog", ablation="fused_agent")
+    lost = remark("What are some of his films?")
+    still = remark("Where was the director [Denis Villeneuve] of [Arrival] born?")
+    run = dog(QUESTION, two_hops(**{role: [lost, still, lost]}), settings=settings).go()
+    assert str(answer_of(run)) == "Gentilly"  # the walk goes on from what was found
+    problems = [problem for attempt in run[role].attempts for problem in attempt.problems]
+    names = ["[Denis Villeneuve]", "[Arrival]", "[Denis Villeneuve]"]
+    assert [name in problem.problem for name, problem in zip(names, problems, strict=True)] == [
+        True
+    ] * 3
+    assert len({problem.name for problem in problems}) == 2
+    assert len(run[role].notes) == 1
+
+    examples = Prompts().load(f"dog/{role}").examples
+    assert len(examples) == 3
+    for _, example in examples:
+        question, solved, _, text = example.splitlines()
+        hops = []
+        for hop in json.loads(solved.removeprefix("Solved: ")):
+            hops.append(SolvedHop(hop["entity"], hop["relation"], hop["found"]))
+        reply = RemarkReply.model_validate_json(text)
+        assert [check.test(reply) for check in make_question_checks(question, hops)] == ["", ""]
+        assert not any(hop.entity in reply.question for hop in hops)

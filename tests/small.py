@@ -124,6 +124,36 @@ def run_of(
     return Run(system, question, kg=kg or films(), models=model, **options)
 
 
+BOATS = """
+@prefix : <http://example.org/> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix owl: <http://www.w3.org/2002/07/owl#> .
+:Boat a owl:Class ; rdfs:label "Boat" ; rdfs:comment "Anything that floats." .
+:Tug a owl:Class ; rdfs:label "Tug" ; rdfs:subClassOf :Boat ; :drawnBy :ada .
+:RiverTug a owl:Class ; rdfs:label "River tug" ; rdfs:subClassOf :Tug .
+:Ferry a owl:Class ; rdfs:label "Ferry" ; rdfs:subClassOf :Boat .
+:Pilot a owl:Class ; rdfs:label "Pilot" . :home rdfs:label "home port" ; rdfs:domain :Boat .
+:brisk a :RiverTug ; rdfs:label "Brisk" ; :home :oslo ; :owner :nord .
+:gale a :Tug ; rdfs:label "Gale" ; :home :oslo .
+:mary a :Ferry ; rdfs:label "Mary" ; :home :oslo ; :passengers 90 .
+:oslo rdfs:label "Oslo" . :nord rdfs:label "Nord" .
+:ada a :Pilot ; rdfs:label "Ada" ; :steers :mary ; :occupation :painter . :painter rdfs:label "painter" .
+:sam1 a :Pilot ; rdfs:label "Sam" ; :memberOf :sales ; :phone "1" . :sales rdfs:label "Sales" .
+:sam2 a :Pilot ; rdfs:label "Sam" ; :memberOf :marketing ; :phone "2" . :marketing rdfs:label "Marketing" .
+"""
+TUGS = qir("?tug | home port | Oslo", "?tug | type | tug", target="?tug")
+
+
+def boats_asked(
+    question: str, reply: Any, turtle: str = BOATS, **replies: Any
+) -> tuple[Run, Scripted]:
+    script = {"chatty_kg/qir": reply} | {
+        name.replace("__", "/"): one for name, one in replies.items()
+    }
+    model = Scripted(script)
+    return chatty(question, model, films(turtle)).go(), model
+
+
 SLOW = "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l . ?m ?n ?o }"
 """A query that takes some five seconds on the graph of films.
 

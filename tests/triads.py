@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from small import iri, run_of
+from small import films, iri, run_of
 
 from kgwb.llm import Scripted
 from kgwb.run import Run
@@ -119,3 +119,65 @@ def as_published(question: str = QUESTION, /, **replies: Any) -> tuple[Run, Scri
 def requests_of(model: Scripted, prompt: str) -> list[Any]:
     """The requests with a prompt of Triad."""
     return [request for request in model.requests if request.task == f"triad/{prompt}"]
+
+
+# --- a thing between two things, and things of one name
+
+OFFERS = """
+@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+:Offer rdfs:label "Offer" .
+:bolt rdfs:label "Bolt M8" ; :width 8 ; :offered_in :offer1 . :nut rdfs:label "Nut" ; :fits :bolt .
+:offer1 a :Offer ; rdfs:label "Offer 17" ; :supplier :acme . :acme rdfs:label "Acme" .
+"""
+
+
+def on_offers(answer: Any, **settings: Any) -> tuple[Run, Scripted]:
+    model = Scripted(answer)
+    kg = films(OFFERS)
+    settings_ = TRIAD.settings(**settings)
+    question = "Who is the supplier of the Bolt M8?"
+    return triad(model, question, kg=kg, settings=settings_).go(), model
+
+
+TWINS = """
+@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+:orange_city rdfs:label "Orange" ; :near :x ; :close :x .
+:orange_river rdfs:label "Orange" ; :near :y ; :close :y .
+:orange_fruit rdfs:label "orange" ; :near :z ; :x_near :z .
+:near rdfs:label "near" . :close rdfs:label "near" . :x_near rdfs:label "Near" .
+:x rdfs:label "Echo" . :y rdfs:label "Echo" . :z rdfs:label "Echo" .
+"""
+"""Three things of one name, with relations of one name, to three things of one name."""
+ONE = {
+    "triad/triplets": triplets("Orange | near | ?what"),
+    "triad/template": template("SELECT ?what WHERE { <Orange> <near> ?what . }"),
+    "triad/answer_type": {"type": "select"},
+}
+
+
+def on_twins(settings: dict[str, Any], **replies: Any) -> tuple[Run, Scripted]:
+    """An executed run on the twins, and its model. ``replies`` by prompt take the options."""
+
+    def answer(request: Any) -> Any:
+        name = request.task.removeprefix("triad/")
+        if name in replies:
+            return replies[name](request.variables)
+        return ONE[request.task.removesuffix("_published")]
+
+    model = Scripted(answer)
+    run = triad(model, "?", kg=films(TWINS), settings=TRIAD.settings(**settings))
+    return run.go(), model
+
+
+CASE = {"entities": 3, "relations": 9, "merge_results": False, "query_limit": 1000}
+NUMBERS = {
+    "entity_choice": lambda shown: choice(*range(1, len(shown["candidates"]) + 1)),
+    "relation_choice": lambda shown: choice(*range(1, len(shown["relations"]) + 1)),
+    "query_choice_judgement": lambda shown: choice(1),
+}
+URIS = {
+    "entity_choice_published": lambda shown: {"uris": shown["uris"].splitlines()},
+    "relation_choice_published": lambda shown: {"uris": shown["uris"].splitlines()},
+    "query_choice_published": lambda shown: {"sparql": shown["queries"].splitlines()[0]},
+}
+AS_URIS = {"entity_options": "uris", "relation_options": "uris", "query_options": "sparql"}

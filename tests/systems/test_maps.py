@@ -13,7 +13,7 @@ from kgwb.run.prompts import shipped_names
 from kgwb.run.systems import SYSTEM_NAMES, load_system
 
 TESTS = Path(__file__).parent
-TESTED: tuple[str, ...] = ()
+TESTED = ("chatty_kg", "dog", "triad")
 """The systems whose agents all have a test file of their name."""
 
 

@@ -1,4 +1,4 @@
-"""Query execution: one answer of all results, counts, booleans, and what is missing."""
+"""Execution: one answer of all results, counts, booleans, and what is missing."""
 
 from __future__ import annotations
 
@@ -68,7 +68,11 @@ def is_supported_by_the_graph(answer: Answer) -> bool:
 
 
 HIS_FILMS = ("Arrival", "Dune", "Sicario")
+
+
 DIRECTED = query("?x director denis")
+
+
 APART = f"FILTER(?x != {iri('dune').n3()}) "
 
 
@@ -112,9 +116,6 @@ def test_values_of_a_long_join_and_literals_have_support_in_the_graph() -> None:
     answer, _ = executed(query("arrival runtime ?x"))
     assert [(value.term, value.label) for value in answer.values] == [(Literal(116), "116")]
     assert is_supported_by_the_graph(answer)
-
-
-# --- counts
 
 
 @pytest.mark.parametrize(
@@ -168,9 +169,6 @@ def test_queries_that_differ_in_direction_alone_are_not_united() -> None:
     assert published.labels == ("Denis Villeneuve", "Ted Chiang")
 
 
-# --- booleans
-
-
 @pytest.mark.parametrize("settings", [Settings(), PAPER])
 @pytest.mark.parametrize(
     ("patterns", "truth", "support"),
@@ -194,9 +192,6 @@ def test_one_true_query_is_enough() -> None:
     answer, run = executed(no, yes, no, kind="boolean")
     assert (answer.labels, answer.queries) == (("true",), (no.sparql, yes.sparql))
     assert run.totals.queries == 2
-
-
-# --- nothing found
 
 
 @pytest.mark.parametrize("kind", ["list", "count", "boolean"])

@@ -1,33 +1,94 @@
-"""Relation linking: ranked predicates in both directions, and relations along the joins."""
+"""Relation linking: ranked predicates in both directions, along the joins, and over nodes."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from rdflib.namespace import RDF
 from small import (
+    BOATS,
     FILMS,
     PAPER,
     REFERENCE,
+    TUGS,
     alone,
+    answer_of,
+    boats_asked,
+    chatty,
     films,
     iri,
+    qir,
 )
 
-from kgwb import profile
-from kgwb.run import Run
+from kgwb import open_kg, profile
+from kgwb.bench.serve import make_answer_query
+from kgwb.llm import Scripted
 from kgwb.run.links import Candidate, Link
 from kgwb.settings import Settings
-from kgwb.systems.chatty_kg.offers import Offers
-from kgwb.systems.chatty_kg.query_planning import generate_queries
 from kgwb.systems.chatty_kg.records import (
     QIR,
     Fact,
-    LinkedRelation,
-    LinkingResult,
     RankedPredicate,
 )
 from kgwb.systems.chatty_kg.relation_linking import link_relations, make_ranking_key
+
+
+@pytest.mark.parametrize(
+    "engine",
+    [
+        "file",
+        pytest.param("oxigraph", marks=pytest.mark.long),
+        pytest.param("virtuoso", marks=pytest.mark.long),
+    ],
+)
+def test_a_kind_is_a_class_and_its_instances_are_those_of_its_subclasses_too(
+    engine: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    file = tmp_path / "boats.ttl"
+    file.write_text(BOATS)
+    kg = open_kg(file if engine == "file" else request.getfixturevalue(engine).load(file))
+    model = Scripted({"chatty_kg/qir": TUGS})
+    run = chatty("Which tugs are at home in Oslo?", model, kg).go()
+    answer = answer_of(run)
+    assert (answer.labels, model.call_count()) == (("Brisk", "Gale"), 1)
+    assert (iri("brisk"), RDF.type, iri("RiverTug")) in answer.support
+    rows = {row[0] for row in kg.select(make_answer_query(run)).rows}
+    assert rows == {iri("brisk"), iri("gale")}
+
+
+def test_instances_give_the_candidates_of_the_other_triples_and_the_ontology_gives_none() -> None:
+    run, _ = boats_asked("Which tugs are at home in Oslo?", TUGS)
+    kind, home = (step.output for step in run.steps if step.agent == "relation_linking")
+    [by_type] = kind.predicates  # no domain, no subclass, nothing that is a fact about the class
+    assert (by_type.iri, by_type.classes) == (RDF.type, (iri("RiverTug"), iri("Tug")))
+    assert {predicate.name for predicate in home.predicates} == {"home port", "owner"}
+
+
+@pytest.mark.parametrize(
+    ("question", "reply", "answers"),
+    [
+        ("Is Brisk a tug?", qir("Brisk | type | tug", kind="boolean"), ("true",)),
+        ("Is Mary a tug?", qir("Mary | type | tug", kind="boolean"), ("false",)),
+        ("Which pilot?", qir("?who | occupation | pilot", "?who | steers | Mary"), ("Ada",)),
+        (
+            "Who paints?",
+            qir("?who | occupation | painter"),
+            ("Ada",),
+        ),  # no class but a vertex is called so
+        *(
+            ("Which tugs?", {**TUGS, "beyond": nothing}, ("Brisk", "Gale"))
+            for nothing in ([], [" "], ["None."])
+        ),
+    ],
+)
+def test_a_type_or_an_occupation_may_be_a_class_or_a_vertex(
+    question: str, reply: Any, answers: tuple[str, ...]
+) -> None:
+    run, model = boats_asked(question, reply)
+    assert (answer_of(run).labels, model.call_count()) == (answers, 1)
+
 
 VERTICES = {"Denis": "denis", "Amy": "amy", "Arrival": "arrival"}
 
@@ -179,49 +240,3 @@ def test_pairs_that_differ_in_the_way_onward_only_have_an_order() -> None:
     backwards = [pairs[1], pairs[0]]
     assert sorted(pairs, key=make_ranking_key) == pairs
     assert sorted(backwards, key=make_ranking_key) == pairs
-
-
-def test_examples_for_all_facts_are_asked_for_together() -> None:
-    qir = QIR((Fact("Denis", "directed", "?film"), Fact("?film", "starring place", "?x")), "?x")
-    links = (Link("Denis", Candidate(iri("denis"), "Denis")),)
-
-    def describe(run: Run) -> list[dict[str, Any]]:
-        linking = LinkingResult(links, link_relations(qir, links, run))
-        offers = Offers(generate_queries(qir, linking, run), linking)
-        before = set(run.calls)
-        described = offers.describe(run)
-        new = [call.kind for key, call in run.calls.items() if key not in before]
-        assert sorted(new) == ["names", "select"]
-        return described
-
-    described, _, _ = alone(describe, kg=films(FILMS), settings=profile("fast"))
-    examples = {}
-    for fact in described:
-        for predicate in fact["predicates"]:
-            examples[predicate["name"]] = predicate.get("example")
-    assert examples["starring"] in (
-        "Arrival | starring | Amy Adams",
-        "Arrival | starring | Jeremy Renner",
-        "Dune | starring | Timothée Chalamet",
-    )
-
-
-def test_an_example_over_a_node_is_found_where_both_ends_are_open() -> None:
-    over_node = RankedPredicate(iri("director"), "over", "out", 0.6, onward=iri("birthPlace"))
-    relation = LinkedRelation(Fact("?film", "place", "?x"), (over_node,))
-    linking = LinkingResult((), (relation,))
-    qir = QIR((relation.fact,), "?x")
-
-    def describe(run: Run) -> list[dict[str, Any]]:
-        return Offers(generate_queries(qir, linking, run), linking).describe(run)
-
-    [fact], run, _ = alone(describe, kg=films(FILMS), settings=profile("fast"))
-    [predicate] = fact["predicates"]
-    to_node, onward = predicate["example"].split(" ; ")
-    film, _, director = to_node.split(" | ")
-    assert film in ("Arrival", "Dune", "Sicario")
-    places = {"Denis Villeneuve": "Gentilly", "David Lynch": "Missoula"}
-    assert onward == f"{director} | birth place | {places[director]}"
-    # Each director is tried once, and not once for each film.
-    [select] = [call for call in run.calls.values() if call.kind == "select"]
-    assert "SELECT DISTINCT ?_node" in select.request["query"]

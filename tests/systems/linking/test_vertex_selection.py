@@ -1,4 +1,4 @@
-"""Candidates, vertex selection and the vertex validator."""
+"""Vertex selection: replies of the model, when it is not asked, and the vertex validator."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ DUNES = (
     Candidate(iri("dune"), "Dune", 1.0, ("film",)),
     Candidate(iri("lynchs_dune"), "Dune", 1.0, ("film",), "of 1984", ("director",)),
 )
+
+
 NEAR = (Candidate(iri("story"), "Story of Your Life", 0.6),)
 
 
@@ -124,9 +126,6 @@ def test_a_choice_outside_the_list_is_invalid(reply: Any, problem: str) -> None:
         selected(DUNES, reply, reply, reply)
 
 
-# --- as published
-
-
 def test_as_published_labels_are_chosen_and_checked() -> None:
     replies = [{"label": "Dunes"}, {"label": "story of your life"}]
     link, run, model = selected(
@@ -150,9 +149,6 @@ def test_as_published_homonyms_cost_a_second_call_over_local_names() -> None:
         lambda run: select_vertex(retrieved, "Who?", Context(), run), replies, settings=PAPER
     )
     assert (link.vertex, model.call_count()) == (DUNES[1], 3)
-
-
-# --- the whole step, and by hand
 
 
 def test_a_link_by_hand_may_be_any_vertex_but_for_its_entity() -> None:
@@ -218,8 +214,6 @@ def test_a_name_that_was_an_answer_means_the_vertex_that_was_the_answer(
     assert (link.vertex, model.call_count()) == (chosen, calls)
 
 
-# --- two of one name
-
 FRUIT = (Candidate(iri("colour"), "orange", 1.0), Candidate(iri("company"), "Orange", 1.0))
 
 
@@ -262,66 +256,6 @@ def test_vertices_of_one_local_name_are_both_offered() -> None:
     assert link.vertex == twins[0]
     names = [str(twins[0].iri), str(twins[1].iri), "novel"]
     assert model.requests[1].variables["names"] == names
-
-
-# --- candidates
-
-MANY_DUNES = (
-    FILMS
-    + ':dune rdfs:comment "film of 2021" . :dunes rdfs:label "Dunes of Arabia" ; :director :denis .'
-)
-
-
-def test_homonyms_are_told_apart_by_type_description_and_relations() -> None:
-    novel = (
-        MANY_DUNES
-        + ':novel a :Novel ; rdfs:label "Dune" ; :author :ted . :Novel rdfs:label "novel" .'
-    )
-    retrieved, run, _ = alone(lambda run: retrieve_candidates("dune", run), kg=films(novel))
-    kinds = [call.kind for call in run.calls.values()]
-    assert kinds.count("select") == 2  # types and descriptions, and relations in both directions
-    shown = {candidate.iri: candidate for candidate in retrieved.candidates}
-    assert set(shown) == {iri("dune"), iri("lynchs_dune"), iri("novel")}  # exact labels only
-    assert shown[iri("novel")].types == ("novel",)
-    assert shown[iri("novel")].relations == ("author",)
-    assert "director" in shown[iri("dune")].relations
-    assert shown[iri("dune")].description == "film of 2021"
-    assert retrieved.found >= 3
-
-
-@pytest.mark.parametrize(
-    ("text", "settings", "labels", "number", "notes"),
-    [
-        ("winter", Settings(shown_candidates=4), [f"Winter film {n}" for n in range(4)], 9, []),
-        ("Arrival", Settings(), ["Arrival"], 1, []),  # exact, and nothing to distinguish
-        (
-            "Dune",
-            Settings(v_limit=1),
-            ["Dune"],
-            1,
-            ["v_limit cut the search for 'Dune' at 1 vertices"],
-        ),
-        ("Dune", PAPER, ["Dune", "Dune"], 2, []),
-        ("Xyzzy", Settings(), [], 0, []),
-    ],
-)
-def test_the_best_candidates_are_shown_and_what_is_cut_is_noted(
-    text: str, settings: Settings, labels: list[str], number: int, notes: list[str]
-) -> None:
-    many = MANY_DUNES + "".join(
-        f':w{n} rdfs:label "Winter film {n}" ; :director :denis .' for n in range(9)
-    )
-    retrieved, run, _ = alone(
-        lambda run: retrieve_candidates(text, run), kg=films(many), settings=settings
-    )
-    assert ([candidate.label for candidate in retrieved.candidates], retrieved.found) == (
-        labels,
-        number,
-    )
-    assert run["entity_retriever"].notes == notes
-    if text == "Arrival" or settings is PAPER:  # labels alone, so no query
-        assert all(not (c.types or c.description or c.relations) for c in retrieved.candidates)
-        assert run.totals.queries == 0
 
 
 LANGUAGES = """

@@ -1,4 +1,4 @@
-"""Chatty-KG as a whole: dialogues, their routing, and how many model calls they take."""
+"""Dialogues as a whole: the paper's, those of the samples, and what is remembered."""
 
 from __future__ import annotations
 
@@ -12,31 +12,25 @@ from typing import Any
 
 import pytest
 from small import (
-    CHATTY,
     DIRECTED,
-    PAPER,
-    REFERENCE,
-    answer_of,
-    chatty,
     iri,
     predicates,
-    published,
     qir,
     workbench,
 )
 
-from kgwb import Workbench, open_kg, profile
+from kgwb import Workbench, open_kg
 from kgwb.kg import SAMPLE_NAMES, sample_path
 from kgwb.kg.embeddings import DEFAULT_MODEL
 from kgwb.llm import ChatRequest, Scripted
-from kgwb.run.answers import Dialogue, Turn
 
 CALLS_A_QUESTION = 2.5
 """The target; the paper reports 3.4."""
 
-# --- the paper's dialogue (Figure 1)
 
 FIRST_MOVIE = "first movie of Harry Potter"
+
+
 TURNS = [
     ("Who is the author of Harry Potter?", "", "J. K. Rowling"),
     ("When was its first movie released?", f"When was the {FIRST_MOVIE} released?", "2001-11-16"),
@@ -48,6 +42,8 @@ TURNS = [
     ("When was he born?", "When was Daniel Radcliffe born?", "1989-07-23"),
     ("What else has he starred in?", "What else has Daniel Radcliffe starred in?", None),
 ]
+
+
 UNDERSTOOD = [
     qir("Harry Potter | author | ?author"),
     qir("Harry Potter | first movie | ?movie", "?movie | date of release | ?date", target="?date"),
@@ -60,6 +56,8 @@ UNDERSTOOD = [
     qir("Daniel Radcliffe | date of birth | ?date"),
     qir("?film | starring | Daniel Radcliffe"),
 ]
+
+
 MEANT = {"date of release": "release date", "date of birth": "birth date"}
 
 
@@ -128,103 +126,6 @@ def test_model_calls_on_the_sample_dialogues(monkeypatch: pytest.MonkeyPatch) ->
             asked += len([bench.ask(entry["question"]) for entry in dialogue])
         calls += model.call_count()
     check_cost("dialogues of the samples", calls, asked)
-
-
-# --- routing
-
-SAID = Dialogue((Turn("Which film is it?", ("Dune",), entities=("Dune",)),))
-FOLLOW_UP = {
-    **DIRECTED,
-    "chatty_kg/classifier": {"reason": "the film", "label": "dependent"},
-    "chatty_kg/rephraser": {"question": "Who directed Arrival?"},
-}
-
-
-def steps(run: Any) -> list[str]:
-    return [step.agent for step in run.steps]
-
-
-@pytest.mark.parametrize(
-    ("label", "settings", "agents"),
-    [
-        ("dependent", None, ["classifier", "rephraser"]),  # once
-        ("self-contained", None, ["classifier"]),
-        ("dependent", profile("fast", multi_turn=False), []),
-    ],
-)
-def test_a_dependent_question_is_rephrased_and_no_other(
-    label: str, settings: Any, agents: list[str]
-) -> None:
-    script = {**FOLLOW_UP, "chatty_kg/classifier": {"reason": "", "label": label}}
-    run = chatty("Who directed the film?", Scripted(script), dialogue=SAID, settings=settings).go()
-    assert [agent for agent in steps(run) if agent in ("classifier", "rephraser")] == agents
-    assert (
-        run.output("understanding")
-        == f"Who directed {'Arrival' if len(agents) == 2 else 'the film'}?"
-    )
-    assert str(run.answer) == "Denis Villeneuve"
-    order = [spec.name for spec in CHATTY.agents]
-    places = [order.index(name) for name in dict.fromkeys(steps(run))]
-    assert places == sorted(places)
-
-
-def test_the_published_code_classifies_a_rewritten_question_again_three_times_at_most() -> None:
-    questions = [f"Who directed it, {n}?" for n in range(9)]
-    rephrased = [{"question": text} for text in questions]
-    script = {**FOLLOW_UP, "chatty_kg/rephraser_published": rephrased}
-    settings = REFERENCE.with_changes(translate="never")
-    run = chatty("Who directed the film?", Scripted(script), dialogue=SAID, settings=settings)
-    run.go(until="understanding")
-    assert (steps(run).count("classifier"), steps(run).count("rephraser")) == (4, 3)
-    assert run.output("understanding") == questions[2]
-
-
-PUBLISHED = {
-    "chatty_kg/translator": {"question": "Who directed Arrival?"},
-    "linking/vertex_selection_labels": {"label": "Arrival"},
-    "chatty_kg/classifier": {"reason": "", "label": "self-contained"},
-    "chatty_kg/qir_published": published(qir("Arrival | directed by | ?person")),
-    "chatty_kg/predicate_selection_published": {"reasoning": "", "predicates": ["director"]},
-}
-TRANSLATED = {**DIRECTED, "chatty_kg/translator": {"question": "Who directed Arrival?"}}
-SOLARIS = {"chatty_kg/qir": qir("Solaris | directed by | ?person")}
-JOINED = {"chatty_kg/predicate_selection": predicates(["director"], ["birth place"])}
-
-
-@pytest.mark.parametrize(
-    ("question", "script", "settings", "answer", "calls"),
-    [
-        ("Who directed Arrival?", PUBLISHED, PAPER, "Denis Villeneuve", 5),
-        ("Wer hat bei Arrival Regie geführt?", TRANSLATED, None, "Denis Villeneuve", 3),
-        ("Who directed Solaris?", SOLARIS, None, "not in this graph: no vertex for Solaris", 1),
-    ],
-)
-def test_a_question_is_answered(
-    question: str, script: dict[str, Any], settings: Any, answer: str, calls: int
-) -> None:
-    run = chatty(question, Scripted(script), settings=settings).go()
-    assert (str(run.answer), run.totals.model_calls) == (answer, calls)
-
-
-@pytest.mark.parametrize("name", ["?p", "?o", "?s", "?n", "?v"])
-def test_an_unknown_of_any_name_can_be_joined_on(name: str) -> None:
-    facts = qir(f"Arrival | director | {name}", f"{name} | birth place | ?x", target="?x")
-    model = Scripted({**JOINED, "chatty_kg/qir": facts})
-    run = chatty("Where was the director of Arrival born?", model).go()
-    assert str(run.answer) == "Gentilly"
-
-
-def test_an_answer_is_reworded_as_a_sentence_if_the_setting_is_on() -> None:
-    sentence = "Denis Villeneuve directed Arrival."
-    script = {**DIRECTED, "chatty_kg/answer_writer": {"sentence": sentence}}
-    run = chatty(
-        "Who directed Arrival?", Scripted(script), settings=profile("fast", reword_answer=True)
-    ).go()
-    assert str(run.answer) == sentence
-    assert answer_of(run).labels == ("Denis Villeneuve",)
-
-
-# --- what a dialogue remembers
 
 
 def test_a_turn_has_the_answers_the_entities_and_the_vertices_of_the_support() -> None:

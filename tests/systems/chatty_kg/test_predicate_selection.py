@@ -1,0 +1,259 @@
+"""Predicate selection: what a model is shown, and the queries that its reply keeps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from small import (
+    FILMS,
+    PAPER,
+    alone,
+    films,
+    iri,
+    predicates,
+)
+
+from kgwb import profile
+from kgwb.errors import InvalidReplyError, OverrideError
+from kgwb.kg.base import Direction
+from kgwb.kg.queries import CandidateQuery
+from kgwb.run import Run
+from kgwb.run.links import Candidate, Link
+from kgwb.settings import Settings
+from kgwb.systems.chatty_kg.offers import Offers
+from kgwb.systems.chatty_kg.query_planning import (
+    generate_queries,
+    select_predicates,
+)
+from kgwb.systems.chatty_kg.records import (
+    QIR,
+    Fact,
+    GeneratedQueries,
+    LinkedRelation,
+    LinkingResult,
+    QuerySelection,
+    RankedPredicate,
+)
+from kgwb.systems.chatty_kg.relation_linking import link_relations
+
+
+def predicate(name: str, similarity: float = 1.0, direction: Direction = "out") -> RankedPredicate:
+    return RankedPredicate(iri(name.replace(" ", "_")), name, direction, similarity)
+
+
+def generated(
+    facts: list[tuple[str, str, str, list[RankedPredicate]]],
+    *,
+    target: str = "?x",
+    kind: Any = "list",
+    unlinked: frozenset[str] = frozenset(),
+    settings: Settings | None = None,
+) -> GeneratedQueries:
+    """Queries of facts with their predicates; the entity "dune" is linked to :dune, unless ``unlinked``."""
+    relations = tuple(LinkedRelation(Fact(s, r, o), tuple(ranked)) for s, r, o, ranked in facts)
+    qir = QIR(tuple(relation.fact for relation in relations), target, kind)
+    vertices = {
+        name: None if name in unlinked else Candidate(iri(name), name) for name in qir.entities
+    }
+    linked = LinkingResult(
+        tuple(Link(name, vertex) for name, vertex in vertices.items()), relations
+    )
+    result: GeneratedQueries = alone(
+        lambda run: generate_queries(qir, linked, run), settings=settings
+    )[0]
+    return result
+
+
+def of_names(*names: str) -> CandidateQuery:
+    return CandidateQuery(f"SELECT {names}", (), names, 1.0)
+
+
+OFFERED = (
+    of_names("director", "birth place"),
+    of_names("director", "birth date"),
+    of_names("writer", "birth place"),
+)
+
+
+FACTS = (Fact("Dune", "directed by", "?p"), Fact("?p", "born in", "?x"))
+
+
+def selected(
+    *replies: Any, offered: tuple[CandidateQuery, ...] = OFFERED, settings: Settings | None = None
+) -> Any:
+    """The selection among queries whose predicates are all as near to their relation."""
+    by_fact = zip(*(query.predicates for query in offered), strict=True)
+    relations = tuple(
+        LinkedRelation(fact, tuple(predicate(name, 0.5) for name in dict.fromkeys(names)))
+        for fact, names in zip(FACTS, by_fact, strict=False)
+    )
+    linked, generated = LinkingResult((), relations), GeneratedQueries(offered, len(offered))
+    prompt = "predicate_selection_published" if settings is PAPER else "predicate_selection"
+    work = lambda run: select_predicates(generated, "Who?", linked, run)  # noqa: E731
+    return alone(work, {prompt: list(replies)}, settings=settings)
+
+
+def pooled(*names: str) -> dict[str, Any]:
+    return {"reasoning": "", "predicates": list(names)}
+
+
+@pytest.mark.parametrize("settings", [Settings(), PAPER])
+def test_without_queries_no_model_is_asked(settings: Settings) -> None:
+    selection, _, model = selected(offered=(), settings=settings)
+    assert (selection, model.call_count()) == (QuerySelection((), ()), 0)
+
+
+def test_each_triple_is_shown_with_its_own_predicates_and_as_published_they_are_one_list() -> None:
+    _, _, model = selected(predicates(["director"], ["birth place"]))
+    assert model.requests[0].variables["relations"] == [
+        {
+            "triple": ["Dune", "directed by", "?p"],
+            "predicates": [{"name": "director"}, {"name": "writer"}],
+        },
+        {
+            "triple": ["?p", "born in", "?x"],
+            "predicates": [{"name": "birth place"}, {"name": "birth date"}],
+        },
+    ]
+    _, _, model = selected(pooled("director"), settings=PAPER)
+    assert model.requests[0].variables["predicates"] == [
+        "director",
+        "birth place",
+        "birth date",
+        "writer",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("settings", "reply", "kept"),
+    [
+        (Settings(), predicates(["director"], ["birth place"]), [0]),
+        (Settings(), predicates(["director", "writer"], ["birth place"]), [0, 2]),
+        (Settings(), predicates(["director", "made up"], ["birth date"]), [1]),
+        (Settings(), predicates(["writer"], ["birth date"]), []),
+        (Settings(), predicates([], ["birth place"]), []),
+        (Settings(), predicates([], []), []),
+        (PAPER, pooled("director"), [0, 1]),
+        (PAPER, pooled("birth place"), [0, 2]),
+        (PAPER, pooled("writer", "birth date"), [1, 2]),
+        (PAPER, pooled("made up", "writer"), [2]),
+    ],
+)
+def test_a_query_must_be_right_in_every_triple_and_as_published_in_one(
+    settings: Settings, reply: Any, kept: list[int]
+) -> None:
+    selection, _, model = selected(reply, settings=settings)
+    assert (selection.queries, model.call_count()) == (tuple(OFFERED[number] for number in kept), 1)
+    assert "made up" not in selection.predicates
+
+
+@pytest.mark.parametrize(
+    ("reply", "problem"),
+    [
+        (predicates(["director"]), "1 lists for 2 triples"),
+        (
+            predicates(["made up"], ["birth place"]),
+            "none of triple 1's predicates is in its list: 'made up'",
+        ),
+        (predicates(["birth place"], ["director"]), "none of triple 1's predicates is in its list"),
+        (pooled("director"), "predicates.0: Input should be a valid list"),
+    ],
+)
+def test_a_reply_outside_the_lists_is_invalid(reply: Any, problem: str) -> None:
+    selection, run, _ = selected(reply, predicates(["director"], ["birth place"]))
+    assert len(selection.queries) == 1
+    assert problem in run["predicate_selection"].attempts[0].checks[-1].problem
+    with pytest.raises(InvalidReplyError):
+        selected(reply, reply, reply)
+
+
+@pytest.mark.parametrize(
+    ("name", "similarities", "calls"),
+    [
+        ("Directed by", (0.5, 0.5), 0),  # the relation's very name
+        ("director", (0.8, 0.5), 0),  # by far the nearest
+        ("director", (0.8, 0.6), 1),
+        ("director", (0.6, 0.1), 1),
+    ],
+)
+def test_no_model_is_asked_if_one_predicate_is_certain(
+    name: str, similarities: tuple[float, float], calls: int
+) -> None:
+    relation = LinkedRelation(FACTS[0], tuple(map(predicate, (name, "writer"), similarities)))
+    generated, linked = (
+        GeneratedQueries((of_names(name), of_names("writer")), 2),
+        LinkingResult((), (relation,)),
+    )
+    replies = {"predicate_selection": predicates([name])}
+    selection, run, model = alone(
+        lambda run: select_predicates(generated, "Who?", linked, run), replies
+    )
+    assert ([query.predicates for query in selection.queries], model.call_count()) == (
+        [(name,)],
+        calls,
+    )
+    assert len(run["predicate_selection"].notes) == 1 - calls
+
+
+@pytest.mark.parametrize("reply", [pooled(), pooled("made up"), "none of them"])
+def test_as_published_nothing_relevant_is_asked_again_and_at_last_nothing_is_selected(
+    reply: Any,
+) -> None:
+    selection, _, model = selected(reply, pooled("director"), settings=PAPER)
+    assert (len(selection.queries), model.call_count()) == (2, 2)
+    selection, _, model = selected(reply, reply, reply, settings=PAPER)
+    assert (selection.queries, selection.predicates, model.call_count()) == ((), (), 3)
+
+
+def test_by_hand_only_candidate_queries_can_be_selected() -> None:
+    _, run, _ = selected(predicates(["director"], ["birth place"]))
+    with pytest.raises(OverrideError):
+        run.override("predicate_selection", QuerySelection((of_names("other"),), ("other",)))
+    run.override("predicate_selection", QuerySelection(OFFERED[1:2], ("birth date",)))
+
+
+def test_examples_for_all_facts_are_asked_for_together() -> None:
+    qir = QIR((Fact("Denis", "directed", "?film"), Fact("?film", "starring place", "?x")), "?x")
+    links = (Link("Denis", Candidate(iri("denis"), "Denis")),)
+
+    def describe(run: Run) -> list[dict[str, Any]]:
+        linking = LinkingResult(links, link_relations(qir, links, run))
+        offers = Offers(generate_queries(qir, linking, run), linking)
+        before = set(run.calls)
+        described = offers.describe(run)
+        new = [call.kind for key, call in run.calls.items() if key not in before]
+        assert sorted(new) == ["names", "select"]
+        return described
+
+    described, _, _ = alone(describe, kg=films(FILMS), settings=profile("fast"))
+    examples = {}
+    for fact in described:
+        for predicate in fact["predicates"]:
+            examples[predicate["name"]] = predicate.get("example")
+    assert examples["starring"] in (
+        "Arrival | starring | Amy Adams",
+        "Arrival | starring | Jeremy Renner",
+        "Dune | starring | Timothée Chalamet",
+    )
+
+
+def test_an_example_over_a_node_is_found_where_both_ends_are_open() -> None:
+    over_node = RankedPredicate(iri("director"), "over", "out", 0.6, onward=iri("birthPlace"))
+    relation = LinkedRelation(Fact("?film", "place", "?x"), (over_node,))
+    linking = LinkingResult((), (relation,))
+    qir = QIR((relation.fact,), "?x")
+
+    def describe(run: Run) -> list[dict[str, Any]]:
+        return Offers(generate_queries(qir, linking, run), linking).describe(run)
+
+    [fact], run, _ = alone(describe, kg=films(FILMS), settings=profile("fast"))
+    [predicate] = fact["predicates"]
+    to_node, onward = predicate["example"].split(" ; ")
+    film, _, director = to_node.split(" | ")
+    assert film in ("Arrival", "Dune", "Sicario")
+    places = {"Denis Villeneuve": "Gentilly", "David Lynch": "Missoula"}
+    assert onward == f"{director} | birth place | {places[director]}"
+    # Each director is tried once, and not once for each film.
+    [select] = [call for call in run.calls.values() if call.kind == "select"]
+    assert "SELECT DISTINCT ?_node" in select.request["query"]

@@ -1,0 +1,53 @@
+"""The critic of the debate."""
+
+from __future__ import annotations
+
+import pytest
+from debate import (
+    MARKED,
+    QUESTION,
+    check_role,
+    remark,
+    two_hops,
+)
+from small import DOG, alone, asked, dog, iri
+
+from kgwb.run.answers import Value
+from kgwb.systems.dog.question import simplify_as_critic
+from kgwb.systems.dog.records import FilledTriples, Remark, SolvedHop
+
+
+@pytest.mark.parametrize(("found", "cut"), [(12, None), (110, "the first 12 of 110")])
+def test_the_roles_see_three_triples_and_how_many_tails_the_name_stands_for(
+    found: int, cut: str | None
+) -> None:
+    solved = (SolvedHop("Arrival", "starring", "A | 11 others"),)
+    names = [f"A{number}" for number in range(12)]
+    triples = tuple(("Arrival", "starring", name) for name in names)
+    values = tuple(Value(iri(name), name) for name in names)
+    filled = (FilledTriples("list", values, triples=triples, found=found),)
+    script = {"critic": remark("Where were [A | 11 others] born?")}
+    _, _, model = alone(
+        lambda run: simplify_as_critic("round 1", MARKED, solved, (), filled, run), script, of=DOG
+    )
+    [shown] = model.requests[0].variables["solved"]
+    assert (shown["count"], shown["examples"]) == (12, [list(triple) for triple in triples[:3]])
+    assert ("cut" in shown) == bool(cut)
+    assert shown.get("cut", "").startswith(cut or "")
+
+
+def test_a_remark_by_hand_is_seen_by_later_roles_which_are_asked_again() -> None:
+    model = two_hops()
+    run = dog(QUESTION, model).go()
+    before = asked(model)
+    own = Remark("critic", "say where, not what", "In which place was [Denis Villeneuve] born?")
+    run.override("critic[hop 1/round 1]", own).go()
+    assert asked(model) - before == {
+        "linguist": 1
+    }  # whose remark is the same as before, so that nothing else changes
+    assert run["critic"].origin == "by hand"
+    assert run.output("simplifying").debate[1] == own
+
+
+def test_its_question_goes_on_from_what_was_found() -> None:
+    check_role("critic")

@@ -1,0 +1,30 @@
+"""Own knowledge: the model answers without the graph, by a setting."""
+
+from __future__ import annotations
+
+import pytest
+from debate import (
+    QUESTION,
+    filtering,
+    two_hops,
+)
+from small import answer_of, dog
+
+from kgwb.settings import Settings
+from kgwb.systems.dog import NOT_IN_GRAPH
+
+
+@pytest.mark.parametrize("known", [["Quebec"], []])
+def test_own_knowledge_is_used_where_the_graph_gave_no_answer_and_is_marked(
+    known: list[str],
+) -> None:
+    model = two_hops(relation_filtering=filtering(""), own_knowledge={"answers": known})
+    assert not dog(QUESTION, model).go().answer
+    assert model.call_count("dog/own_knowledge") == 0  # off by default
+    run = dog(QUESTION, model, settings=Settings(own_knowledge=True)).go()
+    answer = answer_of(run)
+    assert (list(answer.labels), answer.ungrounded, answer.support) == (known, bool(known), ())
+    assert ("not grounded" in str(answer)) == bool(known)
+    assert answer.reason.startswith(NOT_IN_GRAPH)
+    grounded = answer_of(dog(QUESTION, two_hops(), settings=Settings(own_knowledge=True)).go())
+    assert (str(grounded), grounded.ungrounded) == ("Gentilly", False)

@@ -1,0 +1,66 @@
+"""The entity retriever: candidates by their labels, with what tells them apart."""
+
+from __future__ import annotations
+
+import pytest
+from small import FILMS, PAPER, alone, films, iri
+
+from kgwb.run.linking import retrieve_candidates
+from kgwb.settings import Settings
+
+MANY_DUNES = (
+    FILMS
+    + ':dune rdfs:comment "film of 2021" . :dunes rdfs:label "Dunes of Arabia" ; :director :denis .'
+)
+
+
+def test_homonyms_are_told_apart_by_type_description_and_relations() -> None:
+    novel = (
+        MANY_DUNES
+        + ':novel a :Novel ; rdfs:label "Dune" ; :author :ted . :Novel rdfs:label "novel" .'
+    )
+    retrieved, run, _ = alone(lambda run: retrieve_candidates("dune", run), kg=films(novel))
+    kinds = [call.kind for call in run.calls.values()]
+    assert kinds.count("select") == 2  # types and descriptions, and relations in both directions
+    shown = {candidate.iri: candidate for candidate in retrieved.candidates}
+    assert set(shown) == {iri("dune"), iri("lynchs_dune"), iri("novel")}  # exact labels only
+    assert shown[iri("novel")].types == ("novel",)
+    assert shown[iri("novel")].relations == ("author",)
+    assert "director" in shown[iri("dune")].relations
+    assert shown[iri("dune")].description == "film of 2021"
+    assert retrieved.found >= 3
+
+
+@pytest.mark.parametrize(
+    ("text", "settings", "labels", "number", "notes"),
+    [
+        ("winter", Settings(shown_candidates=4), [f"Winter film {n}" for n in range(4)], 9, []),
+        ("Arrival", Settings(), ["Arrival"], 1, []),  # exact, and nothing to distinguish
+        (
+            "Dune",
+            Settings(v_limit=1),
+            ["Dune"],
+            1,
+            ["v_limit cut the search for 'Dune' at 1 vertices"],
+        ),
+        ("Dune", PAPER, ["Dune", "Dune"], 2, []),
+        ("Xyzzy", Settings(), [], 0, []),
+    ],
+)
+def test_the_best_candidates_are_shown_and_what_is_cut_is_noted(
+    text: str, settings: Settings, labels: list[str], number: int, notes: list[str]
+) -> None:
+    many = MANY_DUNES + "".join(
+        f':w{n} rdfs:label "Winter film {n}" ; :director :denis .' for n in range(9)
+    )
+    retrieved, run, _ = alone(
+        lambda run: retrieve_candidates(text, run), kg=films(many), settings=settings
+    )
+    assert ([candidate.label for candidate in retrieved.candidates], retrieved.found) == (
+        labels,
+        number,
+    )
+    assert run["entity_retriever"].notes == notes
+    if text == "Arrival" or settings is PAPER:  # labels alone, so no query
+        assert all(not (c.types or c.description or c.relations) for c in retrieved.candidates)
+        assert run.totals.queries == 0

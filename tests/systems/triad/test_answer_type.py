@@ -1,0 +1,60 @@
+"""The type of the answer: of the query, or of how many is asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from small import answer_of, asked
+from triads import SCRIPT, answered, choice, template, triad, triplets
+
+from kgwb.llm import Scripted
+
+
+@pytest.mark.parametrize(
+    ("sparql", "kind"),
+    [
+        ("ASK { <Arrival> <starring> ?x . }", "boolean"),
+        ("SELECT (COUNT(?x) AS ?n) WHERE { <Arrival> <starring> ?x . }", "count"),
+        ("SELECT ?x WHERE { <Arrival> <starring> ?x . }", "list"),
+    ],
+)
+def test_the_query_says_the_type_of_the_answer_and_no_model_is_asked(
+    sparql: str, kind: str
+) -> None:
+    run, model = answered(
+        triplets=triplets("Arrival | starring | ?x"),
+        template=template(sparql),
+        query_choice_judgement=choice(1),
+    )
+    assert (answer_of(run).kind, asked(model)["answer_type"]) == (kind, 0)
+
+
+@pytest.mark.parametrize(
+    ("question", "relation", "labels"),
+    [
+        ("How many actors star in Arrival?", "starring", ("2",)),
+        ("What is the number of actors in Arrival?", "starring", ("2",)),
+        ("Which actors star in Arrival?", "starring", ("Amy Adams", "Jeremy Renner")),
+        ("How many children does Denis Villeneuve have?", "number of children", ("3",)),
+    ],
+)
+def test_what_a_query_lists_is_counted_if_the_question_asks_how_many(
+    question: str, relation: str, labels: tuple[str, ...]
+) -> None:
+    subject = "Denis Villeneuve" if "children" in question else "Arrival"
+
+    def model(request: Any) -> Any:
+        if request.task != "triad/relation_choice":
+            return replies[request.task]
+        relations = request.variables["relations"]
+        return choice(*(each["number"] for each in relations if each["triple"][1] == relation))
+
+    replies = SCRIPT | {
+        "triad/triplets": triplets(f"{subject} | {relation} | ?x"),
+        "triad/template": template(f"SELECT ?x WHERE {{ <{subject}> <{relation}> ?x . }}"),
+        "triad/query_choice_judgement": choice(1),
+    }
+    answer = answer_of(triad(Scripted(model), question).go())
+    assert tuple(sorted(answer.labels)) == labels
+    assert answer.kind == ("list" if question.startswith("Which") else "count")

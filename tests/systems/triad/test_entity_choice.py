@@ -1,0 +1,63 @@
+"""Entity choice: each vertex that is offered can be chosen, at most K."""
+
+from __future__ import annotations
+
+import pytest
+from page import record_html
+from rdflib import URIRef
+from small import asked, iri
+from triads import (
+    NUMBERS,
+    answered,
+    choice,
+    on_twins,
+)
+
+from kgwb.run import Run
+from kgwb.run.links import Candidate, RetrievedCandidates
+from kgwb.systems.triad.records import Attempt, Choice
+
+
+def attempts(run: Run) -> list[Attempt]:
+    return [step.output for step in run.steps if step.agent == "attempt"]
+
+
+def test_without_the_choice_of_uris_the_most_similar_names_are_taken() -> None:
+    settings = {"ablation": "no_uri_choice", "entities": 1, "relations": 1}
+    run, model = answered(query_choice_judgement=choice(1), settings=settings)
+    assert not {"entity_choice", "relation_choice"} & {*asked(model)}
+    assert len(run.output("queries[try 1/parsing]").kept) <= 1
+
+
+def test_at_most_k_options_can_be_chosen() -> None:
+    two, one = ({"entities": number, "relations": number, "theta": 1} for number in (2, 1))
+    assert answered(settings=two)[0].answer
+    run, _ = answered(settings=one)
+    assert not run.answer
+    assert "choose 0 to 1" in attempts(run)[-1].fault
+
+
+@pytest.mark.parametrize("name", ["city", "river", "fruit"])
+def test_every_entity_can_be_put_in_by_hand(name: str) -> None:
+    run, _ = on_twins({"entities": 3, "relations": 9}, **NUMBERS)
+    candidates = run.output("entity_retriever[try 1/parsing/Orange]").candidates
+    [wanted] = [each for each in candidates if each.iri == iri(f"orange_{name}")]
+    run.override("entity_choice[try 1/parsing/Orange]", Choice("Orange", (wanted,))).go()
+    assert run.answer
+    assert str(wanted.iri) in run.answer.queries[0]
+
+
+def test_a_choice_is_shown_among_all_that_it_was_chosen_from() -> None:
+    """Of two films of one name the second is taken; the query is shown as SPARQL."""
+    films = tuple(
+        Candidate(URIRef(f"http://example.org/{year}"), "The Mummy", score, ("film",))
+        for year, score in (("1932", 0.9), ("1999", 0.8))
+    )
+    retrieved = RetrievedCandidates("The Mummy", films)
+    taken = Choice("The Mummy", films[1:], "it has a composer")
+    shown = record_html(taken, of_system="triad", inputs=(retrieved,))
+    rows = shown.partition("<table")[2].split("<tr>")[2:]
+    assert ["taken" in row for row in rows] == [False, True]
+    assert ["0.90" in rows[0], "0.80" in rows[1]] == [True, True]
+    alone = record_html(taken, of_system="triad")
+    assert alone.count("The Mummy") == 2
