@@ -100,7 +100,7 @@ class Unrecorded(Run):
         return self.kg
 
     def chat(self, request: ChatRequest) -> tuple[Call, ChatReply]:
-        return NO_CALL, self.models[""].complete(request, self.kg, self._cancel)
+        return NO_CALL, self.models[""].complete(request, self.kg, self.execution.cancelled)
 
     def similarity(self, phrase: str, names: Sequence[str]) -> tuple[float, ...]:
         return self.embeddings.similarity(phrase, names, self.settings.spelling)

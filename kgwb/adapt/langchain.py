@@ -229,7 +229,7 @@ class NodeStep(Runnable[Any, Any]):
         run = current_run()
         if run is None:
             return work()
-        return run.execute(self._spec, {"state": input}, work)
+        return run.execution.execute(self._spec, {"state": input}, work)
 
     async def ainvoke(self, input: Any, config: Any = None, **options: Any) -> Any:
         """Await the node on a state as a step of the run, and return its output.
@@ -240,7 +240,7 @@ class NodeStep(Runnable[Any, Any]):
         run = current_run()
         if run is None:
             return await work()
-        return await run.execute_async(self._spec, {"state": input}, work)
+        return await run.execution.execute_async(self._spec, {"state": input}, work)
 
 
 def graph_as_function(

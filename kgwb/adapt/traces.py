@@ -40,8 +40,8 @@ from kgwb.records import JsonObject, Record, Sparql, one_line, to_data
 from kgwb.run import Run
 from kgwb.run.answers import Answer, Value, with_display_names
 from kgwb.run.calls import TRACED_QUERY, call_key
-from kgwb.run.recorded import run_of_entries
-from kgwb.run.run_file import FORMAT_VERSION
+from kgwb.run.recorded import read_only_run_of
+from kgwb.run.run_file import FORMAT_VERSION, SavedRun
 from kgwb.terms import Term, Triples
 from kgwb.text import list_first, shorten, single_line
 
@@ -67,7 +67,8 @@ def open_trace(path: str | Path, *, kg: GraphSource | None = None, trace: int | 
     if kg is not None:
         graph = open_kg(kg)
     header = header_of_spans(spans, Path(path).name)
-    run = run_of_entries(header, entries_of_spans(spans), READ_ONLY, graph)
+    saved = SavedRun.of_entries(header, entries_of_spans(spans))
+    run = read_only_run_of(saved, READ_ONLY, graph)
     run.read_only_hint = "ask a model call of it again: run.ask_again(step, model)"
     add_queries(run, spans, graph)
     return run
@@ -393,7 +394,7 @@ def add_queries(run: Run, spans: Sequence[Span], kg: Graph | None) -> None:
         step.output = traced
         found = traced.run_again
         if found and run.answer is not None:
-            run.answer = replace(found, text=run.answer.text)
+            run.execution.answer = replace(found, text=run.answer.text)
 
 
 def _plain(output: Any) -> str:

@@ -16,10 +16,9 @@ agent, and reasons to doubt an answer.
 """
 
 from kgwb.run.agents import AgentSpec, System, agent, remember_turn
-from kgwb.run.engine import Status
 from kgwb.run.models import Replay
 from kgwb.run.run import Run, Setup, check_question
-from kgwb.run.steps import Origin
+from kgwb.run.steps import Origin, Status
 
 __all__ = [
     "AgentSpec",

@@ -119,7 +119,7 @@ def agent(
             run = inputs.pop("run", None) or current_run()
             if run is None:
                 return work()
-            execute_step = run.execute_async if is_awaited else run.execute
+            execute_step = run.execution.execute_async if is_awaited else run.execution.execute
             result: T = execute_step(spec, inputs, work)
             return result
 

@@ -494,7 +494,7 @@ def use_tool(action: Tool, place: str, run: Engine, **arguments: Any) -> Any:
     """
     inputs = {"place": place, "action": action, **arguments}
     work = partial(action.use, *arguments.values(), run)
-    return run.execute(action.spec, inputs, work)
+    return run.execution.execute(action.spec, inputs, work)
 
 
 @lru_cache(maxsize=MAX_CACHED_REPLIES)

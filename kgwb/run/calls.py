@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future
 from copy import copy
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -24,7 +22,6 @@ from rdflib import URIRef
 from kgwb.errors import SettingError
 from kgwb.kg.base import Graph, ResultSet, SearchResult, Vocabulary
 from kgwb.llm.base import ChatReply
-from kgwb.llm.notice import DataNotice
 from kgwb.records import JsonObject, encode_data, from_data, to_data, to_json
 from kgwb.terms import Iri, Triple, Triples
 
@@ -195,99 +192,6 @@ class CallSource(Protocol):
     ) -> Call: ...
 
     def make(self, make: Callable[[], Call]) -> Call: ...
-
-
-class CallRecord:
-    """The recorded calls of a run. It can be used by several threads at the same time."""
-
-    def __init__(self) -> None:
-        self.calls: dict[str, Call] = {}
-        """By key, in the order in which they ended."""
-        self.notices: list[DataNotice] = []
-        """What left the machine with these calls."""
-        self.outdated: set[str] = set()
-        """Keys of calls that are made again when they are next needed."""
-        self.live_seconds: dict[tuple[str, frozenset[str]], float] = {}
-        """How long a step took when its calls were made, by its key and the keys of its calls.
-
-        The calls of the steps below it count, too."""
-        self.store: CallSource | None = None
-        """Where calls that are not recorded are looked for, and kept; None for nowhere."""
-        self._pending: dict[str, Future[Call] | None] = {}
-        """By key: calls that a thread is making, with a Future if another thread waits for them."""
-        self._lock = threading.Lock()
-
-    def add_notice(self, notice: DataNotice) -> bool:
-        """Add a notice of what left the machine, and return whether it is new here."""
-        with self._lock:
-            is_new = notice not in self.notices
-            if is_new:
-                self.notices.append(notice)
-        return is_new
-
-    def find(self, key: str) -> Call | None:
-        """Return the call with this key from the record, else from the store.
-
-        None if neither has it, or if it is outdated, so that it has to be made again.
-        """
-        if key in self.outdated:
-            return None
-        call = self.calls.get(key)
-        if call is None and self.store is not None:
-            return self.store.find(key)
-        return call
-
-    def find_or_make(
-        self, key: str, kind: str, make: Callable[[], Call], poll: Callable[[], object]
-    ) -> tuple[Call, bool]:
-        """Return the call with this key, and whether it is new in the record.
-
-        A call that is missing or outdated is taken from the store, else from ``make``, and then
-        recorded. If another thread is making it already, this one waits and returns that call,
-        which is not new. While another process makes it, ``poll()`` is called.
-
-        Raises what ``make`` and ``poll`` raise, on all threads that wait for the call; nothing is
-        recorded then.
-        """
-        with self._lock:
-            call = None if key in self.outdated else self.calls.get(key)
-            if call is not None:
-                return call, False
-            future = None
-            if key in self._pending:
-                future = self._pending[key] or Future()
-            self._pending[key] = future
-        if future is not None:
-            return future.result(), False
-
-        try:
-            call = self._take_or_make(key, kind, make, poll)
-        except BaseException as error:
-            with self._lock:
-                future = self._pending.pop(key)
-            if future is not None:
-                future.set_exception(error)
-            raise
-        with self._lock:
-            self.calls[key] = call
-            self.outdated.discard(key)
-            future = self._pending.pop(key)
-        if future is not None:
-            future.set_result(call)
-        return call, True
-
-    def _take_or_make(
-        self, key: str, kind: str, make: Callable[[], Call], poll: Callable[[], object]
-    ) -> Call:
-        """Return the call from the store; without a store, or if the call is outdated, make it.
-
-        A call that is made is added to the store, if there is one.
-        """
-        if self.store is None:
-            return make()
-        if key in self.outdated:
-            return self.store.make(make)
-        return self.store.find_or_make(key, kind, make, poll)
 
 
 class RecordedGraph:

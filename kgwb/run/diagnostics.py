@@ -133,7 +133,8 @@ PACKAGE_FOLDER = Path(__file__).parent.parent
 class _FailingRun(Protocol):
     """What is needed of a run here: the error of its latest execution."""
 
-    error: KgwbError | None
+    @property
+    def error(self) -> KgwbError | None: ...
 
 
 def explain_failure(error: Exception, agent: str = "") -> AgentFailedError:

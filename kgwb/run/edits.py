@@ -10,11 +10,13 @@ from pydantic import BaseModel, ValidationError
 
 from kgwb.errors import OverrideError, SettingError
 from kgwb.llm.base import Message
-from kgwb.records import describe_validation_error, from_data, type_adapter
+from kgwb.records import describe_validation_error, from_data, to_data, type_adapter
 from kgwb.run.agents import AgentSpec
+from kgwb.run.answers import Turn
 from kgwb.run.engine import Engine
+from kgwb.run.execution import check_override
 from kgwb.run.prompts import messages_from_text
-from kgwb.run.run_entries import make_messages_entry, make_override_entry
+from kgwb.run.run_file import messages_entry
 from kgwb.run.steps import Step
 from kgwb.text import pluralize
 
@@ -25,6 +27,22 @@ class EditableRun(Engine):
     An edit changes what the next execution does. After it, the edited step is the next one to be
     done, and the run is no turn of its dialogue until it is finished again.
     """
+
+    turn: Turn | None
+    read_only = ""
+    """Why the run can only be read, as its system is missing; empty for any other run."""
+    read_only_hint = "name its system: kgwb.load_run(path, system='./mine.py')"
+    """What to do instead, if the run can only be read."""
+    _is_edited = False
+    """Whether a person has changed something since the latest execution began."""
+
+    def _refuse_if_read_only(self) -> None:
+        """Raise SettingError, with the reason, if the run can only be read."""
+        if self.read_only:
+            raise SettingError(
+                f"this run can only be read: {self.read_only}",
+                hint=self.read_only_hint,
+            )
 
     # Looking up
 
@@ -112,10 +130,10 @@ class EditableRun(Engine):
         typed_value = self._typed_override(key, spec, value)
         reached = self.steps_by_key.get(key)
         if reached is not None:
-            self._check_override(spec, key, typed_value, reached.inputs)
+            check_override(spec, key, typed_value, reached.inputs)
         self.overrides[key] = typed_value
-        entry = make_override_entry(self, key, typed_value)
-        self._append_to_file(**entry)
+        data = to_data(typed_value, spec.output_type)
+        self.record.append(override={"step": key, "value": data})
         self._return_to([key])
         return self
 
@@ -186,7 +204,7 @@ class EditableRun(Engine):
         for entry in entries:
             if entry in self.overrides:
                 del self.overrides[entry]
-                self._append_to_file(override={"step": entry, "value": None})
+                self.record.append(override={"step": entry, "value": None})
                 self._return_to([key])
         return self
 
@@ -205,13 +223,13 @@ class EditableRun(Engine):
             if reached.parent in refreshed:
                 refreshed.add(reached.key)
             if reached.key in refreshed:
-                self._record.outdated.update(reached.calls)
+                self.record.outdated.update(reached.calls)
         self._return_to(refreshed)
         return self
 
     def undo_refresh(self) -> Self:
         """Undo ``refresh``: use the recorded calls after all. Returns the run."""
-        self._record.outdated.clear()
+        self.record.outdated.clear()
         return self
 
     def edit_prompt(self, name: str, text: str) -> Self:
@@ -223,7 +241,7 @@ class EditableRun(Engine):
         """
         self._refuse_if_read_only()
         self.prompts = self.prompts.with_text(name, text)
-        self._append_to_file(prompt={"name": name, "text": text})
+        self.record.append(prompt={"name": name, "text": text})
         edited_keys = [step.key for step in self.steps if name in step.prompts]
         self._return_to(edited_keys)
         return self
@@ -236,7 +254,7 @@ class EditableRun(Engine):
         """
         self._refuse_if_read_only()
         self.settings = self.settings.with_changes(**changes)
-        self._append_to_file(settings=self.settings.to_data())
+        self.record.append(settings=self.settings.to_data())
         self._return_to([step.key for step in self.steps[:1]])
         return self
 
@@ -263,8 +281,7 @@ class EditableRun(Engine):
             self.edited_messages.pop((key, number), None)
         else:
             self.edited_messages[key, number] = tuple(messages)
-        entry = make_messages_entry(key, number, messages)
-        self._append_to_file(**entry)
+        self.record.append(**messages_entry(key, number, messages))
         self._return_to([key])
         return self
 
@@ -310,11 +327,11 @@ class EditableRun(Engine):
         first = edited[0]
         first_edited = self.steps[first]
         earlier = self.steps[:first]
-        self._begun = frozenset(step.key for step in earlier)
+        self.execution.begun = frozenset(step.key for step in earlier)
 
         supervisors = _supervisors_of(first_edited, earlier)  # they end only after it
         done = [step for step in earlier if step.done and step.key not in supervisors]
-        self.position = min(self.position, len(done))
+        self.execution.position = min(self.position, len(done))
 
 
 def _supervisors_of(step: Step, earlier: Sequence[Step]) -> set[str]:

@@ -1,85 +1,60 @@
-"""The mechanism of a run: executing a system against a record, and stopping where a person wants.
-
-Stepping, editing, resuming and replaying are one thing: the same function is executed again, and
-every recorded call is taken from the record by its content.
-"""
+"""What the agents of a system ask: of models, of the graph and of embeddings, recorded by its content."""
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import Counter
 from collections.abc import (
-    AsyncIterator,
-    Awaitable,
     Callable,
-    Iterable,
-    Iterator,
     Mapping,
     Sequence,
 )
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, NoReturn, TypeVar
+from typing import Any, TypeVar
 
-from kgwb.background import POLL_INTERVAL_S, run_in_thread, shielded
+from kgwb.background import run_in_thread
 from kgwb.errors import (
-    Cancelled,
     KgwbError,
     NotRecordedError,
-    OutputError,
-    OverrideError,
-    SettingError,
-    Stopped,
 )
 from kgwb.kg.base import Graph, ResultSet
 from kgwb.kg.embeddings import EmbeddingIndex, Embeddings
 from kgwb.kg.findings import describe_unbound_concat
-from kgwb.llm.base import DEFAULT_TIMEOUT_S, ChatModel, ChatReply, ChatRequest, Message
+from kgwb.llm.base import DEFAULT_TIMEOUT_S, ChatModel, ChatReply, ChatRequest
 from kgwb.llm.notice import DataNotice, notices_collected_by
 from kgwb.records import JsonObject, from_data, to_data
-from kgwb.run.agents import AgentSpec, System, agent_of_key, subject_of
-from kgwb.run.answers import Answer, Dialogue, Turn
+from kgwb.run.agents import AgentSpec, System, subject_of
+from kgwb.run.answers import Answer, Dialogue
 from kgwb.run.calls import (
     RESULT_TYPES,
     Call,
     CallIdentity,
-    CallRecord,
     CallSource,
     RecordedGraph,
-    call_key,
     utc_now,
 )
 from kgwb.run.diagnostics import (
     VARYING_HINT,
     call_in_its_place,
     describe_change,
-    explain_failure,
     make_recorded,
-    matches_type,
     recorded_call_of,
-    type_text,
-    value_text,
-    watch_requests,
 )
+from kgwb.run.execution import Execution
 from kgwb.run.prompts import Prompts
-from kgwb.run.run_file import RunFile
-from kgwb.run.steps import Attempt, Frame, Inputs, Step, StopCondition, Totals, current_frame
+from kgwb.run.record import Record
+from kgwb.run.steps import Attempt, Frame, Status, Step, Totals, current_frame, the_frame
 from kgwb.settings import Settings
-from kgwb.text import pluralize
 
 T = TypeVar("T")
 R = TypeVar("R")
-Status = Literal["new", "running", "paused", "done", "failed", "cancelled"]
-CANCEL_TIMEOUT_S = 60.0
-"""How long a new execution waits for a cancelled one to end the slow call that it is in."""
 
 
 class Engine:
-    """A run as its system and agents see it, and its execution.
+    """A run as its system and agents see it: what they ask is answered from the record, or made.
 
     ``kgwb.run.Run`` adds what a person does with it.
     """
@@ -98,84 +73,64 @@ class Engine:
     embeddings: Embeddings
     kg: RecordedGraph
     """The graph. Everything that is asked of it is recorded."""
+    execution: Execution
+    """The latest execution; before the first one, one that has not begun."""
 
-    read_only = ""
-    """Why the run can only be read, as its system is missing; empty for any other run."""
-    read_only_hint = "name its system: kgwb.load_run(path, system='./mine.py')"
-    """What to do instead, if the run can only be read."""
-    recorded_seconds = 0.0
-    """For a run with the times of its file: how long the execution in it took; 0 for any other."""
     _has_edits = False
     """Whether a person has changed something, so that other calls than the recorded are expected."""
-    _is_edited = False
-    """Whether a person has changed something since the latest execution began."""
-
-    _has_stopped = False
-    """Whether the latest execution has raised Stopped, at which every branch of it ends."""
-
-    _begun: frozenset[str] = frozenset()
-    """Keys of the steps that the latest execution began."""
-
-    _branch_count = 0
-    """How many branches a pipeline's executor has begun in the latest execution."""
-
-    _raised: list[tuple[Exception, str]]
-    """What steps raised in the present execution, with their keys; an inner step comes first."""
 
     def __init__(self) -> None:
-        self._record = CallRecord()
-        self.calls = self._record.calls
+        self.record = Record()
+        self.calls = self.record.calls
         """Every recorded call by key, also those that the latest execution did not use."""
-        self.overrides: dict[str, Any] = {}
+        self.overrides = self.record.overrides
         """Values that a person put in, by step key."""
-        self.edited_messages: dict[tuple[str, int], tuple[Message, ...]] = {}
+        self.edited_messages = self.record.edited_messages
         """Messages that a person put in place of an agent's, by step key and number of the call."""
-        self.used_prompts: dict[str, str] = {}
-        """The texts of the prompts that were used, by name."""
-        self.recorded_models: dict[str, str] = {}
-        """For a run from a file: the names of its models, by agent."""
-        self.recorded_status = ""
-        """For a run from a file: the status with which the latest execution in it ended."""
-        self.recorded_position = 0
-        """For a run from a file: how many steps that execution had done."""
         self.prefer_recorded = False
         """Whether recorded replies are used even if they came from another model."""
-        self.listeners: list[Callable[[str, Step], None]] = []
-        """Called with "start" or "end" and the step."""
-        self.widget_state: object = None
-        """For widgets to keep their state of this run; the run itself does not use it."""
 
-        # The latest execution
-        self.steps: list[Step] = []
+    # The latest execution
+
+    @property
+    def steps(self) -> list[Step]:
         """The steps of the latest execution; a supervisor stands before what it supervises."""
-        self.status: Status = "new"
-        self.answer: Answer | None = None
-        self.error: KgwbError | None = None
-        self.position = 0
+        return self.execution.steps
+
+    @property
+    def status(self) -> Status:
+        """How far the latest execution is, or how it ended; "new" before the first."""
+        return self.execution.status
+
+    @property
+    def answer(self) -> Answer | None:
+        """The answer of the latest execution; None if it has not come to its end."""
+        return self.execution.answer
+
+    @property
+    def error(self) -> KgwbError | None:
+        """What stopped the latest execution; None if nothing did."""
+        return self.execution.error
+
+    @property
+    def position(self) -> int:
         """How many steps the latest execution has done."""
-        self.turn: Turn | None = None
-        """What a dialogue remembers of the latest finished execution; None again after an edit."""
-        self._seconds = 0.0
-        self._stop_condition = StopCondition()
-        self._previewed_request: ChatRequest | None = None
-        self._step_counts: Counter[str] = Counter()
-        """How many steps had the same agent and subject, by the key of the first of them."""
-        self._request_counts: Counter[tuple[str, str, str]] = Counter()
-        """How often the same request was sent, by agent, subject and key of the first call."""
+        return self.execution.position
 
-        self._root = Step("", "", "", "", {}, None)
-        """What the system itself did outside of its agents."""
-        self._earlier_steps: dict[str, Step] = {}
-        """The steps of the execution before, by key; empty if something was edited since."""
+    @property
+    def totals(self) -> Totals:
+        """What the latest execution used: calls, tokens, queries and seconds; see ``Totals``."""
+        return self.execution.totals
 
-        self._lock = threading.RLock()
-        """Guards the counts, the position and the file."""
-        self._executing_lock = threading.Lock()
-        """Held while the run is executed."""
-        self._cancel = threading.Event()
-        """Set to cancel the latest execution."""
-        self._file: RunFile | None = None
-        """The file that every call is written to as it ends."""
+    @property
+    def past_calls(self) -> Counter[str]:
+        """How many requests the latest execution made that the run did not record, by host."""
+        return self.execution.past_calls
+
+    @property
+    def own_calls(self) -> tuple[str, ...]:
+        """The keys of the calls that the latest execution made outside of its agents."""
+        return tuple(self.execution.root.calls)
 
     # Models
 
@@ -205,7 +160,7 @@ class Engine:
 
     def _recorded_model_name(self, agent_name: str) -> str:
         """Return the name of the model that was recorded for an agent; "" if none was."""
-        return self._of_agent(self.recorded_models, agent_name) or ""
+        return self._of_agent(self.record.models, agent_name) or ""
 
     def chat(
         self, request: ChatRequest, own_model: ChatModel | None = None
@@ -221,14 +176,14 @@ class Engine:
         Raises what the model raises, NotRecordedError in a replay that lacks the call, and Stopped
         if this is the request that is previewed.
         """
-        step = self._current_frame().step
+        step = the_frame().step
         request = self._edited_request(step, request)
         timeout_s = self.settings.model_timeout_s
         if request.timeout_s == DEFAULT_TIMEOUT_S and timeout_s != DEFAULT_TIMEOUT_S:
             request = replace(request, timeout_s=timeout_s)
-        if self._stop_condition.is_preview(step):
-            self._previewed_request = request
-            self._stop()
+        if self.execution.stop_condition.is_preview(step):
+            self.execution.previewed_request = request
+            self.execution.stop()
         agent_name = step.agent or request.task
         if own_model is None:
             content = self._content_to_record(request, agent_name, step.subject)
@@ -236,7 +191,7 @@ class Engine:
         else:
             content = self._content_for_client(own_model.name, request, agent_name, step.subject)
             model = None if self.is_replay else own_model
-        identity = self._count_request(content, agent_name, step.subject)
+        identity = self.execution.count_request(content, agent_name, step.subject)
 
         is_remote = self.kg.remote
         make = None
@@ -251,17 +206,17 @@ class Engine:
     @property
     def notices(self) -> tuple[DataNotice, ...]:
         """What left the machine, and where it went: one for each hosted model that was asked."""
-        return tuple(self._record.notices)
+        return tuple(self.record.notices)
 
     def _ask_model(self, model: ChatModel, request: ChatRequest) -> ChatReply:
         """Ask a model, and keep the notice of what leaves the machine with the request, if any."""
         with notices_collected_by(self._keep_notice):
-            return model.complete(request, self.unrecorded_graph, self._cancel)
+            return model.complete(request, self.unrecorded_graph, self.execution.cancelled)
 
     def _keep_notice(self, notice: DataNotice) -> None:
         """Add a notice to the run and to its file, unless the run has it already."""
-        if self._record.add_notice(notice):
-            self._append_to_file(notice=to_data(notice))
+        if self.record.add_notice(notice):
+            self.record.append(notice=to_data(notice))
 
     def _edited_request(self, step: Step, request: ChatRequest) -> ChatRequest:
         """Return a request with the messages that a person put in for it; as it is without any.
@@ -291,7 +246,7 @@ class Engine:
         if self.prefer_recorded:
             model_name = self._recorded_model_name(agent_name)
             content = self._content_for_model(model_name, request)
-            if self._is_recorded(content, agent_name, subject):
+            if self.execution.is_recorded(content, agent_name, subject):
                 return content
         return self._content_for_model(self.model_name(agent_name), request)
 
@@ -305,7 +260,7 @@ class Engine:
         at another address is used.
         """
         content = self._content_for_model(client_name, request)
-        if not self.is_replay or self._is_recorded(content, agent_name, subject):
+        if not self.is_replay or self.execution.is_recorded(content, agent_name, subject):
             return content
         recorded_names: dict[str, None] = {}
         for call in self.calls.values():
@@ -315,7 +270,7 @@ class Engine:
             if _without_address(recorded_name) != _without_address(client_name):
                 continue
             elsewhere = self._content_for_model(recorded_name, request)
-            if self._is_recorded(elsewhere, agent_name, subject):
+            if self.execution.is_recorded(elsewhere, agent_name, subject):
                 return elsewhere
         return content
 
@@ -332,33 +287,6 @@ class Engine:
             content["graph"] = self.kg.identity
             content.update(self.kg.muted_data)
         return content
-
-    def _is_recorded(self, content: JsonObject, agent_name: str, subject: str) -> bool:
-        """Return whether the next model call of an agent with this content is recorded.
-
-        It is the call whose repeat number ``_count_request`` will return next. An outdated call
-        does not count as recorded.
-        """
-        first_key = call_key("model", content, 0)
-        repeat = self._request_counts[agent_name, subject, first_key]
-        key = call_key("model", content, repeat)
-        return self._record.find(key) is not None
-
-    def _count_request(self, content: JsonObject, agent_name: str, subject: str) -> CallIdentity:
-        """Count a request, and return the identity of its call.
-
-        Its repeat number is how often the request was sent before: 0 the first time. Requests of
-        the same agent for the same subject are equal if their content is. Counting begins anew with
-        each execution. It is safe on several threads.
-        """
-        first = CallIdentity.of("model", content, 0)
-        counter = (agent_name, subject, first.key)
-        with self._lock:
-            repeat = self._request_counts[counter]
-            self._request_counts[counter] += 1
-        if not repeat:
-            return first  # the key of a long prompt is not computed twice
-        return first.with_repeat(repeat)
 
     # Graph, embeddings and tools
 
@@ -435,7 +363,7 @@ class Engine:
 
     def use_store(self, store: CallSource | None) -> None:
         """Look for calls that are not recorded in a store, and keep there what is made."""
-        self._record.store = store
+        self.record.store = store
 
     def _call(
         self,
@@ -455,14 +383,14 @@ class Engine:
         Raises Cancelled, NotRecordedError, what ``make`` raises, and Stopped for a call that is not
         recorded while a request is previewed.
         """
-        self._stop_if_cancelled()
-        step = self._current_frame().step
+        self.execution.stop_if_cancelled()
+        step = the_frame().step
         key, kind, request, repeat, request_json = identity
-        if self._stop_condition.preview_of or self._earlier_steps:
+        if self.execution.stop_condition.preview_of or self.execution.earlier_steps:
             # Otherwise it does not matter yet, and a store need not be asked twice.
-            is_recorded = self._record.find(key) is not None
-            if self._stop_condition.preview_of and not is_recorded:
-                self._stop()
+            is_recorded = self.record.find(key) is not None
+            if self.execution.stop_condition.preview_of and not is_recorded:
+                self.execution.stop()
             if not is_recorded:
                 self._note_change(step, kind, request)
 
@@ -491,10 +419,13 @@ class Engine:
             made_calls.append(call)
             return call
 
-        call, is_new = self._record.find_or_make(key, kind, make_call, self._stop_if_cancelled)
+        call, is_new = self.record.find_or_make(
+            key, kind, make_call, self.execution.stop_if_cancelled
+        )
         if is_new:
             call.step = step.key  # in the store it may be one of another question
-            self._append_call_to_file(call, request_json)
+            if self.record.file:
+                self.record.append_json(f'{{"call":{call.to_json(request_json)}}}')
         if made_calls:
             if step.origin == "record":
                 step.origin = "live"
@@ -509,7 +440,7 @@ class Engine:
         Compared is the call at the same position of the same step (``call_in_its_place``). There is
         no note if there was no such call, or after an edit.
         """
-        earlier = self._earlier_steps.get(step.key)
+        earlier = self.execution.earlier_steps.get(step.key)
         before = call_in_its_place(step, kind, earlier, self.calls)
         if before is None:
             return
@@ -539,7 +470,7 @@ class Engine:
                 "from the record",
             )
         if is_remote:
-            make = partial(run_in_thread, make, poll=self._stop_if_cancelled)
+            make = partial(run_in_thread, make, poll=self.execution.stop_if_cancelled)
         return make_recorded(make)
 
     def _refuse_change(self, step: Step, call: Call) -> None:
@@ -574,7 +505,7 @@ class Engine:
         if not self._can_run_in_parallel(function, items):
             calls = [partial(function, item, *rest, self) for item in items]
             return _results_of_all(calls)
-        frame = self._current_frame()
+        frame = the_frame()
         branches = [Frame(frame.step, [], self) for _ in items]
 
         def execute(item: Any, branch: Frame) -> R:
@@ -595,13 +526,6 @@ class Engine:
         results = [future.result for future in futures]
         return _results_of_all(results)
 
-    def next_branch_number(self) -> int:
-        """Return how many branches a pipeline's executor has begun before in this execution."""
-        with self._lock:
-            number = self._branch_count
-            self._branch_count += 1
-        return number
-
     def _can_run_in_parallel(self, function: Callable[..., Any], items: Sequence[Any]) -> bool:
         """Return whether a function is called for several items at the same time.
 
@@ -613,7 +537,7 @@ class Engine:
         spec: AgentSpec | None = getattr(function, "spec", None)
         if spec is None or not spec.subject:
             return False
-        if len(items) < 2 or self._stop_condition.is_stepping:
+        if len(items) < 2 or self.execution.stop_condition.is_stepping:
             return False
         subjects = {subject_of(item) for item in items}
         if len(subjects) < len(items):
@@ -626,13 +550,13 @@ class Engine:
 
     def note(self, text: str) -> None:
         """Leave a remark for the person on the current step, if it does not have the same yet."""
-        notes = self._current_frame().step.notes
+        notes = the_frame().step.notes
         if text not in notes:
             notes.append(text)
 
     def add_attempt(self, attempt: Attempt) -> None:
         """Keep an attempt on the current step."""
-        step = self._current_frame().step
+        step = the_frame().step
         step.attempts.append(attempt)
 
     def prompt_text(self, name: str) -> str:
@@ -643,480 +567,13 @@ class Engine:
         PromptError if there is no such prompt.
         """
         text = self.prompts.text(name)
-        prompts = self._current_frame().step.prompts
+        prompts = the_frame().step.prompts
         if name not in prompts:
             prompts.append(name)
-        if self.used_prompts.get(name) != text:
-            self.used_prompts[name] = text
-            self._append_to_file(prompt={"name": name, "text": text})
+        if self.record.used_prompts.get(name) != text:
+            self.record.used_prompts[name] = text
+            self.record.append(prompt={"name": name, "text": text})
         return text
-
-    def execute(self, spec: AgentSpec, inputs: Inputs, function: Callable[[], Any]) -> Any:
-        """Execute one step: return the value that a person put in, else that of the function.
-
-        The step is added to ``steps`` before it runs, and listeners are notified of its start and
-        its end. If it fails, it keeps the error and how long it took. Each step that is done raises
-        ``position`` by one.
-
-        Raises Stopped before or after the step where the stop condition says so, Cancelled,
-        SettingError for an agent that the system does not list, OverrideError for a value that
-        fails the agent's check, OutputError for an output of another type than promised, and what
-        the function raises.
-        """
-        with self._executed_step(spec, inputs) as step:
-            if not self._take_override(spec, step):
-                self._set_output(spec, step, function())
-        self._count_step(step)
-        return step.output
-
-    async def execute_async(
-        self, spec: AgentSpec, inputs: Inputs, function: Callable[[], Awaitable[Any]]
-    ) -> Any:
-        """Execute one step of an agent that is awaited: return the value put in, else the output.
-
-        It does and raises what ``execute`` does.
-        """
-        with self._executed_step(spec, inputs) as step:
-            if not self._take_override(spec, step):
-                self._set_output(spec, step, await function())
-        self._count_step(step)
-        return step.output
-
-    @contextmanager
-    def _executed_step(self, spec: AgentSpec, inputs: Inputs) -> Iterator[Step]:
-        """Begin a step, let the code inside set its output, and end it.
-
-        Listeners are notified of start and end. At the end the step is done, or has the error that
-        the code raised, and how long it took. Raises Stopped, Cancelled and SettingError as
-        ``execute`` does.
-        """
-        self._stop_if_cancelled()
-        self._check_is_listed(spec)
-        parent = self._current_frame()
-        step = self._new_step(spec, inputs, parent.step)
-        parent.steps.append(step)
-        position = len(parent.steps)
-        if self._stop_condition.stops_before(step):
-            self._stop()
-
-        self._notify_listeners("start", step)
-        token = current_frame.set(Frame(step, parent.steps, self))
-        started = time.perf_counter()
-        try:
-            yield step
-            step.done = True
-        except Exception as exc:
-            message = getattr(exc, "message", "") or repr(exc)
-            step.error = step.error or message
-            self._raised.append((exc, step.key))
-            raise
-        finally:
-            step.seconds = time.perf_counter() - started
-            current_frame.reset(token)
-            if step.done:
-                self._keep_time(step, parent.steps[position:])
-            self._note_past_calls(step)
-            self._notify_listeners("end", step)
-
-    def _keep_time(self, step: Step, later: Sequence[Step]) -> None:
-        """Set how long a step took when its calls were made, if that is not how long it took now.
-
-        ``later`` are the steps that began after it. The time of a step with live calls is
-        remembered in the record. For a replayed step, ``recorded_seconds`` becomes the time
-        remembered, or, as for a run from a file, an estimate by the recorded time of its calls. For
-        a supervisor the times of replayed steps below it are replaced in this way. A step without
-        calls and without steps below it takes as long each time.
-        """
-        below = _steps_below(step, later)
-        if not below and not step.calls:
-            return
-        calls = set(step.calls)
-        is_live = step.origin == "live"
-        saved_s = 0.0
-        for each in below:
-            calls.update(each.calls)
-            is_live = is_live or each.origin == "live"
-            if each.parent == step.key:
-                saved_s += each.live_seconds - each.seconds
-        place = (step.key, frozenset(calls))
-        if is_live:
-            live_s = step.seconds + saved_s
-            self._record.live_seconds[place] = live_s
-        elif place in self._record.live_seconds:
-            live_s = self._record.live_seconds[place]
-        else:
-            live_s = step.seconds + saved_s + self._seconds_of_own_calls(step)
-        is_replayed = saved_s or step.origin == "record"
-        if is_replayed and live_s != step.seconds:
-            step.recorded_seconds = live_s
-
-    def _seconds_of_own_calls(self, step: Step) -> float:
-        """Return how long the calls of a step took that were first made for this step."""
-        calls = [self.calls[key] for key in set(step.calls)]
-        return sum(call.seconds for call in calls if call.step == step.key)
-
-    def _count_step(self, step: Step) -> None:
-        """Raise ``position`` by one for a step that is done.
-
-        Raises Stopped if the execution is to stop after this step.
-        """
-        with self._lock:
-            self.position += 1
-            if self._stop_condition.stops_after(step, self.position):
-                self._stop()
-
-    def _stop(self) -> NoReturn:
-        """Raise Stopped, here and at whatever another branch of the execution begins after it."""
-        self._has_stopped = True
-        raise Stopped
-
-    def _note_past_calls(self, step: Step) -> None:
-        """Add a note to a step for each host that it asked without the run's recording.
-
-        The note has the number of requests and the host.
-        """
-        for host, number in step.past_calls.items():
-            requests = pluralize(number, "request")
-            step.notes.append(
-                f"{requests} to {host} went past the run: not recorded, and made again each time; "
-                "use run.chat, run.kg or run.call"
-            )
-
-    def _check_is_listed(self, spec: AgentSpec) -> None:
-        """Raise SettingError if the system does not list an agent of this name.
-
-        The agent itself may be another one with the same name.
-        """
-        for listed in self.system.agents:
-            if listed.name == spec.name:
-                return
-        function_name = spec.function.__name__
-        raise SettingError(
-            f"{spec.name} is not among the agents of {self.system.name}, which called it",
-            hint=f"add it: System({self.system.name!r}, answer, [..., {function_name}])",
-        )
-
-    def _new_step(self, spec: AgentSpec, inputs: Inputs, parent: Step) -> Step:
-        """Return a new step of an agent, below its supervisor ``parent``.
-
-        Its key is "AGENT[SUBJECT]", or "AGENT" without a subject, and ends in "#2" for the second
-        step with the same agent and subject. A step without a subject takes that of its supervisor.
-        If both have one and they differ, the subject is "SUPERVISOR'S/OWN".
-        """
-        subject = parent.subject
-        if spec.subject:
-            own_subject = subject_of(inputs[spec.subject])
-            if not subject:
-                subject = own_subject
-            elif own_subject and own_subject != subject:
-                subject = f"{subject}/{own_subject}"
-        key = spec.name
-        if subject:
-            key = f"{spec.name}[{subject}]"
-        with self._lock:
-            self._step_counts[key] += 1
-            occurrence = self._step_counts[key]
-        if occurrence > 1:
-            key = f"{key}#{occurrence}"
-        return Step(
-            key=key,
-            agent=spec.name,
-            subject=subject,
-            parent=parent.key,
-            inputs=inputs,
-            output_type=spec.output_type,
-            role=self.system.role_of(spec.name),
-            known_calls=self.calls,
-            views=self.system.views,
-        )
-
-    def _set_output(self, spec: AgentSpec, step: Step, output: Any) -> None:
-        """Set the output of a step to what its function returned; a generator gets a note.
-
-        A generator is not read here: it may have no end. Raises OutputError for an output of another
-        type than the agent promises.
-        """
-        if not matches_type(output, spec.output_type):
-            promised = type_text(spec.output_type)
-            raise OutputError(
-                f"the step {step.key} promises {promised} and returned {value_text(output)}",
-                hint=f"return {promised}, or change the annotation of {spec.name}",
-            )
-        if isinstance(output, Iterator | AsyncIterator):
-            step.notes.append(
-                f"it returned a {type(output).__name__}: what that asks belongs to the step that "
-                "reads it, and its values are neither shown nor saved; return a list"
-            )
-        step.output = output
-
-    def _take_override(self, spec: AgentSpec, step: Step) -> bool:
-        """Set the output of a step to the value that a person put in, if there is one.
-
-        Returns whether there is one; then the origin of the step is "by hand". Raises OverrideError
-        for a value that fails the agent's check.
-        """
-        override_key = self._override_key(step)
-        if not override_key:
-            return False
-        step.output = self.overrides[override_key]
-        step.origin = "by hand"
-        self._check_override(spec, step.key, step.output, step.inputs)
-        return True
-
-    def _override_key(self, step: Step) -> str:
-        """Return the key in ``overrides`` of the value put in for a step; "" if there is none.
-
-        It is the key of the step. It is the agent's name if the value was put in before the step
-        was reached and this is the agent's only step; if the agent has several, OverrideError is
-        raised.
-        """
-        if not self.overrides:
-            return ""
-        if step.key in self.overrides:
-            return step.key
-        with self._lock:
-            begun = [key for key in self._step_counts if agent_of_key(key) == step.agent]
-        if step.agent not in self.overrides or step.agent in begun:
-            return ""
-        if len(begun) > 1:
-            raise OverrideError(
-                f"the value put in for the agent {step.agent} was not used: the agent has several steps",
-                hint="put the value in for one of them: " + ", ".join(begun),
-            )
-        return step.agent
-
-    def _check_override(self, spec: AgentSpec, key: str, value: Any, inputs: Inputs) -> None:
-        """Raise OverrideError if a value put in for a step fails the agent's own check.
-
-        The check gets the value and the step's inputs; the error lists all its problems. An agent
-        without a check accepts every value.
-        """
-        if spec.check is None:
-            return
-        problems = list(spec.check(value, *inputs.values()))
-        if problems:
-            listed = "; ".join(problems)
-            raise OverrideError(
-                f"the value put in for {key} cannot be used: {listed}",
-                hint="put in another value, or remove it: run.remove_override(...)",
-            )
-
-    def _notify_listeners(self, event: str, step: Step) -> None:
-        """Call each listener with the event, "start" or "end", and the step."""
-        for listener in list(self.listeners):
-            listener(event, step)
-
-    # Executions
-
-    @property
-    def past_calls(self) -> Counter[str]:
-        """How many requests the latest execution made that the run did not record, by host.
-
-        Requests that the system made outside of its agents count, too.
-        """
-        counts = Counter(self._root.past_calls)
-        for step in self.steps:
-            counts.update(step.past_calls)
-        return counts
-
-    @property
-    def own_calls(self) -> tuple[str, ...]:
-        """The keys of the calls that the latest execution made outside of its agents."""
-        return tuple(self._root.calls)
-
-    @property
-    def totals(self) -> Totals:
-        """What the latest execution used: calls, tokens, queries and seconds; see ``Totals``.
-
-        A call that several steps used counts once. Calls that the system made outside of its agents
-        do not count.
-        """
-        calls: dict[str, Call] = {}
-        live_model_calls = 0
-        for step in self.steps:
-            live_model_calls += step.live_calls
-            for key in step.calls:
-                if key in self.calls:
-                    calls[key] = self.calls[key]
-        if self.recorded_seconds:
-            return Totals.of(calls.values(), live_model_calls, self.recorded_seconds)
-        recorded_seconds = self._root.recorded_seconds
-        return Totals.of(calls.values(), live_model_calls, self._seconds, recorded_seconds)
-
-    @contextmanager
-    def _exclusive_execution(self, cancel: threading.Event) -> Iterator[None]:
-        """Run the code inside as the only execution of this run, which setting ``cancel`` cancels.
-
-        If a cancelled execution has not ended yet, this one waits for it, at most CANCEL_TIMEOUT_S.
-        For one that was not cancelled it waits POLL_INTERVAL_S, and then raises SettingError.
-        Raises Cancelled if ``cancel`` is set meanwhile.
-        """
-        deadline = time.monotonic() + CANCEL_TIMEOUT_S
-        while not self._executing_lock.acquire(timeout=POLL_INTERVAL_S):
-            if not self._cancel.is_set() or time.monotonic() > deadline:
-                raise SettingError(
-                    "the run was not continued: it is already being executed",
-                    hint="wait until it has ended, or cancel it with run.cancel()",
-                )
-        try:
-            if cancel.is_set():
-                raise Cancelled
-            self._cancel = cancel
-            yield
-        finally:
-            self._executing_lock.release()
-
-    @contextmanager
-    def _execution(self, stop_condition: StopCondition) -> Iterator[None]:
-        """Run the code inside as a new execution: clear the latest one, and set the status.
-
-        Steps, answer, error, position and counters begin anew. ``status`` is "running", then
-        "done"; "paused" after Stopped and "cancelled" after Cancelled, which are caught; "failed"
-        after another error, which is kept in ``error`` and raised; "cancelled" after a
-        KeyboardInterrupt, which is raised. After "done" no call is outdated any more. HTTP requests
-        of this process are watched from now on.
-        """
-        self._earlier_steps = {}
-        if not self._is_edited:
-            self._earlier_steps = {step.key: step for step in self.steps}
-        self._is_edited = False
-        self.steps = []
-        self.answer = None
-        self.error = None
-        self.status = "running"
-        self.position = 0
-        self._step_counts.clear()
-        self._request_counts.clear()
-        self._branch_count = 0
-        self._raised = []
-        self._stop_condition = stop_condition
-        self._has_stopped = False
-        root = Step("", "", "", "", {}, None)
-        self._root = root
-        watch_requests()
-        token = current_frame.set(Frame(root, self.steps, self))
-        started = time.perf_counter()
-        try:
-            yield
-            self.status = "done"
-            self._record.outdated.clear()
-        except Stopped:
-            self.status = "paused"
-        except Cancelled:
-            self.status = "cancelled"
-        except KeyboardInterrupt:
-            # An agent or a model raised it: an interrupt by a person hits the main thread, which
-            # only waits for this one.
-            self.status = "cancelled"
-            raise
-        except BaseException as exc:
-            self.status = "failed"
-            if isinstance(exc, KgwbError):
-                self.error = exc
-            elif isinstance(exc, Exception):
-                self.error = explain_failure(exc, self._failed_step(exc))
-            raise
-        finally:
-            root.seconds = time.perf_counter() - started
-            self._seconds = root.seconds
-            self.recorded_seconds = 0.0
-            self._keep_time(root, self.steps)
-            current_frame.reset(token)
-            self._begun = frozenset(step.key for step in self.steps)
-            self._stop_condition = StopCondition()
-            self._raised = []
-
-    def _failed_step(self, error: Exception) -> str:
-        """Return the key of the innermost step that raised an error; "" if none did."""
-        for raised, key in self._raised:
-            if raised is error:
-                return key
-        return ""
-
-    def _stop_if_cancelled(self) -> None:
-        """Raise Cancelled if the execution has been cancelled, or Stopped if it has stopped."""
-        if self._cancel.is_set():
-            raise Cancelled
-        if self._has_stopped:
-            raise Stopped
-
-    def _current_frame(self) -> Frame:
-        """Return the Frame of the execution on this thread: the current step and the list of steps.
-
-        Raises SettingError outside of an execution.
-        """
-        frame = current_frame.get(None)
-        if frame is None:
-            raise SettingError(
-                "an agent was called outside of a run, and it works only inside one",
-                hint="ask a question with Workbench.ask, or continue a run with Run.go",
-            )
-        return frame
-
-    def _refuse_if_read_only(self) -> None:
-        """Raise SettingError, with the reason, if the run can only be read."""
-        if self.read_only:
-            raise SettingError(
-                f"this run can only be read: {self.read_only}",
-                hint=self.read_only_hint,
-            )
-
-    # The file
-
-    @contextmanager
-    def _open_file(self) -> Iterator[None]:
-        """Keep the run's file open while the code inside runs; without a file, do nothing."""
-        file = self._file
-        if file is None:
-            yield
-            return
-        file.keep_open()
-        try:
-            yield
-        finally:
-            with self._lock:
-                file.close()
-
-    def _append_to_file(self, **entry: Any) -> None:
-        """Add an entry, such as ``call={...}``, to the run's file; without a file, do nothing."""
-        if self._file:
-            self._write(partial(self._file.append, **entry))
-
-    def _append_call_to_file(self, call: Call, request_json: str) -> None:
-        """Add the entry of a call, whose request is also given as JSON text, to the run's file.
-
-        Without a file, do nothing.
-        """
-        if self._file:
-            entry = f'{{"call":{call.to_json(request_json)}}}'
-            self._write(partial(self._file.append_json, entry))
-
-    def _write(self, write: Callable[[], None]) -> None:
-        """Call ``write`` where no interrupt can hit it, and on one thread at a time.
-
-        So a save is never left half done, and an earlier one does not replace a later one.
-        """
-
-        def write_alone() -> None:
-            """Call ``write`` while this run's lock is held."""
-            with self._lock:
-                write()
-
-        shielded(write_alone)
-
-
-def _steps_below(step: Step, later: Iterable[Step]) -> list[Step]:
-    """Return the steps below a step, at all levels, in their order.
-
-    They are looked for among ``later``, the steps that began after it.
-    """
-    keys = {step.key}
-    below = []
-    for each in later:
-        if each.parent in keys:
-            keys.add(each.key)
-            below.append(each)
-    return below
 
 
 def _results_of_all(calls: Sequence[Callable[[], R]]) -> tuple[R, ...]:

@@ -1,21 +1,17 @@
 """A run that can only be read, from what its steps recorded: its system is not there."""
 
-# Annotations are types here, not texts: resolving a text compiles it, and nothing that a file of a
-# stranger leads to may compile anything.
+from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, get_args
 
-from kgwb.errors import RunFileError, SettingError
+from kgwb.errors import SettingError
 from kgwb.kg.base import Graph
-from kgwb.records import JsonObject, from_data
+from kgwb.records import from_data
 from kgwb.run.agents import AgentKind, System, agent
 from kgwb.run.answers import Answer
-from kgwb.run.engine import Status
 from kgwb.run.run import Run
-from kgwb.run.run_file import RunFile, damage_errors
-from kgwb.run.steps import Attempt, Origin, Step
+from kgwb.run.run_file import SavedRun, damage_errors
+from kgwb.run.steps import Step
 
 
 def read_only_run(path: str | Path, missing: str) -> Run:
@@ -27,101 +23,62 @@ def read_only_run(path: str | Path, missing: str) -> Run:
 
     Raises RunFileError if the file is damaged or is not a run file.
     """
-    header, *entries = RunFile(Path(path)).entries()
+    saved = SavedRun.read(path, "call", "notice", "step", "end")
     with damage_errors(path):
-        return run_of_entries(header, entries, missing)
+        return read_only_run_of(saved, missing)
 
 
-def run_of_entries(
-    header: JsonObject, entries: Sequence[JsonObject], missing: str, kg: Graph | None = None
-) -> Run:
-    """Return a run that can only be read, from the header and the entries of a run file.
+def read_only_run_of(saved: SavedRun, missing: str, kg: Graph | None = None) -> Run:
+    """Return a run that can only be read, from what a run file says.
 
     ``kg`` is the graph that a person can ask about the run. Raises DAMAGED_FILE_ERRORS and
-    InputErrors if the entries lack their form.
+    InputErrors if something lacks its form.
     """
-    data_of_steps = [entry["step"] for entry in entries if "step" in entry]
-    calls = [entry for entry in entries if "call" in entry]
-    system = _recorded_system(header, data_of_steps)
-    run = Run.of_entries(system, header, calls, kg=kg)
-    run.steps = [_read_step(data, run) for data in data_of_steps]
-    for entry in entries:
-        if "end" in entry:
-            _read_end(run, entry["end"])
+    run = Run.of_saved(_recorded_system(saved), saved, kg=kg)
+    execution = run.execution
+    execution.steps = [Step.from_data(data, run.calls) for data in saved.steps]
+    end = saved.end
+    if end is not None:
+        execution.status = end.status
+        execution.position = end.position
+        execution.answer = from_data(end.answer, Answer | None)
+        execution.recorded_seconds = end.recorded_seconds
+        if end.error:
+            execution.error = SettingError(end.error)
     run.read_only = missing
     return run
 
 
-def _recorded_system(header: JsonObject, data_of_steps: Sequence[JsonObject]) -> System:
+def _recorded_system(saved: SavedRun) -> System:
     """Return a system with the agents of the recorded steps, which cannot be executed.
 
-    An agent is of the kind "model" if its first step has attempts or prompts, else "code".
-    Supervisors are read from the parents of the steps, in order.
+    An agent is of the kind "model" if its first step has attempts or prompts, else "code" or what
+    the step says, as those of a trace do. Supervisors are read from the parents of the steps, in
+    order.
     """
-    name = from_data(header["system"], str)
     agents = {}
     supervisors: dict[str, list[str]] = {}
     agent_of_step = {}
-    for data in data_of_steps:
+    for data in saved.steps:
         agent_name = from_data(data["agent"], str)
         agent_of_step[data["key"]] = agent_name
-        kind: Any = data.get("kind", "code")  # the steps of a trace have it
-        if data["attempts"] or data["prompts"]:
-            kind = "model"
-        if kind not in get_args(AgentKind):
-            raise RunFileError(
-                f"the run file cannot be read: its step {data['key']} has the unknown kind {kind!r}",
-                hint="restore the file from a copy, or open it with the kgwb that wrote it",
-            )
+        kind = "model" if data["attempts"] or data["prompts"] else data.get("kind", "code")
         if agent_name not in agents:
-            agents[agent_name] = agent(agent_name, kind=kind)(_cannot_execute)
+            agents[agent_name] = agent(agent_name, kind=from_data(kind, AgentKind))(_cannot_execute)
         supervisor = agent_of_step.get(data["parent"])
         if supervisor is not None:
             supervised = supervisors.setdefault(supervisor, [])
             if agent_name not in supervised:
                 supervised.append(agent_name)
-    return System(name, _cannot_execute, agents.values(), supervisors=supervisors)
+    return System(saved.header.system, _cannot_execute, agents.values(), supervisors=supervisors)
 
 
-def _cannot_execute(*_: Any) -> Any:  # without a docstring, which would be an agent's purpose
-    """Raise SettingError, because the system of the run is missing."""
+# Without a docstring, which would be an agent's purpose, and without annotations: these are texts,
+# which Python compiles to read them, and nothing that a file of a stranger leads to may do that.
+def _cannot_execute(*_):  # type: ignore[no-untyped-def]
     raise SettingError(
         "the run cannot be continued: its system was not found",
         hint="name the system when you load the run: kgwb.load_run(path, system='./mine.py')",
-    )
-
-
-def _read_step(data: JsonObject, run: Run) -> Step:
-    """Return the step that JSON data of a run file describes, with its output and inputs as data.
-
-    Raises RunFileError for an unknown origin, and KeyError or a ValueError for data of another
-    form.
-    """
-    origin = data["origin"]
-    if origin not in get_args(Origin):
-        raise RunFileError(
-            f"the run file cannot be read: its step {data['key']} has the unknown origin {origin!r}",
-            hint="restore the file from a copy, or open it with the kgwb that wrote it",
-        )
-    return Step(
-        key=from_data(data["key"], str),
-        agent=from_data(data["agent"], str),
-        subject=from_data(data["subject"], str),
-        parent=from_data(data["parent"], str),
-        inputs=from_data(data["inputs"], JsonObject),
-        output_type=Any,
-        output=_as_tuple(_output_data(data, run)),
-        done=from_data(data["done"], bool),
-        origin=origin,
-        calls=from_data(data["calls"], list[str]),
-        live_calls=from_data(data["live_calls"], int),
-        attempts=from_data(data["attempts"], list[Attempt]),
-        prompts=from_data(data["prompts"], list[str]),
-        notes=from_data(data["notes"], list[str]),
-        seconds=from_data(data["seconds"], float),
-        recorded_seconds=from_data(data.get("recorded_seconds"), float | None),
-        error=from_data(data["error"], str),
-        known_calls=run.calls,
     )
 
 
@@ -131,62 +88,11 @@ def restore_times(run: Run, path: Path) -> None:
     Steps that the file does not have keep theirs; the next execution takes its own times. Raises
     RunFileError if the file cannot be read.
     """
-    for entry in RunFile(path).entries():
-        if "step" in entry:
-            step = run.steps_by_key.get(entry["step"].get("key"))
-            if step is not None:
-                data = entry["step"]
-                step.seconds = from_data(data.get("seconds", step.seconds), float)
-                step.recorded_seconds = from_data(data.get("recorded_seconds"), float | None)
-        elif "end" in entry:
-            run.recorded_seconds = _read_total_seconds(entry["end"])
-
-
-def _output_data(data: JsonObject, run: Run) -> Any:
-    """Return the recorded output of a step as JSON data.
-
-    It may be stored as the key of the call whose reply it is (``output_of_call``).
-    """
-    if "output_of_call" not in data:
-        return data["output"]
-    call = run.calls[data["output_of_call"]]
-    return call.to_data()["reply"]
-
-
-def _as_tuple(data: Any) -> Any:
-    """Return JSON data with a list at its top as a tuple, as agents return several records."""
-    if isinstance(data, list):
-        return tuple(data)
-    return data
-
-
-def _read_end(run: Run, data: JsonObject) -> None:
-    """Set status, position, answer and error of a run to those of an "end" entry.
-
-    The error becomes a SettingError with the recorded message; None if it is empty. Raises
-    RunFileError for an unknown status.
-    """
-    if data["status"] not in get_args(Status):
-        raise RunFileError(
-            f"the run file cannot be read: the run has the unknown status {data['status']!r}",
-            hint="restore the file from a copy, or open it with the kgwb that wrote it",
-        )
-    run.status = data["status"]
-    run.position = from_data(data["position"], int)
-    run.answer = from_data(data["answer"], Answer | None)
-    run.recorded_seconds = _read_total_seconds(data)
-    run.error = None
-    if data["error"]:
-        run.error = SettingError(from_data(data["error"], str))
-
-
-def _read_total_seconds(data: JsonObject) -> float:
-    """Return how long an execution took when its calls were made, from the data of its "end".
-
-    0 if the file does not say.
-    """
-    totals = data.get("totals", {})
-    seconds: float = from_data(totals.get("recorded_seconds"), float | None) or 0.0
-    if not seconds:
-        seconds = from_data(totals.get("seconds", 0.0), float)
-    return seconds
+    saved = SavedRun.read(path, "step", "end")
+    for data in saved.steps:
+        step = run.steps_by_key.get(data["key"])
+        if step is not None:
+            step.seconds = from_data(data["seconds"], float)
+            step.recorded_seconds = from_data(data.get("recorded_seconds"), float | None)
+    if saved.end is not None:
+        run.execution.recorded_seconds = saved.end.recorded_seconds

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import threading
+import time
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from kgwb import disk
-from kgwb.background import shielded
+from kgwb.background import POLL_INTERVAL_S, shielded
 from kgwb.errors import (
+    Cancelled,
     InputError,
     ModelError,
     OutputError,
@@ -26,9 +28,9 @@ from kgwb.kg import GraphSource, open_kg
 from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatModel, ChatRequest, Message
-from kgwb.records import JsonObject
+from kgwb.records import from_data, to_data
 from kgwb.run.agents import System, agent_of_key
-from kgwb.run.answers import Answer, Dialogue, Question, Reading
+from kgwb.run.answers import Answer, Dialogue, Question, Reading, Turn
 from kgwb.run.calls import RecordedGraph, utc_now
 from kgwb.run.diagnostics import (
     doubt_cut_results,
@@ -39,6 +41,7 @@ from kgwb.run.diagnostics import (
 )
 from kgwb.run.differences import Differences, compare_steps
 from kgwb.run.edits import EditableRun
+from kgwb.run.execution import Execution, Listener
 from kgwb.run.gold import RightAnswer
 from kgwb.run.models import (
     Models,
@@ -49,21 +52,24 @@ from kgwb.run.models import (
     open_models,
 )
 from kgwb.run.prompts import Prompts, messages_from_text
-from kgwb.run.run_entries import (
-    last_status,
-    make_end_entry,
-    make_entries,
-    make_state_entries,
-    read_entries,
-    read_header,
-    run_arguments,
+from kgwb.run.run_file import (
+    DAMAGED_FILE_ERRORS,
+    End,
+    Header,
+    RunFile,
+    SavedRun,
+    current_settings,
+    damage_errors,
 )
-from kgwb.run.run_file import DAMAGED_FILE_ERRORS, RunFile, damage_errors
 from kgwb.run.steps import StopCondition, format_tree, names_in_steps, used_calls
 from kgwb.settings import Settings
 from kgwb.terms import Triple
 from kgwb.text import list_first, pluralize, single_line
 
+CANCEL_TIMEOUT_S = 60.0
+"""How long a new execution waits for a cancelled one to end the slow call that it is in."""
+LOADED_KINDS = ("call", "notice", "prompt", "settings", "override", "messages", "end")
+"""The entries of a file from which a run is loaded; its steps are for readers."""
 MAX_TIMES = 100
 """How often a call can be asked again at once."""
 FORK_PARAMETERS = (
@@ -168,6 +174,19 @@ class Run(EditableRun):
                 system.check_model_user(agent_name)
         self.prompts = Prompts.of(prompts).for_system(system.prompts)
         self.embeddings = embeddings or Embeddings()
+        self.execution = Execution(system, self.record)
+        self.turn: Turn | None = None
+        """What a dialogue remembers of the latest finished execution; None again after an edit."""
+        self.recorded_status = ""
+        """For a run from a file: the status with which the latest execution in it ended."""
+        self.recorded_position = 0
+        """For a run from a file: how many steps that execution had done."""
+        self.listeners: list[Listener] = []
+        """Called with "start" or "end" and the step."""
+        self.widget_state: object = None
+        """For widgets to keep their state of this run; the run itself does not use it."""
+        self._executing_lock = threading.Lock()
+        """Held while the run is executed."""
         self.breakpoints: set[str] = set()
         """Names of agents, or keys of steps, after which ``go`` stops."""
         graph = None
@@ -226,7 +245,7 @@ class Run(EditableRun):
 
         condition = StopCondition(count, frozenset(after), before=frozenset(before_keys))
         if self.status == "paused":
-            condition = replace(condition, after_position=self.position, begun=self._begun)
+            condition = replace(condition, after_position=self.position, begun=self.execution.begun)
         return condition
 
     def step(self) -> Run:
@@ -257,7 +276,7 @@ class Run(EditableRun):
 
     def cancel(self) -> None:
         """Stop the execution at its next call; a slow remote call is left behind."""
-        self._cancel.set()
+        self.execution.cancelled.set()
 
     def _run(self, stop_condition: StopCondition) -> Run:
         """Execute the system until it stops, and return this run.
@@ -276,9 +295,9 @@ class Run(EditableRun):
         can only be read, and RunFileError if the file cannot be written.
         """
         self._refuse_if_read_only()
-        with self._exclusive_execution(cancel), self._open_file():
+        with self._begun_execution(stop_condition, cancel) as execution, self._open_file():
             try:
-                with self._execution(stop_condition):
+                with execution.running(self):
                     if stop_condition.count == 0:
                         raise Stopped
                     self._check_models(stop_condition)
@@ -288,18 +307,60 @@ class Run(EditableRun):
                     calls = used_calls(self.steps, self.calls)
                     answer = doubt_cut_results(answer, calls)
                     answer = remark_on_twins(answer, self.steps)
-                    self.answer = remark_on_changing_queries(answer)
+                    execution.answer = remark_on_changing_queries(answer)
                     self.turn = self.system.remember(self)
             except BaseException:
                 with suppress(RunFileError):  # the first failure is the one to report
-                    self._append_end_to_file()
+                    self._append_end()
                 raise
-            self._append_end_to_file()
+            self._append_end()
 
-    def _append_end_to_file(self) -> None:
+    @contextmanager
+    def _begun_execution(
+        self, stop_condition: StopCondition, cancel: threading.Event
+    ) -> Iterator[Execution]:
+        """Run the code inside as the only execution of this run, a new one, and give it to the code.
+
+        If a cancelled execution has not ended yet, this one waits for it, at most CANCEL_TIMEOUT_S.
+        For one that was not cancelled it waits POLL_INTERVAL_S, and then raises SettingError.
+        Raises Cancelled if ``cancel`` is set meanwhile.
+        """
+        deadline = time.monotonic() + CANCEL_TIMEOUT_S
+        while not self._executing_lock.acquire(timeout=POLL_INTERVAL_S):
+            if not self.execution.cancelled.is_set() or time.monotonic() > deadline:
+                raise SettingError(
+                    "the run was not continued: it is already being executed",
+                    hint="wait until it has ended, or cancel it with run.cancel()",
+                )
+        try:
+            if cancel.is_set():
+                raise Cancelled
+            earlier_steps = {} if self.has_pending_edits else self.steps_by_key
+            self._is_edited = False
+            self.execution = Execution(
+                self.system, self.record, self.listeners, stop_condition, cancel, earlier_steps
+            )
+            yield self.execution
+        finally:
+            self._executing_lock.release()
+
+    @contextmanager
+    def _open_file(self) -> Iterator[None]:
+        """Keep the run's file open while the code inside runs; without a file, do nothing."""
+        file = self.record.file
+        if file is None:
+            yield
+            return
+        file.keep_open()
+        try:
+            yield
+        finally:
+            self.record.write(file.close)
+
+    def _append_end(self) -> None:
         """Add how the latest execution ended to the run's file; without a file, do nothing."""
-        if self._file:
-            self._append_to_file(**make_end_entry(self))
+        if self.record.file:
+            self.record.append(end=to_data(self._end()))
 
     def _check_models(self, stop_condition: StopCondition) -> None:
         """Raise ModelError, before any work, if ``rules`` is the model of a system without rules.
@@ -355,17 +416,11 @@ class Run(EditableRun):
         if isinstance(models, Mapping):
             arguments["models"] = {**self.models, **models}
         forked = Run(**arguments)
-        forked.recorded_models = self.recorded_models
+        forked.record.take_over(self.record)
         forked.prefer_recorded = self.prefer_recorded and "models" not in changes
-        forked.calls.update(self.calls)
-        forked._record.notices.extend(self.notices)
-        forked._record.live_seconds.update(self._record.live_seconds)
-        forked.use_store(self._record.store)
-        forked.overrides.update(self.overrides)
         if forked.question == self.question:
             forked.right_answer = self.right_answer
         forked._has_edits = True
-        forked.edited_messages.update(self.edited_messages)
         forked._write_to(path)
         return forked
 
@@ -417,7 +472,7 @@ class Run(EditableRun):
         after = frozenset({step})
         stop_condition = StopCondition(after=after, preview_of=step)
         copy._run(stop_condition)
-        return copy._previewed_request
+        return copy.execution.previewed_request
 
     def fork_to_ask(self, step: str, model: ChatModel, *, prompts: Prompts | None = None) -> Run:
         """Return a fork in which a step asks this model even if its reply is recorded.
@@ -444,7 +499,7 @@ class Run(EditableRun):
         content = request.recorded_content()
         for key, call in copy.calls.items():
             if call.kind == "model" and call.request["content"] == content:
-                copy._record.outdated.add(key)
+                copy.record.outdated.add(key)
         return copy
 
     def ask_again(
@@ -544,13 +599,51 @@ class Run(EditableRun):
 
         def write() -> None:
             """Write all entries of the run to the file."""
-            entries = make_entries(self)
-            RunFile(Path(path)).write(entries)
-            if self._file:
-                self._file.close()  # it may be the one that was replaced
+            RunFile(Path(path)).write(self._to_saved().entries())
+            if self.record.file:
+                self.record.file.close()  # it may be the one that was replaced
 
-        self._write(write)
+        self.record.write(write)
         return Path(path)
+
+    def _to_saved(self, *, with_steps: bool = True) -> SavedRun:
+        """Return what a file of this run says; without steps, what is known before its end.
+
+        Models are the present ones, and the recorded ones for agents without a model.
+        """
+        models = dict(self.record.models)
+        for agent_name, model in self.models.items():
+            models[agent_name] = model.name
+        header = Header(
+            id=self.id,
+            created=self.created,
+            system=self.system.name,
+            system_from=self.system.origin,
+            question=self.question,
+            dialogue=self.dialogue,
+            settings=self.settings.to_data(),
+            models=models,
+            embeddings=self.embeddings.name,
+            graph=self.kg.identity,
+            source=self.kg.source,
+            muted=self.kg.muted,
+            vocabulary=self.kg.vocabulary,
+            prompts={**self.record.used_prompts, **self.prompts.texts},
+        )
+        saved = SavedRun(header, list(self.calls.values()), self.record.notices)
+        for key, value in self.overrides.items():
+            saved.overrides[key] = to_data(value, self.system.agent_spec(key).output_type)
+        saved.messages = self.edited_messages
+        if with_steps:
+            saved.steps = [step.to_data() for step in self.steps]
+            saved.end = self._end()
+        return saved
+
+    def _end(self) -> End:
+        """Return how the latest execution ended. The error is its message, "" without one."""
+        answer = None if self.answer is None else to_data(self.answer)
+        error = "" if self.error is None else self.error.message
+        return End(self.status, self.position, answer, error, to_data(self.totals))
 
     def export(self, target: str | Path, *, to: str = "openinference") -> str:
         """Write the run's trace to a file, or send it to an address that begins with http.
@@ -586,10 +679,10 @@ class Run(EditableRun):
         (``resume``); then it is replaced.
         """
         if path:
-            self._file = RunFile(Path(path))
-            if not self._file.create(make_state_entries(self)):
+            self.record.file = RunFile(Path(path))
+            if not self.record.file.create(self._to_saved(with_steps=False).entries()):
                 self.resume(path)
-                self._file.write(make_state_entries(self))
+                self.record.file.write(self._to_saved(with_steps=False).entries())
 
     def resume(self, path: str | Path, *, include_finished: bool = False) -> None:
         """Add the calls and notices of a run file to the record of this run, if it has the same question.
@@ -598,13 +691,10 @@ class Run(EditableRun):
         file that is missing or cannot be read is ignored, and the calls are made again.
         """
         with suppress(RunFileError, *DAMAGED_FILE_ERRORS):
-            header, *entries = RunFile(Path(path)).entries()
-            if header["question"] != self.question:
-                return
-            if last_status(entries) == "done" and not include_finished:
-                return
-            calls = [entry for entry in entries if "call" in entry or "notice" in entry]
-            read_entries(self, calls)
+            saved = SavedRun.read(path, "call", "notice", "end")
+            is_finished = saved.end is not None and saved.end.status == "done"
+            if saved.header.question == self.question and (include_finished or not is_finished):
+                self._add_recorded(saved)
 
     @classmethod
     def load(
@@ -624,35 +714,69 @@ class Run(EditableRun):
         Raises RunFileError for a file that is no run file, is damaged, or has another version.
         Raises SettingError if a value was put in for an agent that the system does not have.
         """
-        file = RunFile(Path(path))
-        entries = file.entries()
-        header = next(entries)
+        saved = SavedRun.read(path, *LOADED_KINDS)
         with damage_errors(path):
-            run = cls.of_entries(system, header, entries, kg=kg, models=models)
+            run = cls.of_saved(system, saved, kg=kg, models=models)
         if append:
-            disk.truncate_unfinished_line(file.path)
-            run._file = file
+            disk.truncate_unfinished_line(Path(path))
+            run.record.file = RunFile(Path(path))
         return run
 
     @classmethod
-    def of_entries(
+    def of_saved(
         cls,
         system: System,
-        header: JsonObject,
-        entries: Iterable[JsonObject],
+        saved: SavedRun,
         *,
         kg: GraphSource | None = None,
         models: Models = None,
     ) -> Run:
-        """Return the run that the entries of a run file describe, not executed yet.
+        """Return the run that a run file describes, not executed yet.
 
-        Raises DAMAGED_FILE_ERRORS and InputErrors if the entries lack their form.
+        Settings are read as ``current_settings`` says; one that has been removed is left out. The
+        triples that were muted are muted again in ``kg``, if it is given. Embeddings that the file
+        names are not loaded: a file could name any. Raises DAMAGED_FILE_ERRORS and InputErrors if
+        something lacks its form.
         """
-        arguments = run_arguments(header, system, kg)
-        run = cls(models=models, system=system, **arguments)
-        read_header(run, header)
-        read_entries(run, entries)
+        header = saved.header
+        graph = open_kg(kg) if kg is not None else None
+        if graph is not None and header.muted:
+            graph = graph.without(*header.muted)
+        settings = current_settings(saved.settings or header.settings, system.name)
+        prompts = Prompts(texts=header.prompts)
+        for name, text in saved.prompts.items():
+            prompts = prompts.with_text(name, text)
+        run = cls(
+            system,
+            header.question,
+            header.dialogue,
+            kg=graph,
+            models=models,
+            settings=system.settings.select_known(settings),
+            prompts=prompts,
+            embeddings=Embeddings(header.embeddings, trusted=False),
+        )
+        run.id = header.id
+        run.created = header.created
+        run.record.models = header.models
+        if graph is None:
+            run.kg.identity = header.graph
+            run.kg.vocabulary = header.vocabulary
+            run.kg.muted = header.muted
+        run._add_recorded(saved)
+        for key, value in saved.overrides.items():
+            run.overrides[key] = from_data(value, system.agent_spec(key).output_type)
+        run.edited_messages.update(saved.messages)
+        if saved.end is not None:
+            run.recorded_status = saved.end.status
+            run.recorded_position = saved.end.position
         return run
+
+    def _add_recorded(self, saved: SavedRun) -> None:
+        """Add the calls and notices of a run file to the record."""
+        self.calls.update({call.key: call for call in saved.calls})
+        for notice in saved.notices:
+            self.record.add_notice(notice)
 
 
 def check_question(text: str, settings: Settings) -> str:

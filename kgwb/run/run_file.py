@@ -1,15 +1,39 @@
-"""Run files: a run on disk as JSON lines. ``docs/run_format.md`` describes them."""
+"""Run files: a run on disk as JSON lines, read and written. ``docs/run_format.md`` describes them.
+
+``SavedRun`` is what a file says, and ``RunFile`` the file with its lines.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
 
 from kgwb import disk
+from kgwb.disk import __version__
 from kgwb.errors import InputError, RunFileError
-from kgwb.records import JsonObject, encode_compact, encode_data
+from kgwb.kg.base import Vocabulary
+from kgwb.llm.base import Message
+from kgwb.llm.notice import DataNotice
+from kgwb.records import (
+    JsonObject,
+    describe_validation_error,
+    encode_compact,
+    encode_data,
+    from_data,
+    to_data,
+)
+from kgwb.run.answers import Dialogue
+from kgwb.run.calls import Call
+from kgwb.run.steps import Status, Totals
+from kgwb.terms import Triples
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 FORMAT_VERSION = 1
 """Raised by a change that older programs cannot read."""
@@ -49,6 +73,191 @@ _HEADER_START = b'{"kgwb_run":'
 RUN_FILE_HINT = "give a file that Run.save or kgwb ask --save wrote"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Header:
+    """The first line of a run file: what the run is."""
+
+    kgwb_run: int = FORMAT_VERSION
+    kgwb: str = __version__
+    id: str
+    created: str
+    system: str
+    system_from: str = ""
+    """Where a system from outside of kgwb came from."""
+    question: str
+    dialogue: Dialogue
+    settings: JsonObject
+    models: dict[str, str]
+    """The names of the models, by agent."""
+    embeddings: str
+    graph: str
+    """The identity of the graph."""
+    source: str = ""
+    muted: Triples = ()
+    vocabulary: Vocabulary
+    prompts: dict[str, str]
+    """The texts that were used, and the person's own."""
+
+    def to_data(self) -> JsonObject:
+        """Return the header as JSON data, without ``system_from`` and ``muted`` if they are empty."""
+        data: JsonObject = to_data(self)
+        for name in ("system_from", "muted"):
+            if not data[name]:
+                del data[name]
+        return data
+
+
+@dataclass(frozen=True)
+class End:
+    """How the latest execution ended."""
+
+    status: Status
+    position: int
+    answer: Any
+    """JSON data of an Answer, or None."""
+    error: str
+    totals: JsonObject = field(default_factory=dict)
+    """JSON data of Totals."""
+
+    @property
+    def recorded_seconds(self) -> float:
+        """How long the execution took when its calls were made; 0 if the file does not say."""
+        totals: Totals = from_data(self.totals, Totals)
+        return totals.recorded_seconds or totals.seconds
+
+
+Messages = tuple[Message, ...]
+
+
+@dataclass
+class SavedRun:
+    """What a run file says. Of several entries for the same prompt or step the last one counts."""
+
+    header: Header
+    calls: list[Call] = field(default_factory=list)
+    notices: list[DataNotice] = field(default_factory=list)
+    prompts: dict[str, str] = field(default_factory=dict)
+    """Texts of prompts that were written after the header."""
+    settings: JsonObject | None = None
+    """Settings that were written after the header."""
+    overrides: dict[str, Any] = field(default_factory=dict)
+    """Values put in, as JSON data, by step."""
+    messages: dict[tuple[str, int], Messages] = field(default_factory=dict)
+    """Messages put in, by step and number of the model call."""
+    steps: list[JsonObject] = field(default_factory=list)
+    """The data of the steps, see ``Step.to_data``."""
+    end: End | None = None
+    """None if calls come after it: the execution that made them was killed."""
+
+    @classmethod
+    def read(cls, path: str | Path, *kinds: str) -> SavedRun:
+        """Return what a run file says; with ``kinds``, only of its header and these entries.
+
+        Raises RunFileError if the file cannot be read, is damaged, or is no run file.
+        """
+        entries = RunFile(Path(path)).entries()
+        header = next(entries)
+        with damage_errors(path):
+            return cls.of_entries(header, entries, kinds)
+
+    @classmethod
+    def of_entries(
+        cls, header: JsonObject, entries: Iterable[JsonObject], kinds: Collection[str] = ()
+    ) -> SavedRun:
+        """Return what the entries of a run file say; with ``kinds``, only these.
+
+        Entries of an unknown kind are ignored. Raises DAMAGED_FILE_ERRORS for another form.
+        """
+        saved = cls(from_data(header, Header))
+        for entry in entries:
+            for kind, data in entry.items():
+                if not kinds or kind in kinds:
+                    saved._read_entry(kind, data)
+        return saved
+
+    def _read_entry(self, kind: str, data: Any) -> None:
+        """Add what an entry says. Raises DAMAGED_FILE_ERRORS for another form."""
+        match kind:
+            case "call":
+                self.calls.append(Call.from_data(data))
+                self.end = None
+            case "notice":
+                self.notices.append(from_data(data, DataNotice))
+            case "prompt":
+                self.prompts[data["name"]] = data["text"]
+            case "settings":
+                self.settings = from_data(data, JsonObject)
+            case "override":
+                _put_or_remove(self.overrides, data["step"], data["value"])
+            case "messages":
+                place = (from_data(data["step"], str), from_data(data["call"], int))
+                _put_or_remove(self.messages, place, _read_messages(data["value"]))
+            case "step":
+                self.steps.append(from_data(data, JsonObject))
+            case "end":
+                self.end = from_data(data, End)
+
+    def entries(self) -> Iterator[JsonObject]:
+        """Yield the entries of a file: header, notices, calls, values and messages put in, steps, end.
+
+        An output that is the reply of one of its step's calls is written once (``_without_reply``).
+        """
+        yield self.header.to_data()
+        for notice in self.notices:
+            yield {"notice": to_data(notice)}
+        replies = {}
+        for call in self.calls:
+            data = call.to_data()
+            replies[call.key] = data["reply"]
+            yield {"call": data}
+        for key, value in self.overrides.items():
+            yield {"override": {"step": key, "value": value}}
+        for (key, number), messages in self.messages.items():
+            yield messages_entry(key, number, messages)
+        for step in self.steps:
+            yield {"step": _without_reply(step, replies)}
+        if self.end is not None:
+            yield {"end": to_data(self.end)}
+
+
+def messages_entry(key: str, number: int, messages: Iterable[Message] | None) -> JsonObject:
+    """Return the entry for messages that a person put in for a model call; None removes them."""
+    data = None
+    if messages is not None:
+        data = [[message.role, message.content] for message in messages]
+    return {"messages": {"step": key, "call": number, "value": data}}
+
+
+def _read_messages(data: Any) -> Messages | None:
+    """Return the messages of an entry, given as pairs of role and text; None for None."""
+    if data is None:
+        return None
+    return tuple(from_data({"role": role, "content": text}, Message) for role, text in data)
+
+
+def _put_or_remove(values: dict[K, V], key: K, value: V | None) -> None:
+    """Set the value under a key; None removes it."""
+    if value is None:
+        values.pop(key, None)
+    else:
+        values[key] = value
+
+
+def _without_reply(step: JsonObject, replies: Mapping[str, Any]) -> JsonObject:
+    """Return the data of a step, without an output that is the reply of one of its own calls.
+
+    In its place ``output_of_call`` has the key of the first such call, and ``output`` is None: the
+    survey of a graph is as large as all the rest of a run. ``replies`` are by key. An output that
+    is empty, or no list or object, stays.
+    """
+    output = step["output"]
+    if isinstance(output, dict | list) and output:
+        for key in step["calls"]:
+            if replies.get(key) == output:
+                return {**step, "output": None, "output_of_call": key}
+    return step
+
+
 class RunFile:
     """A run on disk, to which lines are only ever appended. A gzipped file can be read.
 
@@ -73,15 +282,11 @@ class RunFile:
         self._is_kept_open = False
         self._file.close()
 
-    def append(self, **entry: Any) -> None:
-        """Write an entry, such as ``end={...}``, as one line at the end of the file.
+    def append_json(self, entry: str) -> None:
+        """Write an entry that is JSON text as one line at the end of the file.
 
         Raises RunFileError if that fails; the line is then written together with the next one.
         """
-        self.append_json(encode_data(entry))
-
-    def append_json(self, entry: str) -> None:
-        """Write an entry that is JSON text as one line at the end; it raises what ``append`` does."""
         self._refuse_gzip()
         self._unwritten.append(entry + "\n")
         lines = "".join(self._unwritten)
@@ -233,8 +438,11 @@ def damage_errors(path: str | Path) -> Iterator[None]:
 
 def damaged_file_error(path: str | Path, error: BaseException) -> RunFileError:
     """Return, without raising it, the error of a run file whose entries lack their form."""
+    problem = repr(error)
+    if isinstance(error, ValidationError):
+        problem = describe_validation_error(error)
     return RunFileError(
-        f"the run file {path} is damaged: {error!r}",
+        f"the run file {path} is damaged: {problem}",
         hint="restore the file from a copy, or ask the question again",
     )
 

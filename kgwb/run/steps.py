@@ -8,14 +8,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from pydantic.errors import PydanticUserError
 from pydantic_core import PydanticSerializationError
 
+from kgwb.errors import SettingError
 from kgwb.kg.survey_records import Survey
-from kgwb.records import MAX_SUMMARY_PARTS, NO_NAMES, JsonObject, one_line, summarize, to_data
+from kgwb.records import (
+    MAX_SUMMARY_PARTS,
+    NO_NAMES,
+    JsonObject,
+    from_data,
+    one_line,
+    summarize,
+    to_data,
+)
 from kgwb.run.calls import QUERY_KINDS, SEARCH_KINDS, Call, names_in_calls
 from kgwb.run.links import Link
 from kgwb.terms import DisplayNames
@@ -23,6 +32,8 @@ from kgwb.text import format_seconds, pluralize, shorten, single_line
 
 Origin = Literal["live", "record", "by hand"]
 """Where the output of a step came from: new calls, recorded calls only, or a person."""
+Status = Literal["new", "running", "paused", "done", "failed", "cancelled"]
+"""How far an execution is, or how it ended."""
 MAX_OUTCOME_CHARS = 80
 """Characters of the output that the line of a step shows."""
 Calls: TypeAlias = Mapping[str, Call]
@@ -78,7 +89,7 @@ class Step:
     parent: str
     """Key of the supervising step; empty at the top."""
     inputs: Inputs
-    output_type: Any
+    output_type: Any = Any
     """The type that the agent's function returns, by its annotation."""
     output: Any = None
     done: bool = False
@@ -172,6 +183,24 @@ class Step:
             "error": self.error,
         }
 
+    @classmethod
+    def from_data(cls, data: JsonObject, calls: Calls) -> Step:
+        """Return the step that JSON data of a run file describes, with its output and inputs as data.
+
+        ``calls`` are those of the run by key: an output may be stored as the key of the call whose
+        reply it is (``output_of_call``). A list becomes a tuple, as agents return several records.
+        Raises KeyError or ValueError for data of another form.
+        """
+        output = data["output"]
+        if "output_of_call" in data:
+            output = calls[data["output_of_call"]].to_data()["reply"]
+        if isinstance(output, list):
+            output = tuple(output)
+        saved = {name: data[name] for name in SAVED_FIELDS & data.keys()}
+        step: Step = from_data({**saved, "output": output}, cls)
+        step.known_calls = calls
+        return step
+
     def __str__(self) -> str:
         return single_line(f"{self.key}: {self.outcome}")
 
@@ -181,6 +210,11 @@ class Step:
 
     def __repr__(self) -> str:
         return self.summary()
+
+
+SAVED_FIELDS = {field.name for field in fields(Step)} - {"output_type", "past_calls", "role"}
+SAVED_FIELDS -= {"known_calls", "views"}
+"""The fields of a step that a run file has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -463,6 +497,20 @@ def current_run() -> Any:
     return frame.run
 
 
+def the_frame() -> Frame:
+    """Return the Frame of the execution here: the current step and the list of steps.
+
+    Raises SettingError outside of an execution.
+    """
+    frame = current_frame.get(None)
+    if frame is None:
+        raise SettingError(
+            "an agent was called outside of a run, and it works only inside one",
+            hint="ask a question with Workbench.ask, or continue a run with Run.go",
+        )
+    return frame
+
+
 @dataclass(frozen=True, slots=True)
 class StopCondition:
     """Where an execution stops. By default it does not stop before its end."""
@@ -510,3 +558,7 @@ class StopCondition:
         if not step.key:
             return False
         return self.preview_of in (step.agent, step.key)
+
+
+NO_STOP = StopCondition()
+"""That of an execution to its end."""

@@ -360,7 +360,7 @@ def setup_text(run: Run) -> str:
     """
     names = _usable_models(run) or _asked_models(run)
     if run.read_only:
-        names = list(run.recorded_models.values())
+        names = list(run.record.models.values())
     if not names and not run.models:
         names = ["recorded replies"]
     models = ", ".join(dict.fromkeys(names))

@@ -106,7 +106,7 @@ class Person(Part):
         """
         for human in self.humans:
             if self.session.current_task:
-                human.listeners[self.redraw] = self.session.run._cancel
+                human.listeners[self.redraw] = self.session.run.execution.cancelled
             else:
                 human.listeners.pop(self.redraw, None)
         return self.session.pending_requests

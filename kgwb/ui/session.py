@@ -144,7 +144,7 @@ class Session(Worker):
         """
         if not self.current_task:
             return ()
-        run_cancel = self.run._cancel
+        run_cancel = self.run.execution.cancelled
         requests = []
         for model in dict.fromkeys(self.run.models.values()):
             if not isinstance(model, Human):

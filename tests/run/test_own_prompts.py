@@ -89,7 +89,7 @@ def test_prompts_in_the_code_are_edited_and_saved_where_the_person_says(tmp_path
     saved = ask(system, prompts=folder).prompts.save("sayer/say", PROMPT + "Mine.\n")
     assert saved == folder / "sayer" / "say.md"
     other = ask(system, prompts=folder)
-    assert "Mine." in other.used_prompts["sayer/say"]
+    assert "Mine." in other.record.used_prompts["sayer/say"]
 
 
 def test_a_wrong_prompt_in_the_code_is_said_when_the_system_is_made(tmp_path: Path) -> None:

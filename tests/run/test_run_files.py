@@ -231,8 +231,8 @@ def with_lines(path: Path, change: Any) -> Path:
         (b'{"kgwb_run":true}\n', "is not a kgwb run file"),
         (b"\x89PNG\r\n\x1a\n", "is not a kgwb run file"),
         (b"@prefix : <http://example.org/> .\n", "is not a kgwb run file"),
-        (b'{"kgwb_run":1}\n', "is damaged: KeyError"),
-        (b'{"kgwb_run": 1, "question": "\\ud800"}\n', "is damaged: KeyError"),
+        (b'{"kgwb_run":1}\n', "is damaged: "),
+        (b'{"kgwb_run": 1, "question": "\\ud800"}\n', "is damaged: "),
         *(
             (junk, "run.jsonl")
             for junk in (b"\x00" * 100, b"\xff\xfe", b"PK\x03\x04", b"\x80\x04\x95", b"9" * 10_000)
