@@ -5,10 +5,11 @@ costs something, varies or can fail goes through its Run, which records it by it
 system is executed again, recorded results are taken from the record. Stepping, editing, comparing
 and replaying all rest on that.
 
-``run`` and ``edits`` are what a person does with a run, and ``engine`` is how it is executed.
-``calls`` and ``steps`` are its record, ``run_entries`` and ``run_file`` its file; ``store`` keeps
-the calls of many. ``differences`` compares two, and ``recorded`` shows one whose system is missing.
-``spans`` and ``otlp`` export one as a trace.
+A ``run`` is what a person holds, with its ``edits``. It has a ``record``, of ``calls`` and of what a
+person put in, and an ``execution``, with its ``steps``; ``engine`` is what the agents of a system
+see. ``run_file`` is a run on disk, and ``recorded`` shows one whose system is missing. ``store``
+keeps the calls of many runs, and ``differences`` compares two. ``spans`` and ``otlp``
+export one as a trace.
 ``agents`` has System and agents, ``ask`` asks models, ``models`` opens them, ``prompts`` reads
 prompt files, ``systems`` finds systems, and ``gold`` is what agents should have decided. ``linking``
 has agents that systems share. ``diagnostics`` finds mistakes of an

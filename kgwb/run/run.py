@@ -360,7 +360,7 @@ class Run(EditableRun):
     def _append_end(self) -> None:
         """Add how the latest execution ended to the run's file; without a file, do nothing."""
         if self.record.file:
-            self.record.append(end=to_data(self._end()))
+            self.record.append(end=vars(self._end()))
 
     def _check_models(self, stop_condition: StopCondition) -> None:
         """Raise ModelError, before any work, if ``rules`` is the model of a system without rules.

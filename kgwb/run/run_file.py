@@ -217,7 +217,7 @@ class SavedRun:
         for step in self.steps:
             yield {"step": _without_reply(step, replies)}
         if self.end is not None:
-            yield {"end": to_data(self.end)}
+            yield {"end": vars(self.end)}
 
 
 def messages_entry(key: str, number: int, messages: Iterable[Message] | None) -> JsonObject:
