@@ -28,9 +28,10 @@ from kgwb.build import (
     to_data,
     write_atomically,
 )
-from kgwb.systems.ragonite.database_file import Extension, read_schema, write_schema
+from kgwb.systems.ragonite.database import read_reasons, read_schema, write_schema
+from kgwb.systems.ragonite.database_file import Extension
 from kgwb.systems.ragonite.induction import FORBIDDEN_TABLE_PREFIXES, MAX_IDENTIFIER_CHARS
-from kgwb.systems.ragonite.records import Annotation, Column, Table
+from kgwb.systems.ragonite.records import Column, Table
 
 FORMAT_KEY = "kgwb_annotations"
 FORMAT_VERSION = 1
@@ -39,15 +40,20 @@ MAX_ANNOTATIONS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Change(Record):
-    """One line of a file: what a person changed of a table or a column. None is left as it is."""
+    """What a person changed of a table or a column, which is named as induction named it.
+
+    None is left as it is. An empty name or comment is the induced one.
+    """
 
     table: str
     column: str = ""
     """Empty for the table itself."""
     name: str | None = None
     comment: str | None = None
+    """What a model is told of the column."""
     dropped: bool | None = None
     strip_unit: bool | None = None
+    """Whether texts such as "125 kW" become numbers."""
 
     def __str__(self) -> str:
         return f"{self.table}.{self.column}" if self.column else self.table
@@ -58,11 +64,17 @@ def open_annotations(source: str) -> Extension:
 
     Raises SettingError for a file that is not there or has something else in it.
     """
-    changes = read_changes(Path(source).expanduser())
-    annotations = merge_changes(changes)
-    content = json.dumps([to_data(annotation) for annotation in annotations])
+    changes = merge_changes(read_changes(Path(source).expanduser()))
+    content = json.dumps([_to_full_data(change) for change in changes])
     identity = hashlib.sha256(content.encode()).hexdigest()
-    return Extension("annotations", source, identity, partial(apply_annotations, annotations))
+    return Extension("annotations", source, identity, partial(apply_annotations, changes))
+
+
+def _to_full_data(change: Change) -> dict[str, Any]:
+    """Return a change as JSON data, with what it leaves as it is as empty or false."""
+    data: dict[str, Any] = {"name": "", "comment": "", "dropped": False, "strip_unit": False}
+    given = {name: value for name, value in to_data(change).items() if value is not None}
+    return {**dict.fromkeys(("table", "column")), **data, **given}
 
 
 def read_changes(path: Path) -> list[Change]:
@@ -105,15 +117,15 @@ def _read_change(entry: Any) -> Change:
     return change
 
 
-def merge_changes(changes: list[Change]) -> tuple[Annotation, ...]:
+def merge_changes(changes: list[Change]) -> tuple[Change, ...]:
     """Return what several changes make of each table and column; later ones replace earlier ones.
 
     They are in the order in which the tables and columns were first changed.
     """
-    merged: dict[tuple[str, str], Annotation] = {}
+    merged: dict[tuple[str, str], Change] = {}
     for change in changes:
         place = (change.table, change.column)
-        known = merged.get(place, Annotation(*place))
+        known = merged.get(place, Change(*place))
         data = to_data(change)
         values = {name: value for name, value in data.items() if value is not None}
         merged[place] = replace(known, **values)
@@ -180,7 +192,7 @@ NUMBER_SQL = (
 )
 
 
-def apply_annotations(annotations: Iterable[Annotation], connection: sqlite3.Connection) -> None:
+def apply_annotations(annotations: Iterable[Change], connection: sqlite3.Connection) -> None:
     """Change the tables and the schema of a database as annotations say.
 
     Raises SettingError if a table or column is not there, if a name is taken or is none, and if
@@ -204,14 +216,8 @@ class Annotator:
         self._schema = read_schema(connection)
         self._tables = {table.name: table for table in self._schema.tables}
         """The tables as they are now, by their induced names."""
-        self._columns = {
-            (table.name, column.name): column
-            for table in self._schema.tables
-            for column in table.columns
-        }
-        """The columns as they are now, by the induced names of their tables and their own."""
 
-    def apply(self, annotation: Annotation) -> None:
+    def apply(self, annotation: Change) -> None:
         """Apply an annotation. Raises SettingError."""
         if annotation.table not in self._tables:
             known = list_first(self._tables, 10)
@@ -225,21 +231,18 @@ class Annotator:
 
     def finish(self, count: int) -> None:
         """Store the changed schema, with the number of annotations."""
-        rows = self._connection.execute(
-            "SELECT place, count(*) FROM _triples WHERE instr(place, '.') = 0 GROUP BY place"
-        ).fetchall()
-        tables = tuple(self._tables.values())
-        schema = replace(self._schema, tables=tables, only_passages=tuple(rows), annotations=count)
+        schema = replace(
+            self._schema,
+            tables=tuple(self._tables.values()),
+            only_passages=read_reasons(self._connection),
+            annotations=count,
+        )
         write_schema(self._connection, schema)
 
     # Columns
 
-    def _change_column(self, annotation: Annotation) -> None:
-        place = (annotation.table, annotation.column)
-        if place not in self._columns:
-            names = [column for table, column in self._columns if table == annotation.table]
-            known = list_first(names, 20)
-            raise _refuse(annotation, "there is no such column", f"its columns are {known}")
+    def _change_column(self, annotation: Change) -> None:
+        self._find_column(annotation)
         if annotation.dropped:
             self._drop_column(annotation)
             return
@@ -249,28 +252,31 @@ class Annotator:
             self._rename_column(annotation)
         if annotation.comment:
             remark = " ".join(annotation.comment.split())[:MAX_COMMENT_CHARS]
-            column = self._columns[place]
+            _, column = self._find_column(annotation)
             # Whoever shares a file writes into a prompt: in quotes, it is data like a text of the graph.
             parts = [quote_text(remark, MAX_COMMENT_CHARS), column.comment]
             comment = "; ".join(part for part in parts if part)
             self._set_column(annotation, replace(column, comment=comment, remark=remark))
 
-    def _set_column(self, annotation: Annotation, changed: Column | None) -> None:
-        """Put a column into the schema in the place of the one of an annotation; None removes it."""
-        before = self._columns[annotation.table, annotation.column]
+    def _find_column(self, annotation: Change) -> tuple[Table, Column]:
+        """Return the table and the column of an annotation as they are now. Raises SettingError."""
         table = self._tables[annotation.table]
-        columns = [changed if column is before else column for column in table.columns]
-        kept = tuple(column for column in columns if column is not None)
-        self._tables[annotation.table] = replace(table, columns=kept)
-        if changed is None:
-            del self._columns[annotation.table, annotation.column]
-        else:
-            self._columns[annotation.table, annotation.column] = changed
+        for column in table.columns:
+            if column.name_by_induction == annotation.column:
+                return table, column
+        known = list_first((column.name_by_induction for column in table.columns), 20)
+        raise _refuse(annotation, "there is no such column", f"its columns are {known}")
 
-    def _check_is_no_key(self, annotation: Annotation, action: str) -> None:
+    def _set_column(self, annotation: Change, *changed: Column) -> None:
+        """Put a column into the schema in the place of the one of an annotation, or remove that."""
+        table, before = self._find_column(annotation)
+        position = table.columns.index(before)
+        columns = (*table.columns[:position], *changed, *table.columns[position + 1 :])
+        self._tables[annotation.table] = replace(table, columns=columns)
+
+    def _check_is_no_key(self, annotation: Change, action: str) -> None:
         """Raise SettingError for the columns by which tables are joined: ids, and keys of values."""
-        table = self._tables[annotation.table]
-        column = self._columns[annotation.table, annotation.column]
+        table, column = self._find_column(annotation)
         is_value_table = bool(table.columns[0].references)
         is_key = column is table.columns[0]
         if is_key and (is_value_table or column.name == "id"):
@@ -278,23 +284,21 @@ class Annotator:
                 annotation, f"the key of a table cannot be {action}", "choose another column"
             )
 
-    def _rename_column(self, annotation: Annotation) -> None:
+    def _rename_column(self, annotation: Change) -> None:
         self._check_is_no_key(annotation, "renamed")
-        table = self._tables[annotation.table]
-        column = self._columns[annotation.table, annotation.column]
+        table, column = self._find_column(annotation)
         taken = [other.name for other in table.columns if other is not column]
-        self._check_name(annotation, taken)
-        rename = f"ALTER TABLE {table.name} RENAME COLUMN {column.name} TO {annotation.name}"
+        name = self._check_name(annotation, taken)
+        rename = f"ALTER TABLE {table.name} RENAME COLUMN {column.name} TO {name}"
         self._execute(annotation, rename)
-        places = (f"{table.name}.{annotation.name}", f"{table.name}.{column.name}")
+        places = (f"{table.name}.{name}", f"{table.name}.{column.name}")
         self._connection.execute(SET_PLACE_SQL, places)
-        induced = column.induced_name or column.name
-        self._set_column(annotation, replace(column, name=annotation.name, induced_name=induced))
+        induced = column.name_by_induction
+        self._set_column(annotation, replace(column, name=name, induced_name=induced))
 
-    def _drop_column(self, annotation: Annotation) -> None:
+    def _drop_column(self, annotation: Change) -> None:
         self._check_is_no_key(annotation, "dropped")
-        table = self._tables[annotation.table]
-        column = self._columns[annotation.table, annotation.column]
+        table, column = self._find_column(annotation)
         if len(table.columns) == 2:
             raise _refuse(
                 annotation, "a table needs two columns", "drop the table with all that is in it"
@@ -303,15 +307,14 @@ class Annotator:
             raise _refuse(annotation, "the names of things cannot be dropped", "rename it")
         self._execute(annotation, f"ALTER TABLE {table.name} DROP COLUMN {column.name}")
         self._connection.execute(SET_PLACE_SQL, (DROPPED_REASON, f"{table.name}.{column.name}"))
-        self._set_column(annotation, None)
+        self._set_column(annotation)
 
-    def _strip_unit(self, annotation: Annotation) -> None:
+    def _strip_unit(self, annotation: Change) -> None:
         """Make numbers of texts such as "125 kW", if all that are one have the same unit.
 
         The unit becomes the comment. Texts that are no number become NULL; it is said how many.
         """
-        table = self._tables[annotation.table]
-        column = self._columns[annotation.table, annotation.column]
+        table, column = self._find_column(annotation)
         place = f"{table.name}.{column.name}"
         units = [unit for (unit,) in self._connection.execute(UNITS_SQL, (place,))]
         if column.type.startswith(("REAL", "INTEGER")) or not units:
@@ -348,11 +351,10 @@ class Annotator:
 
     # Tables
 
-    def _rename_table(self, annotation: Annotation) -> None:
+    def _rename_table(self, annotation: Change) -> None:
         table = self._tables[annotation.table]
         taken = [other.name for other in self._tables.values() if other is not table]
-        self._check_name(annotation, taken)
-        name = annotation.name
+        name = self._check_name(annotation, taken)
         if name.lower().startswith(FORBIDDEN_TABLE_PREFIXES):
             raise _refuse(
                 annotation,
@@ -369,11 +371,11 @@ class Annotator:
             places = (f"{name}.{shown.name}", f"{table.name}.{shown.name}")
             self._connection.execute(SET_PLACE_SQL, places)
         self._redirect(table.name, name)
-        induced = table.induced_name or table.name
+        induced = table.name_by_induction
         renamed = replace(self._tables[annotation.table], name=name, induced_name=induced)
         self._tables[annotation.table] = renamed
 
-    def _drop_table(self, annotation: Annotation) -> None:
+    def _drop_table(self, annotation: Change) -> None:
         table = self._tables[annotation.table]
         users = []
         for other in self._tables.values():
@@ -407,9 +409,9 @@ class Annotator:
 
     # Names
 
-    def _check_name(self, annotation: Annotation, taken: Sequence[str]) -> None:
-        """Raise SettingError for a new name that is taken, or that SQL could not read."""
-        name = annotation.name
+    def _check_name(self, annotation: Change, taken: Sequence[str]) -> str:
+        """Return the new name. Raises SettingError if it is taken, or if SQL could not read it."""
+        name = annotation.name or ""
         if len(name) > MAX_IDENTIFIER_CHARS or not IDENTIFIER.fullmatch(name):
             raise _refuse(
                 annotation,
@@ -418,8 +420,9 @@ class Annotator:
             )
         if name.lower() in map(str.lower, taken):
             raise _refuse(annotation, f"the name {name} is taken", "choose another name for it")
+        return name
 
-    def _execute(self, annotation: Annotation, statement: str) -> None:
+    def _execute(self, annotation: Change, statement: str) -> None:
         """Execute a change of the tables. Raises SettingError if a name is a keyword of SQL."""
         try:
             self._connection.execute(statement)
@@ -429,7 +432,7 @@ class Annotator:
             ) from error
 
 
-def _refuse(annotation: Annotation, problem: str, hint: str) -> SettingError:
+def _refuse(annotation: Change, problem: str, hint: str) -> SettingError:
     """Return the error for an annotation that does not fit the database."""
     return SettingError(
         f"the annotation of {quote_text(str(annotation), 120)} cannot be used: {problem}", hint=hint

@@ -17,7 +17,16 @@ from typing import Any, NamedTuple
 
 from rdflib import XSD, Literal, URIRef
 
-from kgwb.build import EmbeddingIndex, Embeddings, Term, from_data, normalized_words, term_from_data
+from kgwb.build import (
+    EmbeddingIndex,
+    Embeddings,
+    Term,
+    from_data,
+    normalize,
+    normalized_words,
+    term_from_data,
+    to_data,
+)
 from kgwb.systems.ragonite.induction import FORBIDDEN_TABLE_PREFIXES
 from kgwb.systems.ragonite.records import (
     MAX_CELL_CHARS,
@@ -542,8 +551,7 @@ class Database:
         """The time when the database was made, in seconds since the epoch."""
         self._connection = connection
         self._lock = threading.Lock()
-        [(schema,)] = self._fetch_all("SELECT json FROM _schema")
-        self.schema: Schema = from_data(json.loads(schema), Schema)
+        self.schema = read_schema(connection)
         self.passages: list[tuple[str, str]] = self._fetch_all(
             "SELECT title, text FROM _passages ORDER BY n"
         )
@@ -744,3 +752,32 @@ def read_places(connection: sqlite3.Connection) -> Mapping[int, tuple[str, str]]
         return {}
     rows = connection.execute("SELECT passage, file, place FROM _documents")
     return {number: (file, place) for number, file, place in rows}
+
+
+def read_schema(connection: sqlite3.Connection) -> Schema:
+    """Return the schema that is stored in a database."""
+    [(text,)] = connection.execute("SELECT json FROM _schema").fetchall()
+    schema: Schema = from_data(json.loads(text), Schema)
+    return schema
+
+
+def write_schema(connection: sqlite3.Connection, schema: Schema) -> None:
+    """Replace the schema that is stored in a database."""
+    text = json.dumps(to_data(schema))
+    connection.execute("UPDATE _schema SET json = ?", (text,))
+
+
+def read_reasons(connection: sqlite3.Connection) -> tuple[tuple[str, int], ...]:
+    """Return why triples are in no table, with the number of triples of each reason."""
+    # The place of a triple in a table has a dot; any other is the reason why it is in none.
+    rows = connection.execute(
+        "SELECT place, count(*) FROM _triples WHERE instr(place, '.') = 0 GROUP BY place"
+    )
+    return tuple(rows)
+
+
+def insert_passage(connection: sqlite3.Connection, number: int, title: str, text: str) -> None:
+    """Write a passage. Title and text are in the index of words in their normal form."""
+    connection.execute("INSERT INTO _passages VALUES (?, ?, ?)", (number, title, text))
+    words = (number, normalize(title), normalize(text))
+    connection.execute("INSERT INTO _words (rowid, title, key) VALUES (?, ?, ?)", words)

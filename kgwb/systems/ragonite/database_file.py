@@ -30,11 +30,9 @@ from kgwb.build import (
     cache_dir,
     choose_prefix,
     draft_of,
-    from_data,
     is_valid_iri,
     local_part,
     n3,
-    normalize,
     parse_count,
     split_iri,
     tell_apart,
@@ -42,7 +40,7 @@ from kgwb.build import (
     to_data,
     values_clause,
 )
-from kgwb.systems.ragonite.database import Database
+from kgwb.systems.ragonite.database import Database, insert_passage, read_reasons
 from kgwb.systems.ragonite.induction import DatabaseBuilder, find_pages
 from kgwb.systems.ragonite.records import Schema
 from kgwb.systems.ragonite.settings import RagoniteSettings
@@ -103,19 +101,6 @@ def record_extension(extension: Extension, run: Run) -> None:
     kind = f"ragonite.{extension.kind}"
     for note in run.call(kind, request, lambda: extension.notes, tuple[str, ...]):
         run.note(note)
-
-
-def read_schema(connection: sqlite3.Connection) -> Schema:
-    """Return the schema that is stored in a database."""
-    [(text,)] = connection.execute("SELECT json FROM _schema").fetchall()
-    schema: Schema = from_data(json.loads(text), Schema)
-    return schema
-
-
-def write_schema(connection: sqlite3.Connection, schema: Schema) -> None:
-    """Replace the schema that is stored in a database."""
-    text = json.dumps(to_data(schema))
-    connection.execute("UPDATE _schema SET json = ?", (text,))
 
 
 TRIPLES_PER_QUERY = 10_000
@@ -437,12 +422,10 @@ class PassageWriter:
         number = self._passage_count
         self._passage_count += 1
         self._written_triples.update(passage.triples)
-        execute = self.database.connection.execute
-        execute("INSERT INTO _passages VALUES (?, ?, ?)", (number, title, passage.text))
-        words = (number, normalize(title), normalize(passage.text))
-        execute("INSERT INTO _words (rowid, title, key) VALUES (?, ?, ?)", words)
+        connection = self.database.connection
+        insert_passage(connection, number, title, passage.text)
         for triple_number in passage.triples:
-            execute("INSERT INTO _facts VALUES (?, ?)", (number, triple_number))
+            connection.execute("INSERT INTO _facts VALUES (?, ?)", (number, triple_number))
 
 
 def split_into_passages(name: str, facts: Iterable[Fact]) -> Iterator[Passage]:
@@ -522,30 +505,32 @@ def open_database(
     setting ``part`` or an extension that does not fit, EmbeddingError, and what the graph raises.
     """
     path = _database_path(kg, settings)
-    induced = _open_induced(path, kg, settings, embeddings)
+
+    def make() -> Database:
+        return _make_database(path, kg, settings, embeddings)
+
+    induced = _open_file(path, lambda made_at: _is_current(kg, made_at), make)
     if not extensions:
         return induced
     extended_path = path.with_stem(f"{path.stem}-{identify_extensions(extensions)}")
-    with _build_locks.setdefault(extended_path, threading.Lock()):
-        database = _open_databases.get(extended_path)
-        if database is None or database.made_at < induced.made_at:
-            database = _load_database(extended_path, kg)
-        if database is None or database.made_at < induced.made_at:
-            database = _extend_database(extended_path, induced, extensions, embeddings)
-        _open_databases[extended_path] = database
-        return database
+
+    def extend() -> Database:
+        return _extend_database(extended_path, induced, extensions, embeddings)
+
+    return _open_file(extended_path, lambda made_at: made_at >= induced.made_at, extend)
 
 
-def _open_induced(
-    path: Path, kg: Graph, settings: RagoniteSettings, embeddings: Embeddings
+def _open_file(
+    path: Path, is_current: Callable[[float], bool], make: Callable[[], Database]
 ) -> Database:
-    """Return the database of a graph without extensions; see ``open_database``."""
+    """Return the database of a file from memory, else from the file, else as ``make`` makes it.
+
+    ``is_current`` says whether one that was made at a time may still be used.
+    """
     with _build_locks.setdefault(path, threading.Lock()):
         database = _open_databases.get(path)
-        if database is None or not _is_current(kg, database.made_at):
-            database = _load_database(path, kg)
-            if database is None:
-                database = _make_database(path, kg, settings, embeddings)
+        if database is None or not is_current(database.made_at):
+            database = _load_database(path, is_current) or make()
             _open_databases[path] = database
         return database
 
@@ -572,14 +557,14 @@ def _is_current(kg: Graph, made_at: float) -> bool:
     return not kg.remote or time.time() - made_at < CACHE_LIFETIME_S
 
 
-def _load_database(path: Path, kg: Graph) -> Database | None:
+def _load_database(path: Path, is_current: Callable[[float], bool]) -> Database | None:
     """Return the database in a file; None without a file, or if it is damaged or out of date.
 
     It is opened read-only.
     """
     with suppress(OSError, sqlite3.Error, ValueError):
         made_at = path.stat().st_mtime
-        if _is_current(kg, made_at):
+        if is_current(made_at):
             uri = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
             connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
             return Database(connection, made_at)
@@ -610,17 +595,10 @@ def _make_database(
         tables = builder.create_tables()
         writer = PassageWriter(builder, settings)
         passage_count = writer.write_passages()
-        # The place of a triple in a table has a dot; any other is the reason why it is in none.
-        reasons = connection.execute(
-            "SELECT place, count(*) FROM _triples WHERE instr(place, '.') = 0 GROUP BY place"
-        )
-        schema = Schema(tables, len(triples), passage_count, tuple(reasons))
+        schema = Schema(tables, len(triples), passage_count, read_reasons(connection))
         connection.execute("CREATE TABLE _schema (json TEXT)")
         connection.execute("INSERT INTO _schema VALUES (?)", (json.dumps(to_data(schema)),))
-    database = Database(connection, time.time())
-    database.find_nearest_passages("", embeddings)  # computes the vectors, which are kept
-    _write_file(path, connection)
-    return database
+    return _finish(path, connection, embeddings)
 
 
 def _extend_database(
@@ -635,16 +613,17 @@ def _extend_database(
     with connection:
         for extension in extensions:
             extension.apply(connection)
+    return _finish(path, connection, embeddings)
+
+
+def _finish(path: Path, connection: sqlite3.Connection, embeddings: Embeddings) -> Database:
+    """Return a database in memory, after its vectors were computed and its file was written.
+
+    The file is written by way of a draft that then takes its place. If that fails, nothing is
+    raised, and there is no file. Raises EmbeddingError.
+    """
     database = Database(connection, time.time())
     database.find_nearest_passages("", embeddings)  # computes the vectors, which are kept
-    _write_file(path, connection)
-    return database
-
-
-def _write_file(path: Path, connection: sqlite3.Connection) -> None:
-    """Write a database in memory to a file, by way of a draft that then takes its place.
-
-    If that fails, nothing is raised, and there is no file.
-    """
     with suppress(OSError, sqlite3.Error), draft_of(path) as draft:
         connection.execute("VACUUM INTO ?", (str(draft),))
+    return database

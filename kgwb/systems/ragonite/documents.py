@@ -21,8 +21,9 @@ from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 
-from kgwb.build import SettingError, check_regular_file, list_first, normalize, pluralize, shorten
-from kgwb.systems.ragonite.database_file import Extension, read_schema, write_schema
+from kgwb.build import SettingError, check_regular_file, list_first, pluralize, shorten
+from kgwb.systems.ragonite.database import insert_passage, read_schema, write_schema
+from kgwb.systems.ragonite.database_file import Extension
 
 DOCUMENTS_SQL = "CREATE TABLE _documents (passage INTEGER PRIMARY KEY, file TEXT, place TEXT)"
 """The table with the file of each passage that comes from a document."""
@@ -82,9 +83,7 @@ def add_documents(texts: Iterable[DocumentText], connection: sqlite3.Connection)
         title = f"{text.file}, {text.place}"
         if text.heading:
             title = f"{title}: {text.heading}"
-        connection.execute("INSERT INTO _passages VALUES (?, ?, ?)", (number, title, text.text))
-        words = (number, normalize(title), normalize(text.text))
-        connection.execute("INSERT INTO _words (rowid, title, key) VALUES (?, ?, ?)", words)
+        insert_passage(connection, number, title, text.text)
         row = (number, text.file, text.place)
         connection.execute("INSERT INTO _documents VALUES (?, ?, ?)", row)
         number += 1
@@ -310,20 +309,7 @@ def _divide_line(line: str) -> list[str]:
 def read_plain(file: str, content: bytes) -> Iterator[DocumentText]:
     """Yield the paragraphs of a plain text: lines between empty lines."""
     lines = _decode(file, content).splitlines()
-    yield from _make_texts(file, _split_paragraphs(lines), "line")
-
-
-def _split_paragraphs(lines: Iterable[str], heading: str = "") -> Iterator[Paragraph]:
-    """Yield the runs of lines that are not empty, all below one heading."""
-    run: list[tuple[int, str]] = []
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            run.append((number, line))
-        elif run:
-            yield Paragraph(heading, run)
-            run = []
-    if run:
-        yield Paragraph(heading, run)
+    yield from _make_texts(file, _split_lines(lines, lambda line: None), "line")
 
 
 def read_markdown(file: str, content: bytes) -> Iterator[DocumentText]:
@@ -333,20 +319,31 @@ def read_markdown(file: str, content: bytes) -> Iterator[DocumentText]:
     each other are one: "Reviews: Music". One at the end, without a paragraph below it, is a text
     itself.
     """
-    lines = _decode(file, content).splitlines()
-    yield from _make_texts(file, _split_markdown(lines), "line")
-
-
-def _split_markdown(lines: Iterable[str]) -> Iterator[Paragraph]:
-    """Yield the paragraphs between empty lines and headings."""
-    heading = ""
-    heading_line = 0  # 0 once there is a paragraph below the heading
-    run: list[tuple[int, str]] = []
     is_code = False
-    for number, line in enumerate(lines, 1):
+
+    def find_heading(line: str) -> str | None:
+        nonlocal is_code
         if MARKDOWN_FENCE.match(line):
             is_code = not is_code
         found = None if is_code else MARKDOWN_HEADING.fullmatch(line.strip())
+        return found[1] if found else None
+
+    lines = _decode(file, content).splitlines()
+    yield from _make_texts(file, _split_lines(lines, find_heading), "line")
+
+
+def _split_lines(
+    lines: Iterable[str], find_heading: Callable[[str], str | None]
+) -> Iterator[Paragraph]:
+    """Yield the paragraphs between empty lines and headings.
+
+    ``find_heading`` returns the heading that a line is; None for any other line.
+    """
+    heading = ""
+    heading_line = 0  # 0 once there is a paragraph below the heading
+    run: list[tuple[int, str]] = []
+    for number, line in enumerate(lines, 1):
+        found = find_heading(line)
         if line.strip() and found is None:
             run.append((number, line))
             heading_line = 0
@@ -355,10 +352,10 @@ def _split_markdown(lines: Iterable[str]) -> Iterator[Paragraph]:
             yield Paragraph(heading, run)
             run = []
         if found is not None:
-            joined = _join_headings(heading, found[1]) if heading_line else found[1]
+            joined = _join_headings(heading, found) if heading_line else found
             if heading_line and len(joined) > MAX_TEXT_CHARS:
                 yield Paragraph("", [(heading_line, heading)])
-                joined = found[1]
+                joined = found
                 heading_line = number
             heading = joined
             heading_line = heading_line or number

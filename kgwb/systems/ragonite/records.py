@@ -54,6 +54,11 @@ class Column(Record):
     remark: Hidden[str] = ""
     """What a person said of it. It is a part of the comment."""
 
+    @property
+    def name_by_induction(self) -> str:
+        """The name that induction gave it."""
+        return self.induced_name or self.name
+
     def __str__(self) -> str:
         """Return the definition of the column as in CREATE TABLE."""
         definition = f"{self.name} {self.type}"
@@ -79,6 +84,11 @@ class Table(Record):
     """What tells the table apart, if the name of another one differs by a number only."""
     induced_name: Hidden[str] = ""
     """The name that induction gave it, if a person gave it another one."""
+
+    @property
+    def name_by_induction(self) -> str:
+        """The name that induction gave it."""
+        return self.induced_name or self.name
 
     def __str__(self) -> str:
         """Return the CREATE TABLE statement, with the row count, and the comments of table and columns."""
@@ -155,25 +165,6 @@ class Schema(Record):
         if omitted:
             shown.append(f"-- and the tables {', '.join(omitted)}")
         return "\n".join(shown)
-
-
-@dataclass(frozen=True, slots=True)
-class Annotation(Record):
-    """What a person says of a table or a column, which is named as induction named it."""
-
-    table: str
-    column: str = ""
-    """Empty for the table itself."""
-    name: str = ""
-    """The new name; empty for the induced one."""
-    comment: str = ""
-    """What a model is told of the column."""
-    dropped: bool = False
-    strip_unit: bool = False
-    """Whether texts such as "125 kW" become numbers."""
-
-    def __str__(self) -> str:
-        return f"{self.table}.{self.column}" if self.column else self.table
 
 
 MeaningKind = Literal["id", "name", "value"]

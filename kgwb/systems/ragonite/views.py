@@ -259,7 +259,7 @@ def render_annotation_tools(schema: Schema) -> Html:
 
 def render_table_form(shown: Table) -> Html:
     """Render a collapsed form in which a person renames, comments and drops what a table has."""
-    induced = induced_name_of(shown)
+    induced = shown.name_by_induction
     rows = [_render_column(shown, column) for column in shown.columns]
     name = _text_input(shown, "table_name", "name of the table", shown.name)
     file = _text_input(shown, "file", "file of the changes", "", placeholder=DEFAULT_FILE)
@@ -296,7 +296,7 @@ def _render_column(shown: Table, column: Column) -> tuple[object, ...]:
 
     A key cannot be renamed, neither keys nor names dropped, and only texts have a unit in them.
     """
-    induced = induced_name_of(column)
+    induced = column.name_by_induction
     kind = muted_text(column.references or column.type)
     label = join(tag("b", induced), " ", kind)
     is_key = column is shown.columns[0]
@@ -323,7 +323,7 @@ def _text_input(
         type="text",
         name=name,
         value=value,
-        id=f"improve-{induced_name_of(shown)}-{name}",
+        id=f"improve-{shown.name_by_induction}-{name}",
         aria_label=label,
         placeholder=placeholder,
         autocomplete="off",
@@ -337,15 +337,10 @@ def _tick(shown: Table, name: str, label: str, spoken: str = "") -> Html:
         "input",
         type="checkbox",
         name=name,
-        id=f"improve-{induced_name_of(shown)}-{name}",
+        id=f"improve-{shown.name_by_induction}-{name}",
         aria_label=spoken or None,
     )
     return tag("label", box, " ", label, class_="tick")
-
-
-def induced_name_of(value: Table | Column) -> str:
-    """Return the name that induction gave to a table or a column."""
-    return value.induced_name or value.name
 
 
 # The commands
@@ -378,7 +373,7 @@ def _find_changes(schema: Schema, form: Mapping[str, str]) -> list[Change]:
     """Return what differs between the form of a table and the schema. Raises SettingError."""
     induced = form.get("table", "")
     for shown in schema.tables:
-        if induced_name_of(shown) == induced:
+        if shown.name_by_induction == induced:
             break
     else:
         raise SettingError(
@@ -387,7 +382,7 @@ def _find_changes(schema: Schema, form: Mapping[str, str]) -> list[Change]:
         )
     changes = []
     for column in shown.columns:
-        column_name = induced_name_of(column)
+        column_name = column.name_by_induction
         name = form.get(f"name {column_name}", column.name).strip()
         comment = form.get(f"comment {column_name}", column.remark).strip()
         change = Change(
@@ -415,7 +410,7 @@ def _changed_name(typed: str, named: Table | Column) -> str | None:
     """Return the new name of a table or column; None if it is the present one, "" for the induced."""
     if typed == named.name:
         return None
-    return "" if typed == induced_name_of(named) else typed
+    return "" if typed == named.name_by_induction else typed
 
 
 def _try_changes(run: Run, changes: list[Change]) -> None:
