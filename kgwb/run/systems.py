@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeAlias
 
-from kgwb.errors import AgentFailedError, KgwbError, SettingError
+from kgwb.errors import AgentFailedError, KgwbError, NotRecordedError, SettingError
 from kgwb.kg import GraphSource
 from kgwb.kg.base import Graph
 from kgwb.llm.base import ChatModel
@@ -37,6 +37,8 @@ __all__ = [
     "resolve_system",
 ]
 _log = logging.getLogger("kgwb")
+EARLIER_MUTED_RUN = "its triples were muted by an earlier version, so its graph is needed to run on"
+"""Why a run of a version that rewrote queries for muted triples cannot be replayed from its file."""
 
 
 def profile(
@@ -71,7 +73,8 @@ def load_run(
     """Load a saved run, execute it as far as its file goes, and return it.
 
     If the file names a system that is not there, the run can only be read: it has the steps that
-    the file has, and ``run.read_only`` says what is missing.
+    the file has, and ``run.read_only`` says what is missing. So is a finished run with muted
+    triples of an earlier version, which recorded other queries, unless its graph is given.
 
     ``system`` is the system of the run. Without it, the name in the file is looked up among the
     names of systems. ``kg`` is a graph, or what ``open_kg`` opens, such as a path or a sample's
@@ -108,7 +111,9 @@ def load_run(
         if isinstance(cause, DAMAGED_FILE_ERRORS) and last_own_frame(cause) is None:
             raise damaged_file_error(path, cause) from cause
         raise
-    except KgwbError:
+    except KgwbError as exc:
+        if can_only_replay and run.kg.muted and isinstance(exc, NotRecordedError):
+            return read_only_run(path, EARLIER_MUTED_RUN)
         if not can_only_replay or run.recorded_status == "done":
             raise
         return run

@@ -113,3 +113,23 @@ def test_a_file_that_was_written_call_by_call_has_no_steps(tmp_path: Path) -> No
     assert run.read_only
     assert run.steps == []
     assert run.answer
+
+
+def test_muted_triples_of_an_earlier_version_are_read_from_the_steps(tmp_path: Path) -> None:
+    run = kgwb.Workbench("films", "rules").ask("Who directed Arrival?")
+    assert run.answer
+    muted = run.mute(run.answer.support[0]).go()
+    lines = muted.save(tmp_path / "muted.jsonl").read_text().splitlines()
+    # An earlier version rewrote the queries for muted triples: no call of this form is in its files.
+    earlier = [
+        line for line in lines if "muted" not in json.loads(line).get("call", {}).get("request", {})
+    ]
+    (tmp_path / "earlier.jsonl").write_text("\n".join(earlier) + "\n")
+
+    assert kgwb.load_run(tmp_path / "muted.jsonl").read_only == ""
+    read = kgwb.load_run(tmp_path / "earlier.jsonl")
+    assert read.read_only
+    assert read.answer and muted.answer and read.answer.labels == muted.answer.labels
+    with_graph = kgwb.load_run(tmp_path / "earlier.jsonl", kg="films", model="rules")
+    assert with_graph.read_only == ""
+    assert with_graph.answer and with_graph.answer.labels == muted.answer.labels
