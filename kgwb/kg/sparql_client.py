@@ -26,7 +26,6 @@ from urllib.request import (
 )
 
 import pyoxigraph
-from SPARQLWrapper import JSON, POST, TURTLE, SPARQLWrapper
 
 from kgwb.background import run_in_thread
 from kgwb.disk import __version__
@@ -271,6 +270,10 @@ def _rdf_format(media_type: str) -> pyoxigraph.RdfFormat:
 
 
 USER_AGENT = f"kgwb/{__version__}"
+ACCEPTED_RESULTS = (
+    "application/sparql-results+json,application/json,text/javascript,application/javascript"
+)
+ACCEPTED_GRAPHS = "application/turtle,text/turtle"
 MAX_GET_CHARS = 2_000
 """Queries longer than this are sent by POST: servers and proxies cut long URLs."""
 VIRTUOSO_QUERY_ERROR = re.compile(r"Virtuoso (22|37|42)\w{3} ")
@@ -458,24 +461,15 @@ def _build_request(
     It has the login of the address. The result is asked for in JSON for SELECT and ASK, in Turtle
     for CONSTRUCT and DESCRIBE. A query longer than MAX_GET_CHARS is sent by POST.
     """
-    wrapper = SPARQLWrapper(address.url, agent=USER_AGENT)
-    wrapper.setOnlyConneg(True)
-    for name, value in parameters:
-        wrapper.addParameter(name, value)
-    # Not setQuery(), which guesses the form by a pattern and could take a query for an update.
-    wrapper.queryString = query
-    wrapper.queryType = form.upper()
+    headers = {"User-Agent": USER_AGENT, "Accept": ACCEPTED_GRAPHS}
     if form in ("select", "ask"):
-        wrapper.setReturnFormat(JSON)
-    else:
-        wrapper.setReturnFormat(TURTLE)
-    if len(query) > MAX_GET_CHARS:
-        wrapper.setMethod(POST)
-    # Not query(), which reads the body of an error to its end, however long that is.
-    request = wrapper._createRequest()
+        headers["Accept"] = ACCEPTED_RESULTS
     if address.authorization:
-        request.add_header("Authorization", address.authorization)
-    return request
+        headers["Authorization"] = address.authorization
+    sent = urlencode([*parameters, ("query", query)])
+    if len(query) > MAX_GET_CHARS:
+        return Request(address.url, sent.encode(), headers)
+    return Request(f"{address.url}?{sent}", headers=headers)
 
 
 def send_request(url: str, request: Request, limits: QueryLimits) -> EndpointResponse:
