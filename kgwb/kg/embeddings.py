@@ -9,7 +9,6 @@ trigrams. Chatty-KG publishes BERT (section 5.1.3) and ships fastText.
 from __future__ import annotations
 
 import hashlib
-import heapq
 import importlib.util
 import logging
 import os
@@ -21,6 +20,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -270,15 +270,8 @@ class EmbeddingIndex:
         cannot be loaded.
         """
         cosines = self.embeddings.similarity(phrase, self.texts)
-
-        def rank(item: tuple[int, float]) -> tuple[float, int]:
-            """Return the sort key of a position and its cosine: high cosines, then low numbers."""
-            position, cosine = item
-            return -cosine, position
-
-        numbered = enumerate(cosines)
-        best = heapq.nsmallest(k, numbered, key=rank)
-        return tuple(best)
+        ranked = sorted(enumerate(cosines), key=itemgetter(1), reverse=True)
+        return tuple(ranked[:k])
 
 
 @dataclass(frozen=True, slots=True)

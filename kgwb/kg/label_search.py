@@ -18,6 +18,7 @@ from difflib import SequenceMatcher
 from functools import lru_cache, partial
 from heapq import nsmallest
 from math import inf, log
+from operator import itemgetter
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -308,7 +309,11 @@ class Label(NamedTuple):
 
 
 _Row = tuple[int, str, str, str, int]
-"""A row of the table of labels, see ``_label_row``."""
+"""A row of the table of labels.
+
+It has the length of the key, the key, which is empty if the label is not searchable, the text, the
+IRI, and whether the label is the display name.
+"""
 
 
 class LabelIndex:
@@ -612,12 +617,8 @@ class LabelIndex:
                 read=partial(_filter_similar, word, end_time),
             )
 
-        def rank(pair: tuple[str, float]) -> tuple[float, str]:
-            """Return the sort key of a word and its similarity: similar ones, then by alphabet."""
-            spelling, likeness = pair
-            return -likeness, spelling
-
-        similar.sort(key=rank)
+        similar.sort()
+        similar.sort(key=itemgetter(1), reverse=True)
         self._spellings[word] = dict(similar[:_MAX_SIMILAR_WORDS])
         return self._spellings[word]
 
@@ -676,10 +677,14 @@ def _collect_rows(labels: Iterable[Label], is_stopped: Callable[[], bool]) -> li
     Raises sqlite3.OperationalError soon after ``is_stopped`` returns True.
     """
     rows: list[_Row] = []
-    for label in labels:
+    for iri, text, is_display_name, is_searchable in labels:
         if len(rows) % _LABELS_PER_CHECK == 0 and is_stopped():
             raise sqlite3.OperationalError("interrupted")
-        rows.append(_label_row(label))
+        key = ""
+        if is_searchable:
+            key = normalize(text)
+        # sqlite3 looks for an adapter of each bool, which takes longer than the rest of the row.
+        rows.append((len(key), key, text, iri, int(is_display_name)))
     return rows
 
 
@@ -692,20 +697,6 @@ def _take_from_end(rows: list[_Row]) -> Iterator[_Row]:
 def _join_quoted(words: Iterable[str], separator: str, suffix: str = "") -> str:
     """Return an FTS5 query of words in quotes. The suffix "*" makes them beginnings of words."""
     return separator.join(f'"{word}"{suffix}' for word in words)
-
-
-def _label_row(label: Label) -> _Row:
-    """Return the row of a label in the table of labels.
-
-    The key is empty if the label is not searchable. The row has the length of the key, the key, the
-    text, the IRI, and whether the label is the display name.
-    """
-    key = ""
-    if label.is_searchable:
-        key = normalize(label.text)
-    # sqlite3 looks for an adapter of each bool, which takes longer than the rest of the row.
-    shown = int(label.is_display_name)
-    return len(key), key, label.text, label.iri, shown
 
 
 def _filter_similar(

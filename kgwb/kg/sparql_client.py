@@ -269,6 +269,8 @@ def _rdf_format(media_type: str) -> pyoxigraph.RdfFormat:
     return pyoxigraph.RdfFormat.from_media_type(media_type) or pyoxigraph.RdfFormat.TURTLE
 
 
+# How a query is sent
+
 USER_AGENT = f"kgwb/{__version__}"
 ACCEPTED_RESULTS = (
     "application/sparql-results+json,application/json,text/javascript,application/javascript"
@@ -481,8 +483,7 @@ def send_request(url: str, request: Request, limits: QueryLimits) -> EndpointRes
     redirected to another server, and GraphError for a reply that is too long or an HTTP error.
     """
     timeout_error = GraphTimeoutError(
-        f"{url} took longer than {limits.query_timeout_s:g} s",
-        hint="give the query a LIMIT or fewer patterns, or raise query_timeout_s (--query-timeout)",
+        f"{url} took longer than {limits.query_timeout_s:g} s", hint=_TIMEOUT_HINT
     )
     receive = partial(_receive_response, url, request, limits)
     try:
@@ -565,8 +566,7 @@ def _receive_response(url: str, request: Request, limits: QueryLimits) -> Endpoi
     try:
         response = _open_after_waits(request, limits, deadline)
     except HTTPError as error:
-        message = _error_message(error, deadline)
-        raise _graph_error(url, error, message) from error
+        raise _graph_error(url, error, _error_message(error, deadline)) from error
     with response:
         body = _read_body(response, deadline, limits.byte_limit + 1)
         if len(body) > limits.byte_limit:
