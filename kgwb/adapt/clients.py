@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import re
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
@@ -18,7 +17,6 @@ from kgwb.errors import NotRecordedError, SettingError
 from kgwb.kg.base import Graph
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, Message
 from kgwb.llm.notice import announce
-from kgwb.llm.openai import OPENAI_URL
 from kgwb.records import JsonObject, to_data
 from kgwb.run import Run
 from kgwb.run.calls import Call
@@ -72,12 +70,6 @@ def ask_client(
     with missing_calls_noted(run):
         call, _ = run.chat(request, ClientModel(name, url, send))
     return call
-
-
-def url_of_openai_client(name: str) -> str:
-    """Return the address in the name of a client of openai, "openai:MODEL@URL"; without one, OpenAI's own."""
-    _, *address = re.split("@(?=https?://)", name, maxsplit=1)
-    return address[0] if address else OPENAI_URL
 
 
 def json_options(options: Mapping[str, Any]) -> JsonObject:

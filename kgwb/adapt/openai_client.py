@@ -1,11 +1,17 @@
-"""Clients of the library openai: inside a run, their requests to a model are calls of the run."""
+"""Clients of the library openai: inside a run, their requests to a model are calls of the run.
+
+A client is wrapped at its HTTP client. The body of a request is read as messages, which a person can
+edit, and all else. The body of the reply is recorded as it came, and openai reads it in each replay.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
-from datetime import datetime
-from functools import wraps
-from typing import Any, TypeVar
+from dataclasses import replace
+from importlib import import_module
+from itertools import chain
+from typing import Any, NamedTuple, TypeVar
 
 from kgwb.adapt.clients import (
     ask_client,
@@ -14,43 +20,49 @@ from kgwb.adapt.clients import (
     fields_of_text,
     message_from_data,
     text_of_fields,
-    url_of_openai_client,
     wait_for,
 )
-from kgwb.adapt.openai_options import given_options, recorded_options
-from kgwb.adapt.openai_responses import recorded_parsed_response, recorded_response
-from kgwb.adapt.streams import RecordedAsyncStream, RecordedStream, chunks_of
 from kgwb.errors import SettingError
 from kgwb.llm.base import ChatReply, Message, parse_token_count
+from kgwb.llm.openai import OPENAI_URL
 from kgwb.records import JsonObject
 from kgwb.run import Run
-from kgwb.run.calls import Call
 from kgwb.run.steps import current_run
 from kgwb.text import mask_url
 
 Client = TypeVar("Client")
-SendRequest = Callable[..., Any]
-"""The plain ``create`` of a client; that of an asynchronous one is waited for."""
-NameModel = Callable[[str], str]
-"""Names a model of the client's server as kgwb does."""
-Record = Callable[[Run, NameModel, JsonObject, SendRequest, Callable[[list[Any]], Any]], Any]
-"""Returns the recorded reply to a request with these parameters, or makes it; the last argument
-makes a stream."""
-RecordParsed = Callable[[Run, NameModel, JsonObject, SendRequest], Any]
-"""Returns the recorded reply, parsed as a class of the pipeline."""
-OPENAI_URL = "https://api.openai.com/v1/"
+Exchange = Callable[[Any], Any]
+"""Sends a request of HTTP by the plain client, and returns the response, read to its end."""
 PLAIN_CHOICE_FIELDS = {"index", "message", "finish_reason"}
+INSTRUCTIONS_MARK = "the first message"
+"""Recorded as ``instructions`` of a request whose instructions are its first message."""
+FINISH_REASONS = {"completed": "stop", "max_output_tokens": "length"}
+"""How chat completions call why a response ended, where they have another word for it."""
+
+
+class Api(NamedTuple):
+    """How the bodies of one of openai's APIs are read and written."""
+
+    path: str
+    """The end of the path of its requests."""
+    message_fields: tuple[str, ...]
+    """The fields of a request that are recorded as messages."""
+    marks: JsonObject
+    """Recorded with each request, which would else be equal to one of another API."""
+    messages_of: Callable[[JsonObject], list[Message]]
+    with_messages: Callable[[JsonObject, Sequence[Message]], JsonObject]
+    """Returns a request with other messages."""
+    whole_of: Callable[[list[JsonObject]], JsonObject]
+    """Returns the whole reply that the events of a stream make."""
+    reply_of: Callable[[JsonObject], ChatReply]
 
 
 def wrap_openai(client: Client) -> Client:
     """Return an OpenAI or AsyncOpenAI client whose requests to a model go through the run.
 
-    Inside a run, ``create`` and ``parse`` of ``chat.completions`` and of ``responses`` are recorded
-    with all their parameters, found again, and their messages can be edited. Outside of a run it is
-    the plain client. The given client does not change.
-
-    With ``stream=True`` the reply is asked for whole inside a run, and comes as a stream of few
-    chunks (``streams``).
+    Inside a run, chat completions and responses are recorded with all their parameters, found
+    again, and their messages can be edited. That holds for ``create``, ``parse``, streams and raw
+    responses. Outside of a run it is the plain client. The given client does not change.
 
     Raises SettingError if it is no client of the library openai.
     """
@@ -61,241 +73,303 @@ def wrap_openai(client: Client) -> Client:
             f"wrap_openai got a {type(client).__name__}, which is not a client of the library openai",
             hint="pass openai.OpenAI(...) or openai.AsyncOpenAI(...)",
         )
-    wrapped: Any = client.copy()
-    name = _name_prefix(str(client.base_url))
-    wrap = _wrap_async if isinstance(client, openai.AsyncOpenAI) else _wrap_sync
-    wrap(wrapped.chat.completions, name, _recorded_reply, _recorded_parsed)
-    wrap(wrapped.responses, name, recorded_response, recorded_parsed_response)
+    plain: Any = client._client
+    send = _recorded_sending(plain.send)
+    if isinstance(client, openai.AsyncOpenAI):
+        send = _recorded_async_sending(plain.send)
+    # The plain client is kept, and closed at its own end: both share their connections.
+    methods = {"send": send, "plain_client": plain, "__del__": lambda self: None}
+    recorded_class = type("RecordedHttpClient", (type(plain),), methods)
+    recorded: Any = object.__new__(recorded_class)
+    recorded.__dict__ = plain.__dict__
+    wrapped: Any = client.copy(http_client=recorded)
     return wrapped  # type: ignore[no-any-return]
 
 
-def _name_prefix(base_url: str) -> NameModel:
-    """Return a function that names a model of a server as kgwb does: "openai:MODEL@URL"."""
-    server = "" if base_url == OPENAI_URL else f"@{mask_url(base_url)}"
-    return lambda model: f"openai:{model}{server}"
+def _recorded_sending(plain_send: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the method ``send`` of a client of httpx that asks the run first."""
+
+    def send(self: Any, request: Any, **options: Any) -> Any:
+        """Return the response to a request: the recorded one, or that of the plain client."""
+
+        def exchange(sent: Any) -> Any:
+            """Send a request, and read the response to its end."""
+            response = plain_send(sent, **options)
+            response.read()
+            return response
+
+        run, api = current_run(), _api_of(request)
+        if run is None or api is None:
+            return plain_send(request, **options)
+        return _recorded_response(run, api, request, exchange)
+
+    return send
 
 
-def _wrap_sync(resource: Any, name: NameModel, record: Record, record_parsed: RecordParsed) -> None:
-    """Replace ``create`` and ``parse`` of a client's resource by functions that ask the run.
+def _recorded_async_sending(plain_send: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the method ``send`` of an asynchronous client of httpx that asks the run first.
 
-    Inside a run they return the reply that ``record`` or ``record_parsed`` finds or makes. Outside
-    of a run they call the plain functions. ``name`` makes a model's name that has the server's
-    address.
+    Inside a run it blocks until the reply is there, so that the steps of several branches have the
+    same order each time.
     """
-    plain_create = resource.create
-    plain_parse = resource.parse
 
-    @wraps(plain_create)
-    def create(**options: Any) -> Any:
-        """Return the reply that the run recorded for this request, or asks for and records now.
+    async def send(self: Any, request: Any, **options: Any) -> Any:
+        """Return the response to a request: the recorded one, or that of the plain client."""
 
-        Outside of a run, and for a raw response, the plain client is asked.
-        """
-        run = current_run()
-        if run is None or _asks_for_raw_response(options):
-            return plain_create(**options)
-        return record(run, name, options, plain_create, RecordedStream)
+        async def read(sent: Any) -> Any:
+            """Send a request, and read the response to its end."""
+            response = await plain_send(sent, **options)
+            await response.aread()
+            return response
 
-    @wraps(plain_parse)
-    def parse(**options: Any) -> Any:
-        """Return the reply that the run recorded, or asks for and records now, parsed by openai.
+        run, api = current_run(), _api_of(request)
+        if run is not None and api is not None:
+            return _recorded_response(run, api, request, lambda sent: wait_for(read(sent)))
+        if options.get("stream"):  # it is read on the loop of the caller
+            return await plain_send(request, **options)
+        return await await_on_client_loop(read(request))
 
-        Outside of a run the plain client is asked.
-        """
-        run = current_run()
-        if run is None:
-            return plain_parse(**options)
-        return record_parsed(run, name, options, plain_create)
-
-    resource.create = create
-    resource.parse = parse
+    return send
 
 
-def _wrap_async(
-    resource: Any, name: NameModel, record: Record, record_parsed: RecordParsed
-) -> None:
-    """Replace ``create`` and ``parse`` of an asynchronous resource by functions of the run.
+def _api_of(request: Any) -> Api | None:
+    """Return the API of a request whose reply is recorded; None for any other request.
 
-    Inside a run they block until the reply is there, so that the steps of several branches have the
-    same order each time. Outside of a run they ask the plain client.
+    A reply that comes later (``background``) is not recorded.
     """
-    plain_create = resource.create
-    plain_parse = resource.parse
-
-    async def make(send: SendRequest, options: JsonObject) -> Any:
-        """Await a request."""
-        return await send(**options)
-
-    def create_and_wait(**options: Any) -> Any:
-        """Send a request by the plain client, and wait for the reply."""
-        return wait_for(make(plain_create, options))
-
-    async def send_plainly(send: SendRequest, options: JsonObject) -> Any:
-        """Return what the plain client returns. Its connections stay on the loop of the clients.
-
-        A stream is read on the loop of the caller, so it is asked for there.
-        """
-        if options.get("stream"):
-            return await send(**options)
-        return await await_on_client_loop(make(send, options))
-
-    @wraps(plain_create)
-    async def create(**options: Any) -> Any:
-        """Return the reply that the run recorded for this request, or waits for and records now.
-
-        Outside of a run, and for a raw response, the plain client is awaited.
-        """
-        run = current_run()
-        if run is None or _asks_for_raw_response(options):
-            return await send_plainly(plain_create, options)
-        return record(run, name, options, create_and_wait, RecordedAsyncStream)
-
-    @wraps(plain_parse)
-    async def parse(**options: Any) -> Any:
-        """Return the reply that the run recorded, or waits for and records now, parsed by openai.
-
-        Outside of a run the plain client is awaited.
-        """
-        run = current_run()
-        if run is None:
-            return await send_plainly(plain_parse, options)
-        return record_parsed(run, name, options, create_and_wait)
-
-    resource.create = create
-    resource.parse = parse
+    for api in (CHAT_COMPLETIONS, RESPONSES):
+        if request.method == "POST" and request.url.path.endswith(api.path):
+            return None if json.loads(request.content).get("background") else api
+    return None
 
 
-def _asks_for_raw_response(options: JsonObject) -> bool:
-    """Return whether a request came by ``with_raw_response`` or ``with_streaming_response``.
+class _NotRecordedError(Exception):
+    """A response that is no reply of a model, such as a refusal of the server."""
 
-    It gets the response of HTTP, with its headers, which is not recorded: it goes past the run.
+    def __init__(self, response: Any) -> None:
+        super().__init__()
+        self.response = response
+
+
+def _recorded_response(run: Run, api: Api, request: Any, exchange: Exchange) -> Any:
+    """Return the response that the run recorded for a request; without one, send and record it.
+
+    Messages that a person edited are sent in place of those of the request. A response of another
+    status than 200, and one that cannot be read, is returned without being recorded.
     """
-    from openai._constants import RAW_RESPONSE_HEADER
+    body = json.loads(request.content)
+    messages = api.messages_of(body)
+    options = {key: value for key, value in body.items() if key not in api.message_fields}
+    if isinstance(body.get("instructions"), str):
+        options["instructions"] = INSTRUCTIONS_MARK
 
-    return RAW_RESPONSE_HEADER in (options.get("extra_headers") or {})
+    def send(sent: Sequence[Message]) -> ChatReply:
+        """Send the request with these messages."""
+        edited = request
+        if list(sent) != messages:
+            edited = _with_body(request, api.with_messages(body, sent))
+        response = exchange(edited)
+        try:
+            if response.status_code == 200:
+                return _reply_of_body(api, response.text)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            pass  # openai says what is wrong with it
+        raise _NotRecordedError(response)
 
-
-def _recorded_reply(
-    run: Run,
-    name: NameModel,
-    options: JsonObject,
-    create: SendRequest,
-    make_stream: Callable[[list[Any]], Any],
-) -> Any:
-    """Return the recorded completion; for ``stream=True``, a stream of its chunks.
-
-    A completion that is not recorded is asked for whole by ``create``, without a stream, and
-    recorded. ``make_stream`` makes the stream of the chunks. ``name`` makes the model's name in the
-    record.
-    """
-    given = given_options(options)
-    is_stream = given.pop("stream", False)
-    stream_options = given.pop("stream_options", None) or {}
-    completion = _recorded_completion(run, name, given, create)
-    if not is_stream:
-        return completion
-    return make_stream(list(chunks_of(completion, bool(stream_options.get("include_usage")))))
-
-
-def _recorded_completion(
-    run: Run, name: NameModel, options: JsonObject, create: SendRequest
-) -> Any:
-    """Return the completion that the run recorded for a request; without one, ask and record it.
-
-    ``create`` is the plain client's function. Messages that a person edited are sent in place of
-    those in ``options``.
-    """
-    given = given_options(options)
-    messages = [message_from_data(message) for message in given.pop("messages")]
-    recorded = recorded_options(given)
-
-    def send(sent_messages: Sequence[Message]) -> ChatReply:
-        """Send the messages with the options of the pipeline."""
-        data = [data_from_message(message) for message in sent_messages]
-        return _reply_of(create(messages=data, **given))
-
-    model_name = name(str(given.get("model", "")))
-    url = url_of_openai_client(model_name)
-    call = ask_client(run, model_name, messages, recorded, send, url=url)
-    return _completion_of(call)
-
-
-def _recorded_parsed(run: Run, name: NameModel, options: JsonObject, create: SendRequest) -> Any:
-    """Return the recorded completion, parsed by openai as the class ``response_format`` says.
-
-    A completion that is not recorded is asked for by ``create`` and recorded. The class is sent as
-    a JSON schema. Without a class the content stays a text; calls of tools are parsed in any case.
-    """
-    from openai.lib._parsing import (
-        parse_chat_completion,
-        type_to_response_format_param,
-        validate_input_tools,
-    )
-
-    given = given_options(options)
-    response_format: Any = given.pop("response_format", None)
-    tools = validate_input_tools(given.get("tools", ()))
-    if response_format is not None:
-        given["response_format"] = type_to_response_format_param(response_format)
-    completion = _recorded_completion(run, name, given, create)
-    import openai
-
-    return parse_chat_completion(
-        response_format=openai.omit if response_format is None else response_format,
-        input_tools=tools,
-        chat_completion=completion,
+    address = str(request.url.copy_with(query=None)).removesuffix(api.path) + "/"
+    server = "" if address == f"{OPENAI_URL}/" else f"@{mask_url(address)}"
+    name = f"openai:{body.get('model', '')}{server}"
+    try:
+        call = ask_client(run, name, messages, {**options, **api.marks}, send, url=address)
+    except _NotRecordedError as error:
+        return error.response
+    recorded: str = call.result.body
+    content_type = "application/json" if recorded.startswith("{") else "text/event-stream"
+    library = import_module(type(request).__module__.partition(".")[0])  # httpx or httpx2
+    return library.Response(
+        200, headers={"content-type": content_type}, text=recorded, request=request
     )
 
 
-def _reply_of(completion: Any) -> ChatReply:
-    """Return what is recorded of a completion.
+def _with_body(request: Any, body: JsonObject) -> Any:
+    """Return a request of HTTP with another body."""
+    headers = {key: value for key, value in request.headers.items() if key != "content-length"}
+    content = json.dumps(body, ensure_ascii=False).encode()
+    return type(request)(
+        request.method,
+        request.url,
+        headers=headers,
+        content=content,
+        extensions=request.extensions,
+    )
+
+
+def _reply_of_body(api: Api, body: str) -> ChatReply:
+    """Return what is recorded of the body of a reply, which may be the events of a stream."""
+    text = body.strip()
+    if text.startswith("{"):
+        return replace(api.reply_of(json.loads(text)), body=text)
+    events = []
+    for line in text.split("\n"):
+        field, _, data = line.partition(":")
+        if field == "data" and data.strip() != "[DONE]":
+            events.append(json.loads(data))
+    return replace(api.reply_of(api.whole_of(events)), body=body)
+
+
+# Chat completions
+
+
+def _messages_of_chat(body: JsonObject) -> list[Message]:
+    """Return the messages of a request for a chat completion."""
+    return [message_from_data(message) for message in body["messages"]]
+
+
+def _with_chat_messages(body: JsonObject, messages: Sequence[Message]) -> JsonObject:
+    """Return a request for a chat completion with other messages."""
+    return {**body, "messages": [data_from_message(message) for message in messages]}
+
+
+def _completion_of_chunks(chunks: list[JsonObject]) -> JsonObject:
+    """Return the completion that the chunks of a stream make."""
+    from openai.lib.streaming.chat import ChatCompletionStreamState
+    from openai.types.chat import ChatCompletionChunk
+
+    state: Any = ChatCompletionStreamState()
+    for chunk in chunks:
+        state.handle_chunk(ChatCompletionChunk.construct(**chunk))
+    completion: JsonObject = state.current_completion_snapshot.model_dump(
+        mode="json", exclude_none=True, warnings=False
+    )
+    return completion
+
+
+def _reply_of_completion(data: JsonObject) -> ChatReply:
+    """Return what is recorded of a completion besides its body.
 
     The text is the content of its message, or the JSON of the message's fields if there are others.
     If there are several choices, or one with more than a message, it is the JSON of all of them.
     """
-    data = completion.model_dump(mode="json", exclude_none=True)
-    choices = data.get("choices", [])
-    if len(choices) == 1 and set(choices[0]) <= PLAIN_CHOICE_FIELDS:
-        text = message_from_data(choices[0]["message"]).content
-    else:
-        text = text_of_fields({"choices": choices})
-    first = choices[0] if choices else {}
-    usage = data.get("usage", {})
+    choices = data["choices"]
+    text = text_of_fields({"choices": choices})
+    if len(choices) == 1 and choices[0].keys() <= PLAIN_CHOICE_FIELDS:
+        text = message_from_data(_without_nulls(choices[0]["message"])).content
+    usage = data.get("usage") or {}
     return ChatReply(
         text,
         model=str(data.get("model", "")),
         prompt_tokens=parse_token_count(usage.get("prompt_tokens")),
         completion_tokens=parse_token_count(usage.get("completion_tokens")),
-        finish_reason=str(first.get("finish_reason", "stop")),
-        fingerprint=str(data.get("system_fingerprint", "")),
+        finish_reason=str(choices[0].get("finish_reason") if choices else "stop"),
+        fingerprint=str(data.get("system_fingerprint") or ""),
     )
 
 
-def _completion_of(call: Call) -> Any:
-    """Return openai's ChatCompletion for a recorded call: choices, time and tokens.
+def _without_nulls(fields: JsonObject) -> JsonObject:
+    """Return the fields that have a value."""
+    return {name: value for name, value in fields.items() if value is not None}
 
-    Its id is made of the call's key, and its time is that of the call. If no choices were recorded,
-    it has one choice with the recorded message.
+
+# Responses
+
+
+def _messages_of_response_request(body: JsonObject) -> list[Message]:
+    """Return the messages of a request for a response: its instructions, and the items of its input.
+
+    Instructions are of the system. An item with more than a text has the JSON of its fields as its
+    text. An item without a role is of "tool" if it is an output, else of "assistant".
     """
-    from openai.types.chat import ChatCompletion
+    messages = []
+    if isinstance(body.get("instructions"), str):
+        messages.append(Message("system", body["instructions"]))
+    given = body.get("input", ())
+    items = [{"role": "user", "content": given}] if isinstance(given, str) else given
+    for item in items:
+        fields = _without_nulls(item)
+        is_tool = str(fields.get("type", "")).endswith("_output")
+        role = fields.pop("role", "tool" if is_tool else "assistant")
+        messages.append(Message(role, text_of_fields(fields)))
+    return messages
 
-    reply: ChatReply = call.result
-    fields = fields_of_text(reply.text)
-    choices = fields.get("choices")
-    if choices is None:
-        message = {"role": "assistant", "content": None, **fields}
-        choice = {"index": 0, "message": message, "finish_reason": reply.finish_reason}
-        choices = [choice]
-    usage = {
-        "prompt_tokens": reply.prompt_tokens,
-        "completion_tokens": reply.completion_tokens,
-        "total_tokens": reply.prompt_tokens + reply.completion_tokens,
-    }
-    return ChatCompletion.construct(
-        id=f"kgwb-{call.key[:24]}",
-        object="chat.completion",
-        created=int(datetime.fromisoformat(call.taken_at).timestamp()),
-        model=reply.model,
-        choices=choices,
-        usage=usage,
+
+def _with_input(body: JsonObject, messages: Sequence[Message]) -> JsonObject:
+    """Return a request for a response with other messages.
+
+    A first message of the system becomes the instructions if there were instructions. The only
+    message of a user is sent as a text if the input was a text.
+    """
+    sent = {name: value for name, value in body.items() if name not in ("instructions", "input")}
+    rest = list(messages)
+    if isinstance(body.get("instructions"), str) and rest and rest[0].role == "system":
+        sent["instructions"] = rest.pop(0).content
+    items = list(chain.from_iterable(map(_items_of_message, rest)))
+    sent["input"] = items
+    if isinstance(body.get("input"), str) and [item.get("role") for item in items] == ["user"]:
+        sent["input"] = items[0]["content"]
+    return sent
+
+
+def _items_of_message(message: Message) -> list[JsonObject]:
+    """Return the items of an input that a message of a run stands for.
+
+    There are several for a whole reply; otherwise it is one.
+    """
+    fields = fields_of_text(message.content)
+    if "output" in fields and "type" not in fields:
+        return list(fields["output"])
+    if fields.get("type", "message") != "message":
+        return [fields]
+    return [{"role": message.role, **fields}]
+
+
+def _response_of_events(events: list[JsonObject]) -> JsonObject:
+    """Return the response that the last event of a stream has."""
+    response: JsonObject = events[-1]["response"]
+    return response
+
+
+def _reply_of_response(data: JsonObject) -> ChatReply:
+    """Return what is recorded of a response besides its body.
+
+    The text is that of the output if one text is all of it, else the JSON of the output and of its
+    error. The finish reason is in the words of chat completions where they have one.
+    """
+    output = data["output"]
+    fields: JsonObject = {"output": output}
+    contents: list[JsonObject] = []
+    for item in output:
+        contents += item.get("content") or [item]
+    if [content.get("type") for content in contents] == ["output_text"]:
+        fields = {"content": contents[0]["text"]}
+    if data.get("error"):
+        fields = {"output": output, "error": data["error"]}
+    details = data.get("incomplete_details") or {}
+    reason = details.get("reason") or data.get("status", "completed")
+    usage = data.get("usage") or {}
+    return ChatReply(
+        text_of_fields(fields),
+        model=str(data.get("model", "")),
+        prompt_tokens=parse_token_count(usage.get("input_tokens")),
+        completion_tokens=parse_token_count(usage.get("output_tokens")),
+        finish_reason=FINISH_REASONS.get(reason, str(reason)),
     )
+
+
+CHAT_COMPLETIONS = Api(
+    "/chat/completions",
+    ("messages",),
+    {},
+    _messages_of_chat,
+    _with_chat_messages,
+    _completion_of_chunks,
+    _reply_of_completion,
+)
+RESPONSES = Api(
+    "/responses",
+    ("instructions", "input"),
+    {"api": "responses"},
+    _messages_of_response_request,
+    _with_input,
+    _response_of_events,
+    _reply_of_response,
+)

@@ -97,6 +97,8 @@ class ChatReply:
     """
     fingerprint: str = ""
     """What the server says of the version behind the model's name (OpenAI's ``system_fingerprint``)."""
+    body: str = ""
+    """The whole reply as the server sent it, for the client of a pipeline; else empty."""
 
 
 def parse_token_count(value: object) -> int:

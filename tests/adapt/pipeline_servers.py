@@ -37,6 +37,8 @@ class ChatServer:
     def completion(self, body: dict[str, Any]) -> dict[str, Any]:
         self.requests.append(body)
         said = self.script(body)
+        if isinstance(said, dict) and ("status_code" in said or "choices" in said):
+            return said
         fields = {"content": said} if isinstance(said, str) else said
         message = {"role": "assistant", "content": None, **fields}
         finish = "tool_calls" if "tool_calls" in fields else "stop"
@@ -56,6 +58,53 @@ class ChatServer:
         usage = {"input_tokens": 10, "output_tokens": 3, "total_tokens": 13}
         made = {"id": f"resp_{len(self.requests)}", "object": "response", "created_at": 1}
         return {**made, "model": "tiny-1", "status": "completed", "usage": usage, **said}
+
+
+def completion_chunks(made: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """A completion as a server streams it: two parts of the content, calls of tools, and the tokens."""
+    made = {**made, "object": "chat.completion.chunk"}
+    usage = made.pop("usage")
+    [choice] = made.pop("choices")
+    message = choice["message"]
+    content = message["content"] or ""
+    deltas: list[dict[str, Any]] = [
+        {"role": "assistant", "content": content[:5]},
+        {"content": content[5:]},
+    ]
+    for number, call in enumerate(message.get("tool_calls", ())):
+        deltas.append({"tool_calls": [{"index": number, **call}]})
+    for delta in deltas:
+        yield {**made, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
+    ended = {"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}
+    yield {**made, "choices": [ended]}
+    yield {**made, "choices": [], "usage": usage}
+
+
+def response_events(made: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """A response as a server streams it, each item of its output filled in one or two pieces."""
+    begun = {**made, "output": [], "status": "in_progress"}
+    events: list[dict[str, Any]] = [{"type": "response.created", "response": begun}]
+    for index, item in enumerate(made["output"]):
+        place = {"output_index": index, "item_id": item["id"]}
+        empty = {**item, "content": []} if "content" in item else {**item, "arguments": ""}
+        events.append({"type": "response.output_item.added", "output_index": index, "item": empty})
+        for number, part in enumerate(item.get("content", ())):
+            at = {**place, "content_index": number, "logprobs": []}
+            text = part["text"]
+            events.append(
+                {"type": "response.content_part.added", **at, "part": {**part, "text": ""}}
+            )
+            for piece in (text[:5], text[5:]):
+                events.append({"type": "response.output_text.delta", **at, "delta": piece})
+            events.append({"type": "response.output_text.done", **at, "text": text})
+            events.append({"type": "response.content_part.done", **at, "part": part})
+        if "arguments" in item:
+            name = "response.function_call_arguments"
+            events.append({"type": f"{name}.delta", **place, "delta": item["arguments"]})
+        events.append({"type": "response.output_item.done", "output_index": index, "item": item})
+    events.append({"type": f"response.{made['status']}", "response": made})
+    for number, event in enumerate(events):
+        yield {**event, "sequence_number": number}
 
 
 @contextmanager
@@ -79,7 +128,14 @@ def chat_server(script: Script, port: int = 0) -> Iterator[ChatServer]:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             is_response = self.path.endswith("/responses")
             made = chats.response(body) if is_response else chats.completion(body)
-            self.reply(json.dumps(made).encode(), "application/json")
+            if "status_code" in made:
+                self.reply(b"{}", "application/json", made["status_code"])
+            elif body.get("stream"):
+                events = response_events(made) if is_response else completion_chunks(made)
+                lines = [f"data: {json.dumps(event)}\n\n" for event in events]
+                self.reply("".join([*lines, "data: [DONE]\n\n"]).encode(), "text/event-stream")
+            else:
+                self.reply(json.dumps(made).encode(), "application/json")
 
     with serving(ChatHandler, port) as url:
         chats.url = f"{url}/v1"
