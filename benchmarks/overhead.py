@@ -30,9 +30,8 @@ from table import Row, show
 from kgwb.llm.base import ChatReply, ChatRequest
 from kgwb.run import Run
 from kgwb.run.agents import AgentSpec
-from kgwb.run.answers import Answer, Context, Dialogue, Question
+from kgwb.run.answers import Answer, Context, Dialogue, Link, Question, RetrievedCandidates
 from kgwb.run.calls import Call
-from kgwb.run.links import Link, RetrievedCandidates
 from kgwb.systems.chatty_kg.records import (
     QIR,
     Classification,

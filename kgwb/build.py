@@ -133,11 +133,14 @@ from kgwb.run.answers import (
     CANNOT_EXPRESS,
     NOT_IN_GRAPH,
     Answer,
+    Candidate,
     CitedText,
     Context,
     Dialogue,
+    Link,
     Question,
     Reading,
+    RetrievedCandidates,
     Turn,
     Value,
     with_display_names,
@@ -188,7 +191,6 @@ from kgwb.run.linking import (
     select_vertex,
     tell_rows_apart,
 )
-from kgwb.run.links import Candidate, Link, RetrievedCandidates
 from kgwb.run.prompts import Prompts
 from kgwb.run.queries import (
     execute_sparql,

@@ -15,7 +15,7 @@ from pathlib import Path
 from kgwb import open_kg
 from kgwb.kg import Graph
 from kgwb.run import Run
-from kgwb.run.recorded import read_only_run
+from kgwb.run.run import read_only_run
 from kgwb.run.systems import load_system
 from kgwb.workbench import list_recordings
 

@@ -15,8 +15,7 @@ from kgwb.kg import Graph
 from kgwb.kg.algebra import TriplePattern, patterns_to_sparql
 from kgwb.kg.base import AnswerKind, Direction
 from kgwb.kg.queries import CandidateQuery
-from kgwb.run.answers import Answer, Value
-from kgwb.run.links import Candidate, Link, RetrievedCandidates
+from kgwb.run.answers import Answer, Candidate, Link, RetrievedCandidates, Value
 from kgwb.run.steps import Step
 from kgwb.show import explain
 from kgwb.show.explain import (

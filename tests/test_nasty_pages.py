@@ -28,8 +28,7 @@ from kgwb.labs.collecting import collect_hand_ins
 from kgwb.labs.pages import render_class_page
 from kgwb.llm import Scripted
 from kgwb.run import Run, System, agent
-from kgwb.run.answers import Answer, Value
-from kgwb.run.links import Candidate, Link
+from kgwb.run.answers import Answer, Candidate, Link, Value
 from kgwb.show.explain import locate_vertices
 from kgwb.show.notebook import render_record_page
 from kgwb.show.subgraph import build_subgraph

@@ -21,8 +21,17 @@ from kgwb.kg.survey import survey_graph
 from kgwb.llm import Scripted
 from kgwb.records import MAX_LINE_CHARS, MAX_REPR_CHARS, Record, decision_of, one_line, summarize
 from kgwb.run import Run
-from kgwb.run.answers import NO_SUPPORT, NOT_IN_GRAPH, Answer, Context, Turn, Value
-from kgwb.run.links import Candidate, Link, RetrievedCandidates
+from kgwb.run.answers import (
+    NO_SUPPORT,
+    NOT_IN_GRAPH,
+    Answer,
+    Candidate,
+    Context,
+    Link,
+    RetrievedCandidates,
+    Turn,
+    Value,
+)
 from kgwb.run.steps import Attempt, CheckResult, Step, format_tree, step_costs
 from kgwb.run.systems import load_system
 from kgwb.show.html import load_style

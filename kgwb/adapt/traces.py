@@ -40,7 +40,7 @@ from kgwb.records import JsonObject, Record, Sparql, one_line, to_data
 from kgwb.run import Run
 from kgwb.run.answers import Answer, Value, with_display_names
 from kgwb.run.calls import TRACED_QUERY, call_key
-from kgwb.run.recorded import read_only_run_of
+from kgwb.run.run import read_only_run_of
 from kgwb.run.run_file import FORMAT_VERSION, SavedRun
 from kgwb.terms import Term, Triples
 from kgwb.text import list_first, shorten, single_line

@@ -55,7 +55,7 @@ from kgwb.llm.rules import BASELINE_REMARK
 from kgwb.run import Run, systems
 from kgwb.run.differences import StepDifference, output_lines
 from kgwb.run.gold import RightAnswer
-from kgwb.run.recorded import restore_times
+from kgwb.run.run import restore_times
 from kgwb.run.steps import Step
 from kgwb.show import html as h
 from kgwb.show.html import ChartBar, Html, render_template, tag

@@ -7,13 +7,12 @@ and replaying all rest on that.
 
 A ``run`` is what a person holds, with its ``edits``. It has a ``record``, of ``calls`` and of what a
 person put in, and an ``execution``, with its ``steps``; ``engine`` is what the agents of a system
-see. ``run_file`` is a run on disk, and ``recorded`` shows one whose system is missing. ``store``
-keeps the calls of many runs, and ``differences`` compares two. ``spans`` and ``otlp``
-export one as a trace.
+see. ``run_file`` is a run on disk. ``store`` keeps the calls of many runs, and ``differences``
+compares two. ``spans`` and ``otlp`` export one as a trace.
 ``agents`` has System and agents, ``ask`` asks models, ``models`` opens them, ``prompts`` reads
 prompt files, ``systems`` finds systems, and ``gold`` is what agents should have decided. ``linking``
-has agents that systems share. ``diagnostics`` finds mistakes of an
-agent, and reasons to doubt an answer.
+has agents that systems share. ``diagnostics`` finds mistakes of an agent, and reasons to doubt an
+answer.
 """
 
 from kgwb.run.agents import AgentSpec, System, agent, remember_turn

@@ -16,9 +16,8 @@ from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
 from kgwb.errors import SettingError
 from kgwb.llm.base import Rule
 from kgwb.records import JsonObject, type_adapter
-from kgwb.run.answers import Answer, Reading, Turn
+from kgwb.run.answers import Answer, Link, Reading, Turn
 from kgwb.run.gold import GoldDecisions
-from kgwb.run.links import Link
 from kgwb.run.prompts import Prompts, shipped_names
 from kgwb.run.steps import current_run
 from kgwb.settings import Settings

@@ -43,9 +43,8 @@ from kgwb.kg.base import ResultSet
 from kgwb.kg.label_search import exact_form
 from kgwb.kg.sparql import tokenize
 from kgwb.records import JsonObject, to_data
-from kgwb.run.answers import Answer
+from kgwb.run.answers import Answer, Candidate, Link, RetrievedCandidates
 from kgwb.run.calls import Call, encode_canonical
-from kgwb.run.links import Candidate, Link, RetrievedCandidates
 from kgwb.run.steps import Frame, Step, current_frame
 from kgwb.text import common_prefix_length, list_first, pluralize, shorten, single_line
 
@@ -109,7 +108,7 @@ def _is_same_class(actual: type, promised: type) -> bool:
 
 
 def type_text(promised: Any) -> str:
-    """Return a type as text: the name of a class, else as in "tuple[kgwb.run.links.Link, ...]"."""
+    """Return a type as text: the name of a class, else as in "tuple[kgwb.run.answers.Link, ...]"."""
     if isinstance(promised, type) and not get_args(promised):
         return promised.__name__
     return str(promised).replace("typing.", "")

@@ -17,10 +17,9 @@ from kgwb.kg.queries import describe_vertices
 from kgwb.kg.sparql import union_clause, values_clause
 from kgwb.llm.rules import linking as _rules  # noqa: F401  # the model rules selects by them
 from kgwb.run import Run, agent
-from kgwb.run.answers import Context
+from kgwb.run.answers import Candidate, Context, Link, RetrievedCandidates
 from kgwb.run.ask import Check, Reply, try_to_ask
 from kgwb.run.gold import GoldQuery, Rung, collect_iris, get_output, list_outputs
-from kgwb.run.links import Candidate, Link, RetrievedCandidates
 from kgwb.settings import Settings
 from kgwb.terms import local_part
 

@@ -25,8 +25,8 @@ from kgwb.records import (
     summarize,
     to_data,
 )
+from kgwb.run.answers import Link
 from kgwb.run.calls import QUERY_KINDS, SEARCH_KINDS, Call, names_in_calls
-from kgwb.run.links import Link
 from kgwb.terms import DisplayNames
 from kgwb.text import format_seconds, pluralize, shorten, single_line
 

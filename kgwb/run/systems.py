@@ -23,7 +23,7 @@ from kgwb.records import JsonObject
 from kgwb.run import Run, System
 from kgwb.run.diagnostics import last_own_frame, own_place
 from kgwb.run.models import open_model
-from kgwb.run.recorded import read_only_run
+from kgwb.run.run import read_only_run
 from kgwb.run.run_file import DAMAGED_FILE_ERRORS, RunFile, damaged_file_error
 from kgwb.settings import Settings
 

@@ -22,8 +22,7 @@ from kgwb.records import (
     summarize,
 )
 from kgwb.run.agents import View, current_version
-from kgwb.run.answers import Answer
-from kgwb.run.links import Candidate, Link, RetrievedCandidates
+from kgwb.run.answers import Answer, Candidate, Link, RetrievedCandidates
 from kgwb.show.answers import render_answer
 from kgwb.show.explain import REPLY_VIEWS, render_graph_result
 from kgwb.show.form import field_label

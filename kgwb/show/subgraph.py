@@ -22,8 +22,7 @@ from kgwb.kg.queries import CandidateQuery
 from kgwb.kg.sparql import n3
 from kgwb.records import ROLE_TEXTS, Record, Role
 from kgwb.run import Run
-from kgwb.run.answers import Answer, Value
-from kgwb.run.links import Link
+from kgwb.run.answers import Answer, Link, Value
 from kgwb.show.explain import names_of_terms, records_in
 from kgwb.show.terms import texts_by_iri
 from kgwb.terms import DisplayNames, Term, Triple, format_term

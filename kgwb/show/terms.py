@@ -15,7 +15,7 @@ from rdflib import Literal as RdfLiteral
 
 from kgwb.run import Run
 from kgwb.run.agents import View
-from kgwb.run.links import Candidate
+from kgwb.run.answers import Candidate
 from kgwb.run.steps import Step
 from kgwb.settings import Settings
 from kgwb.show.html import (

@@ -13,7 +13,7 @@ from rdflib import URIRef
 from kgwb.errors import GraphError, InputError
 from kgwb.kg.base import Direction, Graph
 from kgwb.kg.queries import find_predicates, find_schema_terms
-from kgwb.run.links import Link
+from kgwb.run.answers import Link
 from kgwb.run.steps import Step
 from kgwb.show.explain import (
     PredicateExamples,

@@ -38,9 +38,17 @@ from kgwb.llm import Scripted
 from kgwb.run import Run, System, linking
 from kgwb.run import ask as acting
 from kgwb.run import ask as structured
-from kgwb.run.answers import Answer, Context, Dialogue, Question, Turn, Value
+from kgwb.run.answers import (
+    Answer,
+    Candidate,
+    Context,
+    Dialogue,
+    Question,
+    RetrievedCandidates,
+    Turn,
+    Value,
+)
 from kgwb.run.ask import Check, act, check_reply
-from kgwb.run.links import Candidate, RetrievedCandidates
 from kgwb.run.prompts import shipped_folder
 from kgwb.run.systems import list_systems, load_system
 from kgwb.settings import Settings

@@ -22,8 +22,7 @@ from kgwb.errors import GraphError
 from kgwb.kg.survey_records import ClassSurvey, PropertySurvey, Survey, ValueSurvey
 from kgwb.llm import Scripted
 from kgwb.run import Run
-from kgwb.run.answers import Answer, Value
-from kgwb.run.links import Candidate
+from kgwb.run.answers import Answer, Candidate, Value
 from kgwb.run.steps import format_tree
 from kgwb.show.html import iri_link as linked
 from kgwb.show.html import load_style, static_page

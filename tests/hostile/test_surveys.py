@@ -20,7 +20,7 @@ from kgwb.kg.survey_records import ClassSurvey, PropertySurvey, Survey, ValueSur
 from kgwb.kg.survey_text import SurveyWriter
 from kgwb.kg.term_text import INVALID_IRI_CHARACTER
 from kgwb.llm import Scripted
-from kgwb.run.links import Candidate
+from kgwb.run.answers import Candidate
 from kgwb.systems.surveyor.drafter import format_result
 from kgwb.systems.surveyor.mentions import format_mentions
 from kgwb.systems.surveyor.records import Executed, Mention, Mentions

@@ -28,7 +28,8 @@ def test_every_agent_that_asks_has_its_prompt_and_every_prompt_its_agent() -> No
     root = Path(__file__).parents[2] / "kgwb"
     files = [*(root / "systems").rglob("*.py"), root / "run" / "linking.py"]
     asked = {name for path in files for name in re.findall(r'"(\w+/\w+)"', path.read_text())}
-    assert asked == set(SHIPPED)
+    variants = {f"{name}_published" for name in asked}
+    assert asked <= set(SHIPPED) <= asked | variants
 
 
 @pytest.mark.parametrize("name", SHIPPED)

@@ -39,7 +39,7 @@ from kgwb.errors import (
 )
 from kgwb.llm import Scripted
 from kgwb.run import Run, System
-from kgwb.run.links import Candidate, Link
+from kgwb.run.answers import Candidate, Link
 from kgwb.run.prompts import Prompts
 from kgwb.systems.chatty_kg.records import LinkingResult
 

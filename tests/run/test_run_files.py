@@ -33,7 +33,7 @@ from kgwb.records import JsonObject, encode_compact, to_data
 from kgwb.run import Run
 from kgwb.run.calls import Call, call_key
 from kgwb.run.models import Replay
-from kgwb.run.recorded import read_only_run
+from kgwb.run.run import read_only_run
 from kgwb.run.run_file import RunFile
 from kgwb.terms import Iri, Triple
 

@@ -17,8 +17,7 @@ from kgwb.errors import OverrideError
 from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.run.agents import agent_of_key
-from kgwb.run.answers import UNGROUNDED_NOTE
-from kgwb.run.links import Candidate, RetrievedCandidates
+from kgwb.run.answers import UNGROUNDED_NOTE, Candidate, RetrievedCandidates
 from kgwb.run.steps import format_tree
 from kgwb.settings import Settings
 from kgwb.show.prompt_form import find_left_out

@@ -15,8 +15,7 @@ from kgwb.kg.algebra import patterns_to_sparql
 from kgwb.kg.base import AnswerKind
 from kgwb.kg.queries import CandidateQuery
 from kgwb.llm import Scripted
-from kgwb.run.answers import NOT_IN_GRAPH, Answer
-from kgwb.run.links import Candidate, Link
+from kgwb.run.answers import NOT_IN_GRAPH, Answer, Candidate, Link
 from kgwb.settings import Settings
 from kgwb.systems.chatty_kg.query_planning import execute_queries
 from kgwb.systems.chatty_kg.records import (

@@ -19,7 +19,7 @@ from kgwb.errors import InvalidReplyError, OverrideError
 from kgwb.kg.base import Direction
 from kgwb.kg.queries import CandidateQuery
 from kgwb.run import Run
-from kgwb.run.links import Candidate, Link
+from kgwb.run.answers import Candidate, Link
 from kgwb.settings import Settings
 from kgwb.systems.chatty_kg.offers import Offers
 from kgwb.systems.chatty_kg.query_planning import (

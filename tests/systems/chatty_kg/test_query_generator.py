@@ -12,7 +12,7 @@ from small import EX, PAPER, REFERENCE, alone, films, iri
 
 from kgwb import profile
 from kgwb.kg.base import Direction
-from kgwb.run.links import Candidate, Link
+from kgwb.run.answers import Candidate, Link
 from kgwb.settings import Settings
 from kgwb.systems.chatty_kg.query_planning import (
     best_combinations,

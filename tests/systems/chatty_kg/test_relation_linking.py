@@ -25,7 +25,7 @@ from small import (
 from kgwb import open_kg, profile
 from kgwb.bench.serve import make_answer_query
 from kgwb.llm import Scripted
-from kgwb.run.links import Candidate, Link
+from kgwb.run.answers import Candidate, Link
 from kgwb.settings import Settings
 from kgwb.systems.chatty_kg.records import (
     QIR,

@@ -10,9 +10,8 @@ from small import DIRECTED, FILMS, PAPER, REFERENCE, alone, chatty, films, iri, 
 from kgwb import profile
 from kgwb.errors import InvalidReplyError, OverrideError
 from kgwb.llm import Scripted
-from kgwb.run.answers import Context, Turn
+from kgwb.run.answers import Candidate, Context, Link, RetrievedCandidates, Turn
 from kgwb.run.linking import number_candidates, retrieve_candidates, select_vertex
-from kgwb.run.links import Candidate, Link, RetrievedCandidates
 from kgwb.settings import Settings
 
 DUNES = (

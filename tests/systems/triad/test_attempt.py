@@ -19,8 +19,7 @@ from triads import (
 import kgwb
 from kgwb.errors import InvalidReplyError, OverrideError
 from kgwb.run import Run
-from kgwb.run.answers import NOT_IN_GRAPH
-from kgwb.run.links import Candidate
+from kgwb.run.answers import NOT_IN_GRAPH, Candidate
 from kgwb.systems.triad.records import Attempt, Choice, Triplet
 from kgwb.workbench import list_recordings
 

@@ -14,7 +14,7 @@ from triads import (
 )
 
 from kgwb.run import Run
-from kgwb.run.links import Candidate, RetrievedCandidates
+from kgwb.run.answers import Candidate, RetrievedCandidates
 from kgwb.systems.triad.records import Attempt, Choice
 
 
