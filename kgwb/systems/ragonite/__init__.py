@@ -16,11 +16,25 @@ System ragonite
 
 from __future__ import annotations
 
-from kgwb.build import Answer, Dialogue, Question, Run, System, agent
-from kgwb.systems.ragonite.answerer import build_answer, write_answer
+from collections.abc import Iterable
+from itertools import chain
+
+from rdflib import URIRef
+
+from kgwb.build import (
+    Answer,
+    Dialogue,
+    GoldDecisions,
+    LinkedIris,
+    Question,
+    Run,
+    System,
+    agent,
+    get_output,
+)
+from kgwb.systems.ragonite.answerer import build_answer, make_answer_rung, write_answer
 from kgwb.systems.ragonite.database_file import record_extension
-from kgwb.systems.ragonite.gold import GOLD
-from kgwb.systems.ragonite.records import Schema
+from kgwb.systems.ragonite.records import CitedAnswer, Schema, Source
 from kgwb.systems.ragonite.settings import RagoniteSettings
 from kgwb.systems.ragonite.tool_selector import (
     Finish,
@@ -29,6 +43,7 @@ from kgwb.systems.ragonite.tool_selector import (
     Sql,
     call_database,
     find_extensions,
+    make_source_rung,
     remember_with_text,
     select_tools,
 )
@@ -60,6 +75,34 @@ def induce_ragonite_schema(run: Run) -> Schema:
     schema: Schema = call_database("schema", {}, lambda database: database.schema, Schema, run)
     return schema
 
+
+def collect_linked_iris(run: Run) -> LinkedIris:
+    """Return the IRIs in the triples of the sources that values cite, and as candidates those of all sources."""
+    sources: tuple[Source, ...] = get_output(run, "tool_selector") or ()
+    cited_answer: CitedAnswer | None = get_output(run, "answerer")
+    cited = [
+        source
+        for number, source in enumerate(sources, 1)
+        if cited_answer and number in cited_answer.cited_numbers
+    ]
+    vertices, predicates = _list_iris(cited)
+    vertex_candidates, predicate_candidates = _list_iris(sources)
+    return LinkedIris(vertices, predicates, vertex_candidates, predicate_candidates)
+
+
+def _list_iris(sources: Iterable[Source]) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the IRIs of the vertices and of the predicates in the triples of sources."""
+    triples = list(chain.from_iterable(source.triples for source in sources))
+    ends = chain.from_iterable(triple[::2] for triple in triples)
+    vertices = frozenset(str(end) for end in ends if isinstance(end, URIRef))
+    return vertices, frozenset(str(predicate) for _, predicate, _ in triples)
+
+
+GOLD = GoldDecisions({"sources": make_source_rung, "answer": make_answer_rung}, collect_linked_iris)
+"""SQL, passages and SPARQL have no gold of their own: each of them may find what answers a question.
+
+So the agent which chooses tools is to blame where none did.
+"""
 
 SYSTEM = System(
     "ragonite",

@@ -17,13 +17,16 @@ from kgwb.build import (
     Check,
     CitedText,
     Dialogue,
+    GoldQuery,
     Reply,
     Run,
+    Rung,
     Term,
     Triple,
     Value,
     agent,
     ask_model,
+    get_output,
     local_part,
     with_display_names,
 )
@@ -38,6 +41,7 @@ from kgwb.systems.ragonite.records import (
 )
 from kgwb.systems.ragonite.settings import RagoniteSettings
 from kgwb.systems.ragonite.tool_selector import (
+    find_gold_source,
     list_earlier_turns,
 )
 
@@ -467,3 +471,20 @@ def _shows_id(source: Source, id_: str) -> bool:
             if id_ == cell or id_ in cell.split(","):
                 return True
     return False
+
+
+def make_answer_rung(run: Run, gold: GoldQuery) -> Rung | None:
+    """Return an answer that cites the result of the gold query, to put in at "answerer".
+
+    Its values are the cells of the first column. Returns None if the query cannot be executed.
+    """
+    sources: tuple[Source, ...] = get_output(run, "tool_selector") or ()
+    gold_source = find_gold_source(run, gold)
+    if gold_source is None:
+        return None
+    number = len(sources) + 1
+    values = []
+    for cells in gold_source.rows:
+        values.append(CitedValue(cells[0], (number,)))
+    cited = CitedAnswer("gold", gold.kind, tuple(values), (*sources, gold_source))
+    return Rung("answerer", {"answerer": cited})

@@ -21,7 +21,13 @@ from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 
-from kgwb.build import SettingError, check_regular_file, list_first, pluralize, shorten
+from kgwb.build import (
+    SettingError,
+    check_regular_file,
+    list_first,
+    pluralize,
+    shorten,
+)
 from kgwb.systems.ragonite.database import insert_passage, read_schema, write_schema
 from kgwb.systems.ragonite.database_file import Extension
 

@@ -14,10 +14,12 @@ import rdflib
 from kgwb.build import (
     KNOWN_PREFIXES,
     Dialogue,
+    GoldQuery,
     Graph,
     GraphError,
     GraphUnreachableError,
     Run,
+    Rung,
     Term,
     Tool,
     Turn,
@@ -27,6 +29,7 @@ from kgwb.build import (
     format_exactly,
     format_typed_literal,
     get_names_in_rows,
+    get_output,
     pluralize,
     remember_turn,
     tell_apart,
@@ -342,3 +345,40 @@ def _cut_answers(data: dict[str, Any], room: int) -> dict[str, Any]:
 def _size(data: Any) -> int:
     """Return how many characters data takes in a prompt."""
     return len(json.dumps(data, ensure_ascii=False))
+
+
+def find_gold_source(run: Run, gold: GoldQuery) -> Source | None:
+    """Execute the gold query, and return its rows and support as a source.
+
+    None if it cannot be executed, or without a graph that can be asked outside of the record.
+    """
+    kg = run.unrecorded_graph
+    if kg is None:
+        return None
+    try:
+        return query_graph(kg, gold.sparql)
+    except GraphError:
+        return None
+
+
+def _has_values_of(sources: Iterable[Source], gold_source: Source) -> bool:
+    """Return whether sources have every cell of the gold source, as a term or as the text of a cell."""
+    known: set[str] = set()
+    for source in sources:
+        known.update(str(term) for _, term in source.terms)
+        known.update(str(meaning.term) for meaning in source.meanings)
+        known.update(chain.from_iterable(source.rows))
+    return known.issuperset(chain.from_iterable(gold_source.rows))
+
+
+def make_source_rung(run: Run, gold: GoldQuery) -> Rung | None:
+    """Return the sources with the result of the gold query before them, to put in at "tool_selector".
+
+    Returns None if the sources have all its values, if no tools were used yet, or if the query
+    cannot be executed.
+    """
+    sources: tuple[Source, ...] | None = get_output(run, "tool_selector")
+    gold_source = find_gold_source(run, gold)
+    if sources is None or gold_source is None or _has_values_of(sources, gold_source):
+        return None
+    return Rung("tool_selector", {"tool_selector": (gold_source, *sources)})

@@ -38,8 +38,20 @@ from itertools import chain
 
 from rdflib import URIRef
 
-from kgwb.build import Answer, Dialogue, Question, Run, System, agent, use_tool
-from kgwb.systems.robodata.gold import GOLD
+from kgwb.build import (
+    Answer,
+    Dialogue,
+    GoldDecisions,
+    LinkedIris,
+    Question,
+    Run,
+    System,
+    Term,
+    agent,
+    collect_iris,
+    list_outputs,
+    use_tool,
+)
 from kgwb.systems.robodata.records import LocalGraph, Observed, Position, Visit
 from kgwb.systems.robodata.settings import RoboDataSettings
 from kgwb.systems.robodata.states import (
@@ -52,6 +64,9 @@ from kgwb.systems.robodata.states import (
     decide_local,
     decide_remote,
     decide_update,
+    list_observed,
+    make_answer_rung,
+    make_graph_rung,
     observe_strategy,
     produce_answer,
 )
@@ -146,6 +161,34 @@ def update_local_graph(
             local = local.without(nodes, triples)
     return local
 
+
+def collect_linked_iris(run: Run) -> LinkedIris:
+    """Return the IRIs in a run's last local graph, and as candidates all terms in results of tools.
+
+    The nodes count as vertices, and the predicates of its triples as predicates. The candidates of
+    both kinds are the same. All are empty before the first turn has ended.
+    """
+    last: list[Position] = list_outputs(run, "turn")[-1:]
+    seen = collect_iris(last, lambda position: filter(None, chain(*list_observed(position))))
+    return LinkedIris(
+        collect_iris(last, lambda position: filter(_is_iri, position.local.nodes)),
+        collect_iris(last, lambda position: [triple[1] for triple in position.local.support]),
+        seen,
+        seen,
+    )
+
+
+def _is_iri(term: Term) -> bool:
+    return isinstance(term, URIRef)
+
+
+GOLD = GoldDecisions(
+    {"local graph": make_graph_rung, "answer": make_answer_rung}, collect_linked_iris
+)
+"""The states that evaluate, the look at the local graph, and metacognition have no gold.
+
+No query says in which turn a person would have gone on.
+"""
 
 SYSTEM = System(
     "robodata",

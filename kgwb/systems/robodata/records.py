@@ -210,6 +210,7 @@ def fit_lines(lines: Sequence[str], max_chars: int) -> str:
 
 State = Literal["EVAL_LOCAL", "LOCAL", "REMOTE", "EVAL_REMOTE", "UPDATE", "PRODUCE"]
 STATES: tuple[State, ...] = get_args(State)
+ProducedKind = Literal["things", "count", "yes", "no", "nothing"]
 TRANSITIONS: dict[State, tuple[State, ...]] = {
     "EVAL_LOCAL": ("PRODUCE", "REMOTE", "LOCAL"),
     "LOCAL": ("LOCAL", "EVAL_LOCAL"),
@@ -474,7 +475,7 @@ class Produced(Record):
     """The answer in sentences, and as nodes of the local graph."""
 
     sentences: tuple[Sentence, ...]
-    kind: Literal["things", "count", "yes", "no", "nothing"]
+    kind: ProducedKind
     answers: tuple[Term, ...] = ()
     """The nodes that answer the question, or that are counted."""
     missing: Explanation = ""

@@ -21,17 +21,26 @@ from kgwb.build import (
     AnswerKind,
     Check,
     Explanation,
+    GoldQuery,
+    Graph,
+    GraphError,
     Record,
     Reply,
     Run,
+    Rung,
     Term,
     Tool,
     Triple,
     Value,
     agent,
     ask_model,
+    execute_unrecorded,
     existing_triples,
+    find_support_by_row,
+    get_names_in_rows,
+    get_output,
     list_first,
+    patterns_to_sparql,
     pluralize,
     with_display_names,
 )
@@ -41,6 +50,7 @@ from kgwb.systems.robodata.records import (
     Observation,
     Position,
     Produced,
+    ProducedKind,
     Sentence,
     State,
 )
@@ -463,7 +473,7 @@ class ProduceReply(Reply):
 
     thought: str
     sentences: list[SentenceReply]
-    kind: Literal["things", "count", "yes", "no", "nothing"]
+    kind: ProducedKind
     answers: list[str]
     missing: str
 
@@ -802,3 +812,82 @@ def _has_id(text: str, term_id: str) -> bool:
 def _words(text: str) -> str:
     """Return the words of a text in lower case, with single spaces between them."""
     return NON_WORD.sub(" ", text).strip().casefold()
+
+
+def list_observed(position: Position) -> list[tuple[Term | None, ...]]:
+    """Return the rows of all results of tools, of all turns up to a position, in order."""
+    results = chain.from_iterable(visit.results for visit in position.visits)
+    return list(chain.from_iterable(result.rows for result in results))
+
+
+def _find_gold_triples(kg: Graph, gold: GoldQuery) -> list[Triple]:
+    """Execute the gold query, and return the distinct triples that its rows are derived from.
+
+    Empty if the graph cannot execute it. A boolean query is taken as one row.
+    """
+    try:
+        columns: tuple[str, ...] = ()
+        rows: tuple[tuple[Term | None, ...], ...] = ((),)
+        if gold.kind != "boolean":
+            result = kg.select(gold.sparql)
+            columns = result.variables
+            rows = result.rows
+        support = find_support_by_row(kg, gold.sparql, columns, rows)
+    except GraphError:
+        return []
+    return list(dict.fromkeys(chain.from_iterable(support.values())))
+
+
+def make_graph_rung(run: Run, gold: GoldQuery) -> Rung | None:
+    """Return the local graph with the missing gold triples added, to put in after the last turn.
+
+    The machine is then in the state PRODUCE. UPDATE is blamed if tools had shown all missing
+    triples, else REMOTE, which did not look for them. Returns None if none is missing, if no turn
+    has ended, or without a graph that can be asked anew.
+    """
+    kg = run.unrecorded_graph
+    turns = [step for step in run.steps if step.agent == "turn" and step.done]
+    if kg is None or not turns:
+        return None
+    last = turns[-1]
+    position: Position = last.output
+    support = position.local.support
+    missing = [triple for triple in _find_gold_triples(kg, gold) if triple not in support]
+    if not missing:
+        return None
+    observed = {row[:3] for row in list_observed(position)}
+    blamed = "update" if observed.issuperset(missing) else "remote"
+    names = get_names_in_rows(missing, kg)
+    local = position.local.with_triples((), missing)
+    local = local.with_names(names.items())
+    corrected = replace(position, state="PRODUCE", local=local)
+    return Rung(blamed, {last.key: corrected})
+
+
+def make_answer_rung(run: Run, gold: GoldQuery) -> Rung | None:
+    """Return the answer that the gold query gives, to put in at "produce".
+
+    Returns None if the run gave the same, if it has produced none, or if the query cannot be
+    executed. Asks the graph outside of the record.
+    """
+    kg = run.unrecorded_graph
+    produced: Produced | None = get_output(run, "produce")
+    if kg is None or produced is None:
+        return None
+    query = gold.sparql
+    if gold.kind == "count":  # the nodes that are counted are the answers
+        query = f"SELECT DISTINCT {gold.target} WHERE {{ {patterns_to_sparql(gold.patterns)} }}"
+    result = execute_unrecorded(query, run)
+    if result is None:
+        return None
+    kind: ProducedKind = "count" if gold.kind == "count" else "things"
+    answers: tuple[Term, ...] = ()
+    if isinstance(result, bool):
+        kind = "yes" if result else "no"
+    else:
+        cells = chain.from_iterable(result.rows)
+        answers = tuple(dict.fromkeys(cell for cell in cells if cell is not None))
+    if produced.kind == kind and set(produced.answers) == set(answers):
+        return None
+    sentence = Sentence("gold", tuple(_find_gold_triples(kg, gold)))
+    return Rung("produce", {"produce": Produced((sentence,), kind, answers)})

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 
 from rdflib import Literal, URIRef
 
@@ -28,7 +29,10 @@ from kgwb.build import (
     AnswerKind,
     Dialogue,
     DisplayNames,
+    GoldDecisions,
+    GraphError,
     JsonObject,
+    LinkedIris,
     Question,
     Reading,
     Row,
@@ -37,12 +41,15 @@ from kgwb.build import (
     SurveyWriter,
     System,
     Term,
+    TriplePattern,
     Triples,
     Turn,
     Value,
     agent,
+    analyze_query,
     extract_schema_facts,
     find_row_support,
+    list_outputs,
     remember_turn,
     survey_graph,
     to_data,
@@ -55,15 +62,18 @@ from kgwb.systems.surveyor.drafter import (
     excerpt_for_question,
     execute_draft,
     is_open,
+    make_draft_rung,
+    make_review_rung,
     review_draft,
 )
-from kgwb.systems.surveyor.gold import GOLD
 from kgwb.systems.surveyor.mentions import (
     ClassNames,
     drop_unrelated,
     find_comments,
     find_mentions,
     find_values,
+    list_offered_vertices,
+    make_vertex_rung,
     retrieve_named,
     titles_to_choose_from,
 )
@@ -328,6 +338,39 @@ def read_as(run: Run, reading: Reading) -> Run:
     chosen = replace(mentions, readings=tuple(readings))
     return run.fork().override("mention_finder", chosen)
 
+
+def collect_linked_iris(run: Run) -> LinkedIris:
+    """Return the IRIs in the last query that was executed, and those that its drafter could choose from.
+
+    Candidates are the vertices found for the names of the question, and the predicates of the
+    survey.
+    """
+    executed = list_outputs(run, "executor")[-1:]
+    patterns = list(chain.from_iterable(map(_read_patterns, executed)))
+    ends = chain.from_iterable(pattern[::2] for pattern in patterns)
+    surveyed = chain.from_iterable(survey.classes for survey in list_outputs(run, "surveyor"))
+    properties = chain.from_iterable(each.properties for each in surveyed)
+    return LinkedIris(
+        frozenset(end[1:-1] for end in ends if end.startswith("<")),
+        frozenset(predicate.strip("<>") for _, predicate, _ in patterns),
+        list_offered_vertices(run),
+        frozenset(str(each.predicate) for each in properties),
+    )
+
+
+def _read_patterns(executed: Executed) -> tuple[TriplePattern, ...]:
+    """Return the triple patterns of a query; none if it cannot be taken apart."""
+    try:
+        return tuple(analyze_query(executed.sparql).patterns)
+    except GraphError:
+        return ()
+
+
+GOLD = GoldDecisions(
+    {"vertices": make_vertex_rung, "draft": make_draft_rung, "review": make_review_rung},
+    collect_linked_iris,
+)
+"""The survey and its excerpts have no gold: no query says which classes a model would have to see."""
 
 SYSTEM = System(
     "surveyor",

@@ -16,6 +16,7 @@ from kgwb.build import (
     Check,
     ClassGroup,
     EmbeddingIndex,
+    GoldQuery,
     GraphError,
     GraphUnreachableError,
     Prefixes,
@@ -23,6 +24,7 @@ from kgwb.build import (
     Reply,
     ResultSet,
     Run,
+    Rung,
     SchemaFacts,
     SurveyWriter,
     Term,
@@ -30,10 +32,12 @@ from kgwb.build import (
     agent,
     ask_model,
     execute_sparql,
+    execute_unrecorded,
     find_measure,
     format_exactly,
     format_typed_literal,
     get_names_in_rows,
+    get_output,
     inspect_result,
     list_first,
     name_from_iri,
@@ -777,3 +781,35 @@ def _find_missing_reason(reply: ReviewReply) -> str:
     if says_why or reply.verdict != "not in this graph":
         return ""
     return "missing is empty"
+
+
+ASKED_BY_KIND: dict[str, Asked] = {"list": "list", "count": "count", "boolean": "yes or no"}
+
+
+def make_draft_rung(run: Run, gold: GoldQuery) -> Rung | None:
+    """Return the gold query, to put in as the draft; None if the run's draft has the same result."""
+    executed: Executed | None = get_output(run, "executor[draft]")
+    if executed is not None and _has_gold_result(executed, gold, run):
+        return None
+    return Rung("drafter", {"drafter": Draft(gold.sparql, ASKED_BY_KIND[gold.kind])})
+
+
+def _has_gold_result(executed: Executed, gold: GoldQuery, run: Run) -> bool:
+    """Execute the gold query, and return whether an executed query has the same rows, in any order.
+
+    Of an ASK the truth is compared. False if the gold query cannot be executed.
+    """
+    result = execute_unrecorded(gold.sparql, run)
+    if result is None:
+        return False
+    if isinstance(result, bool):
+        return executed.truth == result
+    return not executed.error and set(executed.rows) == set(result.rows)
+
+
+def make_review_rung(run: Run, gold: GoldQuery) -> Rung | None:
+    """Return the verdict "fine", to put in at the first review; None if the reviewer gave it, or reviewed nothing."""
+    review: Review | None = get_output(run, "reviewer[draft]")
+    if review is None or review.verdict == "fine":
+        return None
+    return Rung("reviewer", {"reviewer[draft]": Review("fine", "gold")})

@@ -15,23 +15,28 @@ from rdflib import Literal, URIRef
 from kgwb.build import (
     Candidate,
     Dialogue,
+    GoldQuery,
     GraphError,
     Iri,
     Prefixes,
     Reply,
     RetrievedCandidates,
     Run,
+    Rung,
     SurveyWriter,
     Term,
     ValueMatch,
     agent,
     ask_model,
     bracket_iri,
+    collect_iris,
     find_exact_values,
     find_values_containing,
     format_exactly,
     format_typed_literal,
+    get_output,
     is_exact_match,
+    list_outputs,
     local_part,
     normalize,
     pluralize,
@@ -558,3 +563,37 @@ def _format_predicate(iri: URIRef, name: str, prefix_of: Mapping[str, str]) -> s
     if normalize(name).replace(" ", "") == normalize(local_part(iri)).replace(" ", ""):
         return curie
     return f"{curie} {quote_text(name)}"
+
+
+def list_offered_vertices(run: Run) -> frozenset[str]:
+    """Return the IRIs of the vertices that the names of the question may refer to."""
+    return collect_iris(list_outputs(run, "value_finder"), lambda mention: mention.candidates)
+
+
+def make_vertex_rung(run: Run, gold: GoldQuery) -> Rung | None:
+    """Return the gold vertices that no name of the question was found to mean, to put in as candidates.
+
+    Where the question's names have the vertex's name, the search for it is blamed, else the agent
+    that finds names. Returns None if all were found, or if no names were looked for yet.
+    """
+    mentions: Mentions | None = get_output(run, "mention_finder")
+    missing = sorted(gold.vertices - list_offered_vertices(run))
+    if mentions is None or not missing:
+        return None
+    names = {name.casefold(): name for name in mentions.names}
+    blamed = "entity_retriever"
+    added = []
+    values: dict[str, object] = {}
+    for iri in missing:
+        label = gold.names.get(f"<{iri}>", iri)
+        name = names.get(label.casefold())
+        if name is None:
+            name = label
+            blamed = "mention_finder"
+            added.append(Mention(name))
+        found: Mention = get_output(run, f"value_finder[{name}]") or Mention(name)
+        candidates = (Candidate(URIRef(iri), label), *found.candidates)
+        values[f"value_finder[{name}]"] = replace(found, candidates=candidates)
+    if added:
+        values = {"mention_finder": replace(mentions, found=(*mentions.found, *added)), **values}
+    return Rung(blamed, values)
