@@ -101,7 +101,7 @@ class QueryRefusedError(GraphError):
 
 
 class QueryError(GraphError):
-    """The engine rejects a query, or its answer is not a result; or a query cannot be rewritten."""
+    """The engine rejects a query, or its answer is not a result."""
 
 
 class ModelError(KgwbError):
