@@ -4,7 +4,7 @@ A file's format is recognized by its content, never by its name: QALD 7 to 10 (J
 (YAML), LC-QuAD 1.0 and 2.0, the dialogue sets of Chatty-KG, MetaQA as released (text), the sets on
 Freebase that DoG is measured on (WebQSP, CWQ, WebQuestions and GrailQA, as their authors published
 them and as the repository of DoG has them), and kgwb's own JSON lines, whose fields are those of
-``BenchQuestion``.
+``BenchQuestion``. MAPPED_SETS has a line for each set whose fields are found by their paths alone.
 
 A question set of one's own has answers that a person found right, or corrected, kept as gold. Each
 line also has who kept it (``who``) and when (``when``), and the gold that it had before it was
@@ -17,15 +17,16 @@ import getpass
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import yaml
-from pydantic import AliasChoices, AliasPath, BaseModel, BeforeValidator, Field, ValidationError
+from pydantic import AliasPath, BaseModel, BeforeValidator, Field, ValidationError
 from rdflib import Literal
 
 from kgwb import disk
@@ -34,6 +35,7 @@ from kgwb.bench.questions import (
     LexicalForm,
     answer_to_strings,
     row_to_strings,
+    to_lexical_form,
     to_standard_sparql,
 )
 from kgwb.errors import InputError
@@ -41,276 +43,6 @@ from kgwb.kg.sparql import split_clauses, validate_query
 from kgwb.records import describe_validation_error
 from kgwb.run import Run
 from kgwb.run.answers import Answer
-
-FREEBASE = "http://rdf.freebase.com/ns/"
-_MACHINE_ID = re.compile(r"[mg]\.\w+")
-"""A Freebase id, such as m.03_r3, which sets use in the place of an IRI."""
-_DESCRIPTION = re.compile(r'\(description (?:"((?:[^"\\]|\\.)*)"|([^()]*))\)')
-"""An answer in the targetValue of WebQuestions: (description "Jamaican English")."""
-TopicNames = Annotated[dict[str, str], Field(default_factory=dict)]
-"""Names of topic entities by Freebase id, as in the repository of DoG."""
-
-
-def to_freebase_iri(machine_id: str) -> str:
-    """Return the IRI of a Freebase id; any other text is returned as it is."""
-    if _MACHINE_ID.fullmatch(machine_id):
-        return FREEBASE + machine_id
-    return machine_id
-
-
-def _gold_fields(names: Mapping[str, str]) -> dict[str, Any]:
-    """Return the fields ``answers`` and ``answer_labels`` of a question for gold answers with their names.
-
-    ``names`` has the name of each by IRI or lexical form. Without any, ``answers`` is None, for not
-    known: the test questions of some sets are published so.
-    """
-    if not names:
-        return {"answers": None}
-    return {"answers": tuple(names), "answer_labels": tuple(names.values())}
-
-
-def _topic_field(topics: TopicNames, *others: str | None) -> dict[str, Any]:
-    """Return the field ``topic_entity`` with the first id that is given, as an IRI; no field without any.
-
-    The ids of ``topics`` go before ``others``.
-    """
-    for machine_id in (*topics, *others):
-        if machine_id:
-            return {"topic_entity": to_freebase_iri(machine_id)}
-    return {}
-
-
-# --- WebQSP
-
-
-class _WebQspAnswer(BaseModel):
-    kind: str = Field("", validation_alias="AnswerType")
-    """It is checked that this is a text, and not used: the argument says what it is."""
-    argument: LexicalForm = Field(validation_alias="AnswerArgument")
-    name: str | None = Field(None, validation_alias="EntityName")
-
-
-class _WebQspParse(BaseModel):
-    """One reading of a question, with its query and its answers."""
-
-    sparql: str | None = Field(None, validation_alias="Sparql")
-    topic: str | None = Field(None, validation_alias="TopicEntityMid")
-    chain: tuple[str, ...] | None = Field(None, validation_alias="InferentialChain")
-    answers: tuple[_WebQspAnswer, ...] = Field((), validation_alias="Answers")
-
-
-class WebQspEntry(BaseModel):
-    """A question of WebQSP."""
-
-    id: str = Field(validation_alias="QuestionId")
-    question: str = Field(validation_alias="RawQuestion")
-    parses: tuple[_WebQspParse, ...] = Field((), validation_alias="Parses")
-    topic_entity: TopicNames
-
-    def to_questions(self, number: int) -> Iterator[BenchQuestion]:
-        """Yield the question with the answers of all its parses, and with the query and hops of the first parse.
-
-        The hops are the predicates of that parse's chain; a node without a name lies between some
-        of them, so that two can be one hop of a walk. Without a parse there are neither answers nor
-        a query.
-        """
-        names = {}
-        for parse in self.parses:
-            for answer in parse.answers:
-                names[to_freebase_iri(answer.argument)] = answer.name or answer.argument
-        first = self.parses[0] if self.parses else _WebQspParse()
-        yield BenchQuestion(
-            id=self.id,
-            question=self.question,
-            language="en",
-            sparql=first.sparql,
-            hops=len(first.chain) if first.chain else None,
-            **_gold_fields(names),
-            **_topic_field(self.topic_entity, first.topic),
-        )
-
-
-# --- ComplexWebQuestions (CWQ)
-
-
-class _CwqAnswer(BaseModel):
-    id: LexicalForm | None = Field(None, validation_alias="answer_id")
-    name: LexicalForm | None = Field(None, validation_alias="answer")
-
-
-class CwqEntry(BaseModel):
-    """A question of ComplexWebQuestions."""
-
-    id: str = Field(validation_alias="ID")
-    question: str
-    sparql: str | None = None
-    type: str | None = Field(None, validation_alias="compositionality_type")
-    answers: tuple[_CwqAnswer, ...] = ()
-    answer: LexicalForm | None = None
-    """The name of the one answer that the repository of DoG has."""
-    topic_entity: TopicNames
-
-    def to_questions(self, number: int) -> Iterator[BenchQuestion]:
-        """Yield the question, with the ids of its answers as Freebase IRIs and names as labels.
-
-        Its type is how it was composed, such as "conjunction". An answer without an id is its name.
-        If there are no answers, the single text ``answer`` is the gold label.
-        """
-        names = {}
-        for answer in self.answers:
-            value = answer.id or answer.name
-            if value:
-                names[to_freebase_iri(value)] = answer.name or value
-        gold = _gold_fields(names)
-        if not names and self.answer:
-            gold["answer_labels"] = (self.answer,)
-        yield BenchQuestion(
-            id=self.id,
-            question=self.question,
-            language="en",
-            sparql=self.sparql,
-            type=self.type,
-            **gold,
-            **_topic_field(self.topic_entity),
-        )
-
-
-# --- WebQuestions
-
-
-def _read_descriptions(value: object) -> object:
-    """Return the names in a targetValue, as a list: (list (description "A B") (description C)).
-
-    Escapes inside quotes are those of JSON. A value that is no text is returned as it is. Raises
-    ValueError for quotes that are not JSON.
-    """
-    if not isinstance(value, str):
-        return value
-    names = []
-    for quoted, plain in _DESCRIPTION.findall(value):
-        names.append(json.loads(f'"{quoted}"') if quoted else plain.strip())
-    return names
-
-
-class WebQuestionsEntry(BaseModel):
-    """A question of WebQuestions, whose gold answers are names."""
-
-    url: str = ""
-    question: str = Field(validation_alias="utterance")
-    answers: Annotated[tuple[str, ...], BeforeValidator(_read_descriptions)] = Field(
-        validation_alias="targetValue"
-    )
-
-    def to_questions(self, number: int) -> Iterator[BenchQuestion]:
-        """Yield the question, with labels as its gold answers and without a query.
-
-        Its id is its number in the file. Its topic entity is the name in the address of its
-        Freebase page, if there is one.
-        """
-        name = self.url.rpartition("/")[2].replace("_", " ")
-        yield BenchQuestion(
-            id=str(number),
-            question=self.question,
-            language="en",
-            answer_labels=self.answers,
-            topic_entity=name or None,
-        )
-
-
-class DogWebQuestionsEntry(BaseModel):
-    """A question of WebQuestions in the repository of DoG."""
-
-    question: str
-    answers: tuple[str, ...]
-    topic_entity: TopicNames
-
-    def to_questions(self, number: int) -> Iterator[BenchQuestion]:
-        """Yield the question, with labels as its answers and the first of its topic entities.
-
-        The id is its number in the file. There is no query.
-        """
-        yield BenchQuestion(
-            id=str(number),
-            question=self.question,
-            language="en",
-            answer_labels=self.answers,
-            **_topic_field(self.topic_entity),
-        )
-
-
-# --- GrailQA
-
-
-class _GrailAnswer(BaseModel):
-    argument: LexicalForm = Field(validation_alias="answer_argument")
-    name: str | None = Field(None, validation_alias="entity_name")
-
-
-class _GrailNode(BaseModel):
-    kind: str = Field("", validation_alias="node_type")
-    id: str
-
-
-class _GraphQuery(BaseModel):
-    nodes: tuple[_GrailNode, ...] = ()
-
-
-class GrailQaEntry(BaseModel):
-    """A question of GrailQA. Those of the test set have neither a query nor answers."""
-
-    id: LexicalForm = Field(validation_alias="qid")
-    question: str
-    answers: tuple[_GrailAnswer, ...] = Field((), validation_alias="answer")
-    graph_query: _GraphQuery = _GraphQuery()
-    sparql: str | None = Field(None, validation_alias="sparql_query")
-    hops: int | None = Field(None, validation_alias="num_edge")
-    level: str | None = None
-    function: str | None = None
-    topic_entity: TopicNames
-
-    def to_questions(self, number: int) -> Iterator[BenchQuestion]:
-        """Yield the question, with its answers as Freebase IRIs and their names as labels.
-
-        Its type is its level of generalization, else its function. The topic entity is that of the
-        set, else the first entity of its graph query, and the hops are its edges.
-        """
-        names = {}
-        for answer in self.answers:
-            names[to_freebase_iri(answer.argument)] = answer.name or answer.argument
-        entities = [node.id for node in self.graph_query.nodes if node.kind == "entity"]
-        yield BenchQuestion(
-            id=self.id,
-            question=self.question,
-            language="en",
-            sparql=self.sparql,
-            type=self.level or self.function,
-            hops=self.hops,
-            **_gold_fields(names),
-            **_topic_field(self.topic_entity, *entities),
-        )
-
-
-FreebaseEntry = WebQspEntry | CwqEntry | WebQuestionsEntry | DogWebQuestionsEntry | GrailQaEntry
-ENTRY_CLASSES: tuple[tuple[frozenset[str], type[FreebaseEntry]], ...] = (
-    (frozenset({"QuestionId", "Parses"}), WebQspEntry),
-    (frozenset({"ID", "compositionality_type"}), CwqEntry),
-    (frozenset({"utterance", "targetValue"}), WebQuestionsEntry),
-    (frozenset({"url", "question", "answers"}), DogWebQuestionsEntry),
-    (frozenset({"qid", "question"}), GrailQaEntry),
-)
-"""For each set, the fields by which an entry is recognized, and its class."""
-
-
-def find_entry_class(entries: Iterable[object]) -> type[FreebaseEntry] | None:
-    """Return the class for the first entry that has all fields by which a set is recognized; None if none has."""
-    for entry in entries:
-        if not isinstance(entry, dict):
-            continue
-        for names, entry_class in ENTRY_CLASSES:
-            if names.issubset(entry):
-                return entry_class
-    return None
-
 
 SUPPORTED_FORMATS = (
     "kgwb reads QALD JSON, LC-QuAD 1.0 and 2.0, TEXT2SPARQL YAML, MetaQA text, Chatty-KG dialogues, WebQSP, "
@@ -320,20 +52,15 @@ SUPPORTED_FORMATS = (
 # what does [Joe Thomas] appear in<TAB>The Inbetweeners Movie|The Inbetweeners 2
 _METAQA_LINE = re.compile(r"([^\t\[]*)\[([^\]\t]+)\]([^\t]*)\t([^\t]*[^\s|][^\t]*)")
 _METAQA_FOLDER = re.compile("([123])-hop")
-_LC_QUAD_TEXT_FIELDS = (
-    "corrected_question",
-    "question",
-    "paraphrased_question",
-    "NNQT_question",
-    "intermediary_question",
-)
-"""The wordings of a question in LC-QuAD, the best first."""
-_LC_QUAD_MARKS = frozenset(_LC_QUAD_TEXT_FIELDS) - {"question"}
-"""Fields that only LC-QuAD has."""
 _QUERY_FORM = re.compile(
     r"\s*(?:(?:PREFIX\s+\S*\s*|BASE\s*)<[^>]*>\s*)*(\w+)([^{]*)", re.IGNORECASE
 )
 """The form of a query (SELECT, ASK), and what follows it up to the first brace."""
+FREEBASE = "http://rdf.freebase.com/ns/"
+_MACHINE_ID = re.compile(r"[mg]\.\w+")
+"""A Freebase id, such as m.03_r3, which sets use in the place of an IRI."""
+_DESCRIPTION = re.compile(r'\(description (?:"((?:[^"\\]|\\.)*)"|([^()]*))\)')
+"""An answer in the targetValue of WebQuestions: (description "Jamaican English")."""
 
 
 def load_questions(path: str | Path, language: str | None = None) -> list[BenchQuestion]:
@@ -360,10 +87,7 @@ def locate_questions(path: str | Path) -> dict[str, str]:
 
     The ids are those of ``load_questions``, and it raises the same.
     """
-    places = {}
-    for place, question in _read_questions(Path(path), None):
-        places[question.id] = place
-    return places
+    return {question.id: place for place, question in _read_questions(Path(path), None)}
 
 
 def _read_questions(path: Path, language: str | None) -> Iterator[tuple[str, BenchQuestion]]:
@@ -372,23 +96,21 @@ def _read_questions(path: Path, language: str | None) -> Iterator[tuple[str, Ben
     Wordings and ids are chosen as ``load_questions`` says.
     """
     file = _read_file(path)
-    is_own = file.entry_class is _KgwbEntry
-    if is_own and not language:
-        preferred_language = ""
-    else:
-        preferred_language = language or "en"
+    is_own = file.read is _read_own
+    if not language and not is_own:
+        language = "en"
     ids: Counter[str] = Counter()
     for number, entry in file.entries:
         place = f"{file.noun} {number}"
-        for question in _parse_entry(file.entry_class, entry, number, f"{path}, {place}"):
+        for question in _parse_entry(file.read, entry, number, f"{path}, {place}"):
             if is_own and question.id in ids:
                 raise InputError(
                     f"{path}, {place}: the id {question.id!r} occurs a second time",
                     hint="give each question of the file an id of its own",
                 )
             changes = {"id": _take_id(question.id, ids)}
-            if question.translations and preferred_language:
-                changes |= _choose_wording(question.translations, preferred_language)
+            if question.translations and language:
+                changes |= _choose_wording(question.translations, language)
             yield place, question.model_copy(update=changes)
 
 
@@ -397,9 +119,7 @@ def save_questions(questions: Iterable[BenchQuestion], path: str | Path) -> None
 
     A file that is there is replaced. Raises InputError if the file cannot be written.
     """
-    entries = []
-    for question in questions:
-        entries.append(question.model_dump(exclude_defaults=True))
+    entries = [question.model_dump(exclude_defaults=True) for question in questions]
     with disk.os_errors_as_input_error(f"cannot write to {path}", "name another file"):
         disk.write_json_lines(Path(path), entries)
 
@@ -428,16 +148,10 @@ def _choose_wording(wordings: Iterable[tuple[str, str]], language: str) -> dict[
 
     def distance(wording: tuple[str, str]) -> tuple[bool, bool, bool]:
         tag = _split_language_tag(wording[0])
-        is_other_tag = tag != wanted
-        is_other_language = tag[0] != wanted[0]
-        is_not_english = tag != ["en"]
-        return is_other_tag, is_other_language, is_not_english
+        return tag != wanted, tag[0] != wanted[0], tag != ["en"]
 
     nearest_language, text = min(wordings, key=distance)
-    return {
-        "language": nearest_language,
-        "question": text,
-    }
+    return {"language": nearest_language, "question": text}
 
 
 def _select_language(
@@ -452,18 +166,13 @@ def _select_language(
     selected = []
     languages = set()
     for question in questions:
-        is_wanted = True
-        if question.language:
-            languages.add(question.language)
-            tag = _split_language_tag(question.language)
-            is_wanted = tag[0] == wanted
-        if is_wanted:
+        languages.add(question.language or "")
+        if not question.language or _split_language_tag(question.language)[0] == wanted:
             selected.append(question)
     if not selected:
-        known = ", ".join(sorted(languages))
         raise InputError(
             f"{path} contains no question in the language {language}",
-            hint=f"choose a language of the file: {known}",
+            hint=f"choose a language of the file: {', '.join(sorted(languages))}",
         )
     return selected
 
@@ -473,10 +182,12 @@ def _split_language_tag(tag: str) -> list[str]:
     return re.split("[-_]", tag.lower())
 
 
-def _parse_entry(
-    entry_class: type[_Entry], entry: object, number: int, place: str
-) -> list[BenchQuestion]:
-    """Validate an entry, and return its questions: several for a dialogue.
+ReadEntry = Callable[[Any, int], Iterable[BenchQuestion]]
+"""Returns the questions of an entry with its number, several for a dialogue; raises ValueError if it has none."""
+
+
+def _parse_entry(read: ReadEntry, entry: object, number: int, place: str) -> list[BenchQuestion]:
+    """Return the questions of an entry.
 
     ``place`` names the file and the entry in errors. Raises InputError for an entry that lacks what
     its format needs, or that is a ValueError, by which the reader says that it cannot be read.
@@ -484,18 +195,22 @@ def _parse_entry(
     try:
         if isinstance(entry, ValueError):
             raise entry
-        return list(entry_class.model_validate(entry).to_questions(number))
-    except ValidationError as exc:
-        problem = describe_validation_error(exc)
-        hint = f"correct this entry of the file; {SUPPORTED_FORMATS}"
-        raise InputError(f"{place}: {problem}", hint=hint) from exc
+        return list(read(entry, number))
     except ValueError as exc:
-        raise InputError(
-            f"{place}: {exc}", hint="correct this entry of the file, or remove it"
-        ) from exc
+        problem: object = exc
+        hint = "correct this entry of the file, or remove it"
+        if isinstance(exc, ValidationError):
+            problem = describe_validation_error(exc)
+            hint = f"correct this entry of the file; {SUPPORTED_FORMATS}"
+        raise InputError(f"{place}: {problem}", hint=hint) from exc
 
 
-# --- the entries of each format
+def _read_own(entry: Any, number: int) -> list[BenchQuestion]:
+    """Return the question of a line of kgwb's own files."""
+    return [BenchQuestion.model_validate(entry)]
+
+
+# --- QALD, TEXT2SPARQL, and dialogues
 
 
 class _Wording(BaseModel):
@@ -550,70 +265,35 @@ class _Qald(BaseModel):
     query: dict[str, Any] | None = None
     answers: tuple[_SparqlResults, ...] = ()
 
-    def to_questions(self, number: int) -> Iterator[BenchQuestion]:
-        """Yield one question in its first language, with all wordings as ``translations``.
 
-        Its answers are the distinct values in the first columns of all results, None without
-        results. It is boolean if a result is, else it has the type of its gold query. ``number`` is
-        not used. Raises ValueError if all texts are empty.
-        """
-        translations = []
-        for wording in self.question:
-            text = (wording.string or "").strip()
-            if text:
-                translations.append((wording.language, text))
-        if not translations:
-            raise ValueError("question: there is no text in any language")
-        columns = [result.first_column() for result in self.answers]
-        known_columns = [column for column in columns if column is not None]
-        answers = None
-        if known_columns:
-            answers = tuple(dict.fromkeys(chain.from_iterable(known_columns)))
-        sparql = (self.query or {}).get("sparql")
-        is_boolean = any(result.boolean is not None for result in self.answers)
-        yield BenchQuestion(
-            id=self.id,
-            question=translations[0][1],
-            translations=tuple(translations),
-            sparql=sparql,
-            answers=answers,
-            type="boolean" if is_boolean else _classify_query(sparql),
-        )
+def _read_qald(entry: Any, number: int) -> Iterator[BenchQuestion]:
+    """Yield one question in its first language, with all wordings as ``translations``.
 
-
-class _LcQuad(BaseModel, extra="allow"):
-    """A question of LC-QuAD 1.0 or 2.0.
-
-    In 2.0 some wordings are missing, or are "n/a" or an empty list.
+    Its answers are the distinct values in the first columns of all results, None without results.
+    It is boolean if a result is, else it has the type of its gold query. Raises ValueError if all
+    texts are empty.
     """
-
-    id: LexicalForm = Field(validation_alias=AliasChoices("_id", "uid"))
-    sparql: str | None = Field(
-        None,
-        validation_alias=AliasChoices(
-            "sparql_query", "sparql_wikidata", "sparql_dbpedia18", "query"
-        ),
+    qald = _Qald.model_validate(entry)
+    translations = []
+    for wording in qald.question:
+        text = (wording.string or "").strip()
+        if text:
+            translations.append((wording.language, text))
+    if not translations:
+        raise ValueError("question: there is no text in any language")
+    columns = [result.first_column() for result in qald.answers]
+    known_columns = [column for column in columns if column is not None]
+    answers = tuple(dict.fromkeys(chain.from_iterable(known_columns)))
+    sparql = (qald.query or {}).get("sparql")
+    is_boolean = any(result.boolean is not None for result in qald.answers)
+    yield BenchQuestion(
+        id=qald.id,
+        question=translations[0][1],
+        translations=tuple(translations),
+        sparql=sparql,
+        answers=answers if known_columns else None,
+        type="boolean" if is_boolean else _classify_query(sparql),
     )
-
-    def to_questions(self, number: int) -> Iterator[BenchQuestion]:
-        """Yield one question in English, with its gold query and the best wording that it has.
-
-        That is the first of _LC_QUAD_TEXT_FIELDS with a text other than "n/a". ``number`` is not
-        used. Raises ValueError if there is none.
-        """
-        fields = self.model_extra or {}
-        for name in _LC_QUAD_TEXT_FIELDS:
-            text = fields.get(name)
-            if isinstance(text, str) and text.strip().lower() not in ("", "n/a"):
-                yield BenchQuestion(
-                    id=self.id,
-                    question=text.strip(),
-                    language="en",
-                    sparql=self.sparql,
-                    type=_classify_query(self.sparql),
-                )
-                return
-        raise ValueError(f"there is no text in any of {', '.join(_LC_QUAD_TEXT_FIELDS)}")
 
 
 class _Dialogue(BaseModel):
@@ -625,36 +305,27 @@ class _Dialogue(BaseModel):
     """The standalone form of each turn."""
     queries: tuple[str, ...]
 
-    def to_questions(self, number: int) -> Iterator[BenchQuestion]:
-        """Yield a question for each turn, with its standalone wording and its gold query.
 
-        ``number`` is that of the dialogue in its file; the id is "DIALOGUE-TURN", and turns count
-        from 1. Raises ValueError if the three lists differ in length.
-        """
-        if not len(self.dialogue) == len(self.original) == len(self.queries):
-            raise ValueError("dialogue, original and queries differ in length")
-        turns = zip(self.dialogue, self.original, self.queries, strict=True)
-        for turn, (text, standalone, sparql) in enumerate(turns, 1):
-            yield BenchQuestion(
-                id=f"{number}-{turn}",
-                question=text,
-                standalone=standalone,
-                dialogue=str(number),
-                turn=turn,
-                sparql=sparql,
-                type=_classify_query(sparql),
-            )
+def _read_dialogue(entry: Any, number: int) -> Iterator[BenchQuestion]:
+    """Yield a question for each turn, with its standalone wording and its gold query.
 
-
-class _KgwbEntry(BenchQuestion):
-    """A line of kgwb's own files."""
-
-    def to_questions(self, number: int) -> Iterator[BenchQuestion]:
-        """Yield the entry as a question."""
-        yield BenchQuestion(**dict(self))
-
-
-_Entry = _Qald | _LcQuad | _Dialogue | _KgwbEntry | FreebaseEntry
+    ``number`` is that of the dialogue in its file; the id is "DIALOGUE-TURN", and turns count from
+    1. Raises ValueError if the three lists differ in length.
+    """
+    dialogue = _Dialogue.model_validate(entry)
+    if not len(dialogue.dialogue) == len(dialogue.original) == len(dialogue.queries):
+        raise ValueError("dialogue, original and queries differ in length")
+    turns = zip(dialogue.dialogue, dialogue.original, dialogue.queries, strict=True)
+    for turn, (text, standalone, sparql) in enumerate(turns, 1):
+        yield BenchQuestion(
+            id=f"{number}-{turn}",
+            question=text,
+            standalone=standalone,
+            dialogue=str(number),
+            turn=turn,
+            sparql=sparql,
+            type=_classify_query(sparql),
+        )
 
 
 def _classify_query(sparql: object) -> str | None:
@@ -673,13 +344,229 @@ def _classify_query(sparql: object) -> str | None:
     return "factoid"
 
 
+# --- sets whose fields are found by their paths
+
+
+class MappedSet(NamedTuple):
+    """A published set: how its entries are recognized, and where the fields of a question stand in them.
+
+    A path has names with dots between. "0" takes the first item of a list, "*" all items, and
+    "kind=entity" only those with this value. Of several paths, with "|" between, the first at which
+    something stands is taken.
+    """
+
+    name: str
+    marks: tuple[str, ...]
+    """The fields by which an entry is recognized: it has all of them."""
+    paths: Mapping[str, str]
+    """By the field of ``BenchQuestion``. Without "id", the number in the file is the id."""
+    answers: str = ""
+    """The path of the gold answers, which are objects."""
+    value: str = ""
+    """The path of the value inside an answer: a Freebase id or a lexical form."""
+    label: str = ""
+    """The path of the name inside an answer."""
+    has_query_type: bool = False
+    """Whether the type of a question is that of its gold query."""
+
+
+LC_QUAD_QUESTION = (
+    "corrected_question|question|paraphrased_question|NNQT_question|intermediary_question"
+)
+"""The wordings of a question in LC-QuAD, the best first."""
+LC_QUAD = {
+    "id": "_id|uid",
+    "question": LC_QUAD_QUESTION,
+    "sparql": "sparql_query|sparql_wikidata|sparql_dbpedia18|query",
+}
+MAPPED_SETS = (
+    MappedSet("LC-QuAD 1.0", ("corrected_question",), LC_QUAD, has_query_type=True),
+    MappedSet("LC-QuAD 1.0", ("intermediary_question",), LC_QUAD, has_query_type=True),
+    MappedSet("LC-QuAD 2.0", ("paraphrased_question",), LC_QUAD, has_query_type=True),
+    MappedSet("LC-QuAD 2.0", ("NNQT_question",), LC_QUAD, has_query_type=True),
+    MappedSet(
+        "WebQSP",
+        ("QuestionId", "Parses"),
+        {
+            "id": "QuestionId",
+            "question": "RawQuestion",
+            "sparql": "Parses.0.Sparql",
+            "hops": "Parses.0.InferentialChain",
+            "topic_entity": "topic_entity|Parses.0.TopicEntityMid",
+        },
+        answers="Parses.*.Answers.*",
+        value="AnswerArgument",
+        label="EntityName",
+    ),
+    MappedSet(
+        "CWQ",
+        ("ID", "compositionality_type"),
+        {
+            "id": "ID",
+            "question": "question",
+            "sparql": "sparql",
+            "type": "compositionality_type",
+            "topic_entity": "topic_entity",
+            "answer_labels": "answer",
+        },
+        answers="answers.*",
+        value="answer_id|answer",
+        label="answer",
+    ),
+    MappedSet(
+        "WebQuestions",
+        ("utterance", "targetValue"),
+        {"question": "utterance", "topic_entity": "url", "answer_labels": "targetValue"},
+    ),
+    MappedSet(
+        "WebQuestions of DoG",
+        ("url", "question", "answers"),
+        {"question": "question", "topic_entity": "topic_entity", "answer_labels": "answers"},
+    ),
+    MappedSet(
+        "GrailQA",
+        ("qid", "question"),
+        {
+            "id": "qid",
+            "question": "question",
+            "sparql": "sparql_query",
+            "hops": "num_edge",
+            "type": "level|function",
+            "topic_entity": "topic_entity|graph_query.nodes.*.node_type=entity.id",
+        },
+        answers="answer.*",
+        value="answer_argument",
+        label="entity_name",
+    ),
+)
+
+
+def _find_all(data: object, path: str) -> list[Any]:
+    """Return what stands at a path of ``MappedSet``, without "|"; what is null is left out."""
+    found = [data]
+    for step in path.split("."):
+        name, equals, wanted = step.partition("=")
+        inside: list[Any] = []
+        for value in found:
+            if step == "*" and isinstance(value, list):
+                inside += value
+            elif step == "0" and isinstance(value, list):
+                inside += value[:1]
+            elif isinstance(value, dict) and equals:
+                inside += [value] if value.get(name) == wanted else []
+            elif isinstance(value, dict):
+                inside.append(value.get(name))
+        found = inside
+    return [value for value in found if value is not None]
+
+
+def _find_first(data: object, paths: str, is_wanted: Callable[[Any], object]) -> Any:
+    """Return the first value at any of several paths that is wanted; None if there is none."""
+    for path in paths.split("|"):
+        for value in filter(is_wanted, _find_all(data, path)):
+            return value
+    return None
+
+
+def _read_mapped(mapped: MappedSet, entry: Any, number: int) -> list[BenchQuestion]:
+    """Return the question of an entry, by the paths of its set.
+
+    The gold answers are IRIs or lexical forms, with their names as labels. Without any they are
+    None, for not known: the test questions of some sets are published so. Raises ValueError, which
+    names the field of the set, if the id, the question or the value of an answer is missing, or if
+    a field has another form.
+    """
+    fields: dict[str, Any] = {"id": number, "language": "en"}
+    for name, paths in mapped.paths.items():
+        is_wanted = _is_wording if name == "question" else bool
+        fields[name] = FORMS.get(name, to_lexical_form)(_find_first(entry, paths, is_wanted))
+        if fields[name] is None and name in ("id", "question"):
+            raise ValueError(f"{paths.partition('|')[0]}: Field required")
+    if mapped.has_query_type:
+        fields["type"] = _classify_query(fields["sparql"])
+    labels = {}
+    for answer in _find_all(entry, mapped.answers):
+        value = to_lexical_form(_find_first(answer, mapped.value, bool))
+        if not isinstance(value, str):
+            raise ValueError(f"{mapped.value}: an answer has no such text")
+        labels[to_freebase_iri(value)] = _find_first(answer, mapped.label, bool) or value
+    if labels:
+        fields |= {"answers": list(labels), "answer_labels": list(map(str, labels.values()))}
+    try:
+        return [BenchQuestion(**{name: each for name, each in fields.items() if each is not None})]
+    except ValidationError as exc:
+        field = str(exc.errors()[0]["loc"][0])
+        raise ValueError(
+            f"{mapped.paths.get(field, mapped.answers)}: {describe_validation_error(exc)}"
+        ) from exc
+
+
+def _is_wording(text: object) -> bool:
+    """Return whether a text can be a question. LC-QuAD writes "n/a" for wordings that are missing."""
+    return isinstance(text, str) and text.strip().lower() not in ("", "n/a")
+
+
+def to_freebase_iri(machine_id: str) -> str:
+    """Return the IRI of a Freebase id; any other text is returned as it is."""
+    if _MACHINE_ID.fullmatch(machine_id):
+        return FREEBASE + machine_id
+    return machine_id
+
+
+def _strip(question: str | None) -> str | None:
+    return question.strip() if question else None
+
+
+def _read_topic(topic: Any) -> Any:
+    """Return a topic entity: of names by Freebase id the first id, as an IRI; of an address the name in it."""
+    if isinstance(topic, dict):
+        topic = next(iter(topic))
+    if not isinstance(topic, str):
+        return topic
+    if "://" in topic:
+        return topic.rpartition("/")[2].replace("_", " ") or None
+    return to_freebase_iri(topic)
+
+
+def _count_hops(hops: Any) -> Any:
+    """Return the number of predicates of a chain; any other value is returned as it is.
+
+    A node without a name lies between some of them, so that two can be one hop of a walk.
+    """
+    return len(hops) if isinstance(hops, list) else hops
+
+
+def _read_labels(names: Any) -> Any:
+    """Return the names of gold answers: a list, or the one name or targetValue that a text has.
+
+    A targetValue is "(list (description "A B") (description C))"; escapes inside quotes are those
+    of JSON. Raises ValueError for quotes that are not JSON.
+    """
+    names = to_lexical_form(names)
+    if not isinstance(names, str):
+        return names
+    described = []
+    for quoted, plain in _DESCRIPTION.findall(names):
+        described.append(json.loads(f'"{quoted}"') if quoted else plain.strip())
+    return described or [names]
+
+
+FORMS: Mapping[str, Callable[[Any], Any]] = {
+    "question": _strip,
+    "topic_entity": _read_topic,
+    "hops": _count_hops,
+    "answer_labels": _read_labels,
+}
+"""How the value of a field is read, as far as sets write it in several forms."""
+
+
 # --- recognizing a file's format
 
 
 class _QuestionFile(NamedTuple):
     """The entries of a file, not yet validated."""
 
-    entry_class: type[_Entry]
+    read: ReadEntry
     noun: str
     """What an entry is called in messages."""
     entries: Iterable[tuple[int, object]]
@@ -708,14 +595,14 @@ def _read_file(path: Path) -> _QuestionFile:
         raise InputError(f"{path} holds no question", hint=SUPPORTED_FORMATS)
     first_line = lines[0][1]
     if _METAQA_LINE.fullmatch(first_line):
-        return _QuestionFile(_KgwbEntry, "line", _read_metaqa(path, lines))
+        return _QuestionFile(_read_own, "line", _read_metaqa(path, lines))
     data = _parse_data(text)
     set_file = _recognize_set(data)
     if set_file is not None:
         return set_file
     if first_line.startswith("{") and isinstance(_parse_data(first_line), dict):
         own_entries = [(number, _parse_data(line)) for number, line in lines]
-        return _QuestionFile(_KgwbEntry, "line", own_entries)
+        return _QuestionFile(_read_own, "line", own_entries)
     reason = f": {data}" if isinstance(data, ValueError) else ""
     raise InputError(
         f"{path} is not a question set that kgwb can read{reason}", hint=SUPPORTED_FORMATS
@@ -725,32 +612,22 @@ def _read_file(path: Path) -> _QuestionFile:
 def _recognize_set(data: object) -> _QuestionFile | None:
     """Return the numbered entries of a published set, from data of JSON or YAML; None if it is no known set.
 
-    WebQSP, QALD, dialogues, LC-QuAD and the Freebase sets are recognized by the names of their
-    fields.
+    QALD and dialogues are recognized by where their entries are, the others by MAPPED_SETS.
     """
-    entries: list[object] = []
-    entry_class: type[_Entry] | None = None
-    noun = "question"
     match data:
-        case {"Questions": [*entries]} if find_entry_class(entries):
-            entry_class = WebQspEntry
         case {"questions": [*entries]}:
-            entry_class = _Qald
+            return _QuestionFile(_read_qald, "question", enumerate(entries, 1))
         case {"data": [*entries]}:
-            entry_class = _Dialogue
-            noun = "dialogue"
-        case [*entries] if any(map(_is_lc_quad, entries)):
-            entry_class = _LcQuad
-        case [*entries]:
-            entry_class = find_entry_class(entries)
-    if entry_class is None:
-        return None
-    return _QuestionFile(entry_class, noun, enumerate(entries, 1))
-
-
-def _is_lc_quad(entry: object) -> bool:
-    """Return whether an entry has a field that only LC-QuAD has."""
-    return isinstance(entry, dict) and not _LC_QUAD_MARKS.isdisjoint(entry)
+            return _QuestionFile(_read_dialogue, "dialogue", enumerate(entries, 1))
+        case {"Questions": [*entries]} | [*entries]:
+            for mapped in MAPPED_SETS:
+                if any(
+                    isinstance(entry, dict) and set(mapped.marks) <= entry.keys()
+                    for entry in entries
+                ):
+                    read = partial(_read_mapped, mapped)
+                    return _QuestionFile(read, "question", enumerate(entries, 1))
+    return None
 
 
 def _read_metaqa(path: Path, lines: Sequence[tuple[int, str]]) -> Iterator[tuple[int, object]]:
@@ -770,15 +647,17 @@ def _read_metaqa(path: Path, lines: Sequence[tuple[int, str]]) -> Iterator[tuple
             yield number, ValueError(reason)
             continue
         before, topic, after, answers = parts.groups()
-        fields = {
-            "id": number,
-            "question": before + topic + after,
-            "language": "en",
-            "hops": hops,
-            "topic_entity": topic,
-            "answer_labels": answers.split("|"),
-        }
-        yield number, fields
+        yield (
+            number,
+            {
+                "id": number,
+                "question": before + topic + after,
+                "language": "en",
+                "hops": hops,
+                "topic_entity": topic,
+                "answer_labels": answers.split("|"),
+            },
+        )
 
 
 def _parse_data(text: str) -> object:

@@ -47,7 +47,7 @@ METAQA_RELATIONS = {
 """The predicate of MetaQA's graph for each word of its question types. Each leads away from a movie."""
 
 
-def _to_lexical_form(value: object) -> object:
+def to_lexical_form(value: object) -> object:
     """Return a boolean or a number as the text that RDF has for it, and anything else as it is."""
     if isinstance(value, bool):
         return str(value).lower()
@@ -56,7 +56,7 @@ def _to_lexical_form(value: object) -> object:
     return value
 
 
-LexicalForm = Annotated[str, BeforeValidator(_to_lexical_form)]
+LexicalForm = Annotated[str, BeforeValidator(to_lexical_form)]
 """A text that may be given as a JSON boolean or number."""
 
 
@@ -137,7 +137,7 @@ def _read_answer_rows(answers: list[Any]) -> dict[str, Any]:
             rows.append(answer)
         for cell in cells:
             if cell is not None:
-                values[_to_lexical_form(cell)] = None
+                values[to_lexical_form(cell)] = None
     if not rows:
         return {}
     fields: dict[str, Any] = {"answers": list(values)}

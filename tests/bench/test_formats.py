@@ -218,7 +218,7 @@ def test_gold_may_be_written_as_json_booleans_and_numbers(tmp_path: Path) -> Non
             qald(answers=[{"results": {"bindings": [{"x": {"type": "uri"}}]}}]),
             "question 1: .*value",
         ),
-        ([*lcquad(), {"uid": 6}], "question 2: there is no text"),
+        ([*lcquad(), {"uid": 6}], "question 2: corrected_question"),
         ([{"corrected_question": "Who?"}], "question 1: _id: Field required"),
         (dialogues(queries=["x"]), "dialogue 1: dialogue, original and queries differ in length"),
         ({"data": [{"dialogue": ["x"]}]}, "dialogue 1: original: Field required"),

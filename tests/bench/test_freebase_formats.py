@@ -244,7 +244,7 @@ def test_grailqa_has_its_topic_entity_in_the_graph_query(tmp_path: Path) -> None
         ({"Questions": [without(WEBQSP_ENTRY, "RawQuestion")]}, "RawQuestion"),
         ([without(CWQ_ENTRY, "question")], "question"),
         ([without(GRAILQA_ENTRY, answer=[{"answer_type": "Entity"}])], "answer_argument"),
-        ([without(WEB_QUESTIONS_ENTRY, targetValue=5)], "targetValue"),
+        ([without(WEB_QUESTIONS_ENTRY, targetValue={"x": 5})], "targetValue"),
     ],
 )
 def test_an_entry_that_lacks_what_its_set_needs_is_named(
