@@ -16,7 +16,6 @@ from kgwb.bench.judgements import (
     add_coding,
     draw_sample,
     find_wrong_gold,
-    name_codings_file,
     read_codings,
 )
 from kgwb.bench.questions import BenchQuestion
@@ -159,7 +158,7 @@ def test_a_line_that_is_no_coding_is_named_and_nothing_is_lost(
 ) -> None:
     sample = draw_sample(measured, 10)
     add_coding(measured, sample, "ann", sample.ids[0], "qir")
-    path = name_codings_file(RESULTS, "ann")
+    path = RESULTS / "errors.ann.jsonl"
     path.write_text(path.read_text() + line)  # without a line end, as an editor leaves it
     with pytest.raises(InputError, match="line 2"):
         read_codings(measured, sample, "ann")

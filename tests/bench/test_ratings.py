@@ -12,7 +12,6 @@ from kgwb.bench.formats import save_questions
 from kgwb.bench.judgements import (
     make_agreement_table,
     make_ratings_table,
-    name_ratings_file,
     rate_by_model,
     read_ratings,
     write_rating_form,
@@ -94,7 +93,7 @@ def test_people_and_a_model_rate_and_their_agreement_is_in_the_report(capsys: Ca
     assert table.rows[2][-2:] == ("4.00", "1.00")  # of 5, 4 and 3
     # Of quality, one of 3 pairs differs by 1; by chance it is 9 in 9 pairs: 1 - (1/3) / (9/9).
     people, mixed = make_agreement_table(ratings).rows
-    assert people[:3] == ("people", 1, "0.67")
+    assert people[:3] == ["people", 1, "0.67"]
     assert mixed[:2] == ("people and models", 2)
     assert main(["rate", "r"]) == 0
     assert "people and models" in capsys.readouterr().out
@@ -105,7 +104,7 @@ def test_a_form_is_not_written_over_and_a_wrong_grade_is_named(capsys: Capture) 
     assert main(["rate", "r"]) == 2  # no grades yet
     assert main(["rate", "r", "--who", "ann"]) == 0
     assert main(["rate", "r", "--who", "ann"]) == 2
-    path = name_ratings_file(RESULTS, "ann")
+    path = RESULTS / "ratings.ann.jsonl"
     assert '"quality": null' in path.read_text(encoding="utf-8")
     capsys.readouterr()
     path.unlink()

@@ -8,7 +8,13 @@ import pytest
 from kgwb.bench import Report
 from kgwb.bench.figures import LoadedResults
 from kgwb.bench.formats import save_questions
-from kgwb.bench.judgements import Judge, make_scores_table, open_scorer, read_labels, score_results
+from kgwb.bench.judgements import (
+    make_judge,
+    make_scores_table,
+    open_scorer,
+    read_labels,
+    score_results,
+)
 from kgwb.bench.questions import BenchQuestion
 from kgwb.cli import main
 from kgwb.errors import InputError
@@ -70,13 +76,13 @@ def test_a_judge_is_shown_as_such_and_asked_once_for_each_answer() -> None:
 
     model = Scripted(says, name="wise")
     for _ in range(2):
-        score_results(RESULTS, [Judge(model)])
+        score_results(RESULTS, [make_judge(model)])
     assert model.call_count() == 2  # not without gold, and not twice
     assert scores() == {"judge:wise": [2, 1.0, 0.5, 0.5]}
 
 
 def test_an_invalid_judgement_is_no_score() -> None:
-    score_results(RESULTS, [Judge(Scripted(lambda request: {"right": "maybe"}))])
+    score_results(RESULTS, [make_judge(Scripted(lambda request: {"right": "maybe"}))])
     assert scores() == {}
 
 
