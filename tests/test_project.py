@@ -1,18 +1,29 @@
 """The project's files agree with each other, and the package keeps its shape."""
 
 import ast
+import pydoc
 import re
 import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from graphlib import CycleError, TopologicalSorter
+from collections.abc import Collection, Iterable, Iterator
 from importlib.metadata import requires
 from pathlib import Path
 
 import pytest
 import yaml
+from house import (
+    PICTURE,
+    circle_in,
+    draw,
+    floors_of,
+    imports_of_files,
+    imports_of_rooms,
+    module_paths,
+    ranks_in,
+    room,
+)
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -31,22 +42,10 @@ DECLARED = [
     *EXTRAS["figures"],
 ]
 
-ROOMS = (
-    "background disk errors network records settings terms text",
-    "kg",
-    "llm",
-    "run",
-    "show",
-    "adapt",
-    "build",
-    "systems",
-    "bench",
-    "ui",
-    "kgwb labs workbench",
-    "__main__ cli",
-)
+KGWB = ROOT / "kgwb"
+MAX_FLOORS, MAX_ROOT_FILES = 13, 12
+RANK_OF = ranks_in((ROOT / "CONTRIBUTING.md").read_text()) | {"kgwb": 98, "__main__": 99}
 """A file imports from its own room and those before it; kgwb itself is the facade."""
-RANK_OF = {room: rank for rank, rooms in enumerate(ROOMS) for room in rooms.split()}
 
 HEAVY = {
     "IPython",
@@ -146,8 +145,42 @@ def test_importing_kgwb_loads_neither_torch_nor_jupyter_nor_a_client() -> None:
 
 
 def test_files_import_one_another_in_one_direction() -> None:
-    assert len(module_paths(ROOT / "kgwb")) > 1
-    assert list(wrong_imports(ROOT / "kgwb")) == []
+    assert len(module_paths(KGWB)) > 1
+    assert list(wrong_imports(KGWB)) == []
+
+
+def test_the_house_has_few_floors_and_few_files_in_its_root() -> None:
+    rooms = imports_of_rooms(imports_of_files(KGWB))
+    assert circle_in(rooms) == []
+    assert len(floors_of(rooms)) <= MAX_FLOORS
+    assert len(list(KGWB.glob("*.py"))) <= MAX_ROOT_FILES
+
+
+def test_the_picture_of_the_house_is_that_of_the_code() -> None:
+    rooms = imports_of_rooms(imports_of_files(KGWB))
+    assert PICTURE.read_text() == draw(rooms), "draw it anew: python tests/house.py"
+    page = (ROOT / "docs" / "explanation" / "the-house.md").read_text()
+    told = re.findall(r"^\| `(\w+)", page, re.MULTILINE)
+    assert sorted(told) == sorted(rooms)
+    places = re.findall(r"`(kgwb\.[\w.]+)`", page)
+    assert places
+    assert [place for place in places if pydoc.locate(place) is None] == []
+
+
+def test_floors_and_circles_are_counted() -> None:
+    assert floors_of({"c": {"a", "b"}, "b": {"a"}, "a": (), "d": {"a"}}) == [
+        ["a"],
+        ["b", "d"],
+        ["c"],
+    ]
+    assert set(circle_in({"a": {"b"}, "b": {"a"}, "c": ()})) == {"a", "b"}
+    files = {
+        "kgwb": {"kgwb.ui.cell"},
+        "kgwb.ui.cell": {"kgwb.ui", "kgwb.text"},
+        "kgwb.ui": (),
+        "kgwb.text": (),
+    }
+    assert imports_of_rooms(files) == {"kgwb": {"ui"}, "ui": {"text"}, "text": set()}
 
 
 @pytest.mark.parametrize(
@@ -184,31 +217,17 @@ def package(folder: Path, module: str, code: str) -> Path:
     return root
 
 
-def module_paths(package: Path) -> dict[str, Path]:
-    """Every file of a package by its dotted name."""
-    parts = {
-        path: path.relative_to(package.parent).with_suffix("").parts
-        for path in package.rglob("*.py")
-    }
-    return {
-        ".".join(name[:-1] if name[-1] == "__init__" else name): path
-        for path, name in parts.items()
-    }
-
-
 def wrong_imports(package: Path) -> Iterator[str]:
     """What is wrong with the imports of a package, a sentence for each."""
-    paths = module_paths(package)
     systems = {folder.name for folder in (package / "systems").iterdir() if folder.is_dir()}
-    graph: dict[str, set[str]] = {}
-    for name, path in sorted(paths.items()):
+    paths = module_paths(package)
+    graph = imports_of_files(package)
+    for name, imports in graph.items():
         if room(name) not in RANK_OF:
-            yield f"{name} is in no room: name it in ROOMS"
+            yield f"{name} is in no room: name it in CONTRIBUTING.md"
             continue
-        tree = ast.parse(path.read_text())
         taught = systems if room(name) == "labs" else set()  # labs are about systems
-        graph[name] = {theirs for theirs in imported(tree, paths) if theirs != name}
-        for theirs in graph[name]:
+        for theirs in imports:
             if RANK_OF[room(theirs)] > RANK_OF[room(name)]:
                 yield f"{name} imports {theirs}, which comes after it"
             elif (owner := system(theirs, systems)) and owner not in {
@@ -216,34 +235,13 @@ def wrong_imports(package: Path) -> Iterator[str]:
                 *taught,
             }:
                 yield f"{name} imports {theirs}, which belongs to {owner}"
-        texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+        nodes = ast.walk(ast.parse(paths[name].read_text()))
+        texts = [node.value for node in nodes if isinstance(node, ast.Constant)]
         for owner in systems - taught - {system(name, systems)}:
             if any(isinstance(text, str) and re.match(rf"{owner}[/.]", text) for text in texts):
                 yield f"{name} names {owner}"
-    try:
-        TopologicalSorter(graph).prepare()
-    except CycleError as error:
-        yield f"a circle of imports: {' <- '.join(error.args[1])}"
-
-
-def imported(tree: ast.Module, paths: Mapping[str, Path]) -> Iterator[str]:
-    """The modules of the package that a file imports anywhere, also inside functions or for types alone."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name in paths)
-        elif (
-            isinstance(node, ast.ImportFrom)
-            and node.module
-            and node.module.partition(".")[0] == "kgwb"
-        ):
-            for alias in node.names:
-                whole = f"{node.module}.{alias.name}"
-                yield whole if whole in paths else node.module
-
-
-def room(name: str) -> str:
-    """`run` of kgwb.run.record; `kgwb` of the package itself."""
-    return [*name.split("."), "kgwb"][1]
+    if circle := circle_in(graph):
+        yield f"a circle of imports: {' <- '.join(circle)}"
 
 
 def system(name: str, systems: Collection[str]) -> str:
