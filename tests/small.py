@@ -293,6 +293,20 @@ def made_up(
     return Run(MADE_UP, "What is it?", kg=kg or films(), models=model, **options)
 
 
+def system_of(agent: Any, name: str = "one") -> System:
+    """A system that asks one agent, whose output is the text of the answer."""
+
+    def answer(question: Question, dialogue: Dialogue, run: Run) -> Answer:
+        return Answer("list", text=str(agent(question.text, run)))
+
+    return System(name, answer, [agent])
+
+
+def run_agent(agent: Any, model: Any = None, **options: Any) -> Run:
+    """A run of one agent, executed."""
+    return Run(system_of(agent), "x", kg=films(), models=model, **options).go()
+
+
 # --- what tests look at
 
 

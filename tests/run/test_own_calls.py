@@ -15,12 +15,12 @@ from typing import Any
 import httpx
 import pytest
 from page import wait_for
-from small import films
+from small import films, run_agent, system_of
 
 import kgwb
 from kgwb.build import Answer, ChatRequest, Message, Run, Scripted, Settings, System, agent
 from kgwb.errors import NotRecordedError, PromptError
-from kgwb.run.calls import call_key, encode_canonical, hash_call
+from kgwb.run.calls import call_key
 from kgwb.show.run import render_attempts, render_step_header
 from kgwb.show.run_state import RunState
 from kgwb.ui.debugger import Debugger
@@ -43,39 +43,14 @@ def greet_twice(name: str, run: Run) -> str:
     return first.text + second.text
 
 
-def test_the_key_of_a_request_is_made_once_and_that_of_its_repeat_from_both(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """Prompts are long: encoding one takes as long as all else that a call costs."""
-    made, encoded = [], []
-
-    def counted(kind: str, request_json: str, repeat: int) -> str:
-        """Note the repeat number of each key that is made."""
-        if kind == "model":
-            made.append(repeat)
-        return hash_call(kind, request_json, repeat)
-
-    def noted(data: Any) -> str:
-        """Note each request that is encoded."""
-        if "task" in data:
-            encoded.append(data["task"])
-        return encode_canonical(data)
-
-    monkeypatch.setattr("kgwb.run.calls.hash_call", counted)
-    monkeypatch.setattr("kgwb.run.calls.encode_canonical", noted)
-    system = System(
-        "greeter",
-        lambda question, _, run: Answer("list", reason=greet_twice("Ann", run)),
-        [greet_twice],
-    )
-    model = Scripted({"greet": ["hello", "again"]})
-    run = Run(system, "?", kg=films(), models=model, path=tmp_path / "run.jsonl").go()
-    assert made == [0, 0, 1]
-    assert encoded == ["greet", "greet"]
-    assert [call.repeat for call in run.calls.values()] == [0, 1]
-    assert [call.key for call in run.calls.values()] == [
-        call_key("model", call.request, call.repeat) for call in run.calls.values()
+def test_a_request_that_is_sent_again_is_another_call() -> None:
+    run = run_agent(greet_twice, Scripted({"greet": ["hello", "again"]}))
+    calls = list(run.calls.values())
+    assert [call.repeat for call in calls] == [0, 1]
+    assert [call.key for call in calls] == [
+        call_key("model", call.request, call.repeat) for call in calls
     ]
+    assert run.answer is not None and run.answer.text == "helloagain"
 
 
 @agent
@@ -105,24 +80,13 @@ def greeting() -> tuple[Run, Scripted]:
 
 @pytest.mark.parametrize(("own", "expected"), [({}, 7.0), ({"timeout_s": 3.0}, 3.0)])
 def test_a_request_has_the_time_limit_of_the_settings_or_its_own(own: Any, expected: float) -> None:
-    limits = []
-
-    def reply(request: ChatRequest) -> str:
-        limits.append(request.timeout_s)
-        return "Hello"
-
     @agent(kind="model")
     def hail(text: str, run: Run) -> str:
-        _, answered = run.chat(ChatRequest("hail", (Message("user", text),), **own))
-        return answered.text
+        return run.chat(ChatRequest("hail", (Message("user", text),), **own))[1].text
 
-    def hails(question: Any, dialogue: Any, run: Run) -> Answer:
-        return Answer("list", reason=hail(question.text, run))
-
-    settings = Settings(model_timeout_s=7.0)
-    system = System("hailer", hails, [hail])
-    Run(system, "Bob", kg=films(), models=Scripted(reply), settings=settings).go()
-    assert limits == [expected]
+    model = Scripted(reply_to)
+    run_agent(hail, model, settings=Settings(model_timeout_s=7.0))
+    assert [request.timeout_s for request in model.requests] == [expected]
 
 
 def test_messages_of_an_agents_own_are_shown_with_the_reply() -> None:
@@ -204,27 +168,18 @@ def server() -> Iterator[str]:
     made.server_close()
 
 
-def test_a_request_of_openai_past_the_run_is_noticed(server: str) -> None:
+def test_requests_past_the_run_are_noticed_and_counted(server: str) -> None:
     import openai
 
     @agent
     def ask_alone(text: str, run: Run) -> str:
-        with openai.OpenAI(api_key="x" * 20, base_url=server, max_retries=0) as client:
-            return str(client.get("/", cast_to=str))
-
-    def asks(question: Any, dialogue: Any, run: Run) -> Answer:
-        return Answer("list", text=ask_alone("x", run))
-
-    run = Run(System("alone", asks, [ask_alone]), "Who?", kg=films(), models=None)
-    run.go()
-    assert run.past_calls == {"127.0.0.1": 1}
-
-
-def test_requests_past_the_run_are_noticed_and_counted(server: str) -> None:
-    @agent
-    def ask_alone(text: str, run: Run) -> str:
         for _ in range(2):
             httpx.get(server)
+        with openai.OpenAI(api_key="x" * 20, base_url=server, max_retries=0) as client:
+            client.get("/", cast_to=str)
+        thread = threading.Thread(target=httpx.get, args=(server,))
+        thread.start()
+        thread.join()
         with urllib.request.urlopen(server) as reply:
             return str(reply.read())
 
@@ -232,43 +187,38 @@ def test_requests_past_the_run_are_noticed_and_counted(server: str) -> None:
     def ask_recorded(text: str, run: Run) -> str:
         return run.call("test.get", {"url": server}, lambda: httpx.get(server).text, str)
 
-    def asks(question: Any, dialogue: Any, run: Run) -> Answer:
-        return Answer("list", text=ask_recorded("x", run) + ask_alone("x", run))
-
-    run = Run(System("alone", asks, [ask_alone, ask_recorded]), "Who?", kg=films(), models=None)
-    run.go()
-    assert run.past_calls == {"127.0.0.1": 3}
+    run = run_agent(ask_alone)
+    assert run.past_calls == {"127.0.0.1": 5}
     [note] = run["ask_alone"].notes
-    assert "3 requests to 127.0.0.1" in note
-    assert run["ask_recorded"].notes == []
+    assert "5 requests to 127.0.0.1" in note
+    run = run_agent(ask_recorded)
+    assert (run.past_calls, run["ask_recorded"].notes) == ({}, [])
 
 
 # --- what differs the second time
 
 
-def chance() -> System:
-    """A system whose agent asks something else each time."""
+@agent(kind="model")
+def guess(text: str, run: Run) -> str:
+    """Ask something else each time."""
+    content = f"Guess {random.random()}"
+    return run.chat(ChatRequest("guess", (Message("user", content),)))[1].text
 
-    @agent(kind="model")
-    def guess(text: str, run: Run) -> str:
-        content = f"Guess {random.random()}"
-        _, reply = run.chat(ChatRequest("guess", (Message("user", content),)))
-        return reply.text
 
-    def guesses(question: Any, dialogue: Any, run: Run) -> Answer:
-        return Answer("list", text=guess("x", run))
+CHANCE = system_of(guess, "chance")
 
-    return System("chance", guesses, [guess])
+
+def guessed(run: Run) -> str:
+    """What the agent asked."""
+    return str(run.calls[run["guess"].calls[0]].request["content"]["messages"][0][1])
 
 
 def test_a_step_that_asks_something_else_the_second_time_says_so_with_both() -> None:
-    run = Run(chance(), "Who?", kg=films(), models=Scripted(reply_to)).go()
-    first = run.calls[run["guess"].calls[0]].request["content"]["messages"][0][1]
+    run = Run(CHANCE, "Who?", kg=films(), models=Scripted(reply_to)).go()
+    first = guessed(run)
     run.go()
-    second = run.calls[run["guess"].calls[0]].request["content"]["messages"][0][1]
     [note] = run["guess"].notes
-    assert first in note
-    assert second in note
+    assert first in note and guessed(run) in note
 
 
 def test_after_an_edit_it_is_no_surprise() -> None:
@@ -278,13 +228,11 @@ def test_after_an_edit_it_is_no_surprise() -> None:
 
 
 def test_a_saved_run_that_asks_something_else_says_so_with_both(tmp_path: Path) -> None:
-    system = chance()
-    run = Run(system, "Who?", kg=films(), models=Scripted(reply_to)).go()
-    recorded = run.calls[run["guess"].calls[0]].request["content"]["messages"][0][1]
+    run = Run(CHANCE, "Who?", kg=films(), models=Scripted(reply_to)).go()
     path = run.save(tmp_path / "run.jsonl")
     with pytest.raises(NotRecordedError, match="guess asked something else") as error:
-        kgwb.load_run(path, system=system)
-    assert recorded in error.value.message
+        kgwb.load_run(path, system=CHANCE)
+    assert guessed(run) in error.value.message
     assert error.value.message.count("Guess 0.") == 2
 
 
@@ -304,39 +252,24 @@ def test_a_difference_beside_the_beginning_of_the_last_message_is_named(
     def guess(text: str, run: Run) -> str:
         chosen = {**settings.pop(0)}
         content = "a" * 2000 + chosen.pop("end", "")
-        _, reply = run.chat(ChatRequest("guess", (Message("user", content),), **chosen))
-        return reply.text
+        return run.chat(ChatRequest("guess", (Message("user", content),), **chosen))[1].text
 
-    def guesses(question: Any, dialogue: Any, run: Run) -> Answer:
-        return Answer("list", text=guess("x", run))
-
-    system = System("chance", guesses, [guess])
-    run = Run(system, "Who?", kg=films(), models=Scripted(reply_to)).go()
-    path = run.save(tmp_path / "run.jsonl")
+    path = run_agent(guess, Scripted(reply_to)).save(tmp_path / "run.jsonl")
     with pytest.raises(NotRecordedError, match="guess asked something else") as error:
-        kgwb.load_run(path, system=system)
-    for part in differs_in:
-        assert part in error.value.message
+        kgwb.load_run(path, system=system_of(guess))
+    assert [part for part in differs_in if part not in error.value.message] == []
 
 
-def test_a_step_that_returns_a_generator_says_that_its_values_are_not_kept() -> None:
+@pytest.mark.parametrize("is_generator", [True, False])
+def test_a_step_that_returns_a_generator_says_that_its_values_are_not_kept(
+    is_generator: bool,
+) -> None:
     @agent
-    def words(text: str) -> Any:
-        yield from text.split()
+    def words(text: str, run: Run) -> Any:
+        return (word for word in text.split()) if is_generator else text.split()
 
-    @agent
-    def listed(text: str) -> Any:
-        return text.split()
-
-    def answer(question: Any, dialogue: Any, run: Run) -> Answer:
-        return Answer("list", text=" ".join([*words("a b"), *listed("c d")]))
-
-    run = Run(System("words", answer, [words, listed]), "Who?", kg=films(), models=None).go()
-    assert run.answer is not None
-    assert run.answer.text == "a b c d"
-    [note] = run["words"].notes
-    assert "generator" in note
-    assert run["listed"].notes == []
+    notes = run_agent(words)["words"].notes
+    assert ["generator" in note for note in notes] == [True] * is_generator
 
 
 def test_a_library_that_another_thread_is_importing_keeps_no_run_from_starting(
