@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from rdflib import Literal
-from small import films
+from small import films, system_of
 
 import kgwb
 from kgwb.errors import AgentFailedError, OutputError, SettingError
@@ -43,94 +42,60 @@ def run_of(system: System) -> Run:
 # --- when the system is made
 
 
-def run_is_not_last() -> Any:
-    @agent
-    def wrong(run: Run, text: str) -> str:
-        return text
-
-    return wrong
+@agent
+def run_first(run: Run, text: str) -> str:
+    return text
 
 
-def run_has_another_name() -> Any:
-    @agent
-    def wrong(text: str, r: Run) -> str:
-        return text
-
-    return wrong
+@agent
+def run_named_r(text: str, r: Run) -> str:
+    return text
 
 
-def output_cannot_be_saved() -> Any:
-    class Thing:
-        pass
-
-    def find(text: str, run: Run) -> Any:
-        return Thing()
-
-    find.__annotations__["return"] = Thing
-    return agent(find)
+class Thing:
+    """What cannot be saved."""
 
 
-def annotation_is_not_there() -> Any:
-    @agent
-    def wrong(text: str, run: Run) -> Missing:  # type: ignore[name-defined]  # noqa: F821
-        return text
-
-    return wrong
+@agent
+def unsaved(text: str, run: Run) -> Thing:
+    return Thing()
 
 
-def plain_function() -> Any:
-    def plain(text: str, run: Run) -> str:
-        return text
-
-    return plain
+@agent
+def missing(text: str, run: Run) -> Missing:  # type: ignore[name-defined]  # noqa: F821
+    return text
 
 
-@pytest.mark.parametrize(
-    ("make_agent", "said"),
-    [
-        (run_is_not_last, "write the parameter run last"),
-        (run_has_another_name, "its parameter r is a Run: name it run"),
-        (output_cannot_be_saved, "Thing cannot be saved"),
-        (annotation_is_not_there, "annotations name Missing"),
-        (plain_function, "plain is not an agent: write @agent above it"),
-        (lambda: mention, "two agents are named mention"),
-    ],
-)
-def test_a_wrong_agent_is_said_when_the_system_is_made(
-    make_agent: Callable[[], Any], said: str
-) -> None:
-    with pytest.raises(SettingError, match=said):
-        System("wrong", answer, [mention, make_agent()])
+def plain(text: str, run: Run) -> str:
+    return text
 
 
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
+        ({"agents": [run_first]}, "write the parameter run last"),
+        ({"agents": [run_named_r]}, "its parameter r is a Run: name it run"),
+        ({"agents": [unsaved]}, "Thing cannot be saved"),
+        ({"agents": [missing]}, "annotations name Missing"),
+        ({"agents": [plain]}, "plain is not an agent: write @agent above it"),
+        ({"agents": [mention, mention]}, "two agents are named mention"),
+        ({"agents": mention}, "[mention]"),
+        ({"supervisors": {"mention": ("mentions",)}}, "supervisors name 'mentions'"),
+        ({"supervisors": {"x": ()}}, "supervisors name 'x'"),
+        ({"roles": {"any": ("mentions",)}}, "roles name 'mentions'"),
         ({"answer": "answer"}, "answer is str"),
         ({"answer": lambda question: question}, "answer(question, dialogue, run)"),
-        ({"agents": mention}, "[mention]"),
         ({"settings": kgwb.profile("fast")}, "a subclass of Settings"),
         ({"views": {"Mention": str}}, "for each record class"),
         ({"rules": {"wrong/mention": {"name": "x"}}}, "the rule of wrong/mention is dict"),
+        ({"agents": [run_first, run_named_r]}, "run last; agent run_named_r"),
     ],
 )
-def test_a_wrong_argument_is_said_when_the_system_is_made(wrong: dict[str, Any], said: str) -> None:
+def test_what_is_wrong_is_said_when_the_system_is_made(wrong: dict[str, Any], said: str) -> None:
     arguments: dict[str, Any] = {"answer": answer, "agents": [mention], **wrong}
     with pytest.raises(SettingError) as error:
         System("wrong", **arguments)
     assert said in str(error.value)
-
-
-def test_all_that_is_wrong_is_said_at_once() -> None:
-    with pytest.raises(SettingError) as error:
-        System("wrong", answer, [run_is_not_last(), run_has_another_name()], supervisors={"x": ()})
-    for part in ("run last", "name it run", "two agents", "supervisors name 'x'"):
-        assert part in error.value.message
-
-
-def test_a_misspelt_supervised_agent_is_said() -> None:
-    with pytest.raises(SettingError, match="supervisors name 'mentions'"):
-        System("wrong", answer, [mention], supervisors={"mention": ("mentions",)})
 
 
 def test_a_misspelt_subject_is_said_where_it_is_written() -> None:
@@ -192,17 +157,12 @@ def test_a_step_fails_that_returns_another_type_than_it_promises(returned: Any) 
     def wrong(text: str, run: Run) -> Mention:
         return returned  # type: ignore[no-any-return]
 
-    def calls_wrong(question: Any, dialogue: Any, run: Run) -> Answer:
-        return Answer("list", reason=wrong("x", run).name)
-
-    run = run_of(System("wrong", calls_wrong, [wrong]))
+    run = run_of(system_of(wrong))
     with pytest.raises(OutputError, match="wrong promises Mention and returned"):
         run.go()
     [step] = run.steps
-    assert not step.done
-    assert step.error
+    assert (step.done, bool(step.error), run.status) == (False, True, "failed")
     assert run.error is not None
-    assert run.status == "failed"
 
 
 @pytest.mark.parametrize("returned", [None, "Denis Villeneuve", ()])
@@ -268,9 +228,6 @@ def test_group_concat_of_iris_is_said() -> None:
     def look(question: str, run: Run) -> str:
         return str(len(run.kg.select(query).rows))
 
-    def looks(question: Any, dialogue: Any, run: Run) -> Answer:
-        return Answer("list", text=look("x", run))
-
-    run = Run(System("looks", looks, [look]), "Who?", kg="films", models=None).go()
+    run = Run(system_of(look), "Who?", kg="films", models=None).go()
     [note] = run["look"].notes
     assert "STR(?who)" in note
