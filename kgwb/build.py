@@ -234,7 +234,6 @@ if TYPE_CHECKING:
         CLASS_RELATION,
         find_not_understood,
         find_unread_form,
-        find_unread_parts,
         ground_question,
     )
     from kgwb.show.answers import (
@@ -446,7 +445,6 @@ __all__ = [
     "find_support_by_value",
     "find_triples",
     "find_unread_form",
-    "find_unread_parts",
     "find_values_containing",
     "format_exactly",
     "format_term",
@@ -573,7 +571,7 @@ _IMPORTED_ON_USE = {
     "kgwb.kg.survey_records": "ClassGroup Survey",
     "kgwb.kg.survey_text": "SurveyWriter writer_of_survey",
     "kgwb.llm.rules.reading": (
-        "CLASS_RELATION find_not_understood find_unread_form find_unread_parts ground_question"
+        "CLASS_RELATION find_not_understood find_unread_form ground_question"
     ),
     "kgwb.show.answers": "render_answer_parts render_query_block render_text render_texts with_unique_names",
     "kgwb.show.records": "render render_choices render_explanation render_table",

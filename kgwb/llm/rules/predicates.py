@@ -379,29 +379,6 @@ MEASURED_WORDS = frozenset(
 """Words that ask for a number after "how"."""
 
 
-def describe_wrong_kind(words: Words, values: Sequence[Term]) -> str:
-    """Return the kind of value that the question asks for if no value can be of it, else "".
-
-    The kinds are those of ``asked_kind``. A time is a literal that is one, a number a literal with
-    a digit. An IRI can be a place or a person. Of literals, a place can be any but times, numbers
-    and truth values, and a person those of them with a capital letter. "" also without values.
-    """
-    if not values:
-        return ""
-    kind = asked_kind(words)
-    literals = [value for value in values if isinstance(value, Literal)]
-    has_only_literals = len(literals) == len(values)
-    if kind == "a time" and not any(map(is_time, literals)):
-        return kind
-    if kind == "a number" and not any(map(has_number, literals)):
-        return kind
-    if kind == "a place" and has_only_literals and all(map(_is_measure, literals)):
-        return kind
-    if kind == "a person" and has_only_literals and not any(map(_is_written_like_name, literals)):
-        return kind
-    return ""
-
-
 def asked_kind(words: Words) -> str:
     """Return "a time", "a place", "a person" or "a number", as the question words ask; else "".
 
@@ -421,41 +398,37 @@ def asked_kind(words: Words) -> str:
     return ""
 
 
-def is_time(value: Literal) -> bool:
+def kinds_of_value(value: Term) -> set[str]:
+    """Return the kinds that a value can be of, as ``asked_kind`` names them.
+
+    An IRI can be a place or a person. A literal is a time if it looks like one, and a number if it
+    has a digit. Any but times, numbers and truth values can be a place, and a person if it has a
+    capital letter.
+    """
+    if not isinstance(value, Literal):
+        return {"a place", "a person"}
+    text = str(value).strip()
+    kinds = set()
+    if _is_time(value):
+        kinds.add("a time")
+    if any(character.isdigit() for character in text):
+        kinds.add("a number")
+    is_measure = NUMBER.fullmatch(text) or text.casefold() in ("true", "false")
+    if "a time" not in kinds and not is_measure:
+        kinds.add("a place")
+        if text != text.casefold():
+            kinds.add("a person")
+    return kinds
+
+
+def _is_time(value: Literal) -> bool:
     """Return whether a literal is a time, by its datatype or its text.
 
     Texts are dates, years, and what TIME_NAME finds.
     """
-    datatype_iri = str(value.datatype or "").casefold()
-    _, _, datatype = datatype_iri.rpartition("#")
-    if datatype.startswith(("date", "time", "g")):
-        return True
+    _, _, datatype = str(value.datatype or "").casefold().rpartition("#")
     text = str(value).strip()
-    if YEAR_OR_DATE.fullmatch(text):
+    if datatype.startswith(("date", "time", "g")) or YEAR_OR_DATE.fullmatch(text):
         return True
     is_text = datatype in ("", "string", "langstring")
-    if not is_text:
-        return False
-    return YEAR_WORD.search(text) is not None or TIME_NAME.search(text) is not None
-
-
-def has_number(value: Literal) -> bool:
-    """Return whether the text of a literal has a digit."""
-    return any(character.isdigit() for character in str(value))
-
-
-def _is_measure(value: Literal) -> bool:
-    """Return whether a literal is a time, a number or a truth value."""
-    if is_time(value):
-        return True
-    text = str(value).strip()
-    is_truth = text.casefold() in ("true", "false")
-    return is_truth or NUMBER.fullmatch(text) is not None
-
-
-def _is_written_like_name(value: Literal) -> bool:
-    """Return whether a literal is a text that has a capital letter, as the names of people have."""
-    if _is_measure(value):
-        return False
-    text = str(value)
-    return text != text.casefold()
+    return is_text and bool(YEAR_WORD.search(text) or TIME_NAME.search(text))

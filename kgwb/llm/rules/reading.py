@@ -15,7 +15,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain, pairwise
-from typing import NamedTuple
 
 from rdflib import URIRef
 
@@ -30,10 +29,17 @@ from kgwb.llm.rules.grammar import (
     Fact,
     ParsedQuestion,
     expected_value_type,
+    parse_question,
     parse_tokens,
     remove_filler_phrases,
 )
-from kgwb.llm.rules.mentions import Mention, bracketed_mentions, find_mentions
+from kgwb.llm.rules.mentions import (
+    Mention,
+    Mentions,
+    bracketed_mentions,
+    find_mentions,
+    kept_by_graph,
+)
 from kgwb.llm.rules.predicates import (
     MIN_RELATION_SIMILARITY,
     NAME_SEPARATOR,
@@ -41,13 +47,13 @@ from kgwb.llm.rules.predicates import (
     VertexPredicate,
     Vertices,
     asked_kind,
-    describe_wrong_kind,
     fetch_class_names,
     fetch_predicates,
     fetch_values,
     find_similar_predicates,
     has_neighbour_of_two_types,
     has_text_with,
+    kinds_of_value,
     max_similarity,
     names_of_classes,
     predicates_within_two_steps,
@@ -70,645 +76,29 @@ from kgwb.llm.rules.words import (
 from kgwb.text import shorten
 
 MIN_PREDICATE_SIMILARITY = 0.45
-"""Similarity from which words of the question ask for a predicate."""
+"""Similarity from which a word of the question asks for a predicate, or names a class."""
 MIN_CLASS_SIMILARITY = 0.5
 """Similarity from which a word of the question names a class."""
+LIKE_CLASS_SIMILARITY = 0.38
+"""Similarity from which a word is taken for a class that no class of the graph is named by."""
 CLASS_RELATION = "type"
 """The relation of a fact that states the class of what is asked for."""
 MAX_CLASS_WORDS = 3
 """How many words the name of an asked class may have."""
 MAX_PARTIAL_MATCHES = 3
 """How many labels are looked at that may begin or end with a name."""
-NON_CONTENT_WORDS = en.NON_NAME_WORDS | {""}
-_WORDS_OF_PHRASES = " ".join(RELATION_PHRASES.values()).split()
-RELATION_WORDS = en.TIME_WORDS.union(en.PLACE_WORDS, _WORDS_OF_PHRASES, ["by"])
-"""Words of known relations. Relations of these words alone are not looked up in the graph."""
-WHO_WORDS = frozenset(("who", "whom", "who's"))
-WORDS_BEFORE_ASKED_NOUN = ("what", "which", "many")
-SKIPPED_WORDS = en.BE_FORMS | en.DETERMINERS | en.ACTIVE_AUXILIARIES
-"""Words that may stand between these and the noun: "what is the"."""
-
-
-def ground_question(question: str, kg: Graph | None, embeddings: Embeddings) -> ParsedQuestion:
-    """Read a question with the grammar, and correct the reading by the predicates of its name.
-
-    If the graph has no predicates like the relations that are read, the reading becomes one triple:
-    of the name, and its predicate most like the words of the question. ``_PredicateReader.read`` has
-    the details. The grammar's reading is returned as it is without a graph, for a yes-or-no
-    question, and if not exactly one name is found in the graph.
-
-    Raises ModelError if the grammar cannot read the question.
-    """
-    question = remove_filler_phrases(question)
-    tokens = tokenize(question)
-    mentions = find_mentions(question, kg)
-    reading = parse_tokens(tokens, mentions, kg)
-    if kg is None or reading.kind == "boolean":
-        return reading
-    vertices = find_vertices(mentions, kg)
-    mention = _only_mention(vertices)
-    if mention is None:
-        return reading
-    words = _words_without_name(tokens, mention)
-    last_question = _last_question(tokens, words)
-    reader = _PredicateReader(reading, mention.text, vertices[mention], kg, embeddings)
-    return reader.read(words, last_question)
-
-
-def find_vertices(mentions: Sequence[Mention], kg: Graph) -> dict[Mention, Vertices]:
-    """Return the vertices of each name that the graph has, by name.
-
-    They are those with the name as their label, else those with a label that begins or ends with
-    it. Names that are not found are left out.
-    """
-    if not mentions:
-        return {}
-    names = [mention.text for mention in mentions]
-    exact = kg.exact(names)
-    vertices_of: dict[Mention, Vertices] = {}
-    for mention in mentions:
-        name = mention.text
-        vertices = exact.get(name) or _find_partial_matches(name, kg)
-        if vertices:
-            vertices_of[mention] = tuple(vertices)
-    return vertices_of
-
-
-def _find_partial_matches(name: str, kg: Graph) -> list[URIRef]:
-    """Return the vertices whose labels begin or end with the words of a name.
-
-    They are among the first MAX_PARTIAL_MATCHES hits of a label search. Letter case and punctuation
-    do not count. The order is that of the hits.
-    """
-    words = f" {normalize(name)} "
-    vertices = []
-    found = kg.search(name, MAX_PARTIAL_MATCHES)
-    for hit in found.hits:
-        label = f" {normalize(hit.label)} "
-        if label.startswith(words) or label.endswith(words):
-            vertices.append(hit.iri)
-    return vertices
-
-
-def _only_mention(mentions: Iterable[Mention]) -> Mention | None:
-    """Return the only name with a capital letter; None if there are several.
-
-    Without capitals it is the last name; None if there is no name at all.
-    """
-    all_mentions = list(mentions)
-    capitalized = []
-    for mention in all_mentions:
-        if mention.text != mention.text.casefold():
-            capitalized.append(mention)
-    found = capitalized or all_mentions[-1:]
-    if len(found) != 1:
-        return None
-    return found[0]
-
-
-def _words_without_name(tokens: Sequence[Token], mention: Mention) -> list[str]:
-    """Return all words of a question in lower case, with "" in the place of those of a name.
-
-    A single word between a determiner and the name belongs to it: "the contract X".
-    """
-    words = [token.lowercase for token in tokens]
-    start = mention.start
-    if start > 1 and words[start - 2] in en.DETERMINERS:
-        start -= 1
-    for position in range(start, mention.end):
-        words[position] = ""
-    return words
-
-
-def _last_question(tokens: Sequence[Token], words: list[str]) -> list[str]:
-    """Return the words of the last sentence with a question word; [] if there is none.
-
-    Of words that are part of the name, "" is returned. The first token must begin a sentence.
-    """
-    sentences: list[list[str]] = []
-    for token, word in zip(tokens, words, strict=True):
-        if token.begins_sentence:
-            sentences.append([])
-        sentences[-1].append(word)
-    for sentence in reversed(sentences):
-        if not en.WH_WORDS.isdisjoint(sentence):
-            return sentence
-    return []
-
-
-class _PredicateReader:
-    """Reads a question about one name by the predicates that the name has in the graph."""
-
-    def __init__(
-        self,
-        reading: ParsedQuestion,
-        name: str,
-        vertices: Vertices,
-        kg: Graph,
-        embeddings: Embeddings,
-    ) -> None:
-        """Keep the grammar's reading, the name, and the vertices that have the name."""
-        self.reading = reading
-        self.name = name
-        self.vertices = vertices
-        self.kg = kg
-        self.embeddings = embeddings
-
-    def read(self, words: Words, last_question: Words) -> ParsedQuestion:
-        """Return a reading of the question that the graph can answer, else the grammar's reading.
-
-        The grammar's reading is kept if the graph has predicates like its relations. Otherwise the
-        predicate of the name that is most like the words becomes its only relation; if no predicate
-        is like them, the grammar's reading is kept as well. A "how many" or "who" question that the
-        predicates cannot answer gets a relation that no predicate is like, and so has no answer.
-        Predicates that have only numbers are no answer to "who".
-
-        ``words`` are those of the question with "" for the name, ``last_question`` those of its
-        last sentence with a question word, which are tried first. A fact with the class that is
-        asked for is added where ``_with_asked_class`` says so.
-        """
-        predicates = fetch_predicates(self.kg, self.vertices)
-        self.reading = self._without_class_relation(words)
-        reading = self._read_by(predicates, words, last_question)
-        reading = self._with_asked_parts(reading, words, predicates)
-        return self._with_asked_class(reading, words, predicates)
-
-    def _read_by(
-        self, predicates: Predicates, words: Words, last_question: Words
-    ) -> ParsedQuestion:
-        """Return the reading of ``read``, without the class that is asked for."""
-        if len(self.reading.facts) > 1:
-            compound = _find_compound(words, predicates, self.embeddings)
-            if compound is not None:
-                return self._reading_of_predicate(compound)
-
-        numeric: list[VertexPredicate] = []
-        if self._asks_for_agent(words):
-            numeric = [predicate for predicate in predicates if predicate.has_only_numbers]
-            predicates = [predicate for predicate in predicates if predicate not in numeric]
-
-        relation = self._relation_at_name()
-        similar = self._predicates_like(relation, predicates)
-        similar_numeric = self._predicates_like(relation, numeric)
-        noun = _counted_noun(words, relation)
-        is_only_numeric = similar_numeric and not similar
-        if is_only_numeric or self._counts_something_else(noun, similar):
-            return self._with_facts([(self.name, noun or "who", "?answer")])
-        if similar and not similar_numeric and self._has_all_relations(similar):
-            return self.reading
-
-        predicate = None
-        if last_question:
-            predicate = self._best_predicate(last_question, predicates)
-        if predicate is None:
-            predicate = self._best_predicate(words, predicates)
-        if predicate is None and "where" in words:
-            predicate = self._place_predicate(words, predicates)
-        if predicate is None:
-            return self.reading
-        return self._reading_of_predicate(predicate)
-
-    def _best_predicate(self, words: Words, predicates: Predicates) -> VertexPredicate | None:
-        """Return the predicate that these words of the question ask for; None if none fits."""
-        return QuestionWords(words, self.embeddings).best_predicate(predicates)
-
-    def _place_predicate(self, words: Words, predicates: Predicates) -> VertexPredicate | None:
-        """Return the predicate that says where a thing is, for a question with "where" alone.
-
-        Its name has a form of "located", else it is the only one that consists of words for places
-        ("canton"). Returns None if the question has other content words, or if there is none.
-        """
-        if QuestionWords(words, self.embeddings).content_positions:
-            return None
-        of_places = []
-        for predicate in predicates:
-            if predicate.is_incoming:
-                continue
-            name_words = normalize(predicate.name).split()
-            if stem("located") in map(stem, name_words):
-                return predicate
-            if en.PLACE_WORDS.union(en.PREPOSITIONS).issuperset(name_words):
-                of_places.append(predicate)
-        if len(of_places) == 1:
-            return of_places[0]
-        return None
-
-    def _asks_for_agent(self, words: Words) -> bool:
-        """Return whether one relation is read, and asked with "who", not for a time or place."""
-        if WHO_WORDS.isdisjoint(words) or len(self.reading.facts) != 1:
-            return False
-        value_type, _ = expected_value_type(words)
-        return not value_type
-
-    def _relation_at_name(self) -> str:
-        """Return the relation of the first fact about the name, "" if there is no fact about it."""
-        for subject, relation, object_ in self.reading.facts:
-            if self.name in (subject, object_):
-                return relation
-        return ""
-
-    def _predicates_like(self, relation: str, predicates: Predicates) -> list[VertexPredicate]:
-        """Return the predicates that are like a relation, without regard to a " by" at its end.
-
-        Without a relation there are none.
-        """
-        if not relation:
-            return []
-        relation = relation.removesuffix(" by")
-        names = [predicate.name for predicate in predicates]
-        similar = find_similar_predicates(relation, names, self.embeddings)
-        return [predicate for predicate in predicates if predicate.name in similar]
-
-    def _counts_something_else(self, noun: str, predicates: Predicates) -> bool:
-        """Return whether "how many" asks for things that these predicates do not lead to.
-
-        ``noun`` is what is counted. It is so if one relation is read, some of the predicates have
-        value types, and no value type is like the noun. False for a noun of NON_CONTENT_WORDS,
-        which includes "".
-        """
-        if noun in NON_CONTENT_WORDS or len(self.reading.facts) != 1:
-            return False
-        typed = [predicate for predicate in predicates if predicate.value_types]
-        for predicate in typed:
-            if _is_type_of(predicate, noun, self.embeddings):
-                return False
-        return bool(typed)
-
-    def _with_asked_class(
-        self, reading: ParsedQuestion, words: Words, predicates: Predicates
-    ) -> ParsedQuestion:
-        """Add the class of the answers that the question names to a reading of one fact.
-
-        In "which stations did X design", the class stands after the question word. A fact that
-        states it is added if the predicate also leads to things of other classes or without a
-        class. The reading is returned as it is if it has several facts, if the predicate is named
-        like the class, or if things near the name have two types: a city may be typed as a big city
-        alone.
-        """
-        if len(reading.facts) != 1:
-            return reading
-        [(_, relation, _)] = reading.facts
-        types: set[str] = set()
-        names = []
-        has_untyped = False
-        for predicate in self._predicates_like(relation, predicates):
-            types.update(map(normalize, predicate.value_types))
-            names.append(normalize(predicate.name))
-            has_untyped |= predicate.has_untyped_values
-        if not types:
-            return reading
-        for phrase in phrases_after_question_word(words):
-            has_other_values = has_untyped or types != {phrase}
-            if phrase in names or (phrase in types and not has_other_values):
-                return reading
-            is_class_name = phrase in types or phrase in names_of_classes(self.kg)
-            if is_class_name and not has_neighbour_of_two_types(self.kg, self.vertices):
-                fact = (reading.target, CLASS_RELATION, phrase)
-                return reading._replace(facts=(*reading.facts, fact))
-        return reading
-
-    def _without_class_relation(self, words: Words) -> ParsedQuestion:
-        """Return the grammar's reading, without its second relation if that is the name of a class.
-
-        In "which maps are kept in X", "maps" is not a relation of what is kept in X if the graph
-        has a class of that name, and no predicate of that name within two triples of X. The
-        relation must be the second of two, stand after the question word, and lead to what is asked
-        for. Otherwise the reading stays.
-        """
-        reading = self.reading
-        if len(reading.facts) != 2:
-            return reading
-        *others, (subject, relation, target) = reading.facts
-        if not subject.startswith("?") or target != reading.target:
-            return reading
-        noun = _normal_noun(relation)
-        if noun not in phrases_after_question_word(words) or noun not in names_of_classes(self.kg):
-            return reading
-        for name in predicates_within_two_steps(self.kg, self.vertices):
-            name_words = normalize(name).split()
-            if noun in map(singularize, name_words):
-                return reading
-        return reading._replace(facts=tuple(others), target=subject)
-
-    def _has_all_relations(self, similar: Predicates) -> bool:
-        """Return whether the graph has predicates like all relations of the grammar's reading.
-
-        Relations of RELATION_WORDS alone are not looked up. ``similar`` are the predicates like
-        the relation at the name. If several relations are read, all predicates within two triples
-        of the name count too.
-        """
-        unusual = []
-        for _, relation, _ in self.reading.facts:
-            if not RELATION_WORDS.issuperset(relation.split()):
-                unusual.append(relation)
-        names = [predicate.name for predicate in similar]
-        if unusual and len(self.reading.facts) > 1:
-            names.extend(predicates_within_two_steps(self.kg, self.vertices))
-        for relation in unusual:
-            similarity = max_similarity(relation, names, self.embeddings)
-            if similarity < MIN_PREDICATE_SIMILARITY:
-                return False
-        return True
-
-    def _with_facts(self, facts: Sequence[Fact]) -> ParsedQuestion:
-        """Return the reading with other facts, which ask for "?answer"."""
-        return self.reading._replace(facts=tuple(facts), target="?answer")
-
-    def _reading_of_predicate(self, predicate: VertexPredicate) -> ParsedQuestion:
-        """Return a reading that asks for the other end of a predicate of the name.
-
-        If that is a blank node, a second fact asks for its values by all its predicates.
-        """
-        if predicate.is_incoming:
-            return self._with_facts([("?answer", predicate.name, self.name)])
-        if not predicate.inner_predicates:
-            return self._with_facts([(self.name, predicate.name, "?answer")])
-        return self._reading_of_parts(predicate, predicate.inner_predicates)
-
-    def _reading_of_parts(
-        self, predicate: VertexPredicate, inner_predicates: Sequence[str]
-    ) -> ParsedQuestion:
-        """Return a reading that asks for values of the blank nodes that a predicate leads to."""
-        first = (self.name, predicate.name, "?x1")
-        second = ("?x1", write_name_list(inner_predicates), "?answer")
-        return self._with_facts([first, second])
-
-    def _with_asked_parts(
-        self, reading: ParsedQuestion, words: Words, predicates: Predicates
-    ) -> ParsedQuestion:
-        """Return a reading that asks for those parts of a value without a name that are asked for.
-
-        A reading that asks for another value stays as it is, and so does one for the whole value.
-        """
-        if not reading.facts:
-            return reading
-        (_, relation, _), *further = reading.facts
-        if any(NAME_SEPARATOR not in other for _, other, _ in further):
-            return reading
-        similar = self._predicates_like(relation, predicates)
-        if len(similar) != 1 or similar[0].is_incoming:
-            return reading
-        parts = _find_asked_parts(similar[0], words, self.embeddings)
-        if not parts:
-            return reading
-        return self._reading_of_parts(similar[0], parts)
-
-
-def _find_compound(
-    words: Words, predicates: Predicates, embeddings: Embeddings
-) -> VertexPredicate | None:
-    """Return the only predicate whose name has all content words of a question, at least two.
-
-    "Since when has X been a member" asks for "member since", and not for the date of a member.
-    """
-    question = QuestionWords(words, embeddings)
-    asked = {stem(words[position]) for position in question.content_positions}
-    if len(asked) < 2:
-        return None
-    found = []
-    for predicate in predicates:
-        name_words = normalize(predicate.name).split()
-        if asked <= set(map(stem, name_words)):
-            found.append(predicate)
-    if len(found) != 1:
-        return None
-    return found[0]
-
-
-def _find_asked_parts(
-    predicate: VertexPredicate, words: Words, embeddings: Embeddings
-) -> list[str]:
-    """Return the predicates of a blank node that a question asks for; [] if it asks for all.
-
-    They are those that a word of the question names, or another word for a place. If none is named,
-    they are all but the units: a length is asked for without its unit.
-    """
-    inner = predicate.inner_predicates
-    named: set[str] = set()
-    for word in words:
-        named_by_word = [name for name in inner if _names_part(word, name)]
-        if word in en.PLACE_WORDS and not named_by_word:
-            named_by_word = _find_most_similar(word, inner, embeddings)
-        named.update(named_by_word)
-    parts = [name for name in inner if name in named]
-    without_units = [name for name in inner if not names_unit(name)]
-    if not parts and len(without_units) < len(inner):
-        return without_units
-    if UNIT_WORDS.issuperset(parts):
-        return []
-    return parts
-
-
-def _find_most_similar(word: str, names: Sequence[str], embeddings: Embeddings) -> list[str]:
-    """Return the first of the names most like a word; [] below MIN_PREDICATE_SIMILARITY."""
-    best_similarity = max_similarity(word, names, embeddings)
-    for name in names:
-        similarity = max_similarity(word, [name], embeddings)
-        if similarity == best_similarity >= MIN_PREDICATE_SIMILARITY:
-            return [name]
-    return []
-
-
-def _names_part(word: str, name: str) -> bool:
-    """Return whether a word of a question is a form of a word in a predicate's name."""
-    if word in NON_CONTENT_WORDS:
-        return False
-    return stem(word) in map(stem, normalize(name).split())
-
-
-def _is_type_of(predicate: VertexPredicate, word: str, embeddings: Embeddings) -> bool:
-    """Return whether a word is like the name of a class or datatype that a predicate leads to."""
-    value_types = list(predicate.value_types)
-    similarity = max_similarity(relation_phrase(word), value_types, embeddings)
-    return similarity >= MIN_CLASS_SIMILARITY
-
-
-def phrases_after_question_word(words: Words) -> list[str]:
-    """Return the phrases of up to MAX_CLASS_WORDS words after "which", "what" or "many".
-
-    They are in normal form with the last word in the singular, the longest first. The first such
-    word of the question counts. Returns nothing without one.
-    """
-    for position, word in enumerate(words, start=1):
-        if word in WORDS_BEFORE_ASKED_NOUN:
-            following = words[position : position + MAX_CLASS_WORDS]
-            phrases = []
-            for length in range(len(following), 0, -1):
-                phrase = _normal_noun(" ".join(following[:length]))
-                if phrase:
-                    phrases.append(phrase)
-            return phrases
-    return []
-
-
-def _normal_noun(text: str) -> str:
-    """Return a phrase in normal form, with its last word in the singular; "" without words."""
-    words = normalize(text).split()
-    if not words:
-        return ""
-    words[-1] = singularize(words[-1])
-    return " ".join(words)
-
-
-def _counted_noun(words: Words, relation: str) -> str:
-    """Return the word after the first "many" whose relation phrase is not the relation, else "".
-
-    A word without a relation phrase counts, too.
-    """
-    for word, next_word in pairwise(words):
-        if word == "many" and RELATION_PHRASES.get(next_word) != relation:
-            return next_word
-    return ""
-
-
-class _Match(NamedTuple):
-    """A predicate, and how like it each content word of the question is."""
-
-    predicate: VertexPredicate
-    similarities: Mapping[int, float]
-    """By position of the word."""
-
-    @property
-    def best(self) -> float:
-        return max(self.similarities.values(), default=0.0)
-
-    @property
-    def total(self) -> float:
-        return sum(self.similarities.values())
-
-
-class QuestionWords:
-    """The words of a question that carry its meaning, and how like they are to predicates."""
-
-    def __init__(self, words: Words, embeddings: Embeddings) -> None:
-        """Keep the words, and find the positions of the content words.
-
-        Words of NON_CONTENT_WORDS do not count, unless they begin a known relation of two words.
-        """
-        self.words = words
-        self.embeddings = embeddings
-        self.content_positions: list[int] = []
-        for position, (word, next_word) in enumerate(pairwise([*words, ""])):
-            is_relation = f"{word}_{next_word}" in RELATION_PHRASES
-            if is_relation or word not in NON_CONTENT_WORDS:
-                self.content_positions.append(position)
-
-    def best_predicate(self, predicates: Predicates) -> VertexPredicate | None:
-        """Return the predicate that the question asks for; None if none fits.
-
-        Of the predicates with MIN_PREDICATE_SIMILARITY to a word, it is the one with the largest
-        sum over all words; None if a word that it does not explain asks for something else. If no
-        word is that like a predicate, it is the only one whose value type is named, or else the
-        only predicate; None if it leaves any word unexplained. For a question for a date, only
-        predicates of time are looked at.
-        """
-        value_type, _ = expected_value_type(self.words)
-        if value_type == "date":
-            predicates = [predicate for predicate in predicates if predicate.is_temporal]
-
-        matches = [self._match(predicate) for predicate in predicates]
-        similar = [match for match in matches if match.best >= MIN_PREDICATE_SIMILARITY]
-        if similar:
-            best = max(similar, key=lambda match: match.total)
-            unexplained = self._unexplained(best)
-            if any(self._asks_for_something_else(position) for position in unexplained):
-                return None
-            return best.predicate
-        of_named_type = []
-        for match in matches:
-            if self._is_type_named(match.predicate):
-                of_named_type.append(match)
-        fitting = of_named_type or matches
-        if len(fitting) != 1 or self._unexplained(fitting[0]):
-            return None
-        return fitting[0].predicate
-
-    def _is_type_named(self, predicate: VertexPredicate) -> bool:
-        """Return whether any content word names a class or datatype that a predicate leads to."""
-        for position in self.content_positions:
-            word = self.words[position]
-            if _is_type_of(predicate, word, self.embeddings):
-                return True
-        return False
-
-    def _unexplained(self, match: _Match) -> list[int]:
-        """Return the positions of the content words that a predicate does not explain.
-
-        It explains words with MIN_RELATION_SIMILARITY, words for a time, and those that name the
-        class or datatype that it leads to.
-        """
-        unexplained = []
-        for position in self.content_positions:
-            word = self.words[position]
-            is_similar = match.similarities[position] >= MIN_RELATION_SIMILARITY
-            if is_similar or word in en.TIME_WORDS:
-                continue
-            if not _is_type_of(match.predicate, word, self.embeddings):
-                unexplained.append(position)
-        return unexplained
-
-    def _asks_for_something_else(self, position: int) -> bool:
-        """Return whether a word that a predicate does not explain asks for another relation.
-
-        It does if it is in RELATION_PHRASES, stands after "what", "which" or "many" (with
-        SKIPPED_WORDS between), or before "of" without a question word after that. Words of
-        VAGUE_WORDS never do.
-        """
-        word = self.words[position]
-        if word in en.VAGUE_WORDS:
-            return False
-        if word in RELATION_PHRASES:
-            return True
-        before = [other for other in self.words[:position] if other not in SKIPPED_WORDS]
-        if before and before[-1] in WORDS_BEFORE_ASKED_NOUN:
-            return True
-        following = self.words[position + 1 : position + 3]
-        return "of" in following[:1] and en.WH_WORDS.isdisjoint(following)
-
-    def _match(self, predicate: VertexPredicate) -> _Match:
-        """Return the similarity of each content word with a predicate of the name.
-
-        A word is compared alone, as a relation phrase, and with each neighbour; the best counts.
-        It is equal to a name that says the same known relation.
-        """
-        names = [predicate.name, *predicate.inner_predicates]
-        best_similarities = {}
-        for position in self.content_positions:
-            word = self.words[position]
-            if any(have_same_relation(word, normalize(name)) for name in names):
-                best_similarities[position] = 1.0
-                continue
-            similarities = []
-            for phrase in self._phrases_at(position):
-                similarities.append(max_similarity(phrase, names, self.embeddings))
-            best_similarities[position] = max(similarities)
-        return _Match(predicate, best_similarities)
-
-    def _phrases_at(self, position: int) -> list[str]:
-        """Return the phrases that a word may be part of: alone, and with each neighbour.
-
-        Those that name a known relation are replaced by its phrase; the word stays as well.
-        """
-        word = self.words[position]
-        phrases = [word, relation_phrase(word)]
-        for start in (max(position - 1, 0), position):
-            pair = self.words[start : start + 2]
-            known = RELATION_PHRASES.get("_".join(pair))
-            phrases.append(known or " ".join(pair))
-        return phrases
-
-
 MAX_TIED_LABELS = 5
 """How many labels that have the words of a name are compared."""
 MAX_CHOICE_CHARS = 80
 """Letters of a label that a reason shows."""
-
-SURE_SIMILARITY = 0.45
-"""Similarity from which a word of the question is taken for a predicate or a class."""
-LIKE_CLASS_SIMILARITY = 0.38
-"""Similarity from which a word is taken for a class that no class of the graph is named by."""
-MIN_SIMILARITY = 0.34
-"""Similarity that further words must have with a predicate that another word asks for."""
+NON_CONTENT_WORDS = en.NON_NAME_WORDS | {""}
+EMPTY_WORDS = NON_CONTENT_WORDS | en.VAGUE_WORDS | en.NEUTRAL_WORDS | en.POLITE_SUBJECTS
+"""Words that need nothing in the query to stand for them."""
+_WORDS_OF_PHRASES = " ".join(RELATION_PHRASES.values()).split()
+RELATION_WORDS = en.TIME_WORDS.union(en.PLACE_WORDS, _WORDS_OF_PHRASES, ["by"])
+"""Words of known relations. Relations of these words alone are not looked up in the graph."""
+UNSPECIFIC_WORDS = en.FUNCTION_WORDS | en.TIME_WORDS | {"place", "location", "type", "part"}
+"""Words that two relations may have in common and still be different."""
 UNREAD_WORDS = UNSUPPORTED_WORDS | {"why", "why's"}
 COMPARING_WORDS = frozenset(
     "more most less least fewer fewest better best worse worst older younger".split()
@@ -716,13 +106,75 @@ COMPARING_WORDS = frozenset(
 SUPERLATIVE_ENDING = "est"
 MIN_SUPERLATIVE_CHARS = 6
 """Shorter words with the ending are others: "west", "rest", "guest"."""
-EMPTY_WORDS = NON_CONTENT_WORDS | en.VAGUE_WORDS | en.NEUTRAL_WORDS | en.POLITE_SUBJECTS
-"""Words that need nothing in the query to stand for them."""
 DIRECT = "direct"
 """As an adjective it asks for nothing more: every triple says something direct."""
-UNSPECIFIC_WORDS = en.FUNCTION_WORDS | en.TIME_WORDS | {"place", "location", "type", "part"}
-"""Words that two relations may have in common and still be different."""
+WHO_WORDS = frozenset(("who", "whom", "who's"))
+WORDS_BEFORE_ASKED_NOUN = ("what", "which", "many")
+SKIPPED_WORDS = en.BE_FORMS | en.DETERMINERS | en.ACTIVE_AUXILIARIES
+"""Words that may stand between these and the noun: "what is the"."""
 LETTER_OR_DIGIT = re.compile(r"[^\W_]")
+
+
+def ground_question(question: str, kg: Graph | None, embeddings: Embeddings) -> ParsedQuestion:
+    """Read a question with the grammar, and correct the reading by the predicates of its name.
+
+    If the graph has no predicates like the relations that are read, the reading becomes one triple:
+    of the name, and its predicate most like the words of the question. ``_LookUp.read`` has the
+    details. The grammar's reading is returned as it is without a graph, for a yes-or-no question,
+    and if not exactly one name is found in the graph. It is kept for the questions asked last.
+
+    Raises ModelError if the grammar cannot read the question.
+    """
+    if kg is None:
+        return parse_question(question, kg)
+    return _ground_question(kg, (question, embeddings))
+
+
+@kept_by_graph
+def _ground_question(kg: Graph, asked: tuple[str, Embeddings]) -> ParsedQuestion:
+    """Return what ``ground_question`` returns, for a question with the embeddings."""
+    question, embeddings = asked
+    question = remove_filler_phrases(question)
+    tokens = tokenize(question)
+    mentions = find_mentions(question, kg)
+    reading = parse_tokens(tokens, mentions, kg)
+    if reading.kind == "boolean":
+        return reading
+    vertices = find_vertices(mentions, kg)
+    mention = _only_mention(vertices)
+    if mention is None:
+        return reading
+    words = _words_without([mention], tokens)
+    if mention.start > 1 and words[mention.start - 2] in en.DETERMINERS:
+        words[mention.start - 1] = ""  # a word that belongs to the name: the contract X
+    look_up = _LookUp(words, reading, mention.text, vertices[mention], kg, embeddings)
+    return look_up.read(_last_question(tokens, words))
+
+
+def find_not_understood(question: str, kg: Graph | None, embeddings: Embeddings) -> list[str]:
+    """Return why a question is not understood, by its form or by what its reading leaves out; [] if it is.
+
+    A reason is a sentence for a person: the form of the question, a name that may mean several
+    things, words that nothing in the reading stands for, or values of a kind that was not asked
+    for. Of names that stand in the middle of labels, only the first is a reason. Without a graph
+    only the form is looked at. Raises ModelError if the grammar cannot read the question.
+    """
+    unread = find_unread_form(question, kg)
+    if unread or kg is None:
+        return unread
+    reading = ground_question(question, kg, embeddings)
+    question = remove_filler_phrases(question)
+    tokens = tokenize(question)
+    ends = set(chain.from_iterable(reading.facts))
+    mentions = [mention for mention in find_mentions(question, kg) if mention.text in ends]
+    vertices = find_vertices(mentions, kg)
+    if not bracketed_mentions(question):  # else a person has said what the name is
+        unread = _find_unclear_name(mentions, vertices, kg)
+    if unread or not vertices:
+        return unread
+    words = _words_without(mentions, tokens)
+    capitalized = [position for position, token in enumerate(tokens) if token.looks_like_name]
+    return _Coverage(words, capitalized, reading, vertices, kg, embeddings).find_unread_parts()
 
 
 def find_unread_form(question: str, kg: Graph | None) -> list[str]:
@@ -742,53 +194,11 @@ def find_unread_form(question: str, kg: Graph | None) -> list[str]:
             return [f"questions with “{word}” are not read"]
         if word == "and" and following in en.WH_WORDS and words[0] in en.WH_WORDS:
             return ["two questions at once are not read"]
-        if word == "how" and _asks_for_manner(following):
+        if word == "how" and following in en.AUXILIARIES:  # how is it made, how did he die
             return ["questions for a manner are not read"]
     if kg is not None and not mentions:
         return ["no name of the graph is in the question"]
     return []
-
-
-def find_not_understood(question: str, kg: Graph | None, embeddings: Embeddings) -> list[str]:
-    """Return why a question is not understood, by its form or by what its reading leaves out.
-
-    The list is empty if it is. Raises ModelError if the grammar cannot read the question.
-    """
-    unread = find_unread_form(question, kg)
-    if unread or kg is None:
-        return unread
-    reading = ground_question(question, kg, embeddings)
-    return find_unread_parts(question, reading, kg, embeddings)
-
-
-def find_unread_parts(
-    question: str, reading: ParsedQuestion, kg: Graph, embeddings: Embeddings
-) -> list[str]:
-    """Return reasons why a reading does not answer the whole question; [] if it does.
-
-    A reason is a sentence for a person: a name that may mean several things, words that nothing in
-    the reading stands for, or values of a kind that was not asked for. Of names that stand in the
-    middle of labels, only the first is a reason.
-    """
-    question = remove_filler_phrases(question)
-    tokens = tokenize(question)
-    entities: set[str] = set()
-    for subject, _, object_ in reading.facts:
-        entities.update((subject, object_))
-    mentions = [mention for mention in find_mentions(question, kg) if mention.text in entities]
-    vertices = find_vertices(mentions, kg)
-    if not bracketed_mentions(question):  # else a person has said what the name is
-        unclear = _find_unclear_name(vertices, kg)
-        if not vertices:
-            unclear = _find_tied_name(mentions, kg)
-        if unclear:
-            return unclear
-    if not vertices:
-        return []
-    words = _words_without(mentions, tokens)
-    capitalized = [position for position, token in enumerate(tokens) if token.looks_like_name]
-    coverage = _Coverage(words, capitalized, reading, vertices, kg, embeddings)
-    return coverage.find_unread_parts()
 
 
 def _words_without(mentions: Iterable[Mention], tokens: Sequence[Token]) -> list[str]:
@@ -799,54 +209,548 @@ def _words_without(mentions: Iterable[Mention], tokens: Sequence[Token]) -> list
     return words
 
 
-def _find_unclear_name(vertices_of: Mapping[Mention, Vertices], kg: Graph) -> list[str]:
+def _last_question(tokens: Sequence[Token], words: Words) -> Words:
+    """Return the words of the last sentence with a question word; [] if there is none.
+
+    Of words that are part of the name, "" is returned. The first token must begin a sentence.
+    """
+    sentences: list[list[str]] = []
+    for token, word in zip(tokens, words, strict=True):
+        if token.begins_sentence:
+            sentences.append([])
+        sentences[-1].append(word)
+    for sentence in reversed(sentences):
+        if not en.WH_WORDS.isdisjoint(sentence):
+            return sentence
+    return []
+
+
+# The vertices that names mean
+
+
+def find_vertices(mentions: Mentions, kg: Graph) -> dict[Mention, Vertices]:
+    """Return the vertices of each name that the graph has, by name.
+
+    They are those with the name as their label, else those with a label that begins or ends with
+    it. Names that are not found are left out.
+    """
+    if not mentions:
+        return {}
+    exact = kg.exact([mention.text for mention in mentions])
+    vertices_of: dict[Mention, Vertices] = {}
+    for mention in mentions:
+        vertices = exact.get(mention.text) or _find_partial_matches(mention.text, kg)
+        if vertices:
+            vertices_of[mention] = tuple(vertices)
+    return vertices_of
+
+
+def _find_partial_matches(name: str, kg: Graph) -> list[URIRef]:
+    """Return the vertices whose labels begin or end with the words of a name.
+
+    They are among the first MAX_PARTIAL_MATCHES hits of a label search. Letter case and punctuation
+    do not count. The order is that of the hits.
+    """
+    words = f" {normalize(name)} "
+    vertices = []
+    for hit in kg.search(name, MAX_PARTIAL_MATCHES).hits:
+        label = f" {normalize(hit.label)} "
+        if label.startswith(words) or label.endswith(words):
+            vertices.append(hit.iri)
+    return vertices
+
+
+def _only_mention(mentions: Iterable[Mention]) -> Mention | None:
+    """Return the only name with a capital letter; None if there are several.
+
+    Without capitals it is the last name; None if there is no name at all.
+    """
+    found = list(mentions)
+    capitalized = [mention for mention in found if mention.text != mention.text.casefold()]
+    found = capitalized or found[-1:]
+    return found[0] if len(found) == 1 else None
+
+
+def _find_unclear_name(
+    mentions: Mentions, vertices_of: Mapping[Mention, Vertices], kg: Graph
+) -> list[str]:
     """Return the reason that a name may mean several things; [] if each name is clear.
 
     A name is unclear if it is no whole label, and only a part of different labels of several things
-    of one class. The first unclear name is reported, with these labels.
+    of one class. If the graph has no label that begins or ends with any of the names, these things
+    are those whose labels are equally like a name. The first unclear name is reported, with these
+    labels.
     """
     exact = kg.exact([mention.text for mention in vertices_of])
-    for mention, vertices in vertices_of.items():
+    for mention in mentions:
+        vertices = vertices_of.get(mention, ())
+        if not vertices_of:
+            hits = kg.search(mention.text, MAX_TIED_LABELS).hits
+            vertices = tuple(hit.iri for hit in hits if hit.score == hits[0].score)
         if mention.text in exact or len(vertices) < 2:
             continue
-        labels = set(kg.names(vertices).values())
-        if len(labels) > 1 and _have_equal_classes(kg, vertices):
-            return [f"“{mention.text}” may be {_list_choices(labels)}"]
+        labels = sorted(set(kg.names(vertices).values()))
+        first, *others = [fetch_class_names(kg, (vertex,)) for vertex in vertices]
+        if len(labels) > 1 and all(names == first for names in others):
+            choices = dict.fromkeys(shorten(label, MAX_CHOICE_CHARS) for label in labels)
+            return [f"“{mention.text}” may be {' or '.join(choices)}"]
     return []
 
 
-def _find_tied_name(mentions: Iterable[Mention], kg: Graph) -> list[str]:
-    """Return the reason that labels are equally like a name that none of them begins or ends with.
+# Words
 
-    [] if there is no such name. Any of these things would be an arbitrary choice.
+
+class _QuestionWords:
+    """The words of a question about names of a graph, and how like its predicates and classes they are."""
+
+    def __init__(self, words: Words, embeddings: Embeddings) -> None:
+        """Keep the words in lower case, with "" in the place of names."""
+        self.words = words
+        self.embeddings = embeddings
+        self.value_type, _ = expected_value_type(words)
+        self.positions: list[int] = []
+        """Where words stand that may ask for a relation.
+
+        Words of NON_CONTENT_WORDS do not, unless they begin a known relation of two words.
+        """
+        for position, (word, following) in enumerate(pairwise([*words, ""])):
+            if f"{word}_{following}" in RELATION_PHRASES or word not in NON_CONTENT_WORDS:
+                self.positions.append(position)
+
+    def _phrases_at(self, position: int) -> list[str]:
+        """Return the phrases that the word at a position may ask for.
+
+        These are the word, its relation phrase, and the relation phrases of the word with what is
+        asked for or with a neighbour. If the word with "of" or "from" after it names a relation,
+        only that is returned: "made of" does not ask for a maker.
+        """
+        word = self.words[position]
+        following = self.words[position + 1 : position + 2]
+        word_and_next = "_".join([word, *following])
+        if following in (["of"], ["from"]) and word_and_next in RELATION_PHRASES:
+            return [RELATION_PHRASES[word_and_next]]
+        pairs = [word, word_and_next, f"{word}_{self.value_type}", f"who_{word}"]
+        if position > 0:
+            pairs.append(f"{self.words[position - 1]}_{word}")
+        return [word, *(RELATION_PHRASES[pair] for pair in pairs if pair in RELATION_PHRASES)]
+
+    def _is_asked_noun(self, position: int) -> bool:
+        """Return whether a word stands right after "which", "what" or "many"."""
+        return position > 0 and self.words[position - 1] in WORDS_BEFORE_ASKED_NOUN
+
+    def _is_type(self, word: str, types: Iterable[str]) -> bool:
+        """Return whether a word is like the name of a class or datatype."""
+        likeness = max_similarity(relation_phrase(word), list(types), self.embeddings)
+        return likeness >= MIN_CLASS_SIMILARITY
+
+    def _is_any_class(self, phrase: str, names: Iterable[str]) -> bool:
+        """Return whether a phrase means one of these classes.
+
+        It does if its last word has the stem of a word of the class, or if its similarity with one
+        of them is at least MIN_CLASS_SIMILARITY, as it is or in the singular.
+        """
+        listed = list(names)
+        for word in normalize(phrase).split()[-1:]:
+            if any(_has_word_of_stem(name, word) for name in listed):
+                return True
+        for form in (phrase, singularize(phrase)):
+            if max_similarity(form, listed, self.embeddings) >= MIN_CLASS_SIMILARITY:
+                return True
+        return False
+
+
+def _has_word_of_stem(name: str, word: str) -> bool:
+    """Return whether a word of a name is a form of another word."""
+    return stem(word) in map(stem, normalize(name).split())
+
+
+# The predicate that is asked for
+
+
+class _LookUp(_QuestionWords):
+    """A question about one name, read by the predicates that the name has in the graph."""
+
+    def __init__(
+        self,
+        words: Words,
+        reading: ParsedQuestion,
+        name: str,
+        vertices: Vertices,
+        kg: Graph,
+        embeddings: Embeddings,
+    ) -> None:
+        """Keep the words, the grammar's reading, the name, and the vertices that have the name."""
+        super().__init__(words, embeddings)
+        self.reading = reading
+        self.name = name
+        self.vertices = vertices
+        self.kg = kg
+        self.predicates = fetch_predicates(kg, vertices)
+
+    def read(self, last_question: Words) -> ParsedQuestion:
+        """Return a reading of the question that the graph can answer, else the grammar's reading.
+
+        The grammar's reading is kept if the graph has predicates like its relations. Otherwise the
+        predicate of the name that is most like the words becomes its only relation; if no predicate
+        is like them, the grammar's reading is kept as well. A "how many" or "who" question that the
+        predicates cannot answer gets a relation that no predicate is like, and so has no answer.
+        Predicates that have only numbers are no answer to "who".
+
+        ``last_question`` are the words of its last sentence with a question word, which are tried
+        first. A fact with the class that is asked for is added where ``_with_asked_class`` says so.
+        """
+        self.reading = self._without_class_relation()
+        reading = self._read_by_predicates(last_question)
+        return self._with_asked_class(self._with_asked_parts(reading))
+
+    def _read_by_predicates(self, last_question: Words) -> ParsedQuestion:
+        """Return the reading of ``read``, without parts and the class that is asked for."""
+        facts = self.reading.facts
+        compound = self._find_compound() if len(facts) > 1 else None
+        if compound is not None:
+            return self._reading_of_predicate(compound)
+
+        numeric: list[VertexPredicate] = []
+        predicates = list(self.predicates)
+        if not WHO_WORDS.isdisjoint(self.words) and len(facts) == 1 and not self.value_type:
+            numeric = [predicate for predicate in predicates if predicate.has_only_numbers]
+            predicates = [predicate for predicate in predicates if predicate not in numeric]
+
+        relation = next((each for first, each, last in facts if self.name in (first, last)), "")
+        similar = _predicates_like(relation, predicates, self.embeddings)
+        similar_numeric = _predicates_like(relation, numeric, self.embeddings)
+        noun = self._counted_noun(relation)
+        is_only_numeric = similar_numeric and not similar
+        if is_only_numeric or self._counts_something_else(noun, similar):
+            return self._with_facts((self.name, noun or "who", "?answer"))
+        if similar and not similar_numeric and self._has_all_relations(similar):
+            return self.reading
+
+        predicate = None
+        if last_question:
+            predicate = _AskedPredicate(last_question, self.embeddings).find(predicates)
+        all_words = _AskedPredicate(self.words, self.embeddings)
+        predicate = predicate or all_words.find(predicates)
+        if predicate is None and "where" in self.words and not all_words.positions:
+            predicate = _find_place_predicate(predicates)
+        if predicate is None:
+            return self.reading
+        return self._reading_of_predicate(predicate)
+
+    def _find_compound(self) -> VertexPredicate | None:
+        """Return the only predicate whose name has all content words of a question, at least two.
+
+        "Since when has X been a member" asks for "member since", and not for the date of a member.
+        """
+        asked = {stem(self.words[position]) for position in self.positions}
+        found = []
+        for predicate in self.predicates:
+            if asked <= set(map(stem, normalize(predicate.name).split())):
+                found.append(predicate)
+        return found[0] if len(asked) > 1 and len(found) == 1 else None
+
+    def _counted_noun(self, relation: str) -> str:
+        """Return the word after the first "many" whose relation phrase is not the relation, else "".
+
+        A word without a relation phrase counts, too.
+        """
+        for word, next_word in pairwise(self.words):
+            if word == "many" and RELATION_PHRASES.get(next_word) != relation:
+                return next_word
+        return ""
+
+    def _counts_something_else(self, noun: str, predicates: Predicates) -> bool:
+        """Return whether "how many" asks for things that these predicates do not lead to.
+
+        ``noun`` is what is counted. It is so if one relation is read, some of the predicates have
+        value types, and no value type is like the noun. False for a noun of NON_CONTENT_WORDS,
+        which includes "".
+        """
+        if noun in NON_CONTENT_WORDS or len(self.reading.facts) != 1:
+            return False
+        types = _types_of(predicates)
+        return bool(types) and not self._is_type(noun, types)
+
+    def _has_all_relations(self, similar: Predicates) -> bool:
+        """Return whether the graph has predicates like all relations of the grammar's reading.
+
+        Relations of RELATION_WORDS alone are not looked up. ``similar`` are the predicates like
+        the relation at the name. If several relations are read, all predicates within two triples
+        of the name count too.
+        """
+        unusual = []
+        for _, relation, _ in self.reading.facts:
+            if not RELATION_WORDS.issuperset(relation.split()):
+                unusual.append(relation)
+        names = [predicate.name for predicate in similar]
+        if unusual and len(self.reading.facts) > 1:
+            names.extend(predicates_within_two_steps(self.kg, self.vertices))
+        return all(
+            max_similarity(relation, names, self.embeddings) >= MIN_PREDICATE_SIMILARITY
+            for relation in unusual
+        )
+
+    def _with_facts(self, *facts: Fact) -> ParsedQuestion:
+        """Return the reading with other facts, which ask for "?answer"."""
+        return self.reading._replace(facts=facts, target="?answer")
+
+    def _reading_of_predicate(self, predicate: VertexPredicate) -> ParsedQuestion:
+        """Return a reading that asks for the other end of a predicate of the name.
+
+        If that is a blank node, a second fact asks for its values by all its predicates.
+        """
+        if predicate.is_incoming:
+            return self._with_facts(("?answer", predicate.name, self.name))
+        if not predicate.inner_predicates:
+            return self._with_facts((self.name, predicate.name, "?answer"))
+        return self._reading_of_parts(predicate, predicate.inner_predicates)
+
+    def _reading_of_parts(self, predicate: VertexPredicate, parts: Sequence[str]) -> ParsedQuestion:
+        """Return a reading that asks for values of the blank nodes that a predicate leads to."""
+        first = (self.name, predicate.name, "?x1")
+        return self._with_facts(first, ("?x1", write_name_list(parts), "?answer"))
+
+    def _with_asked_parts(self, reading: ParsedQuestion) -> ParsedQuestion:
+        """Return a reading that asks for those parts of a value without a name that are asked for.
+
+        A reading that asks for another value stays as it is, and so does one for the whole value.
+        """
+        if not _is_lookup(reading):
+            return reading
+        _, relation, _ = reading.facts[0]
+        similar = _predicates_like(relation, self.predicates, self.embeddings)
+        if len(similar) == 1 and not similar[0].is_incoming:
+            parts = self._find_asked_parts(similar[0].inner_predicates)
+            if parts:
+                return self._reading_of_parts(similar[0], parts)
+        return reading
+
+    def _find_asked_parts(self, inner: Sequence[str]) -> list[str]:
+        """Return the predicates of a blank node that the question asks for; [] if it asks for all.
+
+        They are those that a word of the question names, or another word for a place. If none is
+        named, they are all but the units: a length is asked for without its unit.
+        """
+        named: set[str] = set()
+        for word in self.words:
+            named_by_word = []
+            if word not in NON_CONTENT_WORDS:
+                named_by_word = [name for name in inner if _has_word_of_stem(name, word)]
+            if word in en.PLACE_WORDS and not named_by_word:
+                best = max(MIN_PREDICATE_SIMILARITY, max_similarity(word, inner, self.embeddings))
+                named_by_word = [
+                    name for name in inner if max_similarity(word, [name], self.embeddings) == best
+                ]
+            named.update(named_by_word)
+        parts = [name for name in inner if name in named]
+        without_units = [name for name in inner if not names_unit(name)]
+        if not parts and len(without_units) < len(inner):
+            return without_units
+        return [] if UNIT_WORDS.issuperset(parts) else parts
+
+    def _without_class_relation(self) -> ParsedQuestion:
+        """Return the grammar's reading, without its second relation if that is the name of a class.
+
+        In "which maps are kept in X", "maps" is not a relation of what is kept in X if the graph
+        has a class of that name, and no predicate of that name within two triples of X. The
+        relation must be the second of two, stand after the question word, and lead to what is asked
+        for. Otherwise the reading stays.
+        """
+        reading = self.reading
+        if len(reading.facts) != 2:
+            return reading
+        first, (subject, relation, target) = reading.facts
+        if not subject.startswith("?") or target != reading.target:
+            return reading
+        noun = _normal_noun(relation)
+        if noun not in self._asked_phrases() or noun not in names_of_classes(self.kg):
+            return reading
+        for name in predicates_within_two_steps(self.kg, self.vertices):
+            if noun in map(singularize, normalize(name).split()):
+                return reading
+        return reading._replace(facts=(first,), target=subject)
+
+    def _with_asked_class(self, reading: ParsedQuestion) -> ParsedQuestion:
+        """Add the class of the answers that the question names to a reading of one fact.
+
+        In "which stations did X design", the class stands after the question word. A fact that
+        states it is added if the predicate also leads to things of other classes or without a
+        class. The reading is returned as it is if it has several facts, if the predicate is named
+        like the class, or if things near the name have two types: a city may be typed as a big city
+        alone.
+        """
+        if len(reading.facts) != 1:
+            return reading
+        [(_, relation, _)] = reading.facts
+        predicates = _predicates_like(relation, self.predicates, self.embeddings)
+        names = [normalize(predicate.name) for predicate in predicates]
+        types = set(map(normalize, _types_of(predicates)))
+        has_untyped = any(predicate.has_untyped_values for predicate in predicates)
+        if not types:
+            return reading
+        for phrase in self._asked_phrases():
+            is_only_type = types == {phrase} and not has_untyped
+            if phrase in names or is_only_type:
+                return reading
+            is_class_name = phrase in types or phrase in names_of_classes(self.kg)
+            if is_class_name and not has_neighbour_of_two_types(self.kg, self.vertices):
+                fact = (reading.target, CLASS_RELATION, phrase)
+                return reading._replace(facts=(*reading.facts, fact))
+        return reading
+
+    def _asked_phrases(self) -> list[str]:
+        """Return the phrases of up to MAX_CLASS_WORDS words after "which", "what" or "many".
+
+        They are in normal form with the last word in the singular, the longest first. The first such
+        word of the question counts. Returns nothing without one.
+        """
+        for position, word in enumerate(self.words, start=1):
+            if word in WORDS_BEFORE_ASKED_NOUN:
+                ends = range(min(position + MAX_CLASS_WORDS, len(self.words)), position, -1)
+                phrases = [_normal_noun(" ".join(self.words[position:end])) for end in ends]
+                return list(filter(None, phrases))
+        return []
+
+
+class _AskedPredicate(_QuestionWords):
+    """The words of a question, by which the predicate that it asks for is found."""
+
+    def find(self, predicates: Predicates) -> VertexPredicate | None:
+        """Return the predicate that the question asks for; None if none fits.
+
+        Of the predicates with MIN_PREDICATE_SIMILARITY to a word, it is the one with the largest
+        sum over all words; None if a word that it does not explain asks for something else. If no
+        word is that like a predicate, it is the only one whose value type is named, or else the
+        only predicate; None if it leaves any word unexplained. For a question for a date, only
+        predicates of time are looked at.
+        """
+        if self.value_type == "date":
+            predicates = [predicate for predicate in predicates if predicate.is_temporal]
+        matches = [(predicate, self._likeness(predicate)) for predicate in predicates]
+        similar = []
+        of_named_type = []
+        for predicate, likeness in matches:
+            if max(likeness.values(), default=0.0) >= MIN_PREDICATE_SIMILARITY:
+                similar.append((predicate, likeness))
+            words = [self.words[position] for position in self.positions]
+            if any(self._is_type(word, predicate.value_types) for word in words):
+                of_named_type.append((predicate, likeness))
+        if similar:
+            best, likeness = max(similar, key=lambda match: sum(match[1].values()))
+            unexplained = self._unexplained(best, likeness)
+            return None if any(map(self._asks_for_something_else, unexplained)) else best
+        fitting = of_named_type or matches
+        if len(fitting) != 1 or self._unexplained(*fitting[0]):
+            return None
+        return fitting[0][0]
+
+    def _likeness(self, predicate: VertexPredicate) -> dict[int, float]:
+        """Return the similarity of each content word with a predicate of the name, by position.
+
+        A word is compared with its phrases, and with each neighbour; the best counts. It is equal to
+        a name that says the same known relation.
+        """
+        names = [predicate.name, *predicate.inner_predicates]
+        likeness = {}
+        for position in self.positions:
+            word = self.words[position]
+            pairs = [self.words[max(position - 1, 0) : position + 1]]
+            pairs.append(self.words[position : position + 2])
+            phrases = [*self._phrases_at(position), *map(" ".join, pairs)]
+            likeness[position] = max(
+                max_similarity(phrase, names, self.embeddings) for phrase in phrases
+            )
+            if any(have_same_relation(word, normalize(name)) for name in names):
+                likeness[position] = 1.0
+        return likeness
+
+    def _unexplained(self, predicate: VertexPredicate, likeness: Mapping[int, float]) -> list[int]:
+        """Return the positions of the content words that a predicate does not explain.
+
+        It explains words with MIN_RELATION_SIMILARITY, words for a time, and those that name the
+        class or datatype that it leads to.
+        """
+        unexplained = []
+        for position in self.positions:
+            word = self.words[position]
+            is_explained = likeness[position] >= MIN_RELATION_SIMILARITY or word in en.TIME_WORDS
+            if not is_explained and not self._is_type(word, predicate.value_types):
+                unexplained.append(position)
+        return unexplained
+
+    def _asks_for_something_else(self, position: int) -> bool:
+        """Return whether a word that a predicate does not explain asks for another relation.
+
+        It does if it is in RELATION_PHRASES, stands after "what", "which" or "many" (with
+        SKIPPED_WORDS between), or before "of" without a question word after that. Words of
+        VAGUE_WORDS never do.
+        """
+        word = self.words[position]
+        if word in en.VAGUE_WORDS or word in RELATION_PHRASES:
+            return word not in en.VAGUE_WORDS
+        before = [other for other in self.words[:position] if other not in SKIPPED_WORDS]
+        if before and before[-1] in WORDS_BEFORE_ASKED_NOUN:
+            return True
+        following = self.words[position + 1 : position + 3]
+        return "of" in following[:1] and en.WH_WORDS.isdisjoint(following)
+
+
+def _predicates_like(
+    relation: str, predicates: Predicates, embeddings: Embeddings
+) -> list[VertexPredicate]:
+    """Return the predicates that are like a relation, without regard to a " by" at its end.
+
+    Without a relation there are none.
     """
-    for mention in mentions:
-        hits = kg.search(mention.text, MAX_TIED_LABELS).hits
-        tied = [hit for hit in hits if hit.score == hits[0].score]
-        labels = {hit.label for hit in tied}
-        if len(labels) > 1 and _have_equal_classes(kg, tuple(hit.iri for hit in tied)):
-            return [f"“{mention.text}” may be {_list_choices(labels)}"]
-    return []
+    names = [predicate.name for predicate in predicates]
+    relation = relation.removesuffix(" by")
+    similar = find_similar_predicates(relation, names, embeddings) if relation else []
+    return [predicate for predicate in predicates if predicate.name in similar]
 
 
-def _list_choices(labels: Collection[str]) -> str:
-    """Return the beginnings of labels, sorted and each once, with "or" between."""
-    choices = [shorten(label, MAX_CHOICE_CHARS) for label in sorted(labels)]
-    return " or ".join(dict.fromkeys(choices))
+def _find_place_predicate(predicates: Predicates) -> VertexPredicate | None:
+    """Return the predicate that says where a thing is, for a question with "where" alone.
+
+    Its name has a form of "located", else it is the only one that consists of words for places
+    ("canton"). Returns None if there is none.
+    """
+    of_places = []
+    for predicate in predicates:
+        if predicate.is_incoming:
+            continue
+        if _has_word_of_stem(predicate.name, "located"):
+            return predicate
+        if en.PLACE_WORDS.union(en.PREPOSITIONS).issuperset(normalize(predicate.name).split()):
+            of_places.append(predicate)
+    return of_places[0] if len(of_places) == 1 else None
 
 
-def _have_equal_classes(kg: Graph, vertices: Vertices) -> bool:
-    """Return whether all of some vertices are of the same classes."""
-    first, *others = [fetch_class_names(kg, (vertex,)) for vertex in vertices]
-    return all(names == first for names in others)
+def _types_of(predicates: Predicates) -> set[str]:
+    """Return the names of the classes and datatypes that predicates lead to."""
+    return {name for predicate in predicates for name in predicate.value_types}
 
 
-def _asks_for_manner(word: str) -> bool:
-    """Return whether "how" before a word asks for a manner: "how is it made", "how did he die"."""
-    return word in en.AUXILIARIES
+def _normal_noun(text: str) -> str:
+    """Return a phrase in normal form, with its last word in the singular; "" without words."""
+    *others, last = normalize(text).split() or [""]
+    return " ".join([*others, singularize(last)])
 
 
-class _Coverage:
+def _is_lookup(reading: ParsedQuestion) -> bool:
+    """Return whether a reading asks for one predicate of one name, and is not a yes-or-no question.
+
+    Further facts may state the class of the answers, or ask for the values behind blank nodes.
+    """
+    if reading.kind == "boolean" or not reading.facts:
+        return False
+    further = [relation for _, relation, _ in reading.facts[1:]]
+    return all(relation == CLASS_RELATION or NAME_SEPARATOR in relation for relation in further)
+
+
+# What is left over
+
+
+class _Coverage(_QuestionWords):
     """A question about names of the graph, and what accounts for its words."""
 
     def __init__(
@@ -860,21 +764,39 @@ class _Coverage:
     ) -> None:
         """Keep the words, "" in the place of names, and find the predicates that the query may use.
 
-        ``capitalized`` are the positions of words that are written like names.
+        ``capitalized`` are the positions of words that are written like names. For a question about
+        one predicate words may ask for the chosen predicates and those behind their blank nodes;
+        for another question for all within two triples of the names.
         """
-        self.words = words
+        super().__init__(words, embeddings)
         self.capitalized = capitalized
         self.reading = reading
         self.kg = kg
-        self.embeddings = embeddings
         self.vertices_of = vertices_of
         self.vertices = tuple(chain.from_iterable(vertices_of.values()))
+        self.kind = asked_kind(words)
         self.predicates = fetch_predicates(kg, self.vertices)
         self.is_lookup = _is_lookup(reading) and len(vertices_of) == 1
         """Whether one predicate of one name is asked for."""
         self.chosen = self._chosen_predicates()
-        self.predicate_names = self._names_of_predicates()
-        self.value_types = self._names_of_types()
+        asked = self.chosen if self.is_lookup else self.predicates
+        names = [name for each in asked for name in (each.name, *each.inner_predicates)]
+        if not self.is_lookup:
+            names += predicates_within_two_steps(kg, self.vertices)
+        self.predicate_names = list(dict.fromkeys(names))
+        self.value_types = sorted(_types_of(asked))
+
+    def _chosen_predicates(self) -> Predicates:
+        """Return the predicates like the first relation of the reading, without " by" or with it."""
+        if not self.reading.facts:
+            return []
+        _, relation, _ = self.reading.facts[0]
+        similar = _predicates_like(relation, self.predicates, self.embeddings)
+        if similar:
+            return similar
+        names = [predicate.name for predicate in self.predicates]
+        names = find_similar_predicates(relation, names, self.embeddings)
+        return [predicate for predicate in self.predicates if predicate.name in names]
 
     def find_unread_parts(self) -> list[str]:
         """Return a reason for each word that nothing accounts for, else for wrong values.
@@ -905,7 +827,7 @@ class _Coverage:
         event = without_time_and_place(relation) or relation
         for predicate in self.predicates:
             other_event = without_time_and_place(predicate.name) or predicate.name
-            if max_similarity(event, [other_event], self.embeddings) >= SURE_SIMILARITY:
+            if max_similarity(event, [other_event], self.embeddings) >= MIN_PREDICATE_SIMILARITY:
                 return [f"it asks for “{relation}”, and the graph has “{predicate.name}”"]
         return []
 
@@ -930,48 +852,6 @@ class _Coverage:
                 return []
         return [f"the graph does not say of {first.text} what is asked with “{relation}”"]
 
-    def _chosen_predicates(self) -> Predicates:
-        """Return the predicates that are like the first relation of the reading.
-
-        A " by" at its end does not count, unless no predicate is like the relation without it: a
-        query would take those that are like the whole relation.
-        """
-        if not self.reading.facts:
-            return []
-        _, relation, _ = self.reading.facts[0]
-        names = [predicate.name for predicate in self.predicates]
-        similar = find_similar_predicates(relation.removesuffix(" by"), names, self.embeddings)
-        if not similar:
-            similar = find_similar_predicates(relation, names, self.embeddings)
-        return [predicate for predicate in self.predicates if predicate.name in similar]
-
-    def _names_of_predicates(self) -> list[str]:
-        """Return the names of the predicates that words may ask for, each once.
-
-        For a question about one predicate these are the chosen ones and those behind their blank
-        nodes. For another question they are all within two triples of the names.
-        """
-        names: list[str] = []
-        predicates = self.chosen if self.is_lookup else self.predicates
-        for predicate in predicates:
-            names += [predicate.name, *predicate.inner_predicates]
-        if not self.is_lookup:
-            names += predicates_within_two_steps(self.kg, self.vertices)
-        return list(dict.fromkeys(names))
-
-    def _names_of_types(self) -> list[str]:
-        """Return the names of the classes and datatypes that predicates lead to, sorted, each once.
-
-        The predicates are the chosen ones in a question about one predicate, else all of the names.
-        """
-        names: set[str] = set()
-        predicates = self.chosen if self.is_lookup else self.predicates
-        for predicate in predicates:
-            names.update(predicate.value_types)
-        return sorted(names)
-
-    # Words
-
     def _unread_words(self) -> list[str]:
         """Return the content words that nothing accounts for (``_is_accounted_for``), in order."""
         unread = []
@@ -993,30 +873,28 @@ class _Coverage:
     def _is_accounted_for(self, position: int) -> bool:
         """Return whether something in the reading or the graph stands for the word at a position.
 
-        That is a predicate or a class that is like the word, a kind of value for a word for a time
-        or place, or a text of the thing that is asked about. For a question about more than one
-        predicate it may also be a relation of the reading or any label of the graph. A comparing
-        word or superlative must stand in the name of a predicate.
+        That is a predicate or a class that is like the word, or a text of the thing that is asked
+        about. In a question about one predicate, a word for a time stands for the kind of value that
+        is asked for. For another question it may also be a relation of the reading or any label of
+        the graph, and words for a time or place are not looked at. A comparing word or superlative
+        must stand in the name of a predicate.
         """
         word = self.words[position]
         if _is_comparing(word):
             return self._stands_in_predicate(word)
-        threshold = MIN_SIMILARITY
+        threshold = MIN_RELATION_SIMILARITY
         if not self.is_lookup or self._is_asked_noun(position):
-            threshold = SURE_SIMILARITY
+            threshold = MIN_PREDICATE_SIMILARITY
         if self._is_like_predicate(position, threshold) or self._is_class(position):
             return True
         if word in en.TIME_WORDS or word in en.PLACE_WORDS:
-            return self._is_kind_word(word)
+            is_asked_time = self.kind == "a time" and singularize(word) in en.TIME_WORDS
+            return is_asked_time or not self.is_lookup
         if self._describes_name(position):
             return True
         if self.is_lookup:
             return self._is_class_of_untyped(position)
         return word in SHARING_WORDS or self._is_read_relation(word) or self._is_label(word)
-
-    def _is_asked_noun(self, position: int) -> bool:
-        """Return whether a word stands right after "which", "what" or "many"."""
-        return position > 0 and self.words[position - 1] in WORDS_BEFORE_ASKED_NOUN
 
     def _is_class_of_untyped(self, position: int) -> bool:
         """Return whether a word says of what class the values are that the question names itself.
@@ -1046,8 +924,7 @@ class _Coverage:
             return has_text_with(self.kg, self.vertices, word)
         if position not in self.capitalized:
             return False
-        neighbours = self.words[max(position - 1, 0) : position + 2]
-        is_beside_name = "" in neighbours
+        is_beside_name = "" in self.words[max(position - 1, 0) : position + 2]
         return is_beside_name and has_text_with(self.kg, self.vertices, word)
 
     def _stands_in_predicate(self, word: str) -> bool:
@@ -1085,29 +962,6 @@ class _Coverage:
                 return False
         return max_similarity(phrase, [name], self.embeddings) >= threshold
 
-    def _phrases_at(self, position: int) -> list[str]:
-        """Return the phrases that the word at a position may ask for.
-
-        These are the word, its relation phrase, and the relation phrases of the word with what is
-        asked for or with a neighbour. If the word with "of" or "from" after it names a relation,
-        only that is returned: "made of" does not ask for a maker.
-        """
-        word = self.words[position]
-        following = self.words[position + 1 : position + 2]
-        word_and_next = "_".join([word, *following])
-        if following in (["of"], ["from"]) and word_and_next in RELATION_PHRASES:
-            return [RELATION_PHRASES[word_and_next]]
-        phrases = [word, relation_phrase(word)]
-        value_type, _ = expected_value_type(self.words)
-        pairs = [f"{word}_{value_type}", f"who_{word}", word_and_next]
-        if position > 0:
-            word_before = self.words[position - 1]
-            pairs.append(f"{word_before}_{word}")
-        for pair in pairs:
-            if pair in RELATION_PHRASES:
-                phrases.append(RELATION_PHRASES[pair])
-        return phrases
-
     def _is_class(self, position: int) -> bool:
         """Return whether the word at a position names a class of the names or of the values.
 
@@ -1116,12 +970,10 @@ class _Coverage:
         X").
         """
         word = self.words[position]
-        if self._is_any_class(word, self.value_types):
-            return True
         own_classes = fetch_class_names(self.kg, self.vertices)
-        if self._is_any_class(word, own_classes):
-            return True
         expected = [*self.value_types, *own_classes]
+        if self._is_any_class(word, expected):
+            return True
         if not own_classes and self._is_apposition(position):
             return True
         if word in RELATION_PHRASES or en.is_verb(word):
@@ -1129,9 +981,8 @@ class _Coverage:
         # Of all classes of the graph, the one most like the word must be among them
         classes = sorted(names_of_classes(self.kg))
         likeness = max_similarity(word, classes, self.embeddings)
-        required = min(max(likeness, MIN_SIMILARITY), LIKE_CLASS_SIMILARITY)
-        best = max_similarity(word, expected, self.embeddings)
-        return best >= required
+        required = min(max(likeness, MIN_RELATION_SIMILARITY), LIKE_CLASS_SIMILARITY)
+        return max_similarity(word, expected, self.embeddings) >= required
 
     def _is_apposition(self, position: int) -> bool:
         """Return whether a word stands between a determiner and a name: "the contract X"."""
@@ -1139,73 +990,35 @@ class _Coverage:
         after = self.words[position + 1 : position + 2]
         return before in en.DETERMINERS and after == [""]
 
-    def _is_any_class(self, phrase: str, names: Sequence[str]) -> bool:
-        """Return whether a phrase means one of these classes.
-
-        It does if its last word has the stem of a word of the class, or if its similarity with one
-        of them is at least MIN_CLASS_SIMILARITY, as it is or in the singular.
-        """
-        words = normalize(phrase).split()
-        if words:
-            last_stem = stem(words[-1])
-            for name in names:
-                name_words = normalize(name).split()
-                if last_stem in map(stem, name_words):
-                    return True
-        for form in (phrase, singularize(phrase)):
-            if max_similarity(form, list(names), self.embeddings) >= MIN_CLASS_SIMILARITY:
-                return True
-        return False
-
-    def _is_kind_word(self, word: str) -> bool:
-        """Return whether a word for a time or place says what kind of value is asked for.
-
-        In a question about one predicate, only a word for a time does, and only if a time is asked
-        for. In any other question it always does: the word is not looked at.
-        """
-        kind = asked_kind(self.words)
-        if not self.is_lookup:
-            return True
-        return kind == "a time" and singularize(word) in en.TIME_WORDS
-
     def _is_read_relation(self, word: str) -> bool:
         """Return whether a word names a relation of the reading."""
-        phrase = relation_phrase(word)
-        return any(phrase in relation or word in relation for _, relation, _ in self.reading.facts)
+        relations = " ".join(relation for _, relation, _ in self.reading.facts)
+        return word in relations or relation_phrase(word) in relations
 
     def _is_label(self, word: str) -> bool:
         """Return whether a word is a label of the graph, or like the name of a class.
 
         The word counts as it is and in the singular. The graph is asked for the label.
         """
-        forms = [word, singularize(word)]
-        if self.kg.exact(forms):
-            return True
-        class_names = sorted(names_of_classes(self.kg))
-        return self._is_any_class(word, class_names)
-
-    # Support and values
+        is_label = bool(self.kg.exact([word, singularize(word)]))
+        return is_label or self._is_any_class(word, sorted(names_of_classes(self.kg)))
 
     def _is_supported(self) -> bool:
         """Return whether the question has a word for the chosen predicate, or for its values.
 
-        A content word must be like the predicate (SURE_SIMILARITY), or like a class or datatype
-        that it leads to. A question for a time, a place or a number needs no such word.
+        A content word, or a word of a known relation, must be like the predicate
+        (MIN_PREDICATE_SIMILARITY), or like a class or datatype that it leads to. A question for a
+        time, a place or a number needs no such word.
         """
         for position, word in enumerate(self.words):
-            if not self._is_content(position) and not self._names_relation(position):
-                continue
-            if self._is_like_predicate(position, SURE_SIMILARITY):
-                return True
-            if self._is_any_class(word, self.value_types):
-                return True
-        return asked_kind(self.words) in ("a time", "a place", "a number")
-
-    def _names_relation(self, position: int) -> bool:
-        """Return whether a word without much meaning names a known relation, alone or with the next."""
-        word = self.words[position]
-        pair = "_".join(self.words[position : position + 2])
-        return pair in RELATION_PHRASES or word in RELATION_PHRASES
+            pair = "_".join(self.words[position : position + 2])
+            names_relation = pair in RELATION_PHRASES or word in RELATION_PHRASES
+            if self._is_content(position) or names_relation:
+                if self._is_like_predicate(position, MIN_PREDICATE_SIMILARITY):
+                    return True
+                if self._is_any_class(word, self.value_types):
+                    return True
+        return self.kind in ("a time", "a place", "a number")
 
     def _find_wrong_values(self) -> list[str]:
         """Return the reason that the values of the chosen predicates are of a wrong kind; else [].
@@ -1214,41 +1027,21 @@ class _Coverage:
         numbers. For others, values are fetched from the graph and compared with the kind that is
         asked for.
         """
-        outgoing = [predicate.iri for predicate in self.chosen if not predicate.is_incoming]
-        if len(outgoing) < len(self.chosen):
-            kind = asked_kind(self.words)
-            if kind in ("a time", "a number"):
-                return [f"it asks for {kind}, and things were found"]
-            return []
-
-        if not asked_kind(self.words):
-            return []
-        values = fetch_values(self.kg, self.vertices, outgoing)
-        kind = describe_wrong_kind(self.words, values)
-        if not kind:
-            return []
+        if any(predicate.is_incoming for predicate in self.chosen):
+            is_wrong = self.kind in ("a time", "a number")
+            return [f"it asks for {self.kind}, and things were found"] if is_wrong else []
         is_temporal = any(predicate.is_temporal for predicate in self.chosen)
-        if kind == "a time" and is_temporal:
+        if not self.kind or (self.kind == "a time" and is_temporal):
+            return []
+        iris = [predicate.iri for predicate in self.chosen]
+        values = fetch_values(self.kg, self.vertices, iris)
+        if not values or any(self.kind in kinds_of_value(value) for value in values):
             return []
         names = ", ".join(f"“{predicate.name}”" for predicate in self.chosen)
-        return [f"it asks for {kind}, and the values of {names} are of another kind"]
-
-
-def _is_lookup(reading: ParsedQuestion) -> bool:
-    """Return whether a reading asks for one predicate of one name, and is not a yes-or-no question.
-
-    Further facts may state the class of the answers, or ask for the values behind blank nodes.
-    """
-    if reading.kind == "boolean" or not reading.facts:
-        return False
-    for _, relation, _ in reading.facts[1:]:
-        if relation != CLASS_RELATION and NAME_SEPARATOR not in relation:
-            return False
-    return True
+        return [f"it asks for {self.kind}, and the values of {names} are of another kind"]
 
 
 def _is_comparing(word: str) -> bool:
     """Return whether a word compares: one of COMPARING_WORDS, or a superlative."""
-    if word in COMPARING_WORDS:
-        return True
-    return word.endswith(SUPERLATIVE_ENDING) and len(word) >= MIN_SUPERLATIVE_CHARS
+    is_superlative = word.endswith(SUPERLATIVE_ENDING) and len(word) >= MIN_SUPERLATIVE_CHARS
+    return is_superlative or word in COMPARING_WORDS

@@ -19,9 +19,9 @@ from kgwb.build import (
     Rule,
     Token,
     find_mentions,
+    find_not_understood,
     find_similar_predicates,
     find_unread_form,
-    find_unread_parts,
     ground_question,
     is_verb,
     tokenize,
@@ -70,15 +70,13 @@ def extract_qir(question: str, kg: Graph | None, embeddings: Embeddings) -> Repl
     does not read gives no triples. Without a graph only the form is looked at, not the words. The
     other keys are those of ``_describe_qir``.
     """
-    unread = find_unread_form(question, kg)
-    if unread:
-        return _describe_qir(NOTHING_READ) | {"beyond": [f"{NOT_UNDERSTOOD}: {'; '.join(unread)}"]}
-    reading = ground_question(question, kg, embeddings)
+    reading = NOTHING_READ
+    if not find_unread_form(question, kg):
+        reading = ground_question(question, kg, embeddings)
     beyond = []
-    if kg is not None:
-        unread = find_unread_parts(question, reading, kg, embeddings)
+    unread = find_not_understood(question, kg, embeddings)
     if unread:
-        beyond = [f"{NOT_UNDERSTOOD}: {'; '.join(unread)}"]
+        beyond.append(f"{NOT_UNDERSTOOD}: {'; '.join(unread)}")
     return _describe_qir(reading) | {"beyond": beyond}
 
 
