@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from contextlib import suppress
-from dataclasses import replace
+from contextlib import nullcontext, suppress
+from dataclasses import astuple, replace
 
 import pyoxigraph
 import pytest
@@ -16,7 +16,16 @@ from rdflib import BNode, Literal, URIRef
 
 from kgwb.errors import QueryError, QueryRefusedError
 from kgwb.kg.local import term_from_oxigraph
-from kgwb.kg.sparql import TokenizedQuery, n3, string_literal, tokenize, validate_query
+from kgwb.kg.sparql import (
+    TokenizedQuery,
+    is_serializable,
+    n3,
+    select_also,
+    split_clauses,
+    string_literal,
+    tokenize,
+    validate_query,
+)
 
 PASSED = {
     "SELECT * WHERE { ?s ?p ?o }": "select",
@@ -153,17 +162,37 @@ def test_no_text_takes_long_to_validate(name: str) -> None:
     assert time.process_time() - begun < 10  # it was up to minutes
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "SELECT * { SERVICE <http://e/sparql> { ?s ?p ?o } }",
-        "SELECT (bif:exec('status()') AS ?x) {}",
-    ],
-)
-def test_service_and_functions_pass_with_allow_service(query: str) -> None:
-    assert validate_query(query, allow_service=True).form == "select"
-    with pytest.raises(QueryRefusedError):
-        validate_query("LOAD <http://e/data>", allow_service=True)
+ASKED = "SERVICE <http://e/s> { ?s ?p ?o }"
+ELSEWHERE = "SERVICE <http://e/t> { ?s ?p ?o }"
+SERVICES = {
+    f"SELECT * {{ {ASKED} }}": (True, True),
+    f"SELECT * {{ {ASKED.lower()} {ASKED} }}": (True, True),
+    f"SELECT * {{ {ASKED} {ELSEWHERE} }}": (False, True),
+    f"SELECT * {{ {ELSEWHERE} }}": (False, True),
+    "SELECT * { SERVICE SILENT <http://e/s> { ?s ?p ?o } }": (False, True),
+    "SELECT * { SERVICE ?s { ?s ?p ?o } }": (False, True),
+    f"SELECT (bif:exec('status()') AS ?x) {{ {ASKED} }}": (False, True),
+    "SELECT (bif:exec('status()') AS ?x) {}": (False, True),
+    "PREFIX e: <java:org> SELECT (e:run(1) AS ?x) {}": (False, True),
+    f"SELECT * {{ FILTER(?a<1&&?b>2) {ASKED} }}": (True, True),
+    "ASK { ?s ?p ?o }": (True, True),
+    "LOAD <http://e/s>": (False, False),
+}
+"""Whether a query passes with one IRI allowed for SERVICE, and whether it does with all allowed."""
+
+
+@pytest.mark.parametrize("query", SERVICES)
+def test_service_and_functions_pass_with_permission_only(query: str) -> None:
+    for permission, passes in zip(
+        ({"allowed_service_iri": "http://e/s"}, {"allow_service": True}),
+        SERVICES[query],
+        strict=True,
+    ):
+        with nullcontext() if passes else pytest.raises(QueryRefusedError):
+            assert validate_query(query, **permission).text == query  # type: ignore[arg-type]
+    if query.startswith("SELECT"):
+        with pytest.raises(QueryRefusedError):
+            validate_query(query)
 
 
 @pytest.mark.parametrize(
@@ -190,18 +219,62 @@ def test_comments_become_spaces_in_the_text_to_send() -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "accepts_limit"),
+    ("query", "accepts_limit", "is_monotonic"),
     [
-        ("SELECT * { ?s ?p ?o } LIMIT 5", False),
-        ("SELECT * { ?s ?p ?o } OFFSET 5", True),
-        ("SELECT * { { SELECT * { ?s ?p ?o } LIMIT 5 } }", True),
-        ("SELECT * { ?s ?p ?o } VALUES ?s { <http://e/a> }", False),
-        ("SELECT * { ?s ?p ?o } LIMIT 0", False),
-        ("ASK { ?s ?p ?o }", False),
+        ("SELECT * { ?s ?p ?o } LIMIT 5", False, True),
+        ("SELECT * { ?s ?p ?o } ORDER BY ?s", True, True),
+        ("SELECT * { ?s ?p ?o } ORDER BY ?s LIMIT 5", False, False),
+        ("SELECT * { ?s ?p ?o } OFFSET 5", True, True),
+        ("SELECT * { { SELECT * { ?s ?p ?o } LIMIT 5 } }", True, True),
+        ("SELECT * { ?s ?p ?o } VALUES ?s { <http://e/a> }", False, True),
+        ("SELECT * { ?s ?p ?o } LIMIT 0", False, True),
+        ("SELECT (COUNT(*) AS ?n) { ?s ?p ?o }", True, False),
+        ("SELECT * { ?s ?p ?o OPTIONAL { ?o ?p ?s } }", True, False),
+        ("SELECT * { ?s ?p ?o MINUS { ?o ?p ?s } }", True, False),
+        ("SELECT * { ?s ?p ?o FILTER EXISTS { ?o ?p ?s } }", True, False),
+        ("SELECT * { ?s ?p ?o FILTER NOT EXISTS { ?o ?p ?s } }", True, False),
+        ("ASK { ?s ?p ?o }", False, True),
     ],
 )
-def test_limit_and_values_of_the_outer_query_are_seen(query: str, accepts_limit: bool) -> None:
-    assert validate_query(query).accepts_limit == accepts_limit
+def test_whether_a_limit_can_be_added_and_whether_more_triples_give_more_rows(
+    query: str, accepts_limit: bool, is_monotonic: bool
+) -> None:
+    parsed = validate_query(query)
+    assert (parsed.accepts_limit, parsed.is_monotonic) == (accepts_limit, is_monotonic)
+
+
+@pytest.mark.parametrize(
+    ("query", "clauses"),
+    [
+        ("ASK{?s ?p '}'}", ("", "", "?s ?p '}'", "", (), (), (), None)),
+        ("BASE <b:> SELECT (1+1 AS ?x) ?s FROM <a:> WHERE {{ ?s ?p ?o }} GROUP BY ?s (STR(?p) AS $k) # ?n",
+         ("BASE <b:> ", "FROM <a:> ", "{ ?s ?p ?o }", " GROUP BY ?s (STR(?p) AS $k)     ",
+          (("1+1 ", "x"), ("STR(?p) ", "k")), ("?s", "STR(?p) AS $k"), (), None)),
+        ("SELECT*{}ORDER BY DESC ( ?n )asc((?m))$k e:f(?n) STR(?s) (?a+1) LIMIT 5 OFFSET 2",
+         ("", "", "", "ORDER BY DESC ( ?n )asc((?m))$k e:f(?n) STR(?s) (?a+1) LIMIT 5 OFFSET 2", (),
+          (), ("?n", "?m", "$k", "e:f(?n)", "STR(?s)", "?a+1"), 5)),
+        ("SELECT * { { SELECT * { } ORDER BY ?s LIMIT 1 } } OFFSET 2 LIMIT 3",
+         ("", "", " { SELECT * { } ORDER BY ?s LIMIT 1 } ", " OFFSET 2 LIMIT 3", (), (), (), 3)),
+        ("SELECT * { } HAVING(?n > 1) LIMIT 3 VALUES ?x { 1 }",
+         ("", "", " ", " HAVING(?n > 1) LIMIT 3 VALUES ?x { 1 }", (), (), (), None)),
+    ],
+)  # fmt: skip
+def test_the_clauses_of_a_query_are_told_apart(query: str, clauses: tuple[object, ...]) -> None:
+    assert astuple(split_clauses(query)) == clauses
+
+
+@pytest.mark.parametrize(
+    ("query", "more"),
+    [
+        ("SELECT ?s { } LIMIT 5", "SELECT ?n ?s { } LIMIT 7"),
+        ("SELECT DISTINCT  ?s{}limit  5 OFFSET 1", "SELECT DISTINCT  ?n ?s{}LIMIT 7 OFFSET 1"),
+        ("SELECT(1 AS ?x) { { SELECT REDUCED ?s { } LIMIT 5 } }",
+         "SELECT?n (1 AS ?x) { { SELECT REDUCED ?s { } LIMIT 5 } }"),
+    ],
+)  # fmt: skip
+def test_more_can_be_selected(query: str, more: str) -> None:
+    assert select_also(query, "?n", 7) == more
+    assert select_also(query, "") == query
 
 
 def test_undeclared_prefixes_are_listed() -> None:
@@ -243,6 +316,7 @@ def test_a_string_that_passes_is_a_string_for_oxigraph(text: str) -> None:
 )
 def test_terms_are_read_as_they_were_written(term: Literal | URIRef) -> None:
     assert value_in_oxigraph(n3(term)) == term
+    assert is_serializable(term)
 
 
 @pytest.mark.parametrize(
@@ -256,6 +330,7 @@ def test_terms_are_read_as_they_were_written(term: Literal | URIRef) -> None:
 def test_terms_that_cannot_be_written_are_errors(term: URIRef | BNode | Literal) -> None:
     with pytest.raises(QueryError):
         n3(term)
+    assert not is_serializable(term) or isinstance(term, Literal)
 
 
 @pytest.mark.parametrize(
