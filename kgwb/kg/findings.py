@@ -723,7 +723,12 @@ def find_measure(kg: Graph, sparql: str, result: ResultSet) -> Measure | None:
         return None
     with suppress(GraphError, ValueError):
         clauses = split_clauses(sparql)
-        ordered = _order_rows(kg, sparql, result)
+        ordered = None
+        if len(result.rows) == clauses.limit:
+            # The query that looks for ties beyond the LIMIT: where results are kept, it was asked.
+            ordered = order_rows(sparql, result.variables, kg, MAX_EXTRA_ROWS)
+        if not ordered:  # also if the rows beyond the LIMIT are split by their keys
+            ordered = order_rows(sparql, result.variables, kg)
         if ordered:
             names, keys = ordered
             row_count = len(result.rows)
@@ -752,22 +757,6 @@ def find_measure(kg: Graph, sparql: str, result: ResultSet) -> Measure | None:
             values = [measured[row] for row in result.rows]
             return _measure_unless_shown(f"?{variable}", values, result)
     return None
-
-
-def _order_rows(
-    kg: Graph, sparql: str, result: ResultSet
-) -> tuple[tuple[str, ...], list[Row]] | None:
-    """Return what orders the rows of a query, and the values of these keys, as ``order_rows`` does.
-
-    Where the LIMIT is reached, the query is the one that looks for ties beyond it: a graph whose
-    results are kept has answered it already. If the rows beyond the LIMIT are split by their keys,
-    the query is sent without them.
-    """
-    if len(result.rows) == split_clauses(sparql).limit:
-        ordered = order_rows(sparql, result.variables, kg, MAX_EXTRA_ROWS)
-        if ordered:
-            return ordered
-    return order_rows(sparql, result.variables, kg)
 
 
 def _measure_unless_shown(

@@ -272,8 +272,7 @@ def find_triples(
     values = ""
     for variable, terms in allowed.items():
         if terms:
-            written = " ".join(map(n3, terms))
-            values += f"VALUES {variable} {{ {written} }} "
+            values += f"{values_clause(variable, terms)} "
     where = f"{values}?s ?p ?o"
     query = f"SELECT DISTINCT ?s ?p ?o WHERE {{ {where} }} LIMIT {max_triples}"
     rows = kg.select(query).rows
@@ -315,10 +314,7 @@ def find_exact_values(kg: Graph, texts: Sequence[str]) -> tuple[ValueMatch, ...]
     """
     literals = []
     for text in dict.fromkeys(filter(None, texts)):
-        literals.append(Literal(text))
-        for tag in kg.vocabulary.languages:
-            if tag:
-                literals.append(Literal(text, lang=tag))
+        literals += literals_of([text], kg.vocabulary)
         if text.isascii() and text.isdigit():
             literals.append(Literal(text, datatype=XSD.integer))
     if not literals:
@@ -379,6 +375,15 @@ def find_values_containing(
     return tuple(matches)
 
 
+def literals_of(texts: Iterable[str], vocabulary: Vocabulary) -> list[Literal]:
+    """Return each text as a literal without a language and in each preferred language."""
+    literals = []
+    for text in texts:
+        for tag in dict.fromkeys(("", *vocabulary.languages)):
+            literals.append(Literal(text, lang=tag or None))
+    return literals
+
+
 def _capitalize(text: str) -> str:
     """Return a text with its first letter in upper case, and the others as they are."""
     return text[:1].upper() + text[1:]
@@ -393,12 +398,8 @@ def find_literal(kg: Graph, text: str) -> Literal | None:
     """
     title = " ".join(map(_capitalize, text.split(" ")))
     lowercase = text.lower()
-    spellings = dict.fromkeys((text, lowercase, _capitalize(text), title))
-    literals = []
-    for spelling in spellings:
-        literals.append(Literal(spelling))
-        for tag in filter(None, kg.vocabulary.languages):
-            literals.append(Literal(spelling, lang=tag))
+    spellings = (text, lowercase, _capitalize(text), title)
+    literals = literals_of(spellings, kg.vocabulary)
     if lowercase in ("true", "false"):
         literals.append(Literal(lowercase, datatype=XSD.boolean))
     values = values_clause("?o", literals)

@@ -41,7 +41,6 @@ from kgwb.kg.survey_queries import (
     count_incoming,
     count_unions,
     largest_first,
-    path_over,
     untyped_pattern,
     values_of_pairs,
 )
@@ -172,12 +171,6 @@ class SurveyBuilder:
     """Asks a graph for everything that its survey holds."""
 
     is_large: bool
-    types: str
-    """A property path over the predicates from a vertex to its class that the graph has."""
-    labels: str
-    """A property path over the label predicates that the graph has."""
-    descriptions: list[URIRef]
-    """The predicates for descriptions that the graph has."""
     schema_classes: list[URIRef]
     """Classes of RDF, RDFS, OWL and Wikibase that have instances, such as owl:Class."""
 
@@ -205,7 +198,7 @@ class SurveyBuilder:
         queries = self.queries
         triples = self._count_triples()
         self.is_large = triples is None or triples > LARGE_GRAPH_TRIPLES
-        self._find_vocabulary()
+        queries.find_vocabulary()
         triples_by_predicate = {}
         if not self.is_large:
             queries.part = "the triples of each predicate"
@@ -284,7 +277,7 @@ class SurveyBuilder:
         If the graph refuses to look at all instances, they are those of a sample, as of a large
         graph; ``lacks`` then says so of the exact numbers, and not of what the sample gives.
         """
-        collector = PropertyCollector(self.queries, instances, self.labels)
+        collector = PropertyCollector(self.queries, instances)
         properties = collector.collect()
         if not collector.refused_whole:
             return collector, properties
@@ -294,7 +287,7 @@ class SurveyBuilder:
                 lacks[EXACT_NUMBERS_PART] = lacks.pop(part)
         self.queries.part = INSTANCES_PART
         sample = self._sample_instances(sizes)
-        collector = PropertyCollector(self.queries, sample, self.labels)
+        collector = PropertyCollector(self.queries, sample)
         return collector, collector.collect()
 
     def _name_unsampled(
@@ -321,11 +314,11 @@ class SurveyBuilder:
         Of classes that have instances in common, numbers are counted anew, each instance once.
         """
         groups = group_classes(survey)
-        unions = count_unions(self.queries, self.types, groups)
-        incoming = count_incoming(self.queries, self.types, groups)
+        unions = count_unions(self.queries, groups)
+        incoming = count_incoming(self.queries, groups)
         counted = replace(survey, unions=unions, incoming=incoming)
         groups = group_classes(counted)
-        relations = RelationFinder(self.queries, self.types, self.labels, groups)
+        relations = RelationFinder(self.queries, groups)
         inverses, twins = relations.find()
         factors = self._find_factors(counted)
         return replace(counted, inverses=inverses, twins=twins, factors=factors)
@@ -359,7 +352,7 @@ class SurveyBuilder:
         if not pairs:
             return ()
         listed = values_of_pairs("?c ?p", pairs)
-        pattern = f"{listed} ?v ({self.types}) ?c . ?v ?p ?n FILTER(isIRI(?v))"
+        pattern = f"{listed} ?v ({self.queries.types}) ?c . ?v ?p ?n FILTER(isIRI(?v))"
         query = f"SELECT DISTINCT ?v ?p ?n WHERE {{ {pattern} }}"
         rows = self.queries.select(query, 2)
         return tuple(sorted(rows))
@@ -381,19 +374,6 @@ class SurveyBuilder:
             raise refusal
         return None
 
-    def _find_vocabulary(self) -> None:
-        """Find out which predicates of the vocabulary the graph has; one query is sent.
-
-        The others would cost an engine time. Sets ``types``, ``labels`` and ``descriptions``.
-        """
-        self.queries.part = "which predicates give types, labels and descriptions"
-        vocabulary = self.kg.vocabulary
-        asked = (*vocabulary.types, *vocabulary.labels, *vocabulary.descriptions)
-        existing = self.queries.find_existing(asked)
-        self.types = path_over(iri for iri in vocabulary.types if iri in existing)
-        self.labels = path_over(iri for iri in vocabulary.labels if iri in existing)
-        self.descriptions = [iri for iri in vocabulary.descriptions if iri in existing]
-
     # Classes and their instances
 
     def _count_instances(self) -> dict[URIRef, int]:
@@ -409,7 +389,7 @@ class SurveyBuilder:
         counted = DISTINCT_VERTICES
         if self.is_large:
             counted = "*"
-        pattern = f"{only} ?v ({self.types}) ?c FILTER(isIRI(?c))"
+        pattern = f"{only} ?v ({self.queries.types}) ?c FILTER(isIRI(?c))"
         sizes = self.queries.count_by("?c", counted, pattern)
 
         self.schema_classes = []
@@ -436,7 +416,7 @@ class SurveyBuilder:
         rows = self.queries.select(query, 1)
         if self.schema_classes:
             classes = values_clause("?m", self.schema_classes)
-            query = f"SELECT DISTINCT ?v WHERE {{ {classes} ?v ({self.types}) ?m }}"
+            query = f"SELECT DISTINCT ?v WHERE {{ {classes} ?v ({self.queries.types}) ?m }}"
             rows += self.queries.select(query, 1)
         terms = {iri for (iri,) in rows}
         return sorted(terms)
@@ -467,24 +447,24 @@ class SurveyBuilder:
 
         hidden_classes = (*self.schema_classes, OWL.NamedIndividual)
         hidden = ", ".join(map(n3, hidden_classes))
-        pattern = f"{{ ?v ({self.types}) ?c FILTER(isIRI(?c) && ?c NOT IN ({hidden})) }}"
+        pattern = f"{{ ?v ({self.queries.types}) ?c FILTER(isIRI(?c) && ?c NOT IN ({hidden})) }}"
         typed_things = self._count_typed_things(schema_terms)
         if things is not None and things > typed_things:
-            without_type = untyped_pattern(self.types)
+            without_type = untyped_pattern(self.queries.types)
             untyped = f"{{ SELECT DISTINCT ?v WHERE {{ {without_type} }} }}"
             number = self.queries.count(DISTINCT_VERTICES, untyped)
             if number:
                 sizes[UNTYPED_CLASS] = number
                 of_no_class = f"{untyped} BIND({n3(UNTYPED_CLASS)} AS ?c)"
                 pattern = f"{{ {pattern} UNION {{ {of_no_class} }} }}"
-        return Instances(self.types, (InstancePart(pattern),), {})
+        return Instances((InstancePart(pattern),), {})
 
     def _count_typed_things(self, schema_terms: Sequence[URIRef]) -> int:
         """Return the number of IRIs with a type, without schema terms.
 
         What the graph refuses to count is taken for 0. Two queries are sent.
         """
-        typed = f"?v ({self.types}) ?type FILTER(isIRI(?v))"
+        typed = f"?v ({self.queries.types}) ?type FILTER(isIRI(?v))"
         all_typed = self.queries.count(DISTINCT_VERTICES, typed) or 0
         terms = values_clause("?v", schema_terms)
         terms_with_type = f"{terms} {typed}"
@@ -510,19 +490,21 @@ class SurveyBuilder:
             class_term = n3(class_iri)
             parts.append(
                 f"{{ SELECT ?v ({class_term} AS ?c)"
-                f" WHERE {{ ?v ({self.types}) {class_term} FILTER(isIRI(?v)) }} LIMIT {limit} }}"
+                f" WHERE {{ ?v ({self.queries.types}) {class_term} FILTER(isIRI(?v)) }} LIMIT {limit} }}"
             )
         if not classes:
-            any_instance = f"?v ({self.types}) ?c"
-            if self.types == MISSING_PREDICATE:
+            any_instance = f"?v ({self.queries.types}) ?c"
+            if self.queries.types == MISSING_PREDICATE:
                 any_instance = f"?v ?any ?value FILTER(isIRI(?v)) BIND({n3(UNTYPED_CLASS)} AS ?c)"
             parts = [f"{{ SELECT DISTINCT ?v ?c WHERE {{ {any_instance} }} LIMIT {limit} }}"]
-        rows: list[Row] = []
-        for start in range(0, len(parts), MAX_CLASSES_PER_QUERY):
-            union = " UNION ".join(parts[start : start + MAX_CLASSES_PER_QUERY])
-            rows += self.queries.select(f"SELECT ?v ?c WHERE {{ {union} }}", 2)
+
+        def write(some: Sequence[str]) -> str:
+            """Return the query for the instances of some classes."""
+            return f"SELECT ?v ?c WHERE {{ {' UNION '.join(some)} }}"
+
+        rows = list(self.queries.select_batches(parts, MAX_CLASSES_PER_QUERY, write, 2))
         if UNTYPED_CLASS in classes:
-            without_type = f"{untyped_pattern(self.types)} BIND({n3(UNTYPED_CLASS)} AS ?c)"
+            without_type = f"{untyped_pattern(self.queries.types)} BIND({n3(UNTYPED_CLASS)} AS ?c)"
             query = f"SELECT DISTINCT ?v ?c WHERE {{ {without_type} }} LIMIT {limit}"
             rows += self.queries.select(query, 2)
 
@@ -533,7 +515,7 @@ class SurveyBuilder:
             fractions[iri] = number / size
         if not fractions:
             fractions = {UNTYPED_CLASS: 1.0}
-        return Instances(self.types, _parts_of_sample(rows, sizes), fractions, limit)
+        return Instances(_parts_of_sample(rows, sizes), fractions, limit)
 
     def _find_parents(self) -> ParentClasses:
         """Return the direct superclasses of each class by rdfs:subClassOf.
@@ -570,7 +552,7 @@ class SurveyBuilder:
             for ancestor in subclass_sizes:
                 pairs.append((ancestor, ancestor))
             values = values_of_pairs("?c ?d", pairs)
-            pattern = f"{values} ?v ({self.types}) ?c"
+            pattern = f"{values} ?v ({self.queries.types}) ?c"
             exact = self.queries.count_by("?d", DISTINCT_VERTICES, pattern)
             if exact:
                 return totals | exact
@@ -593,9 +575,9 @@ class SurveyBuilder:
             if not iri.startswith(WIKIBASE_NAMESPACE):
                 schema.append(iri)
         values = values_clause("?k", schema)
-        declared = f"{values} ?p ({self.types}) ?k"
+        declared = f"{values} ?p ({self.queries.types}) ?k"
         is_no_predicate = "FILTER NOT EXISTS { ?s ?p ?o }"
-        is_no_class = f"FILTER NOT EXISTS {{ ?v ({self.types}) ?p }}"
+        is_no_class = f"FILTER NOT EXISTS {{ ?v ({self.queries.types}) ?p }}"
         where = f"{declared} {is_no_predicate} {is_no_class}"
         query = f"SELECT DISTINCT ?p WHERE {{ {where} }}"
         rows = self.queries.select(query, 1)
@@ -624,19 +606,22 @@ class SurveyBuilder:
         that of the first predicate for descriptions in the vocabulary. Those are missing for which
         the graph refuses a query.
         """
-        if not self.descriptions:
+        if not self.queries.descriptions:
             return ()
         valid_iris = list(dict.fromkeys(filter(is_valid_iri, iris)))
         texts: dict[URIRef, list[tuple[int, int, str]]] = defaultdict(list)
-        for start in range(0, len(valid_iris), MAX_IRIS_PER_QUERY):
-            asked = valid_iris[start : start + MAX_IRIS_PER_QUERY]
-            vertices = values_clause("?v", asked)
-            union = union_over_predicates(vertices, "?v", self.descriptions, "?text")
-            rows = self.queries.select(f"SELECT ?v ?p ?text WHERE {{ {union} }}", 2)
-            for iri, predicate, text in rows:
-                if isinstance(text, Literal):
-                    ranked_text = rank_description(text, predicate, self.kg.vocabulary)
-                    texts[iri].append(ranked_text)
+
+        def write(some: Sequence[URIRef]) -> str:
+            """Return the query for the descriptions of some IRIs."""
+            vertices = values_clause("?v", some)
+            union = union_over_predicates(vertices, "?v", self.queries.descriptions, "?text")
+            return f"SELECT ?v ?p ?text WHERE {{ {union} }}"
+
+        rows = self.queries.select_batches(valid_iris, MAX_IRIS_PER_QUERY, write, 2)
+        for iri, predicate, text in rows:
+            if isinstance(text, Literal):
+                ranked_text = rank_description(text, predicate, self.kg.vocabulary)
+                texts[iri].append(ranked_text)
         descriptions = []
         for iri, found in sorted(texts.items()):
             _, _, description = min(found)
@@ -689,7 +674,7 @@ class SurveyBuilder:
             return None, tuple(languages[:MAX_LANGUAGES])
         counts: Counter[str] = Counter()
         numbers: list[int | None] = []
-        label = f"?v ({self.labels}) ?label FILTER(isIRI(?v))"
+        label = f"?v ({self.queries.labels}) ?label FILTER(isIRI(?v))"
         # The sign tells whether the things of a pattern are added or subtracted.
         signs = {"": 1}
         if schema_terms:

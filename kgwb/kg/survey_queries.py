@@ -7,14 +7,14 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from itertools import permutations, product
+from itertools import chain, permutations, product
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from rdflib import RDF, XSD, BNode, Literal, URIRef
 
 from kgwb.errors import GraphError, GraphTimeoutError, GraphUnreachableError
 from kgwb.kg.base import Graph, QueryLimits
-from kgwb.kg.queries import parse_count
+from kgwb.kg.queries import literals_of, parse_count
 from kgwb.kg.sparql import is_valid_iri, n3, union_clause, values_clause
 from kgwb.kg.survey_records import (
     MAX_LISTED_VALUES,
@@ -64,6 +64,13 @@ class SurveyQueries:
     query may take what the graph's limits allow, and MAX_SHARE_OF_TIME_LEFT of the time that is
     left. An endpoint that cannot be reached is an error.
     """
+
+    types: str
+    """A property path over the predicates from a vertex to its class that the graph has."""
+    labels: str
+    """A property path over the label predicates that the graph has."""
+    descriptions: list[URIRef]
+    """The predicates for descriptions that the graph has."""
 
     def __init__(self, kg: Graph, timeout_s: float | None = None) -> None:
         """``timeout_s`` is SURVEY_TIMEOUT_S by default."""
@@ -188,17 +195,39 @@ class SurveyQueries:
             counts[iri] = parse_count(number)
         return dict(largest_first(counts))
 
-    def find_existing(self, predicates: Sequence[URIRef]) -> list[URIRef]:
-        """Return those of the predicates that the graph has, in their order. One query is sent.
+    def select_batches(
+        self, items: Sequence[T], size: int, write: Callable[[Sequence[T]], str], keys: int
+    ) -> Iterator[Row]:
+        """Yield the rows of a SELECT for each ``size`` of some items, as ``select`` returns them.
 
-        All are returned if the graph refuses: a query for one that it lacks has no rows.
+        ``write`` returns the query for some of the items.
         """
-        listed = values_clause("?p", predicates)
+        for start in range(0, len(items), size):
+            yield from self.select(write(items[start : start + size]), keys)
+
+    def find_vocabulary(self) -> None:
+        """Find out which predicates of the vocabulary the graph has; one query is sent.
+
+        The others would cost an engine time. Sets ``types``, ``labels`` and ``descriptions``. They
+        have all predicates if the graph refuses: a query for one that it lacks has no rows.
+        """
+        self.part = "which predicates give types, labels and descriptions"
+        vocabulary = self.kg.vocabulary
+        asked = (*vocabulary.types, *vocabulary.labels, *vocabulary.descriptions)
+        listed = values_clause("?p", asked)
         query = f"SELECT ?p WHERE {{ {listed} FILTER EXISTS {{ ?s ?p ?o }} }}"
         result = self.attempt(lambda: self.kg.select(query))
-        if result is None:
-            return list(predicates)
-        return [predicate for predicate in predicates if (predicate,) in result.rows]
+        existing: set[Term | None] = set(asked)
+        if result is not None:
+            existing.intersection_update(chain.from_iterable(result.rows))
+        self.types = path_over(iri for iri in vocabulary.types if iri in existing)
+        self.labels = path_over(iri for iri in vocabulary.labels if iri in existing)
+        self.descriptions = [iri for iri in vocabulary.descriptions if iri in existing]
+
+    @property
+    def not_a_type(self) -> str:
+        """The predicates of ``types`` as a list for NOT IN."""
+        return self.types.replace("|", ", ")
 
 
 def path_over(predicates: Iterable[URIRef]) -> str:
@@ -236,8 +265,6 @@ class InstancePart:
 class Instances:
     """The instances that a survey looks at: all, or a sample of each class."""
 
-    types: str
-    """A property path over the predicates from a vertex to its class."""
     parts: tuple[InstancePart, ...]
     """Those of the largest classes first. The sampled instances of a class are in one part."""
     fractions: Mapping[URIRef, float]
@@ -249,11 +276,6 @@ class Instances:
     def is_sample(self) -> bool:
         """Whether these are not all instances."""
         return bool(self.fractions)
-
-    @property
-    def not_a_type(self) -> str:
-        """The predicates of ``types`` as a list for NOT IN."""
-        return self.types.replace("|", ", ")
 
     def parts_with(self, classes: Collection[URIRef]) -> list[InstancePart]:
         """Return the parts that have instances of any of the classes; all parts, if not a sample."""
@@ -311,14 +333,10 @@ ValuesByKey = Mapping[PropertyKey, Sequence[ValueSurvey]]
 class PropertyCollector:
     """Asks for the predicates and values of instances."""
 
-    def __init__(self, queries: SurveyQueries, instances: Instances, labels: str) -> None:
-        """Prepare to ask for the properties of ``instances``.
-
-        ``labels`` is a property path over label predicates.
-        """
+    def __init__(self, queries: SurveyQueries, instances: Instances) -> None:
+        """Prepare to ask for the properties of ``instances``."""
         self.queries = queries
         self.instances = instances
-        self.labels = labels
         self.not_surveyed: set[URIRef] = set()
         """Classes with a sample whose predicates the graph did not return."""
         self.refused_whole = False
@@ -338,7 +356,7 @@ class PropertyCollector:
         values_by_key: dict[PropertyKey, Sequence[ValueSurvey]] = {}
         rows: list[Row] = []
         for part in instances.parts:
-            fact = f"?v ?p ?o FILTER(?p NOT IN ({instances.not_a_type}))"
+            fact = f"?v ?p ?o FILTER(?p NOT IN ({queries.not_a_type}))"
             facts = f"{part.pattern} {fact}"
             queries.part = VALUES_PART
             failed_before = queries.failed
@@ -404,7 +422,7 @@ class PropertyCollector:
         query = (
             f"SELECT {keys} ({triples} AS ?n) ({distinct} AS ?d) ?k ?type ?tag"
             " (MIN(?o) AS ?least) (MAX(?o) AS ?most) (SAMPLE(?o) AS ?some)"
-            f" WHERE {{ {pattern} OPTIONAL {{ ?o ({self.instances.types}) ?k }}"
+            f" WHERE {{ {pattern} OPTIONAL {{ ?o ({self.queries.types}) ?k }}"
             " BIND(isBlank(?o) AS ?blank) BIND(DATATYPE(?o) AS ?type) BIND(LANG(?o) AS ?tag) }"
             f" GROUP BY {keys} ?k ?blank ?type ?tag"
         )
@@ -472,7 +490,7 @@ class PropertyCollector:
         ``_find_structure_classes``. Inner predicates are sorted by IRI. Their number of triples
         also stands for the number of nodes.
         """
-        types = self.instances.types
+        types = self.queries.types
         patterns = []
         with_nodes = _classes_with(values_by_key, lambda values: values.sort == "node")
         for part in self.instances.parts_with(with_nodes) if with_nodes else ():
@@ -488,7 +506,7 @@ class PropertyCollector:
                 # With VALUES, Oxigraph reads all instances of these classes.
                 listed = ", ".join(map(n3, structure_classes))
                 of_class = f"?b ({types}) ?t FILTER(?t IN ({listed}))"
-            is_no_type = f"FILTER(?q NOT IN ({self.instances.not_a_type}))"
+            is_no_type = f"FILTER(?q NOT IN ({self.queries.not_a_type}))"
             for part in self.instances.parts_with(leading):
                 patterns.append(f"{part.pattern} ?v ?p ?b . {of_class} ?b ?q ?o {is_no_type}")
 
@@ -540,15 +558,17 @@ class PropertyCollector:
             if class_iri != UNTYPED_CLASS and _is_small_value_set(sorts):
                 pairs.append((class_iri, predicate))
 
-        instances = f"?v ({self.instances.types}) ?c ."
+        instances = f"?v ({self.queries.types}) ?c ."
         value_sets: dict[PropertyKey, list[Term]] = defaultdict(list)
-        for start in range(0, len(pairs), MAX_PAIRS_PER_QUERY):
-            end = start + MAX_PAIRS_PER_QUERY
-            listed = values_of_pairs("?c ?p", pairs[start:end])
-            query = f"SELECT DISTINCT ?c ?p ?o WHERE {{ {listed} {instances} ?v ?p ?o }}"
-            rows = self.queries.select(query, 2)
-            for class_iri, predicate, value in rows:
-                value_sets[class_iri, predicate].append(value)
+
+        def write(some: Sequence[tuple[URIRef, URIRef]]) -> str:
+            """Return the query for the values of some pairs."""
+            listed = values_of_pairs("?c ?p", some)
+            return f"SELECT DISTINCT ?c ?p ?o WHERE {{ {listed} {instances} ?v ?p ?o }}"
+
+        rows = self.queries.select_batches(pairs, MAX_PAIRS_PER_QUERY, write, 2)
+        for class_iri, predicate, value in rows:
+            value_sets[class_iri, predicate].append(value)
         return value_sets
 
     def _count_unnamed(self, values_by_key: ValuesByKey) -> dict[PropertyKey, int]:
@@ -570,7 +590,7 @@ class PropertyCollector:
         for part in self.instances.parts_with(classes):
             pattern = (
                 f"{listed} {part.pattern}"
-                f" ?v ?p ?o FILTER(isIRI(?o)) FILTER NOT EXISTS {{ ?o ({self.labels}) ?label }}"
+                f" ?v ?p ?o FILTER(isIRI(?o)) FILTER NOT EXISTS {{ ?o ({self.queries.labels}) ?label }}"
             )
             rows = self.queries.select_grouped("?c ?p", "(COUNT(DISTINCT ?o) AS ?n)", pattern)
             for class_iri, predicate, number in rows:
@@ -697,13 +717,9 @@ Inverse = tuple[URIRef, URIRef, int]
 class RelationFinder:
     """Finds the predicates of groups of classes that say the same, or the reverse."""
 
-    def __init__(
-        self, queries: SurveyQueries, types: str, labels: str, groups: Sequence[ClassGroup]
-    ) -> None:
-        """``types`` and ``labels`` are property paths; label predicates are no twins of others."""
+    def __init__(self, queries: SurveyQueries, groups: Sequence[ClassGroup]) -> None:
+        """Prepare to ask for the relations of ``groups``."""
         self.queries = queries
-        self.types = types
-        self.labels = labels
         self.groups = [group for group in groups if group.top_class.iri]
         self.triples: Counter[URIRef] = Counter()
         """The triples of each predicate. An engine reads all of those of the rarer of two."""
@@ -781,9 +797,9 @@ class RelationFinder:
         With each comes how many instances the rarer has. A text must have an example that is the
         name of a thing.
         """
-        label_predicates = self.labels.split("|")
+        label_predicates = self.queries.labels.split("|")
         not_compared = {predicate.strip("<>") for predicate in label_predicates}
-        names = _find_names_among_examples(self.queries, self.labels, self.groups)
+        names = self._find_names_among_examples()
         by_text: dict[TwinKey, int] = {}
         by_value: dict[TwinKey, int] = {}
         for group in self.groups:
@@ -803,6 +819,20 @@ class RelationFinder:
                 if is_first_of_both and _share_a_sort(first, second):
                     by_value[key] = rarer
         return by_text, by_value
+
+    def _find_names_among_examples(self) -> set[str]:
+        """Return those of the texts among the examples that are the name of a thing, in one query."""
+        texts: set[str] = set()
+        for group in self.groups:
+            for prop in group.properties:
+                texts.update(_text_examples(prop))
+        if not texts:
+            return set()
+        literals = literals_of(sorted(texts), self.queries.kg.vocabulary)
+        listed = values_clause("?name", literals)
+        named = f"?thing ({self.queries.labels}) ?name"
+        rows = self.queries.select(f"SELECT DISTINCT ?name WHERE {{ {listed} {named} }}")
+        return {str(name) for (name,) in rows}
 
     def _choose(self, possible: Mapping[TwinKey, int]) -> list[TwinKey]:
         """Return the pairs that can be compared at little cost, those of rare predicates first.
@@ -836,7 +866,7 @@ class RelationFinder:
                 if member.iri:
                     classes.append(URIRef(member.iri))
         listed = values_clause("?m", classes)
-        return f"FILTER EXISTS {{ {listed} ?v ({self.types}) ?m }}"
+        return f"FILTER EXISTS {{ {listed} ?v ({self.queries.types}) ?m }}"
 
     def _pattern_of_inverses(self, key: TwinKey) -> str:
         """Return a pattern for triples of the first predicate that the second has in reverse."""
@@ -848,7 +878,9 @@ class RelationFinder:
     def _pattern_of_texts(self, key: TwinKey) -> str:
         """Return a pattern for instances whose text is the name of the thing."""
         class_iri, text, twin = key
-        triples = f"?v {n3(text)} ?text . ?v {n3(twin)} ?thing . ?thing ({self.labels}) ?name"
+        triples = (
+            f"?v {n3(text)} ?text . ?v {n3(twin)} ?thing . ?thing ({self.queries.labels}) ?name"
+        )
         is_same = "FILTER(isLiteral(?text) && STR(?name) = STR(?text))"
         of_class = self._of_class(class_iri)
         return f"{triples} {is_same} {of_class}"
@@ -887,29 +919,6 @@ class RelationFinder:
             yield class_iri, first, second, parse_count(number)
 
 
-def _find_names_among_examples(
-    queries: SurveyQueries, labels: str, groups: Iterable[ClassGroup]
-) -> set[str]:
-    """Return those of the texts among the examples that are the name of a thing, in one query."""
-    texts: set[str] = set()
-    for group in groups:
-        for prop in group.properties:
-            texts.update(_text_examples(prop))
-    if not texts:
-        return set()
-    languages = queries.kg.vocabulary.languages
-    literals = []
-    for text in sorted(texts):
-        literals.append(Literal(text))
-        for tag in languages:
-            if tag:
-                literals.append(Literal(text, lang=tag))
-    listed = values_clause("?name", literals)
-    query = f"SELECT DISTINCT ?name WHERE {{ {listed} ?thing ({labels}) ?name }}"
-    rows = queries.select(query)
-    return {str(name) for (name,) in rows}
-
-
 def _text_examples(prop: PropertySurvey) -> Iterator[str]:
     """Yield the examples of a predicate's values that are texts."""
     for values in prop.values:
@@ -938,7 +947,7 @@ def _share_a_sort(first: PropertySurvey, second: PropertySurvey) -> bool:
 
 
 def count_unions(
-    queries: SurveyQueries, types: str, groups: Iterable[ClassGroup]
+    queries: SurveyQueries, groups: Iterable[ClassGroup]
 ) -> tuple[tuple[URIRef, URIRef, int, int], ...]:
     """Return how often groups of classes use each predicate, each instance counted once.
 
@@ -950,7 +959,7 @@ def count_unions(
     if not pairs:
         return ()
     members = values_of_pairs("?m ?c", pairs)
-    instances = f"SELECT DISTINCT ?v ?c WHERE {{ {members} ?v ({types}) ?m }}"
+    instances = f"SELECT DISTINCT ?v ?c WHERE {{ {members} ?v ({queries.types}) ?m }}"
     pattern = f"{{ {instances} }} ?v ?p ?o"
     numbers = "(COUNT(DISTINCT ?v) AS ?things) (COUNT(*) AS ?n)"
     rows = queries.select_grouped("?c ?p", numbers, pattern)
@@ -963,7 +972,7 @@ def count_unions(
 
 
 def count_incoming(
-    queries: SurveyQueries, types: str, groups: Sequence[ClassGroup]
+    queries: SurveyQueries, groups: Sequence[ClassGroup]
 ) -> tuple[tuple[URIRef, URIRef, URIRef, int], ...]:
     """Return the triples between groups, each once, if members of one have instances in common.
 
@@ -976,6 +985,7 @@ def count_incoming(
     pairs = list(_pairs_of(groups))
     targets = values_of_pairs("?n ?d", pairs)
     sources = values_of_pairs("?m ?c", pairs)
+    types = queries.types
     triples = f"{targets} ?o ({types}) ?n . ?v ?p ?o . ?v ({types}) ?m . {sources}"
     pattern = f"{{ SELECT DISTINCT ?c ?p ?d ?v ?o WHERE {{ {triples} }} }}"
     rows = queries.select_grouped("?c ?p ?d", "(COUNT(*) AS ?k)", pattern)

@@ -22,6 +22,7 @@ from kgwb.run.ask import Check, Reply, try_to_ask
 from kgwb.run.gold import GoldQuery, Rung, collect_iris, get_output, list_outputs
 from kgwb.settings import Settings
 from kgwb.terms import local_part
+from kgwb.text import tell_apart
 
 LISTED_CHECK_NAME = "in the candidate list"
 NO_VALID_CHOICE = "no valid choice within the attempts"
@@ -505,23 +506,12 @@ def _select_by_label(retrieved: RetrievedCandidates, run: Run) -> Link:
     homonyms = by_label[label]
     if len(homonyms) == 1:
         return Link(entity, homonyms[0], candidates, f"chosen by its label, {label!r}")
-    by_name = _name_by_local_part(homonyms)
+    names = tell_apart([candidate.iri for candidate in homonyms], (local_part, str))
+    by_name = {names[candidate.iri]: candidate for candidate in homonyms}
     name = _ask_for_name(entity, list(by_name), run)
     if name is None:
         return Link(entity, None, candidates, NO_VALID_CHOICE)
     return Link(entity, by_name[name], candidates, "chosen by the local part of its IRI")
-
-
-def _name_by_local_part(candidates: Sequence[Candidate]) -> dict[str, Candidate]:
-    """Return candidates by the local parts of their IRIs; by the whole IRI where several share a local part."""
-    counts = Counter(local_part(candidate.iri) for candidate in candidates)
-    by_name = {}
-    for candidate in candidates:
-        name = local_part(candidate.iri)
-        if counts[name] > 1:
-            name = str(candidate.iri)
-        by_name[name] = candidate
-    return by_name
 
 
 def find_label(label: str, labels: Collection[str]) -> str | None:
