@@ -1,4 +1,6 @@
-"""Files of OTLP JSON: the spans in them. Secrets in their texts are masked when they are read.
+"""Files of OTLP JSON: the spans in them, and what each is about, under the NAMES of ``kgwb.run.spans``.
+
+Secrets in their texts are masked when they are read.
 
 Such a file is one JSON object with ``resourceSpans``, a list of these, or one on each line, as
 OpenTelemetry's collector writes it. https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding
@@ -17,6 +19,7 @@ from kgwb import disk
 from kgwb.errors import InputError
 from kgwb.kg.sparql import is_query, without_fence
 from kgwb.run.run_file import DAMAGED_FILE_ERRORS
+from kgwb.run.spans import NAMES
 from kgwb.text import mask_data, mask_text
 
 HINT = "name a file of OTLP JSON, as kgwb export and OpenTelemetry's file exporters write it"
@@ -184,43 +187,12 @@ def _read_pairs(pairs: Any) -> dict[str, Any]:
 SpanKind = Literal["model", "search", "sparql", "code"]
 """The kinds of agents that spans become."""
 
-OPENINFERENCE = {
-    "kind": "openinference.span.kind",
-    "input": "input.value",
-    "output": "output.value",
-    "model": "llm.model_name",
-    "messages": "llm.input_messages",
-    "reply": "llm.output_messages",
-    "parameters": "llm.invocation_parameters",
-    "prompt_tokens": "llm.token_count.prompt",
-    "completion_tokens": "llm.token_count.completion",
-    "cost": "llm.cost.total",
-    "documents": "retrieval.documents",
-    "reranked": "reranker.output_documents",
-    "tool_parameters": "tool.parameters",
-}
-GEN_AI = {
-    "kind": "gen_ai.operation.name",
-    "request_model": "gen_ai.request.model",
-    "response_model": "gen_ai.response.model",
-    "instructions": "gen_ai.system_instructions",
-    "messages": "gen_ai.input.messages",
-    "reply": "gen_ai.output.messages",
-    "prompt_tokens": "gen_ai.usage.input_tokens",
-    "completion_tokens": "gen_ai.usage.output_tokens",
-    "old_prompt_tokens": "gen_ai.usage.prompt_tokens",
-    "old_completion_tokens": "gen_ai.usage.completion_tokens",
-    "old_messages": "gen_ai.prompt",
-    "old_reply": "gen_ai.completion",
-    "temperature": "gen_ai.request.temperature",
-    "seed": "gen_ai.request.seed",
-    "max_tokens": "gen_ai.request.max_tokens",
-    "arguments": "gen_ai.tool.call.arguments",
-    "result": "gen_ai.tool.call.result",
-}
-DATABASE_QUERIES = ("db.query.text", "db.statement")
+REQUEST_MODEL = "gen_ai.request.model"
 MODEL_OPERATIONS = ("chat", "text_completion", "generate_content")
+MODEL_KINDS = ("LLM", *MODEL_OPERATIONS)
 SEARCH_KINDS = ("RETRIEVER", "RERANKER", "EMBEDDING", "embeddings", "retrieval")
+QUERYING_KINDS = (None, "TOOL", "RETRIEVER", "execute_tool", "retrieval")
+"""The kinds of spans that execute queries. Texts of chains and agents repeat those of their tools."""
 QUESTION_NAMES = ("question", "query", "input", "user_input", "text")
 ANSWER_NAMES = ("answer", "output", "result", "response", "text", "content")
 ChatMessages = list[list[str]]
@@ -242,15 +214,23 @@ class ModelUse:
     completion_tokens: int
 
 
+def _value_of(span: Span, meaning: str) -> Any:
+    """Return what a span says under the first of the NAMES of a meaning that it has; else None."""
+    for name in NAMES[meaning]:
+        if name in span.attributes:
+            return span.attributes[name]
+    return None
+
+
 def kind_of(span: Span) -> SpanKind:
     """Return what a span does: "model", "sparql", "search" or "code".
 
     It is "model" by the span's kind or operation, or if it names a requested model; "sparql" if it
     executes a query; "search" by its kind; otherwise "code".
     """
-    kind = span.attributes.get(OPENINFERENCE["kind"]) or span.attributes.get(GEN_AI["kind"])
-    has_request = GEN_AI["request_model"] in span.attributes and kind is None
-    if kind == "LLM" or kind in MODEL_OPERATIONS or has_request:
+    kind = _value_of(span, "kind")
+    has_request = REQUEST_MODEL in span.attributes and kind is None
+    if kind in MODEL_KINDS or has_request:
         return "model"
     if query_of(span):
         return "sparql"
@@ -265,12 +245,10 @@ def input_of(span: Span) -> Any:
     The input is a recorded input, the arguments of a tool, or the query of a database. A text that
     is a JSON object or list is read.
     """
-    attributes = span.attributes
-    for name in (OPENINFERENCE["input"], GEN_AI["arguments"], *DATABASE_QUERIES):
-        if name in attributes:
-            return _from_json(attributes[name])
-    messages = _messages_of(span)
-    return messages or None
+    value = _value_of(span, "input")
+    if value is not None:
+        return _from_json(value)
+    return _messages_of(span) or None
 
 
 def output_of(span: Span) -> Any:
@@ -280,44 +258,27 @@ def output_of(span: Span) -> Any:
     output, else the documents that it retrieved, else the reply of a model that it has.
     """
     if kind_of(span) == "model":
-        return model_use_of(span).reply
-    for name in (OPENINFERENCE["output"], GEN_AI["result"]):
-        if name in span.attributes:
-            return _from_json(span.attributes[name])
+        return _reply_of(span)
+    value = _value_of(span, "output")
+    if value is not None:
+        return _from_json(value)
     documents = []
-    items = _items_below(span.attributes, OPENINFERENCE["documents"])
-    items += _items_below(span.attributes, OPENINFERENCE["reranked"])
-    for item in items:
-        document = {}
-        for name, value in item.items():
-            short_name = name.removeprefix("document.")
-            document[short_name] = value
-        documents.append(document)
-    if documents:
-        return documents
-    return _reply_of(span) or None
+    for name in NAMES["documents"]:
+        for item in _items_below(span.attributes, name):
+            documents.append(_without_prefix("document.", item))
+    return documents or _reply_of(span) or None
 
 
 def query_of(span: Span) -> str:
     """Return the SPARQL query that a span executes, without a code fence; "" if it executes none.
 
     The first text that is a query is taken, in the input and the parameters of tools, retrievers
-    and databases. Chains and agents are not looked at, since their texts repeat those of their
-    tools.
+    and databases.
     """
-    attributes = span.attributes
-    is_chain = attributes.get(OPENINFERENCE["kind"], "TOOL") not in ("TOOL", "RETRIEVER")
-    is_agent = attributes.get(GEN_AI["kind"], "execute_tool") not in ("execute_tool", "retrieval")
-    if is_chain or is_agent:
+    if _value_of(span, "kind") not in QUERYING_KINDS:
         return ""
-    names = (
-        OPENINFERENCE["input"],
-        OPENINFERENCE["tool_parameters"],
-        GEN_AI["arguments"],
-        *DATABASE_QUERIES,
-    )
-    for name in names:
-        for text in _texts_in(_from_json(attributes.get(name))):
+    for name in (*NAMES["input"], *NAMES["tool_parameters"]):
+        for text in _texts_in(_from_json(span.attributes.get(name))):
             if is_query(text):
                 return without_fence(text)
     return ""
@@ -325,10 +286,7 @@ def query_of(span: Span) -> str:
 
 def cost_of(span: Span) -> float | None:
     """Return what a model call cost, in the currency of the trace; None if it does not say."""
-    cost = span.attributes.get(OPENINFERENCE["cost"])
-    if isinstance(cost, int | float) and not isinstance(cost, bool):
-        return float(cost)
-    return None
+    return _number(_value_of(span, "cost"))
 
 
 def model_use_of(span: Span) -> ModelUse:
@@ -337,42 +295,22 @@ def model_use_of(span: Span) -> ModelUse:
     What the trace does not have is None or empty; a number of tokens is 0, and the model "unknown
     model".
     """
-    attributes = span.attributes
-    parameters = _from_json(attributes.get(OPENINFERENCE["parameters"]))
+    parameters = _from_json(_value_of(span, "parameters"))
     if not isinstance(parameters, dict):
         parameters = {}
-    model = (
-        attributes.get(OPENINFERENCE["model"])
-        or attributes.get(GEN_AI["response_model"])
-        or attributes.get(GEN_AI["request_model"])
-        or "unknown model"
-    )
     values = {}
     for name in ("temperature", "seed", "max_tokens"):
-        values[name] = parameters.get(name, attributes.get(GEN_AI[name]))
+        values[name] = parameters.get(name, _value_of(span, name))
     return ModelUse(
-        model=str(model),
+        model=str(_value_of(span, "model") or "unknown model"),
         messages=_messages_of(span),
         reply=_reply_of(span),
         temperature=_number(values["temperature"]),
         seed=_whole_number(values["seed"]),
         max_tokens=_whole_number(values["max_tokens"]),
-        prompt_tokens=_tokens(attributes, "prompt_tokens"),
-        completion_tokens=_tokens(attributes, "completion_tokens"),
+        prompt_tokens=max(0, _whole_number(_value_of(span, "prompt_tokens")) or 0),
+        completion_tokens=max(0, _whole_number(_value_of(span, "completion_tokens")) or 0),
     )
-
-
-def _tokens(attributes: Mapping[str, Any], name: str) -> int:
-    """Return a number of tokens, such as "prompt_tokens", under its name in either convention.
-
-    0 if it is missing or not a whole number from 0 on.
-    """
-    keys = (OPENINFERENCE[name], GEN_AI[name], GEN_AI[f"old_{name}"])
-    for key in keys:
-        number = _whole_number(attributes.get(key))
-        if number is not None and number >= 0:
-            return number
-    return 0
 
 
 def _number(value: Any) -> float | None:
@@ -395,27 +333,17 @@ def _whole_number(value: Any) -> int | None:
 def _messages_of(span: Span) -> ChatMessages:
     """Return the messages that a span sent to a model, as pairs of role and text; [] without any.
 
-    They are looked for under the names of OpenInference, then of OpenTelemetry, then of its older
-    versions. The input of a model call without messages is one message of the user.
+    Instructions come first, as a message of the system. The input of a model call without messages
+    is one message of the user.
     """
-    attributes = span.attributes
-    messages = _openinference_messages(attributes, OPENINFERENCE["messages"])
-    if messages:
-        return messages
-    for part in _as_list(attributes.get(GEN_AI["instructions"])):
-        messages.append(["system", _part_text(part)])
-    for message in _as_list(attributes.get(GEN_AI["messages"])):
-        messages.append(_gen_ai_message(message))
-    if not messages:
-        messages = _old_messages(attributes, GEN_AI["old_messages"])
-    if not messages and OPENINFERENCE["input"] in attributes and kind_is_model(span):
-        messages = [["user", str(attributes[OPENINFERENCE["input"]])]]
+    instructions = _as_list(_value_of(span, "instructions"))
+    messages = [["system", _part_text(part)] for part in instructions]
+    messages += _listed_messages(span, "messages", "user")
+    if not messages and _value_of(span, "kind") == "LLM":
+        given = span.attributes.get(NAMES["input"][0])
+        if given is not None:
+            messages.append(["user", str(given)])
     return messages
-
-
-def kind_is_model(span: Span) -> bool:
-    """Return whether a span says by itself that it is a model call."""
-    return span.attributes.get(OPENINFERENCE["kind"]) == "LLM"
 
 
 def _reply_of(span: Span) -> str:
@@ -424,54 +352,41 @@ def _reply_of(span: Span) -> str:
     The texts of several messages are joined by an empty line. A model call without messages of a
     reply has its output as the reply.
     """
-    attributes = span.attributes
-    messages = _openinference_messages(attributes, OPENINFERENCE["reply"])
-    if not messages:
-        replies = _as_list(attributes.get(GEN_AI["reply"]))
-        messages = [_gen_ai_message(message) for message in replies]
-    if not messages:
-        messages = _old_messages(attributes, GEN_AI["old_reply"])
-    if messages:
-        return "\n\n".join(text for _, text in messages)
-    if kind_is_model(span):
-        return str(attributes.get(OPENINFERENCE["output"], ""))
-    return ""
+    messages = _listed_messages(span, "reply", "assistant")
+    if not messages and _value_of(span, "kind") == "LLM":
+        return str(span.attributes.get(NAMES["output"][0], ""))
+    return "\n\n".join(text for _, text in messages)
 
 
-def _openinference_messages(attributes: Mapping[str, Any], name: str) -> ChatMessages:
-    """Return the messages under a name of OpenInference, as pairs of role and text.
+def _listed_messages(span: Span, meaning: str, usual_role: str) -> ChatMessages:
+    """Return the messages under the first of the NAMES of a meaning that has some; else [].
 
-    The text joins the contents, and calls of tools as JSON, in lines. A missing role is "user".
+    They are a list that is flattened into attributes, the JSON of a list, or one text.
+    ``usual_role`` is that of a message without a role.
     """
-    messages = []
-    for item in _items_below(attributes, name):
-        texts = []
-        if isinstance(item.get("message.content"), str):
-            texts.append(item["message.content"])
-        for content in _items_below(item, "message.contents"):
-            texts.append(str(content.get("message_content.text", "")))
-        for call in _items_below(item, "message.tool_calls"):
-            name_of_tool = call.get("tool_call.function.name")
-            arguments = call.get("tool_call.function.arguments")
-            texts.append(_call_text(name_of_tool, arguments))
-        text = "\n".join(filter(None, texts))
-        messages.append([str(item.get("message.role", "user")), text])
-    return messages
+    for name in NAMES[meaning]:
+        items = _items_below(span.attributes, name) or _as_list(span.attributes.get(name))
+        if items:
+            return [_message_of(item, usual_role) for item in items]
+    return []
 
 
-def _gen_ai_message(message: Any) -> list[str]:
-    """Return role and text of a message in OpenTelemetry's form, {"role", "parts"}.
+def _message_of(item: Any, usual_role: str) -> list[str]:
+    """Return role and text of a message.
 
-    The texts of its parts are joined in lines. A missing role is "user", and so is that of a plain
-    text.
+    The text joins in lines the content, or its parts, and calls of tools.
     """
-    if not isinstance(message, dict):
-        return ["user", str(message)]
-    parts: Any = message.get("parts", message.get("content", ""))
-    if not isinstance(parts, list):
-        parts = [parts]
+    if not isinstance(item, dict):
+        return [usual_role, str(item)]
+    fields = _without_prefix("message.", item)
+    parts: Any = fields.get("parts", fields.get("content", ""))
+    parts = list(parts) if isinstance(parts, list) else [parts]
+    for content in _items_below(fields, "contents"):
+        parts.append(str(content.get("message_content.text", "")))
+    for call in _items_below(fields, "tool_calls"):
+        parts.append({"type": "tool_call", **_without_prefix("tool_call.function.", call)})
     text = "\n".join(filter(None, map(_part_text, parts)))
-    return [str(message.get("role", "user")), text]
+    return [str(fields.get("role", usual_role)), text]
 
 
 def _part_text(part: Any) -> str:
@@ -484,34 +399,11 @@ def _part_text(part: Any) -> str:
     if not isinstance(part, dict):
         return str(part)
     if part.get("type") == "tool_call":
-        return _call_text(part.get("name"), part.get("arguments"))
+        return f"{part.get('name')}({_to_text(part.get('arguments'))})"
     for name in ("content", "text", "response", "result"):
         if name in part:
             return _to_text(part[name])
     return _to_text(part)
-
-
-def _old_messages(attributes: Mapping[str, Any], name: str) -> ChatMessages:
-    """Return messages written as NAME.0.role and NAME.0.content, or as one text under NAME.
-
-    A missing role is "user" for the messages sent, "assistant" for the reply.
-    """
-    messages = []
-    usual_role = "assistant"
-    if name == GEN_AI["old_messages"]:
-        usual_role = "user"
-    for item in _items_below(attributes, name):
-        role = str(item.get("role", usual_role))
-        content = str(item.get("content", ""))
-        messages.append([role, content])
-    if not messages and isinstance(attributes.get(name), str):
-        messages.append([usual_role, attributes[name]])
-    return messages
-
-
-def _call_text(name: Any, arguments: Any) -> str:
-    """Return a call of a tool as text: sparql({"query": "..."})."""
-    return f"{name}({_to_text(arguments)})"
 
 
 def _items_below(attributes: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
@@ -529,6 +421,11 @@ def _items_below(attributes: Mapping[str, Any], name: str) -> list[dict[str, Any
             item = items.setdefault(int(number), {})
             item[field] = value
     return [items[number] for number in sorted(items)]
+
+
+def _without_prefix(prefix: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return fields by their names without a prefix."""
+    return {name.removeprefix(prefix): value for name, value in fields.items()}
 
 
 # Values

@@ -12,15 +12,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from openinference.semconv.trace import (
-    DocumentAttributes,
-    MessageAttributes,
-    OpenInferenceMimeTypeValues,
-    OpenInferenceSpanKindValues,
-    RerankerAttributes,
-    SpanAttributes,
-)
-
 from kgwb.records import JsonObject, to_data
 from kgwb.run.calls import QUERY_KINDS, Call, encode_canonical
 from kgwb.run.engine import Engine
@@ -32,8 +23,40 @@ MAX_VALUE_CHARS = 200_000
 STEP_KEY = "kgwb.step"
 """The attribute with the key of a step. It is kgwb's own: names of spans need not be unique."""
 RETRIEVER_KINDS = ("search", "exact", "nearest")
-Kind = OpenInferenceSpanKindValues
 Attributes = dict[str, Any]
+NAMES: Mapping[str, tuple[str, ...]] = {
+    "kind": ("openinference.span.kind", "gen_ai.operation.name"),
+    "input": ("input.value", "gen_ai.tool.call.arguments", "db.query.text", "db.statement"),
+    "output": ("output.value", "gen_ai.tool.call.result"),
+    "model": ("llm.model_name", "gen_ai.response.model", "gen_ai.request.model"),
+    "instructions": ("gen_ai.system_instructions",),
+    "messages": ("llm.input_messages", "gen_ai.input.messages", "gen_ai.prompt"),
+    "reply": ("llm.output_messages", "gen_ai.output.messages", "gen_ai.completion"),
+    "parameters": ("llm.invocation_parameters",),
+    "temperature": ("gen_ai.request.temperature",),
+    "seed": ("gen_ai.request.seed",),
+    "max_tokens": ("gen_ai.request.max_tokens",),
+    "prompt_tokens": (
+        "llm.token_count.prompt",
+        "gen_ai.usage.input_tokens",
+        "gen_ai.usage.prompt_tokens",
+    ),
+    "completion_tokens": (
+        "llm.token_count.completion",
+        "gen_ai.usage.output_tokens",
+        "gen_ai.usage.completion_tokens",
+    ),
+    "cost": ("llm.cost.total",),
+    "documents": ("retrieval.documents", "reranker.output_documents"),
+    "tool_parameters": ("tool.parameters",),
+}
+"""The names under which spans say something.
+
+The first one is that of OpenInference, under which kgwb writes it. It reads all: those of
+OpenTelemetry for generative AI and databases, too, and their older ones.
+"""
+DOCUMENTS, RERANKED = NAMES["documents"]
+TEXT_TYPE, JSON_TYPE = "text/plain", "application/json"
 
 
 @dataclass
@@ -96,9 +119,8 @@ def _hash(text: str, byte_count: int) -> int:
 
 
 def _inputs_and_outputs(span: ExportedSpan) -> list[Any]:
-    """Return the attributes "input.value" and "output.value" of a span; None for one it lacks."""
-    attributes = span.attributes
-    return [attributes.get(SpanAttributes.INPUT_VALUE), attributes.get(SpanAttributes.OUTPUT_VALUE)]
+    """Return the input and the output of a span; None for one it lacks."""
+    return [span.attributes.get(NAMES[side][0]) for side in ("input", "output")]
 
 
 @dataclass
@@ -174,9 +196,7 @@ def _run_attributes(run: Engine) -> Attributes:
     Its input is the question, its output the text of the answer ("" without one). The metadata are
     id, status, graph and settings. Secrets are masked.
     """
-    answer = ""
-    if run.answer is not None:
-        answer = str(run.answer)
+    answer = "" if run.answer is None else str(run.answer)
     about = {
         "id": run.id,
         "status": run.status,
@@ -184,11 +204,11 @@ def _run_attributes(run: Engine) -> Attributes:
         "settings": run.settings.to_data(),
     }
     return {
-        **_kind(Kind.AGENT),
-        **_text(SpanAttributes.INPUT_VALUE, SpanAttributes.INPUT_MIME_TYPE, run.question),
-        **_text(SpanAttributes.OUTPUT_VALUE, SpanAttributes.OUTPUT_MIME_TYPE, answer),
-        SpanAttributes.AGENT_NAME: run.system.name,
-        SpanAttributes.METADATA: _json(about),
+        **_kind("AGENT"),
+        **_value("input", run.question),
+        **_value("output", answer),
+        "agent.name": run.system.name,
+        "metadata": _json(about),
     }
 
 
@@ -200,15 +220,14 @@ def _step_attributes(step: Step) -> Attributes:
     data = step.to_data()
     about = {"notes": step.notes, "by_hand": step.origin == "by hand"}
     attributes = {
-        **_kind(Kind.AGENT),
-        **_value(SpanAttributes.INPUT_VALUE, SpanAttributes.INPUT_MIME_TYPE, data["inputs"]),
-        SpanAttributes.AGENT_NAME: step.agent,
-        SpanAttributes.METADATA: _json(about),
+        **_kind("AGENT"),
+        **_value("input", data["inputs"]),
+        "agent.name": step.agent,
+        "metadata": _json(about),
         STEP_KEY: step.key,
     }
     if step.done:
-        output = data["output"]
-        attributes |= _value(SpanAttributes.OUTPUT_VALUE, SpanAttributes.OUTPUT_MIME_TYPE, output)
+        attributes |= _value("output", data["output"])
     return attributes
 
 
@@ -234,20 +253,19 @@ def _model_attributes(call: Call) -> Attributes:
     """
     content = call.request["content"]
     reply = call.result
-    attributes = {
-        **_kind(Kind.LLM),
-        **_value(SpanAttributes.INPUT_VALUE, SpanAttributes.INPUT_MIME_TYPE, content["messages"]),
-        **_text(SpanAttributes.OUTPUT_VALUE, SpanAttributes.OUTPUT_MIME_TYPE, reply.text),
-        SpanAttributes.LLM_MODEL_NAME: reply.model or call.request["model"],
-        SpanAttributes.LLM_INVOCATION_PARAMETERS: _json(_invocation_parameters(content)),
-        SpanAttributes.LLM_TOKEN_COUNT_PROMPT: reply.prompt_tokens,
-        SpanAttributes.LLM_TOKEN_COUNT_COMPLETION: reply.completion_tokens,
-        SpanAttributes.LLM_TOKEN_COUNT_TOTAL: reply.prompt_tokens + reply.completion_tokens,
+    messages = [_message(role, text) for role, text in content["messages"]]
+    return {
+        **_kind("LLM"),
+        **_value("input", content["messages"]),
+        **_value("output", reply.text),
+        NAMES["model"][0]: reply.model or call.request["model"],
+        NAMES["parameters"][0]: _json(_invocation_parameters(content)),
+        NAMES["prompt_tokens"][0]: reply.prompt_tokens,
+        NAMES["completion_tokens"][0]: reply.completion_tokens,
+        "llm.token_count.total": reply.prompt_tokens + reply.completion_tokens,
+        **_flattened(NAMES["messages"][0], messages),
+        **_flattened(NAMES["reply"][0], [_message("assistant", reply.text)]),
     }
-    for number, (role, text) in enumerate(content["messages"]):
-        attributes |= _message(SpanAttributes.LLM_INPUT_MESSAGES, number, role, text)
-    attributes |= _message(SpanAttributes.LLM_OUTPUT_MESSAGES, 0, "assistant", reply.text)
-    return attributes
 
 
 def _invocation_parameters(content: JsonObject) -> JsonObject:
@@ -268,34 +286,22 @@ def _invocation_parameters(content: JsonObject) -> JsonObject:
     return parameters
 
 
-def _message(messages: str, number: int, role: str, text: str) -> Attributes:
-    """Return the attributes of one message: role, and content with secrets masked.
-
-    ``messages`` is the attribute of the list of messages, in which it has this number.
-    """
-    return {
-        f"{messages}.{number}.{MessageAttributes.MESSAGE_ROLE}": role,
-        f"{messages}.{number}.{MessageAttributes.MESSAGE_CONTENT}": mask_text(text),
-    }
+def _message(role: str, text: str) -> Attributes:
+    """Return the attributes of one message, with secrets masked."""
+    return {"message.role": role, "message.content": mask_text(text)}
 
 
 def _retriever_attributes(call: Call) -> Attributes:
     """Return the attributes of a search: what was searched for, and each thing found.
 
-    A thing has id, text and score as far as they are known; they are numbered from 0.
+    A thing has id, text and score as far as they are known.
     """
     request = call.request
     sought = str(request.get("text") or request.get("phrase") or "")
     if call.kind == "exact":
         sought = ", ".join(request["labels"])
-    attributes = {
-        **_kind(Kind.RETRIEVER),
-        **_text(SpanAttributes.INPUT_VALUE, SpanAttributes.INPUT_MIME_TYPE, sought),
-    }
-    for number, document in enumerate(_found_documents(call)):
-        for name, value in document.items():
-            attributes[f"{SpanAttributes.RETRIEVAL_DOCUMENTS}.{number}.{name}"] = value
-    return attributes
+    found = list(_found_documents(call))
+    return {**_kind("RETRIEVER"), **_value("input", sought), **_flattened(DOCUMENTS, found)}
 
 
 def _found_documents(call: Call) -> Iterator[Attributes]:
@@ -306,41 +312,34 @@ def _found_documents(call: Call) -> Iterator[Attributes]:
     """
     if call.kind == "search":
         for hit in call.result.hits:
-            yield {
-                DocumentAttributes.DOCUMENT_ID: str(hit.iri),
-                DocumentAttributes.DOCUMENT_CONTENT: hit.label,
-                DocumentAttributes.DOCUMENT_SCORE: hit.score,
-            }
+            yield _document(id=str(hit.iri), content=hit.label, score=hit.score)
     elif call.kind == "exact":
         for label, iris in call.result.items():
             for iri in iris:
-                yield {
-                    DocumentAttributes.DOCUMENT_ID: str(iri),
-                    DocumentAttributes.DOCUMENT_CONTENT: label,
-                }
+                yield _document(id=str(iri), content=label)
     else:
         for place, cosine in call.result:
-            yield {
-                DocumentAttributes.DOCUMENT_ID: str(place),
-                DocumentAttributes.DOCUMENT_SCORE: float(cosine),
-            }
+            yield _document(id=str(place), score=float(cosine))
+
+
+def _document(**fields: Any) -> Attributes:
+    """Return the attributes of something that was found."""
+    return {f"document.{name}": value for name, value in fields.items()}
 
 
 def _reranker_attributes(call: Call) -> Attributes:
     """Return the attributes of a similarity call: the phrase, and each name with its similarity."""
     phrase = mask_text(call.request["phrase"])
-    attributes = {
-        **_kind(Kind.RERANKER),
-        **_text(SpanAttributes.INPUT_VALUE, SpanAttributes.INPUT_MIME_TYPE, phrase),
-        RerankerAttributes.RERANKER_QUERY: phrase,
-        RerankerAttributes.RERANKER_MODEL_NAME: call.request["embeddings"],
+    ranked = []
+    for name, similarity in zip(call.request["names"], call.result, strict=True):
+        ranked.append(_document(content=name, score=float(similarity)))
+    return {
+        **_kind("RERANKER"),
+        **_value("input", phrase),
+        "reranker.query": phrase,
+        "reranker.model_name": call.request["embeddings"],
+        **_flattened(RERANKED, ranked),
     }
-    pairs = zip(call.request["names"], call.result, strict=True)
-    for number, (name, similarity) in enumerate(pairs):
-        document = f"{RerankerAttributes.RERANKER_OUTPUT_DOCUMENTS}.{number}"
-        attributes[f"{document}.{DocumentAttributes.DOCUMENT_CONTENT}"] = name
-        attributes[f"{document}.{DocumentAttributes.DOCUMENT_SCORE}"] = float(similarity)
-    return attributes
 
 
 def _tool_attributes(call: Call) -> Attributes:
@@ -348,51 +347,52 @@ def _tool_attributes(call: Call) -> Attributes:
 
     The input of a query is its SPARQL alone.
     """
-    reply = to_data(call.result, call.result_type)
-    attributes = {
-        **_kind(Kind.TOOL),
-        **_value(SpanAttributes.OUTPUT_VALUE, SpanAttributes.OUTPUT_MIME_TYPE, reply),
-        SpanAttributes.TOOL_NAME: call.kind,
-    }
-    request: JsonObject = call.request
+    request: Any = call.request
+    parameters = request
     if call.kind in QUERY_KINDS:
-        query = request["query"]
-        attributes |= _text(SpanAttributes.INPUT_VALUE, SpanAttributes.INPUT_MIME_TYPE, query)
-        request = {"query": query}
-    else:
-        attributes |= _value(SpanAttributes.INPUT_VALUE, SpanAttributes.INPUT_MIME_TYPE, request)
-    attributes[SpanAttributes.TOOL_PARAMETERS] = _json(request)
-    return attributes
+        request = call.request["query"]
+        parameters = {"query": request}
+    return {
+        **_kind("TOOL"),
+        **_value("input", request),
+        **_value("output", to_data(call.result, call.result_type)),
+        "tool.name": call.kind,
+        NAMES["tool_parameters"][0]: _json(parameters),
+    }
 
 
 # Values
 
 
-def _kind(kind: OpenInferenceSpanKindValues) -> Attributes:
-    return {SpanAttributes.OPENINFERENCE_SPAN_KIND: kind.value}
+def _kind(kind: str) -> Attributes:
+    """Return the kind of a span as an attribute."""
+    return {NAMES["kind"][0]: kind}
 
 
-def _text(value_name: str, type_name: str, text: str) -> Attributes:
-    """Return a text as an input or an output."""
-    cut = shorten(mask_text(text), MAX_VALUE_CHARS)
-    return {value_name: cut, type_name: OpenInferenceMimeTypeValues.TEXT.value}
-
-
-def _value(value_name: str, type_name: str, data: Any) -> Attributes:
-    """Return JSON data as the attributes of an input or an output: the value and its MIME type.
+def _value(side: str, data: Any) -> Attributes:
+    """Return data as the "input" or the "output" of a span: the value and its MIME type.
 
     A text has the type of text, and so has JSON longer than MAX_VALUE_CHARS, which is cut. Secrets
     are masked.
     """
-    if isinstance(data, str):
-        return _text(value_name, type_name, data)
-    encoded = _json(data)
-    if len(encoded) > MAX_VALUE_CHARS:
-        return _text(value_name, type_name, encoded)
-    return {value_name: encoded, type_name: OpenInferenceMimeTypeValues.JSON.value}
+    is_text = isinstance(data, str)
+    encoded = mask_text(data) if is_text else _json(data)
+    is_text = is_text or len(encoded) > MAX_VALUE_CHARS
+    return {
+        NAMES[side][0]: shorten(encoded, MAX_VALUE_CHARS),
+        f"{side}.mime_type": TEXT_TYPE if is_text else JSON_TYPE,
+    }
+
+
+def _flattened(name: str, items: Sequence[Attributes]) -> Attributes:
+    """Return a list of items as attributes NAME.0.FIELD, NAME.1.FIELD, ..."""
+    attributes = {}
+    for number, item in enumerate(items):
+        for field, value in item.items():
+            attributes[f"{name}.{number}.{field}"] = value
+    return attributes
 
 
 def _json(data: Any) -> str:
     """Return data as JSON in one line, with secrets masked."""
-    masked = mask_data(data)
-    return json.dumps(masked, ensure_ascii=False)
+    return json.dumps(mask_data(data), ensure_ascii=False)

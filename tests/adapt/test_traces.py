@@ -19,6 +19,7 @@ from kgwb.adapt import foreign_spans
 from kgwb.adapt.traces import TracedQuery
 from kgwb.errors import InputError, PromptError, SettingError
 from kgwb.llm import Scripted
+from kgwb.run.spans import NAMES
 from kgwb.show.subgraph import build_subgraph
 
 LANGGRAPH = DATA / "langgraph.json"
@@ -321,14 +322,11 @@ def test_messages_in_events_and_under_older_names(tmp_path: Path) -> None:
 
 def test_the_names_are_those_of_the_conventions() -> None:
     classes = [value for value in vars(openinference).values() if isinstance(value, type)]
-    known = {text for each in classes for text in vars(each).values() if isinstance(text, str)}
-    assert set(foreign_spans.OPENINFERENCE.values()) <= known
-    gen_ai = {text for text in vars(gen_ai_attributes).values() if isinstance(text, str)}
-    assert set(foreign_spans.GEN_AI.values()) <= gen_ai
+    modules = [*classes, gen_ai_attributes, db_attributes]
+    known = {text for each in modules for text in vars(each).values() if isinstance(text, str)}
+    assert {name for names in NAMES.values() for name in names} <= known
     operations = {each.value for each in gen_ai_attributes.GenAiOperationNameValues}
     assert set(foreign_spans.MODEL_OPERATIONS) <= operations
-    database = {text for text in vars(db_attributes).values() if isinstance(text, str)}
-    assert set(foreign_spans.DATABASE_QUERIES) <= database
 
 
 # --- files

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from openinference.semconv import trace as openinference
 from traces_of import of_kind, parsed, receiver, spans_of_file
 
 import kgwb
@@ -44,6 +46,17 @@ def test_each_call_is_one_span(run: Run, tmp_path: Path) -> None:
     assert len(of_kind(spans, "AGENT")) == 1 + len(run.steps)
     assert len(spans) == 1 + len(run.steps) + calls.total()
     assert len({span["spanId"] for span in spans}) == len(spans)
+
+
+def test_its_attributes_are_those_of_openinference(run: Run, tmp_path: Path) -> None:
+    run.export(tmp_path / "trace.json")
+    classes = [value for value in vars(openinference).values() if isinstance(value, type)]
+    known = {text for each in classes for text in vars(each).values() if isinstance(text, str)}
+    used = set()
+    for span in spans_of_file(tmp_path / "trace.json"):
+        for name in span["attributes"]:
+            used |= set(re.split(r"\.\d+\.", name))
+    assert used - known == {"kgwb.step"}
 
 
 def test_spans_stand_below_their_steps_and_within_the_run(run: Run, tmp_path: Path) -> None:
