@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
-from small import run_of
+import rdflib
+from nasty_graphs import twins
+from small import EX, films, run_of
 
 from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.run.systems import load_system
+from kgwb.systems.surveyor.records import Part
 
 SURVEYOR = load_system("surveyor")
 REVIEWING = SURVEYOR.settings(always_reviews=True)
@@ -59,3 +63,63 @@ def answered(
     """A run that went to its end, and the model it asked."""
     model = Scripted(script(drafts, reviews, names))
     return surveyor(model, **options).go(), model
+
+
+CALLS = {"mention_finder": 1, "drafter": 1, "reviewer": 1}
+COUNT = "SELECT (COUNT(DISTINCT ?film) AS ?n) WHERE { ?film org:director org:denis }"
+UNREVIEWED = SURVEYOR.settings()
+READ = {"taken": "films that he directed", "others": ["films that he wrote", "both", "a third"]}
+
+
+def variables_of(model: Scripted, task: str, name: str) -> list[Any]:
+    """The values of a variable in the prompts of a task."""
+    requests = [request for request in model.requests if request.task == f"surveyor/{task}"]
+    return [request.variables[name] for request in requests]
+
+
+def serious_findings(run: Run, place: str = "draft") -> list[str]:
+    """The findings that are likely to be mistakes, about the query of this place."""
+    return [finding.text for finding in run.output(f"executor[{place}]").findings if finding.wrong]
+
+
+PATIENTS = f"""
+@prefix : <{EX}> . @prefix rdfs: <{rdflib.RDFS}> .
+:patient-0003 a :Patient ; rdfs:label "patient B-0003" ; :number "B-0003" ; :ward :w1 .
+:p17 a :Patient ; rdfs:label "Ann" ; :number "A-0003" ; :ward :w1 ; :state "X7" .
+:w1 a :Ward ; rdfs:label "West" . :ward rdfs:label "lies in" .
+:state rdfs:comment "X7 is at home, X8 is in hospital" .
+"""
+
+
+def names_shown(*names: str, data: str = PATIENTS, classes: Sequence[str] = ()) -> list[str]:
+    """Return what the drafter sees under Names, for these names, over a graph in Turtle."""
+    one = draft("SELECT ?p { ?p a org:Patient }")
+    _, model = answered(one, names=mention(*names, classes=classes), kg=films(data))
+    [request] = [r for r in model.requests if r.task == "surveyor/drafter"]
+    lines: list[str] = request.variables["names"].splitlines()
+    return lines
+
+
+ONE_CLASS = SURVEYOR.settings(survey_tokens=1)
+"""Settings with which an excerpt has one class, and names the others."""
+NO_CLASSES = mention(classes=())
+FILMS_OF_ONE_NAME = "SELECT ?film WHERE { VALUES ?film { a:dune b:dune } }"
+
+
+def ask_twins(
+    drafts: Any = None, reviews: Any = FINE, names: Any = NO_CLASSES, **options: Any
+) -> Any:
+    """A finished run on the graph of twins, and the model that it asked."""
+    drafts = drafts or draft(FILMS_OF_ONE_NAME)
+    return answered(drafts, reviews, names, kg=twins(), **options)
+
+
+def part_of(run: Run) -> Part:
+    """The excerpt that the drafter was shown first."""
+    part: Part = run["drafter"].inputs["part"]
+    return part
+
+
+def described_classes(excerpt: str) -> list[str]:
+    """The CURIEs of the classes that an excerpt describes."""
+    return re.findall(r"^([\w<:/.>]+) .*instances", excerpt, re.MULTILINE)

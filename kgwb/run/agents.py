@@ -454,7 +454,7 @@ class MapRow(NamedTuple):
     gold: str
     """The stage for which a lost answer is counted, see ``GoldDecisions``."""
     test: str
-    """The file with the agent's tests, below ``tests/systems/SYSTEM``."""
+    """The file with the agent's tests, below ``tests/systems/SYSTEM``. All tools share one."""
 
     @classmethod
     def of(cls, spec: AgentSpec, system: System) -> MapRow:
@@ -463,6 +463,8 @@ class MapRow(NamedTuple):
         module = spec.function.__module__
         function = f"{module}.{_name_in_module(spec)}".removeprefix(f"{package}.")
         test = f"test_{spec.name}.py"
+        if spec.is_tool:
+            test = "test_tools.py"
         if module != package and not module.startswith(f"{package}."):
             test = f"../{module.rpartition('.')[2]}/{test}"
         view = system.views.get(spec.output_type)
@@ -594,6 +596,8 @@ class AgentSpec:
     check: InputCheck | None
     """Judges a value that a person puts in for the agent's output."""
     kind: AgentKind
+    is_tool: bool = False
+    """Whether a model chooses to use it."""
 
     @functools.cached_property
     def output_type(self) -> Any:

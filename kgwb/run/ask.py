@@ -376,7 +376,7 @@ def tool(
 
     def decorate(tool_class: ToolType) -> ToolType:
         """Set ``spec`` and ``ends`` of the class, and return it."""
-        tool_class.spec = AgentSpec(name, tool_class.use, "place", None, kind)
+        tool_class.spec = AgentSpec(name, tool_class.use, "place", None, kind, is_tool=True)
         tool_class.ends = ends
         return tool_class
 

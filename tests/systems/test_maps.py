@@ -13,8 +13,6 @@ from kgwb.run.prompts import shipped_names
 from kgwb.run.systems import SYSTEM_NAMES, load_system
 
 TESTS = Path(__file__).parent
-TESTED = ("chatty_kg", "dog", "triad")
-"""The systems whose agents all have a test file of their name."""
 
 
 def words(text: str) -> set[str]:
@@ -48,7 +46,7 @@ def test_each_prompt_belongs_to_an_agent_and_each_model_agent_has_one(name: str)
     assert [prompt for prompt in own if not prompt.startswith(tuple(globs))] == []
 
 
-@pytest.mark.parametrize("name", TESTED)
+@pytest.mark.parametrize("name", SYSTEM_NAMES)
 def test_each_agent_has_a_test_file_of_its_name(name: str) -> None:
     missing = [
         row.test for row in load_system(name).map() if not (TESTS / name / row.test).is_file()

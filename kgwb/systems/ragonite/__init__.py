@@ -6,10 +6,10 @@ System ragonite
 |---|---|---|---|---|---|---|
 | ragonite | code | induce_ragonite_schema |  | render_schema | induce | test_ragonite.py |
 | tool_selector | model | tool_selector.select_tools | tool_selector* |  | gather | test_tool_selector.py |
-| sql | sql | tool_selector.Sql.use |  | render_source | gather | test_sql.py |
-| passages | search | tool_selector.Passages.use |  |  | gather | test_passages.py |
-| sparql | sparql | tool_selector.Sparql.use |  | render_source | gather | test_sparql.py |
-| finish | code | tool_selector.Finish.use |  |  | gather | test_finish.py |
+| sql | sql | tool_selector.Sql.use |  | render_source | gather | test_tools.py |
+| passages | search | tool_selector.Passages.use |  |  | gather | test_tools.py |
+| sparql | sparql | tool_selector.Sparql.use |  | render_source | gather | test_tools.py |
+| finish | code | tool_selector.Finish.use |  |  | gather | test_tools.py |
 | answerer | model | answerer.write_answer | answerer* | render_cited_answer | answer | test_answerer.py |
 | answer | sparql | answerer.build_answer |  |  | answer | test_answer.py |
 """

@@ -8,25 +8,25 @@ System robodata
 | assessment | model | states.assess_strategy | assessment* |  | think | test_assessment.py |
 | observation | model | states.observe_strategy | observation* |  | think | test_observation.py |
 | remote | model | states.decide_remote | remote* | render_decision | remote | test_remote.py |
-| search_entities | search | tools.search_entities |  | render_tool_result | remote | test_search_entities.py |
-| get_entity_info | sparql | tools.get_entity_info |  | render_tool_result | remote | test_get_entity_info.py |
-| get_property_info | sparql | tools.get_property_info |  | render_tool_result | remote | test_get_property_info.py |
-| sparql_query | sparql | tools.sparql_query |  | render_tool_result | remote | test_sparql_query.py |
-| explore_entity_neighbors | sparql | tools.explore_entity_neighbors |  | render_tool_result | remote | test_explore_entity_neighbors.py |
-| build_local_graph | sparql | tools.build_local_graph |  | render_tool_result | remote | test_build_local_graph.py |
+| search_entities | search | tools.search_entities |  | render_tool_result | remote | test_tools.py |
+| get_entity_info | sparql | tools.get_entity_info |  | render_tool_result | remote | test_tools.py |
+| get_property_info | sparql | tools.get_property_info |  | render_tool_result | remote | test_tools.py |
+| sparql_query | sparql | tools.sparql_query |  | render_tool_result | remote | test_tools.py |
+| explore_entity_neighbors | sparql | tools.explore_entity_neighbors |  | render_tool_result | remote | test_tools.py |
+| build_local_graph | sparql | tools.build_local_graph |  | render_tool_result | remote | test_tools.py |
 | eval_remote | model | states.decide_eval_remote | eval_remote* | render_decision | remote | test_eval_remote.py |
 | update | model | states.decide_update | update | render_decision | local | test_update.py |
-| fetch_node | sparql | tools.fetch_node |  | render_tool_result | local | test_fetch_node.py |
-| fetch_relationship_from_node | sparql | tools.fetch_relationship_from_node |  | render_tool_result | local | test_fetch_relationship_from_node.py |
-| fetch_relationship_to_node | sparql | tools.fetch_relationship_to_node |  | render_tool_result | local | test_fetch_relationship_to_node.py |
-| remove_node | code | tools.remove_node |  | render_tool_result | local | test_remove_node.py |
-| remove_edge | code | tools.remove_edge |  | render_tool_result | local | test_remove_edge.py |
+| fetch_node | sparql | tools.fetch_node |  | render_tool_result | local | test_tools.py |
+| fetch_relationship_from_node | sparql | tools.fetch_relationship_from_node |  | render_tool_result | local | test_tools.py |
+| fetch_relationship_to_node | sparql | tools.fetch_relationship_to_node |  | render_tool_result | local | test_tools.py |
+| remove_node | code | tools.remove_node |  | render_tool_result | local | test_tools.py |
+| remove_edge | code | tools.remove_edge |  | render_tool_result | local | test_tools.py |
 | local_graph | code | update_local_graph |  | render_local_graph | local | test_local_graph.py |
 | eval_local | model | states.decide_eval_local | eval_local* | render_decision | local | test_eval_local.py |
 | local | model | states.decide_local | local* | render_decision | look closer | test_local.py |
-| get_node | code | tools.get_node |  | render_tool_result | look closer | test_get_node.py |
-| get_edge | code | tools.get_edge |  | render_tool_result | look closer | test_get_edge.py |
-| query_local | sparql | tools.query_local |  | render_tool_result | look closer | test_query_local.py |
+| get_node | code | tools.get_node |  | render_tool_result | look closer | test_tools.py |
+| get_edge | code | tools.get_edge |  | render_tool_result | look closer | test_tools.py |
+| query_local | sparql | tools.query_local |  | render_tool_result | look closer | test_tools.py |
 | produce | model | states.produce_answer | produce | render_produced_answer | answer | test_produce.py |
 | answer | sparql | states.build_answer |  |  | answer | test_answer.py |
 """

@@ -1,21 +1,95 @@
-"""RoboData on a graph in which everything has a twin: each id stands for one term."""
+"""The local graph: what is added, removed, shown and exported."""
 
 from __future__ import annotations
 
+import json
 import re
-from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
-from machine import answered, goes, produce, script, search, use
+from machine import (
+    PROVEN,
+    answered,
+    fetch,
+    goes,
+    judges,
+    produce,
+    script,
+    search,
+    use,
+)
 from nasty_graphs import a, b, twins
 from rdflib import BNode, Literal, URIRef
-from small import answer_of
+from small import answer_of, iri
 
-import kgwb
 from kgwb.llm import Scripted
-from kgwb.run import Run
+from kgwb.run.exports import to_cypher, to_graphml, to_json
 from kgwb.systems.robodata.records import LocalGraph
+
+DIRECTED = (iri("dune"), iri("director"), iri("denis"))
+
+
+STARRING = (iri("dune"), iri("starring"), iri("timothee"))
+
+
+def test_the_local_graph_has_what_was_fetched_and_not_removed() -> None:
+    remove_node = use("remove_node", node="orgx:lynch")
+    remove_edge = use(
+        "remove_edge", subject="orgx:dune", predicate="orgx:starring", object="orgx:timothee"
+    )
+    first = goes(
+        "EVAL_LOCAL",
+        fetch("orgx:director", "orgx:dune", "orgx:lynchs_dune"),
+        fetch("orgx:director", "orgx:denis", to=True, others=("orgx:sicario",)),
+        fetch("orgx:numberOfChildren", "orgx:denis"),
+        fetch("orgx:starring", "orgx:dune"),
+        use("fetch_node", node="orgx:amy"),
+        use("fetch_node", node="orgx:nobody"),
+    )
+    closer = goes(
+        "EVAL_LOCAL",
+        use("get_node", node="orgx:denis"),
+        use("get_edge", predicate="orgx:director"),
+        use("query_local", sparql="SELECT ?f { ?f orgx:director orgx:denis }"),
+    )
+    evals = [judges("REMOTE"), judges("LOCAL"), judges("PRODUCE")]
+    remote = [*script()["robodata/remote"], goes("EVAL_REMOTE", search())]
+    update = [first, goes("EVAL_LOCAL", remove_node, remove_edge)]
+    run, _ = answered(eval_local=evals, remote=remote, update=update, local=closer)
+    fetched: LocalGraph = run.output("local_graph[turn 5]")
+    assert (len(fetched.nodes), len(fetched.support)) == (8, 5)
+    assert {iri("amy"), Literal(3)} <= {*fetched.nodes}
+    kept: LocalGraph = run.output("local_graph[turn 9]")
+    assert {*fetched.nodes} - {*kept.nodes} == {iri("lynch")}
+    assert (len(kept.support), STARRING in kept.support) == (3, False)
+    uses = [step.output for step in run.steps if "turn 11/use" in step.key]
+    assert [len(result.rows) for result in uses] == [3, 2, 2]
+
+
+def test_support_that_a_person_put_into_the_local_graph_is_checked_against_the_graph() -> None:
+    run, _ = answered()
+    local: LocalGraph = run.output("local_graph[turn 5]")
+    triple = (iri("dune"), iri("director"), iri("lynch"))
+    run.override("local_graph[turn 5]", local.without([], [STARRING]).with_triples([], [triple]))
+    ids = ["orgx:dune", "orgx:director", "orgx:lynch"]
+    run = run.fork(models=Scripted(script(produce=produce(PROVEN[0], ids)))).go()
+    assert answer_of(run).support == (DIRECTED,)
+    assert f"[not in the graph: {' | '.join(ids)}]" in answer_of(run).text
+
+
+def test_the_local_graph_is_exported() -> None:
+    run, _ = answered()
+    local = run.output("local_graph[turn 5]")
+    data = json.loads(to_json(local))
+    assert (len(data["nodes"]), {edge["label"] for edge in data["edges"]}) == (
+        3,
+        {"director", "starring"},
+    )
+    assert len(ElementTree.fromstring(to_graphml(local))[-1]) == 5
+    assert to_cypher(local).count("-[:RELATION {") == 2
+    assert to_cypher(LocalGraph()) == ""
+
 
 KG = twins()
 
@@ -31,22 +105,20 @@ def whole_graph() -> LocalGraph:
 
 
 LOCAL = whole_graph()
+
+
 SHOWN = LOCAL.format_for_prompt(1_000_000).splitlines()
+
+
 TRIPLES = SHOWN[SHOWN.index("Triples") + 1 :]
+
+
 IDS = sorted({id_ for line in TRIPLES for id_ in line.split(" | ")[::2]})
 
 
 def as_written(shown_id: str) -> str:
     """An id as the model is told to write it: a literal without its quotes."""
     return re.sub(r'^"(.*)"((?:@|\^\^)\S+)?$', r"\1\2", shown_id)
-
-
-def produced_with(*answers: str, support: Any = ()) -> Run:
-    """A run that has the whole graph as its local graph, and produces these answers."""
-    run, _ = answered(KG, produce=produce())
-    run.override("local_graph[turn 5]", LOCAL)
-    replies = script(produce=produce(*support, answers=answers))
-    return run.fork(models=Scripted(replies)).go()
 
 
 def test_every_node_is_shown_under_an_id_of_its_own() -> None:
@@ -60,17 +132,6 @@ def test_each_id_that_is_shown_can_be_chosen(shown_id: str) -> None:
     for id_ in (shown_id, as_written(shown_id)):
         [(node,)] = LOCAL.find_elements([id_])
         assert LOCAL.id_mapping.format_id(node) == shown_id
-
-
-def test_answers_and_support_are_the_terms_whose_ids_are_given() -> None:
-    ids = [as_written(id_) for id_ in IDS]
-    support = [[as_written(id_) for id_ in line.split(" | ")] for line in TRIPLES]
-    run = produced_with(*ids, support=support)
-    produced = run.output("produce")
-    assert set(produced.answers) == set(LOCAL.nodes)
-    assert produced.sentences[0].support == LOCAL.support
-    assert produced.sentences[0].failed == ()
-    assert len(answer_of(run).values) == len(LOCAL.nodes)
 
 
 @pytest.mark.parametrize(
@@ -96,47 +157,10 @@ def test_a_text_means_the_term_that_it_describes(id_: str, term: Any) -> None:
     assert LOCAL.find_elements([id_]) == ((term,),)
 
 
-def test_a_text_that_several_nodes_have_means_all_of_them_and_is_noted() -> None:
-    run = produced_with("Same")
-    assert set(run.output("produce").answers) == {Literal("Same", lang=tag) for tag in ("en", "de")}
-    [note] = run["produce"].notes
-    assert "Same" in note
-
-
 def test_ids_do_not_change_where_nothing_has_a_twin() -> None:
     plain = LocalGraph().with_triples([], [(a("dune"), a("name"), Literal("Same", lang="en"))])
     assert '"Same"@en' not in plain.format_for_prompt(1_000)
     assert plain.find_elements(["Same"]) == plain.find_elements(["Same@en"]) != ()
-
-
-def test_results_that_are_shown_together_tell_terms_apart() -> None:
-    query = "SELECT ?x WHERE { <%s> <%s> ?x }"
-    english = query % (a("dune"), a("name"))
-    remote = [
-        goes("REMOTE", search()),
-        goes(
-            "EVAL_REMOTE", use("sparql_query", sparql=english), use("sparql_query", sparql=english)
-        ),
-    ]
-    _, model = answered(KG, remote=remote)
-    [results] = [
-        request.variables["results"]
-        for request in model.requests
-        if request.task == "robodata/eval_remote"
-    ]
-    rows = [line for line in str(results).splitlines() if "Same" in line]
-    assert sorted(set(rows)) == ['  "Same"@de', '  "Same"@en']
-
-
-def test_errors_of_queries_that_begin_alike_are_kept_apart(tmp_path: Path) -> None:
-    padding = "# " + "x" * 200 + "\n"
-    bad = [padding + "SELECT ?x { ?x", padding + "DESCRIBE <http://e/x>"]
-    uses = [use("sparql_query", sparql=query) for query in bad]
-    run, _ = answered(KG, remote=[goes("REMOTE", search()), goes("EVAL_REMOTE", *uses)])
-    errors = [step.output.error for step in run.steps if step.agent == "sparql_query"]
-    assert len(set(errors)) == 2
-    loaded = kgwb.load_run(run.save(tmp_path / "run.jsonl"))
-    assert errors == [step.output.error for step in loaded.steps if step.agent == "sparql_query"]
 
 
 def test_a_prefix_is_not_taken_for_the_scheme_of_an_iri() -> None:

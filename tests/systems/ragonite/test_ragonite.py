@@ -1,4 +1,4 @@
-"""Induction: every triple is in a passage, and in a row or on the list of those that are in no table."""
+"""The induced database: tables, columns and passages of a graph, and its file."""
 
 from __future__ import annotations
 
@@ -6,25 +6,176 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import engines
 import pytest
 import rdflib
-from ragonite import PREFIXES, execute, induce, induce_turtle, rows_of
+from engines import Engine
+from nasty_graphs import twins
+from page import pictures, record_html
+from ragonite import (
+    FINISH,
+    PREFIXES,
+    QUESTION,
+    RAGONITE,
+    answered,
+    cited,
+    execute,
+    induce,
+    induce_turtle,
+    passages,
+    ragonite,
+    rows_of,
+    script,
+    sql,
+)
 from rdflib import URIRef
-from small import films
+from small import answer_of, films
 
 import kgwb
+from kgwb.cli import main
 from kgwb.disk import cache_dir
 from kgwb.errors import GraphError, SettingError
-from kgwb.kg import Graph
+from kgwb.kg import Graph, sample_path
+from kgwb.llm import Scripted
+from kgwb.run import Run
 from kgwb.systems.ragonite.database import Database, use_decimal_sums
-from kgwb.systems.ragonite.records import Column
+from kgwb.systems.ragonite.records import Column, Schema, Table
 from kgwb.systems.ragonite.settings import RagoniteSettings
 from kgwb.terms import term_from_data
 
+
+def test_a_graph_that_is_too_large_stops_before_a_model_is_asked() -> None:
+    model = Scripted(script())
+    with pytest.raises(GraphError, match="max_triples"):
+        ragonite(model, settings=RAGONITE.settings(max_triples=3)).go()
+    assert model.call_count() == 0
+
+
+@pytest.mark.long
+def test_a_named_part_of_an_endpoint_gives_the_tables_of_that_part_of_the_file(
+    virtuoso: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = virtuoso.load(sample_path("films"))
+    there, here, model = kgwb.open_kg(url), kgwb.open_kg("films"), Scripted(script())
+    part = {"part": "https://kgwb.example/films/Film", "max_triples": 1_500}
+    with pytest.raises(GraphError, match=r"2,863 triples .*max_triples\) is 1,500") as error:
+        ragonite(model, kg=there, settings=RAGONITE.settings(max_triples=1_500)).go()
+    assert ("--set part=" in error.value.hint, model.call_count()) == (True, 0)
+    query = sql("SELECT film, genre FROM film_genre ORDER BY film, genre")
+    answer = cited(("Dune_2021_film", 1))
+    options: Any = {"answer": answer, "settings": RAGONITE.settings(**part)}
+    runs = [answered(query, passages(), FINISH, kg=kg, **options)[0] for kg in (there, here)]
+    assert runs[0].output("ragonite") == runs[1].output("ragonite")
+    assert runs[0].output("sql[turn 1]").rows == runs[1].output("sql[turn 1]").rows != ()
+    [value], [other] = (answer_of(run).values for run in runs)
+    assert (value.term, {*value.support}) == (other.term, {*other.support})
+    runs[0].save(tmp_path / "run.jsonl")
+    given = [
+        *("--kg", url, "--system", "ragonite", "--model", f"replay:{tmp_path / 'run.jsonl'}"),
+        QUESTION,
+    ]
+    assert main(["ask", *given, *(f"--set={name}={value}" for name, value in part.items())]) == 0
+    assert answer["answer"] in capsys.readouterr().out
+    assert main(["ask", *given, "--set=max_triples=1500"]) != 0
+    assert "max_triples" in capsys.readouterr().err
+
+
+def ask_twins(query: str, *texts: str, **options: Any) -> Run:
+    """A finished run whose answer cites texts of a query's rows."""
+    values = [(text, 1) for text in texts]
+    run, _ = answered(
+        sql(query), passages("xyz"), FINISH, answer=cited(*values), kg=twins(), **options
+    )
+    assert not run.output("sql[turn 1]").error
+    return run
+
+
+def test_an_instance_that_is_a_class_or_a_predicate_too_is_a_row() -> None:
+    database = induce_turtle(
+        ":noir a :Genre ; :since 1940 . :western a :Genre ; :since 1903 . :laura a :noir ; :year 1944 ."
+        " :director a :Role , rdfs:Class ; :since 1895 . :laura :director :otto ."
+        " :Genre rdfs:label 'genre' ."
+    )
+    since = "SELECT id, since FROM {} ORDER BY id"
+    assert rows_of(database, since.format("genre")) == (("noir", "1940"), ("western", "1903"))
+    assert rows_of(database, since.format("role")) == (("director", "1895"),)
+    noir = "SELECT id, year FROM noir"
+    assert rows_of(database, noir) == (("laura", "1944"),)
+    # What is only a class has no row.
+    names = {table.name for table in database.schema.tables}
+    assert "thing" not in names
+
+
+def test_a_range_beside_a_column_of_the_name_of_its_end() -> None:
+    database = induce_turtle(
+        ':b a :B ; :depth "10-20 m" ; :depthLow 3 . :c a :B ; :depth "1-2 m" .'
+    )
+    [table] = database.schema.tables
+    names = [column.name for column in table.columns]
+    assert len(set(names)) == len(names) == 6
+    by_predicate = sorted(table.columns[2:], key=lambda column: str(column.predicate))
+    query = f"SELECT {', '.join(column.name for column in by_predicate)} FROM b ORDER BY id"
+    assert rows_of(database, query) == (("10-20 m", "10", "20", "3"), ("1-2 m", "1", "2", ""))
+
+
+def test_several_ranges_in_a_table_of_the_name_of_their_end() -> None:
+    database = induce_turtle(':b a :DepthLow ; :depth "10-20 m", "3-4 m" .')
+    values = next(table for table in database.schema.tables if table.columns[0].references)
+    names = [column.name for column in values.columns]
+    query = f"SELECT {', '.join(names)} FROM {values.name} ORDER BY {names[-1]}"
+    assert rows_of(database, query) == (("b", "3-4 m", "3", "4"), ("b", "10-20 m", "10", "20"))
+
+
+@pytest.mark.parametrize("label", ["Pragma option", "pragma_table_info", "Pragma", "sqlite master"])
+def test_a_class_of_any_name_can_be_read(label: str) -> None:
+    turtle = f':a a :C ; :option "x", "y" . :C rdfs:label "{label}" .'
+    database = induce_turtle(turtle)
+    for table in database.schema.tables:
+        assert len(rows_of(database, f"SELECT * FROM {table.name}")) == table.rows
+        assert rows_of(database, f"SELECT count(*) FROM {table.name.upper()}") == (
+            (str(table.rows),),
+        )
+
+
+def test_passages_tell_neighbours_and_predicates_of_one_name_apart() -> None:
+    texts = dict(induce(twins()).passages)
+    sequel = texts["Dune II [sequel]"]
+    dunes = [part for part in sequel.split() if part.startswith("[dune")]
+    assert len(set(dunes)) == 2
+    first = texts["Dune [dune]"]
+    assert "director (a:director) Ann" in first
+    assert "director (b:director) Ann" in first
+
+
+def test_a_class_named_id_is_drawn_without_the_tables_of_its_values() -> None:
+    run = ask_twins("SELECT id FROM film", "dune")
+    schema = run.output("ragonite")
+    few = [table for table in schema.tables if table.name in ("film", "id", "id_alias")]
+    drawn = pictures(record_html(replace(schema, tables=tuple(few)), of_system="ragonite"))
+    assert "id (1)" in drawn
+    assert "id_alias (" not in drawn
+
+
+def test_the_links_of_many_tables_are_a_list() -> None:
+    """Up to twelve tables of classes are drawn; more would be a tangle."""
+    names = [f"class_{number}" for number in range(13)]
+    tables = tuple(
+        Table(name, 1, (Column("id", "TEXT"), Column("next", "TEXT", names[0]))) for name in names
+    )
+    drawn = record_html(Schema(tables[:12], 20, 12), of_system="ragonite")
+    assert "class_3 (1)" in pictures(drawn)
+    listed = record_html(Schema(tables, 20, 13), of_system="ragonite")
+    assert pictures(listed) == ""
+    assert "→ class_0" in listed
+
+
 HARBOUR = engines.metaqa().parent.parent / "harbour"
+
+
 STORED_TRIPLES_SQL = (
     "SELECT n, s.term, predicate, value, place, subject, cell, low, o.name,"
     " EXISTS (SELECT 1 FROM _triples t WHERE t.subject = o.id) FROM _triples"
@@ -119,9 +270,6 @@ def test_every_triple_is_in_a_passage_and_in_a_row_or_on_the_list(name: str, pro
         pytest.skip("harbour is not here")
     kg = kgwb.open_kg(HARBOUR if name == "harbour" else name)
     assert find_misplaced_triples(kg, profile) == []
-
-
-# What breaks the reference code
 
 
 MESS = """
@@ -244,9 +392,6 @@ def test_twins_in_several_tables_are_told_apart() -> None:
     assert 'instances of "http://f/Agent"' in database.schema.format_tables(6_000)
 
 
-# What queries compute
-
-
 def test_averages_and_sums_that_are_level_in_the_graph_are_equal() -> None:
     """In binary, 0.1 + 0.2 is more than 0.3, and the average of 0.1, 0.2 and 0.3 is not 0.2."""
     database = induce_turtle(
@@ -285,9 +430,6 @@ def test_sums_are_otherwise_those_of_sqlite(function: str, values: str) -> None:
     before = [connection.execute(query).fetchall() for query in queries]
     use_decimal_sums(connection)
     assert [connection.execute(query).fetchall() for query in queries] == before
-
-
-# Size, parts, and the file
 
 
 def test_the_error_for_a_large_graph_says_what_induction_would_take_and_how_to_go_on() -> None:
@@ -334,3 +476,38 @@ def test_reverse_facts_can_be_left_out() -> None:
     assert passages["P [p]"] == "P is a Person. It is director of F."
     passages = dict(induce_turtle(turtle, reverse_facts=False).passages)
     assert passages["P [p]"] == "P is a Person."
+
+
+PAGE = "https://www.cars.example/en/all-models/ix3/" + "a" * 80 + "/index.html?x=1,2"
+
+
+TURTLE = f"""
+:ix3 a :Car ; rdfs:label "iX3" ; :url <{PAGE}> ; :fuel <http://e/fuel/electric> .
+:x5 a :Car ; rdfs:label "X5" ; :url <https://www.cars.example/en/x5> ; :fuel <http://e/fuel/diesel> .
+:x7 a :Car ; rdfs:label "X7" ; :url <https://other.example/named> .
+<https://other.example/named> rdfs:label "The page of the X7" .
+"""
+
+
+def test_a_page_outside_of_the_graph_keeps_its_whole_iri() -> None:
+    database = induce_turtle(TURTLE)
+    rows = dict(rows_of(database, "SELECT id, url FROM car"))
+    assert rows["x5"] == "https://www.cars.example/en/x5"
+    assert rows["ix3"] == PAGE.replace(",", "%2C")
+    assert rows["x7"] == "named"
+    assert dict(rows_of(database, "SELECT id, fuel FROM car"))["x5"] == "diesel"
+
+
+def test_the_cell_of_a_page_is_the_page() -> None:
+    database = induce_turtle(TURTLE)
+    source = execute(database, "SELECT id, url FROM car WHERE id = 'ix3'")
+    terms = {meaning.text: str(meaning.term) for meaning in source.meanings}
+    assert terms[PAGE.replace(",", "%2C")] == PAGE
+    text = next(text for title, text in database.passages if title.startswith("iX3"))
+    assert PAGE in text
+
+
+def test_a_page_is_found_by_a_pattern() -> None:
+    database = induce_turtle(TURTLE)
+    rows = rows_of(database, "SELECT name FROM car WHERE url LIKE '%cars.example/en/x5'")
+    assert rows == (("X5",),)

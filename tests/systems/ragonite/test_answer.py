@@ -1,39 +1,106 @@
-"""RAGonite on a graph in which everything has a twin: cited texts are read by column and row."""
+"""The terms that an answer's values stand for, with their support."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from nasty_graphs import A, a, b, twins
-from page import pictures, record_html
+from page import record_html
 from ragonite import (
     FINISH,
+    QUESTION,
     RAGONITE,
     answered,
     cited,
     execute,
     induce,
-    induce_turtle,
     passages,
-    ragonite,
-    rows_of,
-    script,
     sql,
-    use,
 )
 from rdflib import BNode, Literal, URIRef
-from small import answer_of, films
+from small import answer_of, films, iri, keys
 
 from kgwb.kg.embeddings import Embeddings
-from kgwb.llm import Scripted
 from kgwb.run import Run
+from kgwb.run.answers import NOT_IN_GRAPH
+from kgwb.show.run_state import GIVEN, judge_answer
 from kgwb.systems.ragonite.answerer import Citation
 from kgwb.systems.ragonite.database import Database
-from kgwb.systems.ragonite.records import Column, Schema, Source, Table
+from kgwb.systems.ragonite.records import Source
 from kgwb.terms import Term, local_part
+
+
+def test_rows_become_terms_with_the_triples_that_the_query_read() -> None:
+    run, model = answered()
+    assert keys(run) == [
+        *("ragonite", "tool_selector", "sql[turn 1]", "passages[turn 2]", "finish[turn 3]"),
+        *("answerer", "answer"),
+    ]
+    values = {value.term: value.support for value in answer_of(run).values}
+    films = [iri(name) for name in ("arrival", "dune", "sicario")]
+    assert list(values) == films
+    assert all((film, iri("director"), iri("denis")) in values[film] for film in films)
+    assert answer_of(run).labels == ("Arrival", "Dune", "Sicario")
+    assert (model.call_count(), run.totals.live_model_calls) == (4, 4)
+    sources = model.requests[-1].variables["sources"]
+    assert '"arrival" | "Arrival"' in sources
+    assert "[2] passages" in sources
+
+
+def test_a_passage_gives_its_value_and_triples() -> None:
+    run, _ = answered(answer=cited(("Denis Villeneuve", 2)))
+    [value] = answer_of(run).values
+    assert value.term == iri("denis")
+    assert value.support and all(iri("denis") in triple for triple in value.support)
+
+
+def test_a_count_is_supported_by_the_ids_that_were_counted() -> None:
+    query = "SELECT count(*) AS n, group_concat(id) AS ids FROM film WHERE director = 'denis'"
+    run, _ = answered(sql(query), passages(), FINISH, answer=cited(("3", 1), kind="count"))
+    [value] = answer_of(run).values
+    directed = [triple for triple in value.support if triple[1:] == (iri("director"), iri("denis"))]
+    assert (value.term, len(directed)) == (Literal(3), 3)
+    run, _ = answered(answer=cited(("true", 1), kind="boolean"))
+    assert answer_of(run).values[0].term == Literal(True)
+
+
+def test_a_literal_keeps_its_datatype_also_where_it_is_false() -> None:
+    kg = films("@prefix : <http://e/> . :f a :Film ; :oscars 0 ; :sequel false . :g a :Film .")
+    for text, term in (("0", Literal(0)), ("false", Literal(False))):
+        run, _ = answered(
+            sql("SELECT * FROM film"), passages(), FINISH, answer=cited((text, 1)), kg=kg
+        )
+        assert [value.term for value in answer_of(run).values] == [term]
+
+
+def test_an_answer_without_values_has_the_reason_of_the_model() -> None:
+    nothing = {**cited(), "answer": "No budget is given.", "reason": "no column for it"}
+    run, _ = answered(answer=nothing)
+    assert not run.answer
+    assert answer_of(run).text == nothing["answer"]
+    assert answer_of(run).reason == f"{NOT_IN_GRAPH}: {nothing['reason']}"
+
+
+def test_that_nothing_fits_is_an_answer_with_its_evidence() -> None:
+    text = "None of them is by David Lynch [1]."
+    none = {**cited(("none", 1), text=text), "reason": "the directors of all films are known"}
+    run, _ = answered(answer=none)
+    answer = answer_of(run)
+    assert (answer.values, answer.text, answer.reason) == ((), text, "")
+    assert (iri("dune"), iri("director"), iri("denis")) in answer.support
+    assert judge_answer(QUESTION, answer).name == GIVEN
+    shown = record_html(answer, of_system="ragonite")
+    assert "Denis Villeneuve" in shown
+    assert "no answer" not in shown
+    kg = films(
+        "@prefix : <http://e/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> ."
+        ' :none a :Film ; rdfs:label "None" . :g a :Film .'
+    )
+    query = sql("SELECT id, name FROM film")
+    run, _ = answered(query, passages(), FINISH, answer=cited(("none", 1)), kg=kg)
+    assert answer_of(run).labels == ("None",)
 
 
 def ask_twins(query: str, *texts: str, **options: Any) -> Run:
@@ -52,88 +119,6 @@ def terms_of(run: Run) -> list[Term]:
 
 def notes_of(run: Run) -> list[str]:
     return run["answer"].notes
-
-
-# Things that are also a class or a predicate
-
-
-def test_an_instance_that_is_a_class_or_a_predicate_too_is_a_row() -> None:
-    database = induce_turtle(
-        ":noir a :Genre ; :since 1940 . :western a :Genre ; :since 1903 . :laura a :noir ; :year 1944 ."
-        " :director a :Role , rdfs:Class ; :since 1895 . :laura :director :otto ."
-        " :Genre rdfs:label 'genre' ."
-    )
-    since = "SELECT id, since FROM {} ORDER BY id"
-    assert rows_of(database, since.format("genre")) == (("noir", "1940"), ("western", "1903"))
-    assert rows_of(database, since.format("role")) == (("director", "1895"),)
-    noir = "SELECT id, year FROM noir"
-    assert rows_of(database, noir) == (("laura", "1944"),)
-    # What is only a class has no row.
-    names = {table.name for table in database.schema.tables}
-    assert "thing" not in names
-
-
-# Derived columns
-
-
-def test_a_range_beside_a_column_of_the_name_of_its_end() -> None:
-    database = induce_turtle(
-        ':b a :B ; :depth "10-20 m" ; :depthLow 3 . :c a :B ; :depth "1-2 m" .'
-    )
-    [table] = database.schema.tables
-    names = [column.name for column in table.columns]
-    assert len(set(names)) == len(names) == 6
-    by_predicate = sorted(table.columns[2:], key=lambda column: str(column.predicate))
-    query = f"SELECT {', '.join(column.name for column in by_predicate)} FROM b ORDER BY id"
-    assert rows_of(database, query) == (("10-20 m", "10", "20", "3"), ("1-2 m", "1", "2", ""))
-
-
-def test_several_ranges_in_a_table_of_the_name_of_their_end() -> None:
-    database = induce_turtle(':b a :DepthLow ; :depth "10-20 m", "3-4 m" .')
-    values = next(table for table in database.schema.tables if table.columns[0].references)
-    names = [column.name for column in values.columns]
-    query = f"SELECT {', '.join(names)} FROM {values.name} ORDER BY {names[-1]}"
-    assert rows_of(database, query) == (("b", "3-4 m", "3", "4"), ("b", "10-20 m", "10", "20"))
-
-
-# The sandbox
-
-
-@pytest.mark.parametrize("label", ["Pragma option", "pragma_table_info", "Pragma", "sqlite master"])
-def test_a_class_of_any_name_can_be_read(label: str) -> None:
-    turtle = f':a a :C ; :option "x", "y" . :C rdfs:label "{label}" .'
-    database = induce_turtle(turtle)
-    for table in database.schema.tables:
-        assert len(rows_of(database, f"SELECT * FROM {table.name}")) == table.rows
-        assert rows_of(database, f"SELECT count(*) FROM {table.name.upper()}") == (
-            (str(table.rows),),
-        )
-
-
-@pytest.mark.parametrize(
-    "table",
-    [
-        *("sqlite_master", "SQLITE_MASTER", "_terms", "_TRIPLES", "_schema"),
-        *(
-            "pragma_table_info('x_pragma_option')",
-            "PRAGMA_TABLE_INFO('film')",
-            "pragma_database_list",
-        ),
-        *(
-            "temp.pragma_database_list",
-            "main.sqlite_master",
-            '"sqlite_master"',
-            "[pragma_compile_options]",
-        ),
-    ],
-)
-def test_no_query_reads_anything_but_the_induced_tables(table: str) -> None:
-    database = induce(twins())
-    for columns in ("*", "count(*)", "1"):
-        assert execute(database, f"SELECT {columns} FROM {table}").error
-
-
-# Citations
 
 
 @pytest.mark.parametrize(
@@ -211,24 +196,6 @@ def test_the_support_of_a_value_is_about_the_things_in_its_row() -> None:
     assert value.support == ((a("picture"), a("colour"), Literal("orange")),)
 
 
-def test_sparql_rows_show_and_cite_terms_and_not_their_texts() -> None:
-    query = f"SELECT ?x WHERE {{ <{a('film1984')}> <{a('page')}> ?x }} ORDER BY isLiteral(?x)"
-    uses = [use("sparql", query=query), FINISH]
-    settings = RAGONITE.settings(ablation="sparql_only")
-
-    def answer_with(text: str) -> Run:
-        replies = {**script(answer=cited((text, 1))), "ragonite/tool_selector_sparql": uses}
-        return ragonite(Scripted(replies), kg=twins(), settings=settings).go()
-
-    texts = [text for (text,) in answer_with("nothing").output("sparql[turn 1]").rows]
-    assert len(set(texts)) == 2
-    cited_terms = [terms_of(answer_with(text)) for text in texts]
-    assert cited_terms == [[a("dune")], [Literal(f"{A}dune")]]
-
-
-# Everything that is offered can be chosen
-
-
 def test_each_id_in_each_table_can_be_cited() -> None:
     database = induce(twins())
     for table in database.schema.tables:
@@ -277,35 +244,3 @@ def test_each_term_in_each_passage_can_be_cited(profile: str) -> None:
         for text, term in cited_terms(source):
             citation = Citation(text, [source], [])
             assert citation.terms == (term,), (source.title, source.text, text)
-
-
-def test_passages_tell_neighbours_and_predicates_of_one_name_apart() -> None:
-    texts = dict(induce(twins()).passages)
-    sequel = texts["Dune II [sequel]"]
-    dunes = [part for part in sequel.split() if part.startswith("[dune")]
-    assert len(set(dunes)) == 2
-    first = texts["Dune [dune]"]
-    assert "director (a:director) Ann" in first
-    assert "director (b:director) Ann" in first
-
-
-def test_a_class_named_id_is_drawn_without_the_tables_of_its_values() -> None:
-    run = ask_twins("SELECT id FROM film", "dune")
-    schema = run.output("ragonite")
-    few = [table for table in schema.tables if table.name in ("film", "id", "id_alias")]
-    drawn = pictures(record_html(replace(schema, tables=tuple(few)), of_system="ragonite"))
-    assert "id (1)" in drawn
-    assert "id_alias (" not in drawn
-
-
-def test_the_links_of_many_tables_are_a_list() -> None:
-    """Up to twelve tables of classes are drawn; more would be a tangle."""
-    names = [f"class_{number}" for number in range(13)]
-    tables = tuple(
-        Table(name, 1, (Column("id", "TEXT"), Column("next", "TEXT", names[0]))) for name in names
-    )
-    drawn = record_html(Schema(tables[:12], 20, 12), of_system="ragonite")
-    assert "class_3 (1)" in pictures(drawn)
-    listed = record_html(Schema(tables, 20, 13), of_system="ragonite")
-    assert pictures(listed) == ""
-    assert "→ class_0" in listed

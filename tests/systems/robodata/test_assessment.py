@@ -1,0 +1,33 @@
+"""The assessment of the strategy."""
+
+from __future__ import annotations
+
+from machine import (
+    answered,
+)
+from small import asked
+
+from kgwb.llm import Scripted
+
+CALLS = {"remote": 2, "eval_remote": 1, "update": 1, "eval_local": 1, "produce": 1}
+
+
+ADVICE = "Fetch both triples."
+"""The advice of the scripted model."""
+
+
+def variables_of(model: Scripted, task: str, name: str) -> list[str]:
+    """The values of a prompt variable in the requests of a task, in order."""
+    return [str(r.variables[name]) for r in model.requests if r.task == f"robodata/{task}"]
+
+
+def test_metacognition_advises_only_the_evaluations() -> None:
+    _, model = answered(settings={"metacognition": True})
+    assert asked(model) == {**CALLS, "assessment": 2, "observation": 2}
+    assert variables_of(model, "eval_local", "advice") == [ADVICE]
+    assert variables_of(model, "observation", "previous") == ["none", ADVICE]
+    statistics = variables_of(model, "assessment", "statistics")[0]
+    for count in ("REMOTE → REMOTE 1", "REMOTE → EVAL_REMOTE 1", "search_entities 1"):
+        assert count in statistics
+    [update] = [request for request in model.requests if request.task == "robodata/update"]
+    assert not any(ADVICE in message.content for message in update.messages)

@@ -1,0 +1,20 @@
+"""The advice of metacognition."""
+
+from __future__ import annotations
+
+from machine import (
+    answered,
+)
+
+from kgwb.llm import Scripted
+
+
+def variables_of(model: Scripted, task: str, name: str) -> list[str]:
+    """The values of a prompt variable in the requests of a task, in order."""
+    return [str(r.variables[name]) for r in model.requests if r.task == f"robodata/{task}"]
+
+
+def test_empty_advice_is_shown_as_none() -> None:
+    nothing = {"judgement": "sound", "advice": ""}
+    _, model = answered(settings={"metacognition": True}, observation=nothing)
+    assert variables_of(model, "eval_local", "advice") == ["none"]

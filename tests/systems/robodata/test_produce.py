@@ -1,0 +1,110 @@
+"""The answer that a model writes from the local graph: sentences, support sets, nodes."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from machine import (
+    PROVEN,
+    answered,
+    produce,
+    script,
+)
+from nasty_graphs import twins
+from rdflib import BNode, Literal, URIRef
+from small import answer_of, iri
+
+from kgwb.llm import Scripted
+from kgwb.run import Run
+from kgwb.systems.robodata.records import LocalGraph
+
+DIRECTED = (iri("dune"), iri("director"), iri("denis"))
+
+
+ANSWER = "Denis Villeneuve"
+
+
+def test_support_that_is_not_in_the_graph_is_marked_beside_its_sentence() -> None:
+    invented = (
+        ["orgx:dune", "orgx:director", "orgx:lynch"],
+        ["orgx:dune", "orgx:sibling", "orgx:denis"],
+        ["orgx:amy"],
+        [],
+    )
+    run, _ = answered(produce=produce(PROVEN[0], *invented, answers=("orgx:denis", "orgx:lynch")))
+    [sentence] = run.output("produce").sentences
+    assert (sentence.support, len(sentence.failed)) == ((DIRECTED,), 4)
+    assert sentence.failed[0] == "orgx:dune | orgx:director | orgx:lynch"
+    assert f"[{sentence.problem}]" in answer_of(run).text
+    assert (answer_of(run).support, answer_of(run).labels) == ((DIRECTED,), (ANSWER,))
+
+
+def test_an_answer_that_is_not_a_node_is_left_out_and_noted() -> None:
+    run, _ = answered(produce=produce(*PROVEN, answers=("orgx:denis", "orgx:lynch")))
+    assert answer_of(run).labels == (ANSWER,)
+    [note] = run["produce"].notes
+    assert "orgx:lynch" in note and "orgx:denis" not in note
+
+
+def test_a_sentence_without_support_is_marked() -> None:
+    run, _ = answered(produce=produce())
+    [sentence] = run.output("produce").sentences
+    assert sentence.problem == "without support"
+    assert f"[{sentence.problem}]" in answer_of(run).text
+
+
+KG = twins()
+
+
+def whole_graph() -> LocalGraph:
+    """The graph of twins as a local graph, without blank nodes, which no tool fetches."""
+    triples = []
+    for triple in KG.select("SELECT ?s ?p ?o { ?s ?p ?o } ORDER BY ?s ?p ?o").rows:
+        if not any(isinstance(term, BNode) for term in triple):
+            triples.append(triple)
+    iris = sorted({term for triple in triples for term in triple if isinstance(term, URIRef)})
+    return LocalGraph().with_names(KG.names(iris).items()).with_triples([], triples)
+
+
+LOCAL = whole_graph()
+
+
+SHOWN = LOCAL.format_for_prompt(1_000_000).splitlines()
+
+
+TRIPLES = SHOWN[SHOWN.index("Triples") + 1 :]
+
+
+IDS = sorted({id_ for line in TRIPLES for id_ in line.split(" | ")[::2]})
+
+
+def as_written(shown_id: str) -> str:
+    """An id as the model is told to write it: a literal without its quotes."""
+    return re.sub(r'^"(.*)"((?:@|\^\^)\S+)?$', r"\1\2", shown_id)
+
+
+def produced_with(*answers: str, support: Any = ()) -> Run:
+    """A run that has the whole graph as its local graph, and produces these answers."""
+    run, _ = answered(KG, produce=produce())
+    run.override("local_graph[turn 5]", LOCAL)
+    replies = script(produce=produce(*support, answers=answers))
+    return run.fork(models=Scripted(replies)).go()
+
+
+def test_answers_and_support_are_the_terms_whose_ids_are_given() -> None:
+    ids = [as_written(id_) for id_ in IDS]
+    support = [[as_written(id_) for id_ in line.split(" | ")] for line in TRIPLES]
+    run = produced_with(*ids, support=support)
+    produced = run.output("produce")
+    assert set(produced.answers) == set(LOCAL.nodes)
+    assert produced.sentences[0].support == LOCAL.support
+    assert produced.sentences[0].failed == ()
+    assert len(answer_of(run).values) == len(LOCAL.nodes)
+
+
+def test_a_text_that_several_nodes_have_means_all_of_them_and_is_noted() -> None:
+    run = produced_with("Same")
+    assert set(run.output("produce").answers) == {Literal("Same", lang=tag) for tag in ("en", "de")}
+    [note] = run["produce"].notes
+    assert "Same" in note

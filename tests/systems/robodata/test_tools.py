@@ -1,0 +1,149 @@
+"""The tools of the states, and what a model is shown of their results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import rdflib
+from machine import (
+    answered,
+    goes,
+    search,
+    use,
+)
+from nasty_graphs import a, twins
+from small import FILMS, SLOW, answer_of, iri, keys
+
+import kgwb
+from kgwb.llm import Scripted
+
+DIRECTED = (iri("dune"), iri("director"), iri("denis"))
+
+
+STARRING = (iri("dune"), iri("starring"), iri("timothee"))
+
+
+def variables_of(model: Scripted, task: str, name: str) -> list[str]:
+    """The values of a prompt variable in the requests of a task, in order."""
+    return [str(r.variables[name]) for r in model.requests if r.task == f"robodata/{task}"]
+
+
+@pytest.mark.parametrize(
+    ("action", "line", "rows"),
+    [
+        (search(), 'search_entities("Dune"): 2 rows', 2),
+        (use("get_entity_info", entity="orgx:denis"), 'get_entity_info("orgx:denis"): 3 rows', 3),
+        (use("get_property_info", property="orgx:director"), "4 rows", 4),
+        (use("get_property_info", property="orgx:starring"), "3 rows", 3),
+        (
+            use("explore_entity_neighbors", entity="orgx:denis", predicate="", limit=2),
+            "2 rows of 5",
+            2,
+        ),
+        (
+            use(
+                "explore_entity_neighbors", entity="orgx:denis", predicate="orgx:director", limit=0
+            ),
+            "3 rows",
+            3,
+        ),
+        (use("sparql_query", sparql="SELECT ?f { ?f orgx:director orgx:denis }"), "3 rows", 3),
+        (use("sparql_query", sparql="ASK { orgx:dune orgx:director orgx:denis }"), "1 row", 1),
+        (use("sparql_query", sparql="SELECT ?x { ?x"), "error: ", 0),
+        (use("sparql_query", sparql="DROP ALL"), "error: ", 0),
+        (use("sparql_query", sparql="DESCRIBE orgx:dune"), "write a SELECT or an ASK", 0),
+        (use("get_entity_info", entity="Dune"), 'error: "\\"Dune\\" is neither', 0),
+        (use("build_local_graph", entity="orgx:arrival", predicates=[]), "1 row added", 1),
+        (
+            use(
+                "build_local_graph",
+                entity="orgx:arrival",
+                predicates=["orgx:director", "orgx:birthPlace"],
+            ),
+            "2 rows added",
+            2,
+        ),
+    ],
+)
+def test_a_use_of_a_tool_is_a_step_whose_result_the_model_is_shown(
+    action: Any, line: str, rows: int
+) -> None:
+    run, model = answered(remote=[goes("REMOTE", search()), goes("EVAL_REMOTE", action)])
+    observed = run.output(f"{action['tool']}[turn 3/use 1]")
+    assert line in str(observed)
+    assert len(observed.rows) == rows
+    assert line in variables_of(model, "eval_remote", "results")[0]
+    assert run.output("turn[turn 3]").visits[-1].results == (observed,)
+
+
+def test_an_error_of_the_engine_is_a_result_and_is_replayed(tmp_path: Path) -> None:
+    kg = kgwb.open_kg(rdflib.Graph().parse(data=FILMS), query_timeout_s=1)
+    slow = goes("EVAL_REMOTE", use("sparql_query", sparql=SLOW))
+    run, _ = answered(kg, remote=[goes("REMOTE", search()), slow])
+    assert "took longer" in run.output("sparql_query").error
+    loaded = kgwb.load_run(run.save(tmp_path / "run.jsonl"))
+    assert [step.output for step in loaded.steps] == [step.output for step in run.steps]
+
+
+EVERY_TOOL = goes(
+    "EVAL_REMOTE",
+    use("get_entity_info", entity="orgx:dune"),
+    use("get_property_info", property="orgx:starring"),
+    use("sparql_query", sparql="SELECT ?f WHERE { ?f orgx:director orgx:denis } ORDER BY ?f"),
+    use("sparql_query", sparql="ASK { orgx:dune orgx:director orgx:lynch }"),
+    use("explore_entity_neighbors", entity="orgx:denis", predicate="", limit=5),
+    use("build_local_graph", entity="orgx:dune", predicates=["orgx:director", "orgx:birthPlace"]),
+)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("server", ["oxigraph", "virtuoso"])
+def test_a_server_gives_the_same_results_as_its_file(
+    server: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    file = tmp_path / "robodata.ttl"
+    file.write_text(FILMS, encoding="utf-8")
+    engine = request.getfixturevalue(server)
+    used = {action["tool"] for action in EVERY_TOOL["actions"]}
+    remote = [goes("REMOTE", search()), EVERY_TOOL]
+    here, there = (answered(kgwb.open_kg(kg), remote=remote)[0] for kg in (file, engine.load(file)))
+    assert answer_of(there) == answer_of(here) and answer_of(here).support == (DIRECTED, STARRING)
+    assert keys(there) == keys(here)
+    for step in here.steps:
+        assert str(there.output(step.key)) == str(step.output), step.key
+        assert step.agent not in used or not step.output.error, step.output
+
+
+KG = twins()
+
+
+def test_results_that_are_shown_together_tell_terms_apart() -> None:
+    query = "SELECT ?x WHERE { <%s> <%s> ?x }"
+    english = query % (a("dune"), a("name"))
+    remote = [
+        goes("REMOTE", search()),
+        goes(
+            "EVAL_REMOTE", use("sparql_query", sparql=english), use("sparql_query", sparql=english)
+        ),
+    ]
+    _, model = answered(KG, remote=remote)
+    [results] = [
+        request.variables["results"]
+        for request in model.requests
+        if request.task == "robodata/eval_remote"
+    ]
+    rows = [line for line in str(results).splitlines() if "Same" in line]
+    assert sorted(set(rows)) == ['  "Same"@de', '  "Same"@en']
+
+
+def test_errors_of_queries_that_begin_alike_are_kept_apart(tmp_path: Path) -> None:
+    padding = "# " + "x" * 200 + "\n"
+    bad = [padding + "SELECT ?x { ?x", padding + "DESCRIBE <http://e/x>"]
+    uses = [use("sparql_query", sparql=query) for query in bad]
+    run, _ = answered(KG, remote=[goes("REMOTE", search()), goes("EVAL_REMOTE", *uses)])
+    errors = [step.output.error for step in run.steps if step.agent == "sparql_query"]
+    assert len(set(errors)) == 2
+    loaded = kgwb.load_run(run.save(tmp_path / "run.jsonl"))
+    assert errors == [step.output.error for step in loaded.steps if step.agent == "sparql_query"]

@@ -1,0 +1,185 @@
+"""The answer of a query: lists, tables, counts and truth values with their support."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from nasty_graphs import a
+from rdflib import Literal
+from small import FILMS, answer_of, asked, films, iri
+from surveying import (
+    CALLS,
+    COUNT,
+    DIRECTED,
+    FINE,
+    TABLE,
+    answered,
+    ask_twins,
+    draft,
+    revise,
+    serious_findings,
+    variables_of,
+)
+
+from kgwb.bench.serve import EMPTY_QUERY, make_answer_query
+from kgwb.records import Record
+from kgwb.run.answers import NOT_IN_GRAPH
+from kgwb.run.exports import to_cypher, to_graphml, to_json, to_networkx
+from kgwb.show.answers import render_answer
+from kgwb.show.subgraph import build_subgraph, subgraph_of_answer
+from kgwb.show.subgraph_html import render_tables
+from kgwb.show.terms import RenderContext
+from kgwb.systems.surveyor.records import Draft, Executed, Mention, Mentions, Part, Review
+
+
+def test_a_list_is_answered_with_the_triples_of_each_value() -> None:
+    run, model = answered()
+    answer = answer_of(run)
+    directed = {value.term: value.support for value in answer.values}
+    films_of_his = [iri(name) for name in ("arrival", "dune", "sicario")]
+    assert directed == {film: ((film, iri("director"), iri("denis")),) for film in films_of_his}
+    assert (answer.kind, sorted(answer.labels)) == ("list", ["Arrival", "Dune", "Sicario"])
+    assert dict(answer.names)[iri("denis")] == "Denis Villeneuve"
+    assert answer.queries == (f"PREFIX org: <http://example.org/>\n{DIRECTED}",)
+    assert (asked(model), run.totals.live_model_calls) == (CALLS, 3)
+    assert [step.agent for step in run.steps] == [
+        *("surveyor", "mention_finder", "entity_retriever", "value_finder", "drafter", "executor"),
+        *("reviewer", "answer"),
+    ]
+
+
+def test_a_table_keeps_its_columns_and_rows() -> None:
+    run, _ = answered(draft(TABLE, "table", "film", "length"))
+    answer = answer_of(run)
+    rows = {value.row: (value.label, len(value.support)) for value in answer.values}
+    assert (answer.kind, answer.columns) == ("list", ("film", "length"))
+    assert rows == {
+        (iri("arrival"), Literal(116)): ("Arrival · 116", 2),
+        (iri("dune"), None): ("Dune · ", 1),
+        (iri("sicario"), None): ("Sicario · ", 1),
+    }
+    assert make_answer_query(run) == answer.queries[-1]
+    named, _ = answered(draft(TABLE, "table", "film"))
+    # One title for two columns is not used.
+    assert answer_of(named).columns == ("film", "minutes")
+
+
+def test_a_thing_in_a_table_bears_its_own_label_in_pictures_and_exports() -> None:
+    run, _ = answered(draft(TABLE, "table", "film", "length"))
+    answer = answer_of(run)
+    for subgraph in (build_subgraph(run), subgraph_of_answer(answer)):
+        labels = {node.term: node.label for node in subgraph.nodes}
+        assert (labels[iri("arrival")], labels[Literal(116)]) == ("Arrival", "116")
+        assert "Arrival · 116" in render_tables(subgraph, RenderContext())
+    nodes = to_networkx(answer).nodes(data=True)
+    exported = {data["id"]: data["label"] for _, data in nodes}
+    assert exported[str(iri("arrival"))] == "Arrival"
+    assert exported[str(iri("dune"))] == "Dune"
+    for text in (to_json(answer), to_graphml(answer), to_cypher(answer)):
+        assert "·" not in text
+
+
+@pytest.mark.parametrize(
+    ("query", "kind", "label", "support"),
+    [
+        (COUNT, "count", "3", 3),
+        (COUNT.replace("denis", "ted"), "count", "0", 0),
+        ("ASK { org:dune org:director org:denis }", "boolean", "true", 1),
+        ("ASK { org:dune org:director org:amy }", "boolean", "false", 0),
+    ],
+)
+def test_a_number_and_a_truth_value(query: str, kind: str, label: str, support: int) -> None:
+    run, _ = answered(draft(query, "count" if kind == "count" else "yes or no"))
+    answer = answer_of(run)
+    assert (answer.kind, answer.labels, len(answer.support)) == (kind, (label,), support)
+
+
+def test_a_count_that_became_a_table_is_no_count() -> None:
+    by_director = "SELECT ?d (COUNT(?f) AS ?n) WHERE { ?f org:director ?d } GROUP BY ?d"
+    run, _ = answered(draft(COUNT, "count"), [revise(by_director, "director", "films"), FINE])
+    answer = answer_of(run)
+    assert (answer.kind, answer.columns) == ("list", ("director", "films"))
+    assert {value.label: len(value.support) for value in answer.values} == {
+        "Denis Villeneuve · 3": 3,
+        "David Lynch · 1": 1,
+    }
+
+
+def test_rows_without_a_term_are_not_an_answer() -> None:
+    longest = "SELECT (MAX(?m) AS ?most) WHERE { ?f org:director org:ted ; org:runtime ?m }"
+    run, model = answered(draft(longest))
+    findings = serious_findings(run)
+    assert '?f director "director" ted "Ted Chiang"' in findings[0]
+    assert run.answer is not None and not run.answer
+    assert run.answer.reason.startswith(NOT_IN_GRAPH) and findings[0] in run.answer.reason
+    shown = variables_of(model, "reviewer", "result")[0].splitlines()
+    assert {f"! {finding}" for finding in findings} < set(shown)
+    assert make_answer_query(run) == EMPTY_QUERY
+
+
+def test_a_path_has_no_triples_to_show() -> None:
+    run, _ = answered(draft("SELECT ?film WHERE { ?film org:director/org:birthPlace ?place }"))
+    assert [value.support for value in answer_of(run).values] == [()] * 4
+
+
+TEXTS: Sequence[tuple[Record, str]] = [
+    (Mentions("Who?"), "no name; about anything"),
+    (Mentions("Who?", (Mention("Denis"),), ("Film",)), "Denis; about Film"),
+    (Mention("Denis"), "Denis: nothing"),
+    (Draft("", missing="a price"), "not in this graph: a price"),
+    (Draft("", more=("Film",)), "asks to see Film"),
+    (Draft("ASK { }", "one", columns=("film",)), "one: film"),
+    (Executed("", error="slow"), "could not be run: slow"),
+    (Executed("ASK { }", truth=True), "true"),
+    (Executed("SELECT * { }", ("a",), ((None,),)), "1 row"),
+    (Part("", ("Film",), ("Story",)), "1 class: Film, 1 left out"),
+    (Review("fine", "it is"), "fine"),
+]
+
+
+@pytest.mark.parametrize(("record", "text"), TEXTS)
+def test_each_record_has_a_line_of_text(record: Record, text: str) -> None:
+    assert str(record) == text
+
+
+def test_of_equal_rows_the_measure_is_that_of_the_first() -> None:
+    longest = "SELECT ?d { ?f org:director ?d ; org:minutes ?m } ORDER BY DESC(?m) LIMIT 3"
+    minutes = films(FILMS + ":arrival :minutes 90 . :dune :minutes 50 . :lynchs_dune :minutes 40 .")
+    run, _ = answered(draft(longest), kg=minutes)
+    measured = [(value.label, str(value.measure)) for value in answer_of(run).values]
+    assert measured == [("Denis Villeneuve", "90"), ("David Lynch", "40")]
+
+
+def test_the_measure_and_what_ties_are_told_beside_the_answer_and_one_click_away() -> None:
+    longest = (
+        "SELECT ?f { ?f org:runtime ?m { SELECT (MAX(?x) AS ?m) WHERE { ?y org:runtime ?x } } }"
+    )
+    run, _ = answered(draft(longest))
+    answer = answer_of(run)
+    assert (answer.measure, [str(value.measure) for value in answer.values]) == ("?m", ["116"])
+    assert answer.labels == ("Arrival",)
+    [reading] = run.readings
+    assert "?m" in reading.other
+    assert "(measure: 116)" in answer.summary()
+    first = "SELECT ?f { ?f org:director ?d } ORDER BY ?d LIMIT 1"
+    tied = answer_of(answered(draft(first))[0])
+    assert len(tied.remarks) == 1 and "2 more rows" in tied.remarks[0]
+    assert len(tied.readings) == 2
+    assert tied.remarks[0] in tied.summary().splitlines()
+
+
+def test_a_measure_is_rendered_behind_the_columns() -> None:
+    table = "SELECT ?f ?d { ?f org:director ?d ; org:runtime ?m } ORDER BY ?m LIMIT 1"
+    run, _ = answered(draft(table, "table", "film", "director"))
+    html = str(render_answer(answer_of(run), RenderContext()))
+    assert "measure ?m" in html and "116" in html
+
+
+def test_a_literal_that_looks_like_an_iri_is_no_name_of_a_thing() -> None:
+    run, _ = ask_twins(draft("SELECT ?x WHERE { a:film1984 a:page ?x }"))
+    labels = {value.term: value.label for value in answer_of(run).values}
+    assert labels == {
+        a("dune"): "Dune",
+        Literal("http://example.org/a/dune"): "http://example.org/a/dune",
+    }

@@ -1,0 +1,241 @@
+"""The draft of a query: what the drafter is shown, what it replies, and one that a person puts in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nasty_graphs import twins
+from small import answer_of, asked
+from surveying import (
+    FILMS_OF_ONE_NAME,
+    FINE,
+    NOT_HERE,
+    ONE_CLASS,
+    QUESTION,
+    READ,
+    REVIEWING,
+    SURVEYOR,
+    TABLE,
+    UNREVIEWED,
+    answered,
+    ask_twins,
+    described_classes,
+    draft,
+    mention,
+    part_of,
+    revise,
+    script,
+    surveyor,
+    variables_of,
+)
+
+from kgwb.errors import InvalidReplyError, OverrideError, SettingError
+from kgwb.kg.survey import SurveyBuilder
+from kgwb.kg.survey_text import SurveyWriter
+from kgwb.llm import Scripted
+from kgwb.run import Run
+from kgwb.run.answers import NOT_IN_GRAPH
+from kgwb.systems.surveyor.records import Draft
+
+
+@pytest.mark.parametrize(
+    ("drafts", "reviews", "calls"),
+    [
+        (draft("", missing="what a film cost"), FINE, 2),
+        (draft(), NOT_HERE, 3),
+        (draft("", reason="what a film cost"), FINE, 2),
+    ],
+)
+def test_the_reason_is_what_the_graph_lacks(drafts: Any, reviews: Any, calls: int) -> None:
+    run, model = answered(drafts, reviews)
+    assert run.answer is not None and not run.answer
+    assert run.answer.reason == f"{NOT_IN_GRAPH}: {NOT_HERE['missing']}"
+    assert model.call_count() == calls
+
+
+def test_the_model_is_told_the_day_that_the_settings_have_and_none_without_it() -> None:
+    without_day = Scripted(script())
+    surveyor(without_day).go()
+    with_day = Scripted(script())
+    run = surveyor(with_day, settings=REVIEWING.with_changes(today="2026-01-31")).go()
+    for task in ("surveyor/drafter", "surveyor/reviewer"):
+        [plain] = [each for each in without_day.requests if each.task == task]
+        [dated] = [each for each in with_day.requests if each.task == task]
+        assert plain.variables["question"] == QUESTION
+        assert dated.variables["question"].startswith(f"{QUESTION}\nToday is 2026-01-31")
+    # Of a fork with another day, the draft is asked for anew.
+    later = run.fork(settings=REVIEWING.with_changes(today="2026-02-01")).go()
+    assert asked(with_day) == {"mention_finder": 1, "drafter": 2, "reviewer": 2}
+    assert later.output("mention_finder") == run.output("mention_finder")
+
+
+@pytest.mark.parametrize("day", ["31.1.2026", "2026-1-31", "2026-02-30", "20260131", "today"])
+def test_a_day_that_is_none_is_refused(day: str) -> None:
+    with pytest.raises(SettingError, match="2026-01-31"):
+        SURVEYOR.settings.of_profile("fast", today=day)
+
+
+def test_a_draft_by_hand_changes_the_answer() -> None:
+    run, model = answered()
+    own = Draft(
+        "PREFIX : <http://example.org/>\nSELECT ?f WHERE { ?f :director :lynch }", columns=("film",)
+    )
+    run.override("drafter", own).go()
+    assert (answer_of(run).labels, asked(model)["drafter"], asked(model)["reviewer"]) == (
+        ("Dune",),
+        1,
+        2,
+    )
+    assert len(answer_of(run.remove_override("drafter").go()).values) == 3
+    problems = {"DROP ALL": "change the graph", "DESCRIBE <a:b>": "DESCRIBE", "?": "parse"}
+    for query, problem in problems.items():
+        with pytest.raises(OverrideError, match=problem):
+            run.override("drafter", Draft(query))
+
+
+def test_prefix_lines_are_removed_from_a_query_but_not_from_its_texts() -> None:
+    body = 'SELECT ?x\nWHERE { ?x e:p "PREFIX e: <x>" }'
+    query = Draft(f"PREFIX e: <http://e/> {body}")
+    assert query.sparql_without_prefixes.strip() == body
+
+
+def test_another_reading_asks_again_from_the_draft_on_and_nothing_else() -> None:
+    other = draft("SELECT ?film { ?film org:director org:lynch }", assumptions=[])
+    run, model = answered([draft(assumptions=[READ]), other], settings=UNREVIEWED)
+    assert [(each.taken, each.other) for each in run.readings] == [
+        (READ["taken"], "films that he wrote"),
+        (READ["taken"], "both"),
+    ]
+    read = run.read_as(2).go()
+    assert answer_of(read).labels == ("Dune",) and read.readings == ()
+    assert asked(model)["mention_finder"] == 1 and asked(model)["drafter"] == 2
+    first, second = (r for r in model.requests if r.task == "surveyor/drafter")
+    added = set(second.variables["question"].splitlines()) - {first.variables["question"]}
+    assert len(added) == 1 and "both" in added.pop()
+    assert second.variables["survey"] == first.variables["survey"]
+    assert set(answer_of(run).labels) == {"Arrival", "Dune", "Sicario"}
+    for number in (0, 3):
+        with pytest.raises(SettingError, match=f"no other reading {number}"):
+            run.read_as(number)
+
+
+def test_an_answer_without_values_offers_its_other_readings() -> None:
+    nothing = draft("SELECT ?film { ?film org:director org:nobody }", assumptions=[READ])
+    run, _ = answered([nothing, draft()], settings=UNREVIEWED)
+    assert not answer_of(run).values
+    assert [each.other for each in run.readings] == READ["others"][:2]
+    assert set(answer_of(run.read_as(1).go()).labels) == {"Arrival", "Dune", "Sicario"}
+
+
+def test_a_reading_keeps_what_was_assumed_about_other_words() -> None:
+    of_films = {"taken": "films, not series", "others": ["series too"]}
+    run, model = answered(draft(assumptions=[READ, of_films]), settings=UNREVIEWED)
+    run.read_as(1).go()
+    asked_again = model.requests[-1].variables["question"]
+    assert of_films["taken"] in asked_again and READ["others"][0] in asked_again
+    assert READ["taken"] not in asked_again
+
+
+def test_readings_are_kept_by_a_review_and_in_a_file(tmp_path: Path) -> None:
+    run, _ = answered(draft(assumptions=[READ]), [revise(TABLE, "film", "length"), FINE])
+    assert [each.other for each in run.readings] == READ["others"][:2]
+    loaded = Run.load(run.save(tmp_path / "run.jsonl"), SURVEYOR).go()
+    assert loaded.readings == run.readings
+
+
+WRITER = SurveyWriter(SurveyBuilder(twins()).build())
+
+
+NAMED_CLASSES = tuple(map(WRITER.format_title, WRITER.groups))
+"""The classes as a survey names those that it has no room for."""
+
+
+def test_classes_of_one_name_are_all_described() -> None:
+    run, model = ask_twins()
+    [excerpt] = variables_of(model, "drafter", "survey")
+    classes = described_classes(excerpt)
+    assert {"a:Film", "b:Film", "a:Picture", "a:Cafe", "b:Cafe", "a:Person", "b:Person"} < set(
+        classes
+    )
+    assert len(classes) == len(set(classes))
+    assert {"Film (a:Film)", "Film (b:Film)", "film (a:Picture)", "Language C"} < {
+        *part_of(run).classes
+    }
+
+
+def test_classes_of_one_name_are_all_named_where_there_is_no_room() -> None:
+    run, model = ask_twins(settings=ONE_CLASS)
+    [excerpt] = variables_of(model, "drafter", "survey")
+    named = excerpt.splitlines()[-1].partition("not shown here: ")[2].split(", ")
+    curies = [*described_classes(excerpt), *(text.partition(" ")[0] for text in named)]
+    assert {"a:Film", "b:Film", "a:Cafe", "b:Cafe"} < set(curies)
+    assert len(curies) == len(set(curies)) == len(NAMED_CLASSES)
+    assert len(set(part_of(run).left)) == len(named)
+
+
+@pytest.mark.parametrize("named", NAMED_CLASSES)
+def test_each_class_that_is_only_named_can_be_asked_for(named: str) -> None:
+    curie = named.partition(" ")[0]
+    first_shown = mention(classes=["Language C" if curie == "a:Id" else "id"])
+    for name in (named, curie):
+        more = draft("", more=[name])
+        run, model = ask_twins([more, draft()], names=first_shown, settings=ONE_CLASS)
+        shown = variables_of(model, "drafter", "survey")[1]
+        assert described_classes(shown) == [curie]
+        assert run.output("drafter").more == (name,)
+
+
+def test_a_draft_that_asks_for_more_where_nothing_is_left_is_asked_again() -> None:
+    run, model = ask_twins([draft("", more=["Studio"]), draft(FILMS_OF_ONE_NAME)])
+    assert len(answer_of(run).values) == 2
+    assert asked(model) == {"mention_finder": 1, "drafter": 2, "reviewer": 1}
+    assert "Studio" in model.requests[2].messages[-1].content
+    assert len(run["drafter"].attempts) == 2
+
+
+def test_a_draft_that_asks_for_a_class_that_is_not_there_is_told_which_there_are() -> None:
+    _, model = ask_twins([draft("", more=["Studio"]), draft(FILMS_OF_ONE_NAME)], settings=ONE_CLASS)
+    complaint = model.requests[2].messages[-1].content
+    assert "Studio" in complaint
+    assert "Film (b:Film)" in complaint
+
+
+def test_classes_are_shown_once_and_then_the_drafter_has_to_decide() -> None:
+    more = draft("", more=["b:Film"])
+    run, _ = ask_twins([more, more, draft(FILMS_OF_ONE_NAME)], settings=ONE_CLASS)
+    assert len(answer_of(run).values) == 2
+    assert [len(step.attempts) for step in run.steps if step.agent == "drafter"] == [1, 2]
+    with pytest.raises(InvalidReplyError, match="b:Film"):
+        ask_twins(more, settings=ONE_CLASS)
+
+
+@pytest.mark.parametrize(
+    ("drafts", "reviews"),
+    [
+        (draft("", reason="", more=["Studio"]), FINE),
+        (draft("", reason=" ", more=[]), FINE),
+        (draft(), {**FINE, "verdict": NOT_IN_GRAPH, "reason": ""}),
+    ],
+)
+def test_no_run_ends_without_a_query_an_answer_or_a_reason(drafts: Any, reviews: Any) -> None:
+    with pytest.raises(InvalidReplyError):
+        ask_twins(drafts, reviews)
+
+
+def test_a_draft_that_a_person_puts_in_says_why_it_has_no_query() -> None:
+    run, _ = ask_twins()
+    for decision in (Draft(""), Draft("", more=("Studio",))):
+        with pytest.raises(OverrideError):
+            run.override("drafter", decision)
+    run.override("drafter", Draft("", missing="a price")).go()
+    assert answer_of(run).reason == f"{NOT_IN_GRAPH}: a price"
+
+
+def test_values_of_one_text_are_shown_differently_to_the_drafter() -> None:
+    _, model = ask_twins(names=mention("Same", "5", classes=()))
+    [names] = variables_of(model, "drafter", "names")
+    lines = [line for line in names.splitlines() if "value of a:name" in line]
+    assert sorted(line.split()[0] for line in lines) == ['"Same"@de', '"Same"@en']
+    assert len(set(names.splitlines())) == len(names.splitlines())

@@ -1,0 +1,71 @@
+"""The names and classes that a question is about."""
+
+from __future__ import annotations
+
+import pytest
+from nasty_graphs import twins
+from small import films
+from surveying import (
+    ONE_CLASS,
+    QUESTION,
+    REVIEWING,
+    ask_twins,
+    draft,
+    mention,
+    part_of,
+    script,
+    variables_of,
+)
+
+import kgwb
+from kgwb.kg.survey import SurveyBuilder
+from kgwb.kg.survey_text import SurveyWriter
+from kgwb.llm import Scripted
+from kgwb.run.answers import Dialogue, Turn
+from kgwb.systems.surveyor.mentions import titles_to_choose_from
+
+
+def test_a_long_earlier_answer_is_not_taken_for_all_of_it() -> None:
+    model = Scripted(script([draft()], names=[mention("Denis Villeneuve")]))
+    bench = kgwb.Workbench(films(), model, system="surveyor")
+    earlier = Turn("Which films are there?", tuple(f"film {number}" for number in range(8)))
+    bench.setup.begin("Which of them are his?", Dialogue((earlier,))).go()
+    [turn] = model.requests[0].variables["earlier"]
+    assert len(turn["answers"]) + turn["more_answers"] == len(earlier.answers)
+
+
+def test_a_follow_up_question_is_completed_and_remembered() -> None:
+    films_of_his, birth = draft(), draft("SELECT ?p WHERE { org:denis org:birthPlace ?p }")
+    full_question = "Where was Denis Villeneuve born?"
+    second = mention("Denis Villeneuve", question=full_question)
+    model = Scripted(script([films_of_his, birth], names=[mention("Denis Villeneuve"), second]))
+    bench = kgwb.Workbench(films(), model, system="surveyor", settings=REVIEWING)
+    bench.ask(QUESTION)
+    run = bench.ask("And where was he born?")
+    assert str(run.answer) == "Gentilly"
+    asked_again = model.requests[3].variables
+    assert [turn["question"] for turn in asked_again["earlier"]] == [QUESTION]
+    assert set(asked_again["earlier"][0]["answers"]) == {"Arrival", "Dune", "Sicario"}
+    assert variables_of(model, "reviewer", "question")[1] == run.turn.standalone == full_question
+
+
+WRITER = SurveyWriter(SurveyBuilder(twins()).build())
+
+
+OFFERED_TITLES = titles_to_choose_from(WRITER)
+
+
+@pytest.mark.parametrize("title", OFFERED_TITLES)
+def test_each_class_that_the_mention_finder_is_offered_can_be_chosen(title: str) -> None:
+    assert len({offered.casefold() for offered in OFFERED_TITLES}) == len(OFFERED_TITLES)
+    for name in (title, title.upper()):
+        run, _ = ask_twins(names=mention(classes=[name]), settings=ONE_CLASS)
+        assert run.output("mention_finder").classes == (title,)
+        assert part_of(run).classes[0] in (title, "Ship")  # one group with Vessel
+
+
+def test_a_name_without_its_curie_means_all_classes_of_that_name() -> None:
+    run, _ = ask_twins(names=mention(classes=["Film"]))
+    titles = ("Film (a:Film)", "film (a:Picture)", "Film (b:Film)")
+    assert sorted(run.output("mention_finder").classes) == sorted(titles)
+    assert sorted(part_of(run).classes[:3]) == sorted(titles)
