@@ -264,46 +264,41 @@ class RecordedGraph:
         """Return the recorded result of a request, else ask the graph, and record what it returns.
 
         ``kind`` is also the name of the graph's method, which is called with the arguments. The
-        identity of the graph is added to the request. Raises NotRecordedError if there is neither a
-        recorded result nor a graph.
+        identity of the graph and the muted triples are added to the request. Raises
+        NotRecordedError if there is neither a recorded result nor a graph.
         """
         make = None
         if self.inner is not None:
             method = getattr(self.inner, kind)
             make = partial(method, *arguments)
-        recorded_request = {"graph": self.identity, **request}
+        recorded_request = {"graph": self.identity, **request, **self.muted_data}
         return self._record(kind, recorded_request, make)
-
-    def _query(self, kind: str, query: str) -> Any:
-        """Return the result of a query of this kind, from the record or from the graph."""
-        return self._call(kind, {"query": query, **self.muted_data}, query)
 
     def select(self, query: str) -> ResultSet:
         """Return the rows of a SELECT, recorded or from the graph; see ``Graph.select``."""
-        result: ResultSet = self._query("select", query)
+        result: ResultSet = self._call("select", {"query": query}, query)
         return result
 
     def ask(self, query: str) -> bool:
         """Return the truth value of an ASK, recorded or from the graph; see ``Graph.ask``."""
-        result: bool = self._query("ask", query)
+        result: bool = self._call("ask", {"query": query}, query)
         return result
 
     def construct(self, query: str) -> tuple[Triple, ...]:
         """Return the triples of a CONSTRUCT or DESCRIBE, recorded or from the graph."""
-        result: tuple[Triple, ...] = self._query("construct", query)
+        result: tuple[Triple, ...] = self._call("construct", {"query": query}, query)
         return result
 
     def search(self, text: str, limit: int) -> SearchResult:
         """Return the hits of a label search, recorded or from the graph; see ``Graph.search``."""
-        request = {"text": text, "limit": limit, **self.muted_data}
+        request = {"text": text, "limit": limit}
         result: SearchResult = self._call("search", request, text, limit)
         return result
 
     def exact(self, labels: Sequence[str]) -> Mapping[str, tuple[URIRef, ...]]:
         """Return the vertices by label, see Graph. The labels are recorded sorted, each once."""
         wanted = sorted(set(labels))
-        request = {"labels": wanted, **self.muted_data}
-        result: Mapping[str, tuple[URIRef, ...]] = self._call("exact", request, wanted)
+        result: Mapping[str, tuple[URIRef, ...]] = self._call("exact", {"labels": wanted}, wanted)
         return result
 
     def names(self, iris: Sequence[URIRef]) -> Mapping[URIRef, str]:
@@ -316,8 +311,7 @@ class RecordedGraph:
             return {}
         texts = sorted(by_text)  # comparing texts is far faster than comparing URIRefs
         wanted = [by_text[text] for text in texts]
-        request = {"names": texts, **self.muted_data}
-        result: Mapping[URIRef, str] = self._call("names", request, wanted)
+        result: Mapping[URIRef, str] = self._call("names", {"names": texts}, wanted)
         return result
 
 

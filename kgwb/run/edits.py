@@ -294,7 +294,7 @@ class EditableRun(Engine):
         step = self.steps_by_key.get(key)
         if step is None or not step.done or step.origin == "by hand":
             return
-        calls = self._count_model_calls(step)
+        calls = len(self._model_calls(step))
         if number < calls:
             return
         if calls:
@@ -303,7 +303,7 @@ class EditableRun(Engine):
                 f"the step {key} made {made}, and there is no number {number}",
                 hint=f"give a number from 0 to {calls - 1}",
             )
-        asking = [other.key for other in self.steps if self._count_model_calls(other)]
+        asking = [other.key for other in self.steps if self._model_calls(other)]
         hint = "no step of this run made one"
         if asking:
             hint = "name a step that made one: " + ", ".join(asking)
@@ -354,9 +354,7 @@ def _refuse_unknown_fields(data: Any, output_type: Any) -> None:
     Files of other versions may have such fields, which are ignored there. From a person it is a
     slip, and the value would silently stay as it was.
     """
-    if not isinstance(output_type, type) or not is_dataclass(output_type):
-        return
-    if not isinstance(data, dict):
+    if not is_dataclass(output_type) or not isinstance(data, dict):
         return
     known = {field.name for field in fields(output_type)}
     for name in data:

@@ -226,16 +226,16 @@ class Engine:
         """
         if not self.edited_messages:
             return request
-        number = self._count_model_calls(step)
+        number = len(self._model_calls(step))
         messages = self.edited_messages.get((step.key, number))
         if messages is None:
             return request
         return replace(request, messages=messages)
 
-    def _count_model_calls(self, step: Step) -> int:
-        """Return how many of the calls of a step asked a model."""
-        kinds = [self.calls[key].kind for key in step.calls]
-        return kinds.count("model")
+    def _model_calls(self, step: Step) -> list[Call]:
+        """Return those of the calls of a step that asked a model, in order."""
+        calls = [self.calls[key] for key in step.calls]
+        return [call for call in calls if call.kind == "model"]
 
     def _content_to_record(self, request: ChatRequest, agent_name: str, subject: str) -> JsonObject:
         """Return the JSON data under which a model call is recorded, and found again.

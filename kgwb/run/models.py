@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kgwb import llm
-from kgwb.errors import NotRecordedError
+from kgwb.errors import NotRecordedError, SettingError
 from kgwb.kg.base import Graph
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, Message
 from kgwb.records import JsonObject, Record
@@ -166,6 +166,8 @@ def _content_key(content: JsonObject) -> str:
     return call_key("model", content, 0)
 
 
+MAX_TIMES = 100
+"""How often a call can be asked again at once."""
 DEFAULT_TEMPERATURE = 1.0
 """For a call of a trace that does not say: what most servers take then."""
 DEFAULT_MAX_TOKENS = 2048
@@ -199,6 +201,14 @@ class NewReplies(Record):
 
     def __str__(self) -> str:
         return pluralize(len(self.replies), "new reply")
+
+
+def check_times(times: int) -> None:
+    """Raise SettingError unless a model call can be asked so often at once: 1 to MAX_TIMES times."""
+    if not 1 <= times <= MAX_TIMES:
+        raise SettingError(
+            f"a model call cannot be asked {times} times", hint=f"give times from 1 to {MAX_TIMES}"
+        )
 
 
 def ask_call_again(

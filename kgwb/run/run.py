@@ -51,6 +51,7 @@ from kgwb.run.models import (
     NewReplies,
     StandIn,
     ask_call_again,
+    check_times,
     open_model,
     open_models,
 )
@@ -73,8 +74,6 @@ CANCEL_TIMEOUT_S = 60.0
 """How long a new execution waits for a cancelled one to end the slow call that it is in."""
 LOADED_KINDS = ("call", "notice", "prompt", "settings", "override", "messages", "end")
 """The entries of a file from which a run is loaded; its steps are for readers."""
-MAX_TIMES = 100
-"""How often a call can be asked again at once."""
 FORK_PARAMETERS = (
     "question",
     "dialogue",
@@ -526,10 +525,7 @@ class Run(EditableRun):
         Raises SettingError if the step has no such call or for another ``times``, PromptError for a
         text without roles, and the ModelErrors of the models.
         """
-        calls = []
-        for key in self[step].calls:
-            if self.calls[key].kind == "model":
-                calls.append(self.calls[key])
+        calls = self._model_calls(self[step])
         if not 0 <= number < len(calls):
             count = pluralize(len(calls), "model call")
             hint = f"give a number from 0 to {len(calls) - 1}" if calls else "name another step"
@@ -537,11 +533,7 @@ class Run(EditableRun):
                 f"step {step} has {count}, and no number {number} that could be asked again",
                 hint=hint,
             )
-        if not 1 <= times <= MAX_TIMES:
-            raise SettingError(
-                f"a model call cannot be asked {times} times",
-                hint=f"give times from 1 to {MAX_TIMES}",
-            )
+        check_times(times)
         if isinstance(messages, str):
             messages = messages_from_text(messages)
         models = model if isinstance(model, list | tuple) else [model]

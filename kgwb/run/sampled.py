@@ -8,13 +8,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from kgwb.errors import InvalidReplyError, SettingError
+from kgwb.errors import InvalidReplyError
 from kgwb.kg.base import Graph
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest
 from kgwb.records import decision_of
 from kgwb.run.differences import output_lines
+from kgwb.run.models import check_times
 from kgwb.run.prompts import Prompts
-from kgwb.run.run import MAX_TIMES, Run
+from kgwb.run.run import Run
 from kgwb.text import shorten, single_line
 
 NO_VALID_REPLY = "no valid reply"
@@ -108,10 +109,7 @@ def sample_step(  # what is asked, and how often
     Raises SettingError unless ``times`` is 1 to MAX_TIMES, what ``Run.fork_to_ask`` raises, and
     what the models raise.
     """
-    if not 1 <= times <= MAX_TIMES:
-        raise SettingError(
-            f"a model call cannot be asked {times} times", hint=f"give times from 1 to {MAX_TIMES}"
-        )
+    check_times(times)
     decisions: list[SampledDecision] = []
     asked = Counter({model.name: times for model in models})
     usage: Counter[str] = Counter()

@@ -155,33 +155,16 @@ class Step:
         The output is None unless the step is done. Calls are their keys. Seconds are rounded to
         microseconds. "recorded_seconds" is there only if the step was replayed.
         """
-        recorded = {}
-        if self.recorded_seconds is not None:
-            recorded["recorded_seconds"] = round(self.recorded_seconds, 6)
-        inputs = {}
-        for name, value in self.inputs.items():
-            inputs[name] = _to_saved_data(value)
-        output = None
-        if self.done:
-            output = _to_saved_data(self.output, self.output_type)
-        return {
-            "key": self.key,
-            "agent": self.agent,
-            "subject": self.subject,
-            "parent": self.parent,
-            "inputs": inputs,
-            "output": output,
-            "done": self.done,
-            "origin": self.origin,
-            "calls": self.calls,
-            "live_calls": self.live_calls,
-            "attempts": [to_data(attempt) for attempt in self.attempts],
-            "prompts": self.prompts,
-            "notes": self.notes,
-            "seconds": round(self.seconds, 6),
-            **recorded,
-            "error": self.error,
-        }
+        data: JsonObject = {name: getattr(self, name) for name in SAVED_FIELDS}
+        data["inputs"] = {name: _to_saved_data(value) for name, value in self.inputs.items()}
+        data["output"] = _to_saved_data(self.output, self.output_type) if self.done else None
+        data["attempts"] = [to_data(attempt) for attempt in self.attempts]
+        data["seconds"] = round(self.seconds, 6)
+        if self.recorded_seconds is None:
+            del data["recorded_seconds"]
+        else:
+            data["recorded_seconds"] = round(self.recorded_seconds, 6)
+        return data
 
     @classmethod
     def from_data(cls, data: JsonObject, calls: Calls) -> Step:
@@ -196,7 +179,7 @@ class Step:
             output = calls[data["output_of_call"]].to_data()["reply"]
         if isinstance(output, list):
             output = tuple(output)
-        saved = {name: data[name] for name in SAVED_FIELDS & data.keys()}
+        saved = {name: data[name] for name in SAVED_FIELDS if name in data}
         step: Step = from_data({**saved, "output": output}, cls)
         step.known_calls = calls
         return step
@@ -212,8 +195,8 @@ class Step:
         return self.summary()
 
 
-SAVED_FIELDS = {field.name for field in fields(Step)} - {"output_type", "past_calls", "role"}
-SAVED_FIELDS -= {"known_calls", "views"}
+UNSAVED_FIELDS = ("output_type", "past_calls", "role", "known_calls", "views")
+SAVED_FIELDS = [field.name for field in fields(Step) if field.name not in UNSAVED_FIELDS]
 """The fields of a step that a run file has."""
 
 
@@ -555,9 +538,7 @@ class StopCondition:
 
     def is_preview(self, step: Step) -> bool:
         """Return whether it is the request of this step to its model that is previewed."""
-        if not step.key:
-            return False
-        return self.preview_of in (step.agent, step.key)
+        return bool(self.preview_of) and self.preview_of in (step.agent, step.key)
 
 
 NO_STOP = StopCondition()

@@ -15,9 +15,8 @@ from kgwb.errors import GraphError, InputError, SettingError
 from kgwb.kg.queries import count_degrees
 from kgwb.llm.base import ChatModel
 from kgwb.run.agents import agent_of_key
-from kgwb.run.models import open_model
+from kgwb.run.models import MAX_TIMES, open_model
 from kgwb.run.prompts import messages_from_text
-from kgwb.run.run import MAX_TIMES
 from kgwb.run.sampled import sample_step
 from kgwb.run.steps import Step
 from kgwb.show import explain

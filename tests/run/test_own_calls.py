@@ -53,6 +53,19 @@ def test_a_request_that_is_sent_again_is_another_call() -> None:
     assert run.answer is not None and run.answer.text == "helloagain"
 
 
+def test_a_call_outside_of_all_agents_is_recorded_and_belongs_to_no_step() -> None:
+    system = System(
+        "direct",
+        lambda question, _, run: Answer("list", text=greet.spec.function("Ann", run)),
+        [greet],
+    )
+    run = Run(system, "?", kg=films(), models=Scripted(reply_to)).go()
+    assert (run.steps, run.totals.model_calls) == ([], 0)
+    [call] = run.calls.values()
+    assert (run.own_calls, call.step, call.result.text) == ((call.key,), "", "reply to Greet Ann.")
+    assert run.go().own_calls == (call.key,)
+
+
 @agent
 def shout(text: str) -> str:
     """The text in capitals."""
@@ -118,6 +131,10 @@ def test_an_edit_is_in_the_file_that_is_written_call_by_call(tmp_path: Path) -> 
     loaded = kgwb.load_run(path, system=GREETER)
     assert loaded.output("greet") == "reply to Hello"
     assert loaded.edited_messages["greet", 0][0] == Message("system", "Be short.")
+    run.edit_messages("greet", None).override("shout", "HI").remove_override("shout")
+    loaded = kgwb.load_run(path, system=GREETER)
+    assert (loaded.edited_messages, loaded.overrides) == ({}, {})
+    assert loaded.output("shout") == "REPLY TO GREET BOB."
 
 
 def test_a_text_without_roles_is_refused() -> None:

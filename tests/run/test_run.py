@@ -41,6 +41,7 @@ from kgwb.llm import Scripted
 from kgwb.run import Run, System
 from kgwb.run.answers import Candidate, Link
 from kgwb.run.prompts import Prompts
+from kgwb.run.store import CallStore
 from kgwb.systems.chatty_kg.records import LinkingResult
 
 QIR_PROMPT = Prompts().text("chatty_kg/qir")
@@ -94,6 +95,9 @@ def test_an_override_can_be_json_data_and_can_be_removed() -> None:
         run.go()
     assert len(run["guess"].attempts) == 0
     assert keys(run) == ["split", "look_up[Sicario]", "deciding", "guess"]
+    run.override("guess", {"guess": "mine", "sure": True}).go()
+    assert (str(run.answer), run.output("guess").guess) == ("mine", "mine")
+    run.remove_override("guess")
     assert run.remove_override("split").remove_override("split").go().answer
     assert (keys(run), run.totals.live_model_calls) == (KEYS, 0)
 
@@ -217,6 +221,19 @@ def test_refresh_queries_the_graph_again() -> None:
     run.refresh("entity_retriever").go()
     assert run["entity_retriever"].origin == "live"
     assert all(run.calls[key].taken_at > taken[key] for key in taken)
+
+
+def test_a_preview_asks_nothing_and_takes_earlier_calls_from_the_store(tmp_path: Path) -> None:
+    with CallStore(tmp_path / "store.sqlite", "graph") as store:
+        run, other = made_up(Scripted(SCRIPT)), made_up(Scripted({}))
+        assert other.preview_request("guess") is None
+        for each in (run, other):
+            each.use_store(store)
+        run.go()
+        request = other.preview_request("guess")
+    assert request is not None and request.task == "made_up/guess"
+    assert other.preview_request("deciding") is None
+    assert other.steps == []
 
 
 # --- failures

@@ -1,6 +1,7 @@
 """The one door to a model: what it accepts, what it says when it does not, and how it asks again."""
 
 import json
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -8,14 +9,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict
 from rdflib import Literal
-from small import TEXTS, films
+from small import TEXTS, films, system_of
 
 from kgwb import profile
 from kgwb.errors import InvalidReplyError
 from kgwb.llm import ChatReply, Scripted
 from kgwb.run import Run, System, agent
 from kgwb.run.answers import Answer, Value
-from kgwb.run.ask import JSON_CHECK_NAME, SCHEMA_CHECK_NAME, Check, ask, check_reply
+from kgwb.run.ask import JSON_CHECK_NAME, SCHEMA_CHECK_NAME, Check, ask, check_reply, try_to_ask
 from kgwb.run.prompts import Prompts
 from kgwb.run.steps import CheckResult
 
@@ -193,6 +194,21 @@ def test_last_resort_may_accept_the_last_reply_of_the_right_form() -> None:
     run, _ = run_with(*replies, last_resort=lambda reply: reply.number > 30)
     with pytest.raises(InvalidReplyError):
         run.go()
+
+
+@pytest.mark.parametrize("exhausted", ["error", "abstain"])
+def test_without_a_valid_reply_the_settings_say_whether_it_is_an_error(exhausted: str) -> None:
+    @agent
+    def trying(text: str, run: Run) -> bool:
+        return try_to_ask("made_up/split", {"question": text}, Reply, run) is None
+
+    settings = profile("fast", theta=1, exhausted_attempts=exhausted)
+    model = Scripted({"made_up/split": "no idea"})
+    prompts = Prompts(texts=TEXTS)
+    run = Run(system_of(trying), "x", kg=GRAPH, models=model, prompts=prompts, settings=settings)
+    with nullcontext() if exhausted == "abstain" else pytest.raises(InvalidReplyError):
+        run.go()
+    assert len(run["trying"].notes) == (exhausted == "abstain")
 
 
 def test_every_field_of_a_chat_reply_is_recorded() -> None:
