@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rdflib import Literal
 from rdflib.namespace import RDF
 from small import (
     BOATS,
@@ -25,11 +26,15 @@ from small import (
 from kgwb import open_kg, profile
 from kgwb.bench.serve import make_answer_query
 from kgwb.llm import Scripted
+from kgwb.run import Run
 from kgwb.run.answers import Candidate, Link
 from kgwb.settings import Settings
+from kgwb.systems.chatty_kg.query_planning import generate_queries
 from kgwb.systems.chatty_kg.records import (
     QIR,
     Fact,
+    GeneratedQueries,
+    LinkingResult,
     RankedPredicate,
 )
 from kgwb.systems.chatty_kg.relation_linking import link_relations, make_ranking_key
@@ -240,3 +245,79 @@ def test_pairs_that_differ_in_the_way_onward_only_have_an_order() -> None:
     backwards = [pairs[1], pairs[0]]
     assert sorted(pairs, key=make_ranking_key) == pairs
     assert sorted(backwards, key=make_ranking_key) == pairs
+
+
+BOTH_WAYS = FILMS + ":denis :influenced :lynch . :lynch :influenced :denis ."
+
+
+@pytest.mark.parametrize(
+    ("relation", "ranked"),
+    [
+        ("director", [("director", "in", 1.0)]),  # in one direction only, so it is not lowered
+        ("influenced", [("influenced", "out", 1.0), ("influenced", "in", 0.98)]),
+        ("influencer", [("influenced", "in", 1.0), ("influenced", "out", 0.98)]),
+    ],
+)
+def test_of_two_directions_the_one_that_the_wording_speaks_for_is_nearer(
+    relation: str, ranked: list[tuple[str, str, float]]
+) -> None:
+    [found] = linked(f"Denis | {relation} | ?x", turtle=BOTH_WAYS)
+    best = max(predicate.similarity for predicate in found)
+    named = [
+        (each.name, each.direction, round(each.similarity / best, 2))
+        for each in found
+        if each.name == ranked[0][0]
+    ]
+    assert named == ranked
+
+
+def test_a_literal_is_never_a_subject() -> None:
+    qir = QIR((Fact("Arrival", "director", "?p"), Fact("3", "number of children", "?p")), "?p")
+    links = (
+        Link("Arrival", Candidate(iri("arrival"), "Arrival")),
+        Link("3", None, value=Literal(3)),
+    )
+    relations, _, _ = alone(lambda run: link_relations(qir, links, run), settings=ALL)
+    assert {direction for _, direction in shown(relations[1].predicates)} == {"in"}
+    assert shown(relations[1].predicates)[0] == ("number of children", "in")
+
+
+def test_a_link_to_several_vertices_restricts_its_own_entity_alone() -> None:
+    dunes = (Candidate(iri("dune"), "Dune"), Candidate(iri("lynchs_dune"), "Dune"))
+    qir = QIR((Fact("Dune", "director", "?x"),), "?x")
+    links = (
+        Link("Dune", dunes[0], others=dunes[1:]),
+        Link("no entity of this question", dunes[0], others=dunes[1:]),
+    )
+
+    def generate(run: Run) -> GeneratedQueries:
+        linking = LinkingResult(links, link_relations(qir, links, run))
+        return generate_queries(qir, linking, run)
+
+    generated, _, _ = alone(generate)
+    both = f"{iri('dune').n3()}, {iri('lynchs_dune').n3()}"
+    [query, *_] = generated.queries
+    assert query.filters == f"FILTER(?_any0 IN ({both})) "
+    rows = films().select(query.sparql).rows
+    assert {row[0] for row in rows} == {iri("denis"), iri("lynch")}
+
+
+BEAM = """
+@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+:denis :p1 :n1 ; :p2 :n2 ; :p3 :n3 ; :p4 :n4 ; :p5 :n5 .
+:n1 :q1 :x1 ; :q2 :x2 ; :q3 :x3 . :n2 :q1 :x4 ; :q2 :x5 . :n3 :q4 :x6 . :n4 :q5 :x7 . :n5 :q4 :x8 .
+:x1 :t :y .
+"""
+for number in range(1, 6):
+    BEAM += f':p{number} rdfs:label "p" . :q{number} rdfs:label "q" . '
+
+
+@pytest.mark.parametrize(("dropped", "queries"), [("", 1), (" ; :q2 :x5", 2)])
+def test_the_graph_is_asked_about_paths_until_the_beam_is_full(dropped: str, queries: int) -> None:
+    """Of the first ten of 25 paths five lead on, or four."""
+    turtle = BEAM.replace(dropped, "")
+    qir = QIR((Fact("Denis", "p", "?a"), Fact("?a", "q", "?b"), Fact("?b", "t", "?x")), "?x")
+    links = (Link("Denis", Candidate(iri("denis"), "Denis")),)
+    _, run, _ = alone(lambda run: link_relations(qir, links, run), kg=films(turtle))
+    asked = [call for call in run.calls.values() if "AS ?_i)" in str(call.request.get("query"))]
+    assert len(asked) == queries
