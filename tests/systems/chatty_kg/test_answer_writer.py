@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import pytest
 from small import (
-    DIRECTED,
     alone,
-    answer_of,
-    chatty,
     iri,
 )
 
 from kgwb import profile
-from kgwb.llm import Scripted
 from kgwb.run.answers import Answer, Value
 from kgwb.systems.chatty_kg import chat
 
@@ -40,13 +36,3 @@ def test_only_short_answers_are_reworded_and_only_if_asked_for(
     answer = Answer("list", DENIS.values * values)
     settings = profile("fast", reword_answer=asked_for)
     assert alone(lambda run: chat.can_be_reworded(answer, run), settings=settings)[0] is rewordable
-
-
-def test_an_answer_is_reworded_as_a_sentence_if_the_setting_is_on() -> None:
-    sentence = "Denis Villeneuve directed Arrival."
-    script = {**DIRECTED, "chatty_kg/answer_writer": {"sentence": sentence}}
-    run = chatty(
-        "Who directed Arrival?", Scripted(script), settings=profile("fast", reword_answer=True)
-    ).go()
-    assert str(run.answer) == sentence
-    assert answer_of(run).labels == ("Denis Villeneuve",)

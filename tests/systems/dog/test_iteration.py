@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from debate import (
-    LEFT,
-    MARKED,
-    QUESTION,
     ROLES,
-    TWO_HOPS,
     filtering,
     remark,
     trying,
@@ -18,7 +12,6 @@ from debate import (
 )
 from small import FILMS, answer_of, dog, films, iri
 
-from kgwb import profile
 from kgwb.run.answers import Value
 from kgwb.settings import Settings
 from kgwb.systems.dog.records import (
@@ -77,39 +70,6 @@ def test_an_entity_whose_turn_comes_later_stays_a_head() -> None:
     assert str(run.answer) == "Arrival"
     [relations] = [step for step in run.steps if step.key.startswith("relations[hop 2/Story")]
     assert relations.inputs["head"].values[0].term == iri("story")
-
-
-@pytest.mark.parametrize(
-    ("ablation", "calls", "speakers"),
-    [
-        ("none", 8, ["simplifying_expert", "critic", "linguist"]),
-        ("no_linguist", 7, ["simplifying_expert", "critic"]),
-        ("expert_only", 6, ["simplifying_expert"]),
-        ("fused_agent", 6, ["fused_agent"]),
-        ("no_focusing", 5, []),
-    ],
-)
-def test_the_ablations_of_table_2(ablation: Any, calls: int, speakers: list[str]) -> None:
-    changed: dict[str, Any] = {
-        name: remark(LEFT) for name in ("fused_agent", "simplifying_expert", "critic")
-    }
-    if (
-        ablation == "no_focusing"
-    ):  # two hops, the third has no relation; then one try over all triples
-        changed["relation_filtering"] = [*TWO_HOPS["dog/relation_filtering"], filtering("")]
-        changed["answer_trying"] = trying("Gentilly")
-    model = two_hops(**changed)
-    run = dog(QUESTION, model, settings=profile("fast", ablation=ablation)).go()
-    assert (str(run.answer), model.call_count()) == ("Gentilly", calls)
-    assert [step.agent for step in run.steps if "round" in step.key] == speakers
-    tried = [
-        request.variables for request in model.requests if request.task == "dog/answer_trying"
-    ][-1]
-    triples = [triple for result in tried["found"] for triple in result["triples"]]
-    first, second = TRIPLES
-    assert (tried["question"], triples) == (
-        (LEFT, [second]) if speakers else (MARKED, [first, second])
-    )
 
 
 @pytest.mark.parametrize(

@@ -7,15 +7,12 @@ from typing import Any
 import pytest
 from debate import (
     DIRECTOR,
-    QUESTION,
     filtering,
-    two_hops,
 )
-from small import DOG, alone, dog, iri
+from small import DOG, alone, iri
 
 from kgwb import profile
 from kgwb.errors import InvalidReplyError
-from kgwb.settings import Settings
 from kgwb.systems.dog.hop import (
     filter_relation,
 )
@@ -73,10 +70,3 @@ def test_the_only_relation_is_taken_without_a_model_unless_choosing_none_has_a_m
         DIRECTOR if offered and not calls else None,
         calls,
     )
-
-
-@pytest.mark.parametrize("number", [2, 10])
-def test_the_number_of_exemplars_is_a_setting(number: int) -> None:
-    model = two_hops(relation_filtering=filtering("director"))
-    dog(QUESTION, model, settings=Settings(exemplars=number)).go(until="relation_filtering")
-    assert model.requests[-1].messages[0].content.count("\nExample\n") == number

@@ -13,26 +13,11 @@ from debate import (
     trying,
     two_hops,
 )
-from small import asked, dog, keys
+from small import asked, dog
 
 from kgwb.run.systems import profile
 from kgwb.systems.dog.question import RemarkReply, make_question_checks
 from kgwb.systems.dog.records import SolvedHop
-
-
-def test_each_role_sees_all_earlier_remarks_of_all_rounds() -> None:
-    model = two_hops()
-    run = dog(QUESTION, model, settings=profile("fast", debate_rounds=2)).go()
-    spoken = [key for key in keys(run) if "round" in key]
-    assert spoken == [f"{role}[hop 1/round {number}]" for number in (1, 2) for role in ROLES]
-    heard = [
-        len(request.variables["debate"])
-        for request in model.requests
-        if "debate" in request.variables
-    ]
-    assert heard == [0, 1, 2, 3, 4, 5]
-    roles = [remark.role for remark in run.output("simplifying").debate[:3]]
-    assert roles == ["simplifying expert", "critic", "linguist"]
 
 
 def test_a_name_that_is_not_solved_must_stay_in_the_question() -> None:

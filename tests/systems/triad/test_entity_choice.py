@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 from page import record_html
 from rdflib import URIRef
-from small import asked, iri
+from small import iri
 from triads import (
     NUMBERS,
     answered,
-    choice,
     on_twins,
 )
 
@@ -20,13 +19,6 @@ from kgwb.systems.triad.records import Attempt, Choice
 
 def attempts(run: Run) -> list[Attempt]:
     return [step.output for step in run.steps if step.agent == "attempt"]
-
-
-def test_without_the_choice_of_uris_the_most_similar_names_are_taken() -> None:
-    settings = {"ablation": "no_uri_choice", "entities": 1, "relations": 1}
-    run, model = answered(query_choice_judgement=choice(1), settings=settings)
-    assert not {"entity_choice", "relation_choice"} & {*asked(model)}
-    assert len(run.output("queries[try 1/parsing]").kept) <= 1
 
 
 def test_at_most_k_options_can_be_chosen() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from small import answer_of, asked
+from small import answer_of
 from triads import answered, triplets
 
 
@@ -31,8 +31,3 @@ def test_own_knowledge_is_used_for_some_types_of_answers_and_is_marked(
     )
     answer = answer_of(run)
     assert (answer.labels, answer.ungrounded) == ((label,) if label else (), bool(label))
-
-
-def test_own_knowledge_is_used_only_with_the_setting() -> None:
-    run, model = answered(triplets=triplets("Nothing | born in | ?x"))
-    assert (bool(run.answer), asked(model)["own_knowledge_fact"]) == (False, 0)
