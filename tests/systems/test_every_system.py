@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -9,14 +10,17 @@ from unittest.mock import Mock
 
 import pytest
 from asked import ASKED
-from small import FILMS, films, keys, run_of
+from small import FILMS, answer_of, films, keys, run_of
 
 import kgwb
 from kgwb.bench.results import read_results
 from kgwb.cli import main
 from kgwb.errors import GraphUnreachableError, ModelError
 from kgwb.llm import Scripted
+from kgwb.records import from_data
+from kgwb.run.answers import Answer
 from kgwb.run.systems import list_systems, load_system
+from kgwb.workbench import list_recordings
 
 
 @pytest.mark.parametrize("name", list_systems())
@@ -87,3 +91,18 @@ def test_a_system_that_needs_a_model_says_so_before_it_works(name: str) -> None:
     # One can look at what it does without a model.
     paused = kgwb.Workbench(films(), "rules", system=name).begin(question).go(until=1)
     assert paused.status == "paused"
+
+
+RECORDED = list_recordings()
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_every_recording_gives_the_answer_that_was_recorded(name: str) -> None:
+    run = kgwb.load_run(RECORDED[name])
+    assert (run.status, run.totals.live_model_calls) == ("done", 0)
+    with gzip.open(RECORDED[name], "rt", encoding="utf-8") as lines:
+        *_, last = lines
+    recorded = from_data(json.loads(last)["end"]["answer"], Answer)
+    answer = answer_of(run)
+    assert set(answer.values) == set(recorded.values)
+    assert (answer.kind, answer.reason) == (recorded.kind, recorded.reason)

@@ -6,41 +6,12 @@ import pytest
 from small import PAPER, alone
 
 from kgwb.run.answers import Context, Turn
-from kgwb.settings import Settings
 from kgwb.systems.chatty_kg.chat import classify_question
-from kgwb.systems.chatty_kg.records import Classification
 
 REPLY = {"classifier": {"reason": "elliptical", "label": "dependent"}}
 
 
 TALKED = Context((Turn("Who directed Dune?", ("Denis Villeneuve",)),))
-
-
-@pytest.mark.parametrize(
-    ("context", "settings", "calls"),
-    [
-        (Context(), Settings(), 0),
-        (TALKED, Settings(), 1),
-        (Context(), PAPER, 1),
-        (TALKED, PAPER, 1),
-    ],
-)
-def test_without_history_fast_does_not_ask(
-    context: Context, settings: Settings, calls: int
-) -> None:
-    classified, _, model = alone(
-        lambda run: classify_question("And the year?", context, run), REPLY, settings=settings
-    )
-    label = "dependent" if calls else "self-contained"
-    assert (classified.label, model.call_count()) == (label, calls)
-
-
-def test_the_model_does_not_see_the_dialogue() -> None:
-    question = "And the year?"
-    classified, _, model = alone(lambda run: classify_question(question, TALKED, run), REPLY)
-    assert classified == Classification("dependent", "elliptical")
-    assert model.requests[0].variables == {"question": question}
-    assert "Villeneuve" not in str(model.requests[0].messages)
 
 
 @pytest.mark.parametrize(

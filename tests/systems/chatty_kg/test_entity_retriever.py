@@ -7,21 +7,15 @@ from typing import Any
 import pytest
 from small import (
     BOATS,
-    DOG,
-    PAPER,
-    alone,
     answer_of,
     boats_asked,
     chatty,
     films,
-    iri,
-    published,
     qir,
     vertex,
 )
 
 from kgwb.llm import Scripted
-from kgwb.run.linking import retrieve_candidates
 
 
 def test_a_class_is_chosen_by_the_model_where_none_is_called_so() -> None:
@@ -39,19 +33,6 @@ def test_a_class_is_chosen_by_the_model_where_none_is_called_so() -> None:
     assert boat["type"] == "class"
     assert "floats" in boat["description"]
     assert {c["label"] for c in candidates} >= {"Ferry", "Tug", "River tug", "Pilot"}
-
-
-def test_as_published_a_class_is_found_by_its_label_like_any_vertex() -> None:
-    script = {
-        "chatty_kg/classifier": {"reason": "", "label": "self-contained"},
-        "linking/vertex_selection_labels": {"label": "Boat"},
-        "chatty_kg/predicate_selection_published": {"reasoning": "", "predicates": ["type"]},
-        "chatty_kg/qir_published": published(qir("?boat | type | boat")),
-    }
-    settings = PAPER.with_changes(question_language="en")
-    run = chatty("Which boats are there?", Scripted(script), films(BOATS), settings=settings).go()
-    assert run["vertex_selection"].output.vertex.iri == iri("Boat")
-    assert "type" in [predicate.name for predicate in run.output("relation_linking").predicates]
 
 
 PHONE = qir("Sam | phone | ?number")
@@ -76,8 +57,3 @@ def test_what_the_question_names_comes_before_other_values(place: str) -> None:
         question, PHONE, BOATS + more, linking__vertex_selection=vertex(2, "Sam")
     )
     assert model.requests[1].variables["candidates"][1]["relations"][0] == f"member of: {place}"
-
-
-def test_another_system_sees_candidates_as_before() -> None:
-    retrieved, _, _ = alone(lambda run: retrieve_candidates("Sam", run), kg=films(BOATS), of=DOG)
-    assert {candidate.relations for candidate in retrieved.candidates} == {("member of", "phone")}

@@ -104,27 +104,6 @@ def test_without_queries_no_model_is_asked(settings: Settings) -> None:
     assert (selection, model.call_count()) == (QuerySelection((), ()), 0)
 
 
-def test_each_triple_is_shown_with_its_own_predicates_and_as_published_they_are_one_list() -> None:
-    _, _, model = selected(predicates(["director"], ["birth place"]))
-    assert model.requests[0].variables["relations"] == [
-        {
-            "triple": ["Dune", "directed by", "?p"],
-            "predicates": [{"name": "director"}, {"name": "writer"}],
-        },
-        {
-            "triple": ["?p", "born in", "?x"],
-            "predicates": [{"name": "birth place"}, {"name": "birth date"}],
-        },
-    ]
-    _, _, model = selected(pooled("director"), settings=PAPER)
-    assert model.requests[0].variables["predicates"] == [
-        "director",
-        "birth place",
-        "birth date",
-        "writer",
-    ]
-
-
 @pytest.mark.parametrize(
     ("settings", "reply", "kept"),
     [
@@ -194,16 +173,6 @@ def test_no_model_is_asked_if_one_predicate_is_certain(
         calls,
     )
     assert len(run["predicate_selection"].notes) == 1 - calls
-
-
-@pytest.mark.parametrize("reply", [pooled(), pooled("made up"), "none of them"])
-def test_as_published_nothing_relevant_is_asked_again_and_at_last_nothing_is_selected(
-    reply: Any,
-) -> None:
-    selection, _, model = selected(reply, pooled("director"), settings=PAPER)
-    assert (len(selection.queries), model.call_count()) == (2, 2)
-    selection, _, model = selected(reply, reply, reply, settings=PAPER)
-    assert (selection.queries, selection.predicates, model.call_count()) == ((), (), 3)
 
 
 def test_by_hand_only_candidate_queries_can_be_selected() -> None:

@@ -75,12 +75,6 @@ def test_a_reply_without_a_whole_triple_is_not_used_as_the_last_resort(reply: An
     assert len(caught.value.attempts) == 3
 
 
-def test_a_boolean_question_needs_no_unknown() -> None:
-    boolean = qir("Dune | director | David Lynch", kind="boolean")
-    record, run, _ = extracted(boolean, question="Did David Lynch direct Dune?")
-    assert (record.kind, record.target, len(run["qir"].attempts)) == ("boolean", "", 1)
-
-
 # --- from reply to QIR
 
 
@@ -104,27 +98,6 @@ def test_names_are_cleaned_and_near_duplicates_dropped(
 ) -> None:
     record, _, _ = extracted({**qir(*triples), "target": ""})
     assert [(fact.subject, fact.relation, fact.object) for fact in record.facts] == facts
-
-
-CHAIN = ["Dune | director | ?person", "?person | birth place | ?city"]
-
-
-@pytest.mark.parametrize(
-    ("target", "settings", "expected"),
-    [
-        ("?person", Settings(), "?person"),
-        ("?city", Settings(), "?city"),
-        ("", Settings(), "?person"),
-        ("?person", PAPER, "?person"),
-        ("?city", PAPER, "?city"),
-        ("?person", REFERENCE, "?city"),
-    ],
-)
-def test_the_target_is_as_asked_and_in_the_published_code_the_first_by_name(
-    target: str, settings: Settings, expected: str
-) -> None:
-    record, _, _ = extracted({**qir(*CHAIN), "target": target}, settings=settings)
-    assert record.target == expected
 
 
 @pytest.mark.parametrize(

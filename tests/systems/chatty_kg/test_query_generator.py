@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from rdflib import URIRef
-from small import EX, PAPER, REFERENCE, alone, films, iri
+from small import EX, PAPER, alone, films, iri
 
 from kgwb import profile
 from kgwb.kg.base import Direction
@@ -152,23 +152,6 @@ def test_the_best_combinations_are_those_of_a_full_sort(seed: int) -> None:
         )
     for number in (1, 3, 40):
         assert best_combinations(choices, number) == expected[:number]
-
-
-def test_a_relation_without_predicate_gives_no_query_but_is_left_out_in_the_published_code() -> (
-    None
-):
-    facts = [("dune", "a", "?x", DIRECTOR), ("?x", "b", "?y", [])]
-    for settings in (Settings(), PAPER):
-        assert generated(facts, settings=settings) == GeneratedQueries((), 0)
-    [query] = generated(facts, settings=REFERENCE).queries
-    assert query.patterns == ((iri("dune").n3(), iri("director").n3(), "?x"),)
-
-
-@pytest.mark.parametrize("settings", [Settings(), PAPER, REFERENCE])
-def test_with_an_entity_that_has_no_vertex_there_is_no_query(settings: Settings) -> None:
-    facts = [("dune", "a", "?x", DIRECTOR), ("?x", "b", "xyzzy", PLACE)]
-    nothing = generated(facts, unlinked=frozenset({"xyzzy"}), settings=settings)
-    assert nothing == GeneratedQueries((), 0)
 
 
 def test_a_vertex_that_the_question_names_does_not_answer_a_chain_of_facts() -> None:

@@ -139,18 +139,6 @@ def test_excluded_predicates_are_left_out() -> None:
     }
 
 
-def test_the_most_similar_comes_first_then_goes_by_iri_and_the_rest_is_cut() -> None:
-    other = FILMS + "@prefix o: <http://other.org/> . :arrival o:director :lynch ."
-    settings = profile("fast", predicates_per_relation=3)
-    [ranked] = linked("Arrival | directed by | ?x", settings=settings, turtle=other)
-    assert [str(each.iri) for each in ranked[:2]] == [
-        str(iri("director")),
-        "http://other.org/director",
-    ]
-    similarities = [each.similarity for each in ranked]
-    assert (len(ranked), similarities) == (3, sorted(similarities, reverse=True))
-
-
 CHAIN = ["Arrival | director | ?p", "?p | birth place | ?x"]
 
 
@@ -219,19 +207,6 @@ def test_one_query_looks_in_both_directions_at_all_that_an_end_may_be() -> None:
     assert directions == {"in", "out"}
     selects = [call for call in run.calls.values() if call.kind == "select"]
     assert len(selects) == len(qir.facts)
-
-
-def test_one_query_looks_at_both_ends_of_a_fact() -> None:
-    qir = QIR((Fact("Arrival", "award", "Denis"),))
-    links = tuple(Link(name, Candidate(iri(VERTICES[name]), name)) for name in ("Arrival", "Denis"))
-    settings = ALL.with_changes(joins_over_node=False)
-    relations, run, _ = alone(
-        lambda run: link_relations(qir, links, run), kg=films(FILMS), settings=settings
-    )
-    names = {name for name, _ in shown(relations[0].predicates)}
-    assert {"director", "runtime", "birth place"} <= names
-    selects = [call for call in run.calls.values() if call.kind == "select"]
-    assert len(selects) == 2  # what connects the two, and what is at either
 
 
 def test_pairs_that_differ_in_the_way_onward_only_have_an_order() -> None:

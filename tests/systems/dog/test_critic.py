@@ -5,16 +5,14 @@ from __future__ import annotations
 import pytest
 from debate import (
     MARKED,
-    QUESTION,
     check_role,
     remark,
-    two_hops,
 )
-from small import DOG, alone, asked, dog, iri
+from small import DOG, alone, iri
 
 from kgwb.run.answers import Value
 from kgwb.systems.dog.question import simplify_as_critic
-from kgwb.systems.dog.records import FilledTriples, Remark, SolvedHop
+from kgwb.systems.dog.records import FilledTriples, SolvedHop
 
 
 @pytest.mark.parametrize(("found", "cut"), [(12, None), (110, "the first 12 of 110")])
@@ -34,19 +32,6 @@ def test_the_roles_see_three_triples_and_how_many_tails_the_name_stands_for(
     assert (shown["count"], shown["examples"]) == (12, [list(triple) for triple in triples[:3]])
     assert ("cut" in shown) == bool(cut)
     assert shown.get("cut", "").startswith(cut or "")
-
-
-def test_a_remark_by_hand_is_seen_by_later_roles_which_are_asked_again() -> None:
-    model = two_hops()
-    run = dog(QUESTION, model).go()
-    before = asked(model)
-    own = Remark("critic", "say where, not what", "In which place was [Denis Villeneuve] born?")
-    run.override("critic[hop 1/round 1]", own).go()
-    assert asked(model) - before == {
-        "linguist": 1
-    }  # whose remark is the same as before, so that nothing else changes
-    assert run["critic"].origin == "by hand"
-    assert run.output("simplifying").debate[1] == own
 
 
 def test_its_question_goes_on_from_what_was_found() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import rdflib
 from debate import (
     ARRIVAL,
     CALLS,
@@ -17,12 +16,11 @@ from debate import (
     trying,
     two_hops,
 )
-from small import DOG, FILMS, alone, answer_of, dog, films, iri, keys, run_of
+from small import DOG, FILMS, alone, answer_of, dog, films, iri, keys
 
-from kgwb import open_kg, profile
+from kgwb import profile
 from kgwb.errors import OverrideError
 from kgwb.kg import Graph
-from kgwb.llm import Scripted
 from kgwb.run.answers import Dialogue, Turn, Value
 from kgwb.settings import Settings
 from kgwb.systems.dog import NOT_IN_GRAPH
@@ -82,21 +80,6 @@ def test_a_walk_ends_with_an_answer_or_with_the_reason_why_there_is_none(
     assert model.call_count() == calls
 
 
-def test_the_walk_starts_at_every_topic_entity() -> None:
-    model = two_hops(
-        topic_entity={"entities": ["Amy Adams", "Jeremy Renner"]},
-        relation_filtering=filtering("~starring"),
-        answer_trying=trying("Arrival"),
-    )
-    run = dog("Which film stars Amy Adams and Jeremy Renner?", model).go()
-    names = ("Amy Adams", "Jeremy Renner")
-    assert [key for key in keys(run) if "filling" in key] == [
-        f"triple_filling[hop 1/{n}]" for n in names
-    ]
-    assert str(run.answer) == "Arrival"
-    assert {triple[2] for triple in answer_of(run).support} == {iri("amy"), iri("jeremy")}
-
-
 def test_dog_reads_each_question_alone() -> None:
     earlier = Dialogue((Turn("Who directed Sicario?", ("Denis Villeneuve",)),))
     model = two_hops()
@@ -146,15 +129,6 @@ def test_an_override_is_checked(step: str, value: Any, problem: str) -> None:
     with pytest.raises(OverrideError, match=problem):
         run.override(step, value)
     assert run.overrides == {}
-
-
-def test_an_answer_by_hand_ends_the_walk_there() -> None:
-    model = two_hops()
-    run = dog(QUESTION, model).go()
-    run.override("answer_trying[hop 1]", TriedAnswer("yes", "enough", ("Denis Villeneuve",))).go()
-    assert (str(run.answer), model.call_count()) == ("Denis Villeneuve", CALLS)
-    assert "iteration[hop 2]" not in keys(run)
-    assert str(run.remove_override("answer_trying[hop 1]").go().answer) == "Gentilly"
 
 
 def filled(
@@ -208,45 +182,3 @@ def test_answers_come_in_the_order_in_which_the_model_gives_them() -> None:
     for names in (("Jeremy Renner", "Amy Adams"), ("Amy Adams", "Jeremy Renner")):
         values = find_answer_values(TriedAnswer("yes", "", names), [result], ())
         assert tuple(value.label for value in values) == names
-
-
-FREEBASE = """
-@prefix ns: <http://rdf.freebase.com/ns/> .
-ns:m.03_r3 ns:type.object.name "Jamaica"@en ; ns:common.topic.alias "Land of Wood and Water"@en ;
-    ns:type.object.type ns:location.country ; ns:common.topic.notable_types ns:m.01mp ;
-    ns:kg.object_profile.prominent_type ns:m.01mp ; ns:freebase.valuenotation.has_value ns:m.01mp ;
-    ns:location.country.languages_spoken ns:m.01428y ;
-    ns:government.governmental_jurisdiction.governing_officials ns:m.0med .
-ns:m.01428y ns:type.object.name "Jamaican English"@en .
-ns:m.0med ns:government.government_position_held.office_holder ns:m.0hold ;
-    ns:government.government_position_held.from "2016" .
-ns:m.0hold ns:type.object.name "Andrew Holness"@en ; ns:people.person.place_of_birth ns:m.0town .
-ns:m.0town ns:type.object.name "Spanish Town"@en .
-"""
-
-
-def freebase() -> Graph:
-    graph = rdflib.Graph().parse(data=FREEBASE, format="turtle")
-    return open_kg(graph, vocabulary="freebase")
-
-
-def test_a_walk_goes_on_behind_a_mediator() -> None:
-    replies = {
-        "dog/topic_entity": {"entities": ["Jamaica"]},
-        "dog/relation_filtering": [
-            filtering("government.governmental jurisdiction.governing officials"),
-            filtering("people.person.place of birth"),
-        ],
-        "dog/answer_trying": [trying(), trying("Spanish Town")],
-    }
-    for role in ("simplifying_expert", "critic", "linguist"):
-        replies[f"dog/{role}"] = {
-            "remark": "",
-            "question": "where was [2016 | Andrew Holness] born?",
-        }
-    model = Scripted(replies)
-    run = run_of(DOG, "where was the official of Jamaica born?", model, kg=freebase()).go()
-    assert str(run.answer) == "Spanish Town"
-    found = run.output("triple_filling[hop 1/Jamaica]")
-    assert found.labels == ("2016", "Andrew Holness")
-    assert len(answer_of(run).support) == 3

@@ -75,12 +75,6 @@ def test_a_setting_says_when_a_vertex_is_chosen_without_a_model(
     assert (link.vertex, model.call_count()) == (candidates[0], calls)
 
 
-def test_a_setting_says_whether_a_name_keeps_its_vertex_through_a_dialogue() -> None:
-    settings = profile("fast", keeps_links=False)
-    link, _, _ = selected(DUNES, vertex(2, "Dune"), earlier=EARLIER, settings=settings)
-    assert link.vertex == DUNES[1]
-
-
 @pytest.mark.parametrize("candidates", [DUNES, NEAR])
 def test_homonyms_and_near_labels_are_the_models_choice(candidates: tuple[Candidate, ...]) -> None:
     reply = vertex(len(candidates), candidates[-1].label.upper() + " ", "the year")
@@ -123,31 +117,6 @@ def test_a_choice_outside_the_list_is_invalid(reply: Any, problem: str) -> None:
     assert problem in run["vertex_selection"].attempts[0].checks[-1].problem
     with pytest.raises(InvalidReplyError):
         selected(DUNES, reply, reply, reply)
-
-
-def test_as_published_labels_are_chosen_and_checked() -> None:
-    replies = [{"label": "Dunes"}, {"label": "story of your life"}]
-    link, run, model = selected(
-        (*DUNES, *NEAR), *replies, name="vertex_selection_labels", settings=PAPER
-    )
-    assert link.vertex == NEAR[0]
-    labels = ["Dune", NEAR[0].label]
-    assert model.requests[0].variables == {"entity": "Dune", "labels": labels}
-    assert model.requests[0].messages == model.requests[1].messages  # without the problem
-    [problem] = run["vertex_selection"].attempts[0].problems
-    assert "'Dunes'" in problem.problem
-
-
-def test_as_published_homonyms_cost_a_second_call_over_local_names() -> None:
-    replies = {
-        "vertex_selection_labels": {"label": "Dune"},
-        "vertex_selection_names": [{"name": "Dune"}, {"name": "lynchs_dune"}],
-    }
-    retrieved = RetrievedCandidates("Dune", DUNES)
-    link, _, model = alone(
-        lambda run: select_vertex(retrieved, "Who?", Context(), run), replies, settings=PAPER
-    )
-    assert (link.vertex, model.call_count()) == (DUNES[1], 3)
 
 
 def test_a_link_by_hand_may_be_any_vertex_but_for_its_entity() -> None:

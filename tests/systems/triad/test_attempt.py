@@ -25,7 +25,6 @@ from kgwb.run.answers import NOT_IN_GRAPH, Candidate
 from kgwb.run.links import Candidate
 >>>>>>> d4f46446 (Tests that a conformance test repeats are gone)
 from kgwb.systems.triad.records import Attempt, Choice, Triplet
-from kgwb.workbench import list_recordings
 
 DIRECTED = triplets("Arrival | directed by | ?x")
 
@@ -120,16 +119,6 @@ def test_a_run_file_of_before_a_setting_does_what_was_done_then(tmp_path: Path) 
     path.write_text("".join([json.dumps(data) + "\n", *entries]))
     loaded = kgwb.load_run(path)
     assert (keys(loaded), loaded.answer) == (keys(run), run.answer)
-
-
-RECORDINGS = [name for name in list_recordings() if "/triad/" in name]
-
-
-@pytest.mark.parametrize("name", RECORDINGS)
-def test_every_recording_replays(name: str) -> None:
-    run = kgwb.recording(name)
-    assert (run.status, run.totals.live_model_calls) == ("done", 0)
-    assert run.answer is not None
 
 
 def test_an_override_must_be_among_the_options() -> None:

@@ -8,12 +8,9 @@ import pytest
 from page import record_html
 from small import answer_of, asked
 from triads import (
-    CALLS,
     CASE,
     NUMBERS,
-    QUESTION,
     URIS,
-    answered,
     choice,
     on_offers,
     on_twins,
@@ -86,10 +83,3 @@ def test_a_chosen_query_is_shown_as_code() -> None:
     filled = Filled(CandidateQuery(sparql, (), ("p",), 1.0), ("a",), sparql, ("b",), 1)
     shown = record_html(Choice("query", (filled,)), of_system="triad")
     assert 'class="kw">SELECT' in shown
-
-
-def test_a_query_chosen_by_hand_is_answered_without_a_model() -> None:
-    run, model = answered()
-    queries = run.output("queries[try 1/parsing]")
-    run.override("query_choice[try 1/parsing]", Choice(QUESTION, queries.kept[:1])).go()
-    assert (model.call_count(), answer_of(run).labels) == (CALLS, ("Gentilly",))
