@@ -19,11 +19,7 @@ from triads import (
 import kgwb
 from kgwb.errors import InvalidReplyError, OverrideError
 from kgwb.run import Run
-<<<<<<< HEAD
-from kgwb.run.answers import NOT_IN_GRAPH, Candidate
-=======
-from kgwb.run.links import Candidate
->>>>>>> d4f46446 (Tests that a conformance test repeats are gone)
+from kgwb.run.answers import Candidate
 from kgwb.systems.triad.records import Attempt, Choice, Triplet
 
 DIRECTED = triplets("Arrival | directed by | ?x")
