@@ -72,6 +72,16 @@ def test_a_bar_says_how_far_loading_is(large: Path, monkeypatch: pytest.MonkeyPa
     assert bar.seen[-1] <= 1
 
 
+def test_the_parser_says_how_far_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = "from kgwb.kg import parser_process as p; p.REPORT_INTERVAL_S = 0; p._main()"
+    monkeypatch.setattr(files, "PARSER_COMMAND", (sys.executable, "-c", program))
+    for name in ("a.ttl", "b.ttl"):
+        (tmp_path / name).write_text("# a comment\n<http://e/s> <http://e/p> 1 .\n")
+    load = Load(tmp_path, sorted(tmp_path.glob("*")), Vocabulary())
+    deque(load.parse(), maxlen=0)
+    assert (load.share, load.triples) == (files.READING_SHARE, 2)
+
+
 def test_an_interrupted_graph_is_not_left_half_loaded(
     large: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
