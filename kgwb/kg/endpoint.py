@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TypeVar
@@ -28,7 +27,7 @@ from kgwb.kg.dialects import (
     parse_dialect,
     search_labels,
 )
-from kgwb.kg.label_search import exact_form, lowercase_words, normalize, rank_labels
+from kgwb.kg.label_search import lowercase_words, match_exactly, normalize, rank_labels
 from kgwb.kg.labels import LabelRank, rank_label
 from kgwb.kg.queries import IRIS_PER_NAME_QUERY, find_label_usage, find_schema_terms
 from kgwb.kg.sparql import (
@@ -151,16 +150,8 @@ class Endpoint(SparqlClient):
             for iri, label in self._find_case_variants(chunk):
                 hits.append(Hit(URIRef(iri), label, 1.0))
 
-        iris_by_key: dict[str, set[URIRef]] = defaultdict(set)
-        for hit in self._without_schema_terms(hits, len(hits)):
-            key = exact_form(hit.label)
-            iris_by_key[key].add(hit.iri)
-        found = {}
-        for label in labels:
-            iris = iris_by_key.get(exact_form(label))
-            if iris:
-                found[label] = tuple(sorted(iris))
-        return found
+        vertices = self._without_schema_terms(hits, len(hits))
+        return match_exactly(labels, [(hit.iri, hit.label) for hit in vertices])
 
     def names(self, iris: Sequence[URIRef]) -> Mapping[URIRef, str]:
         """Return a display name for each IRI: its best label, else words from the IRI.

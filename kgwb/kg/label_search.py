@@ -149,6 +149,24 @@ def _first_distinct(words: Iterable[str]) -> tuple[str, ...]:
     return distinct[:MAX_SEARCH_WORDS]
 
 
+def match_exactly(
+    texts: Iterable[str], labels: Iterable[tuple[str, str]]
+) -> dict[str, tuple[URIRef, ...]]:
+    """Return the vertices that have each text as a label, sorted by IRI; texts without one are left out.
+
+    ``labels`` are pairs of an IRI and one of its labels. They are compared by ``exact_form``.
+    """
+    iris_by_form: dict[str, set[str]] = defaultdict(set)
+    for iri, label in labels:
+        iris_by_form[exact_form(label)].add(iri)
+    found = {}
+    for text in texts:
+        iris = iris_by_form.get(exact_form(text))
+        if iris:
+            found[text] = tuple(map(URIRef, sorted(iris)))
+    return found
+
+
 @lru_cache(maxsize=1024)
 def language_rank(language: str, languages: tuple[str, ...]) -> int:
     """Return the position of a language tag in the preferred languages, 0 for the best.
@@ -527,21 +545,10 @@ class LabelIndex:
         keys = {label: normalize(label) for label in labels}
         select = f"{_SELECT_LABELS_SQL} length AND key IN {_GIVEN_VALUES_SQL}"
         rows = self._fetch(select, json.dumps(list(keys.values())))
-        vertices: dict[str, set[str]] = defaultdict(set)
-        found_keys = set()
-        for iri, text, key in rows:
-            vertices[exact_form(text)].add(iri)
-            found_keys.add(key)
-
-        found = {}
-        for label in labels:
-            if keys[label] not in found_keys:  # by far the most texts are no label
-                continue
-            iris = vertices.get(exact_form(label))
-            if iris:
-                in_order = sorted(iris)
-                found[label] = tuple(map(URIRef, in_order))
-        return found
+        found_keys = {key for _, _, key in rows}
+        # By far the most texts are no label.
+        known = [label for label in labels if keys[label] in found_keys]
+        return match_exactly(known, [(iri, text) for iri, text, _ in rows])
 
     def names(self, iris: Sequence[URIRef]) -> dict[URIRef, str]:
         """Return the display name of each IRI: its preferred label, else its local part as words.

@@ -200,12 +200,7 @@ class LocalGraph:
         Raises QueryRefusedError or QueryError for a query that is refused or wrong, and
         GraphTimeoutError.
         """
-
-        def read_truth(result: Any, _: float) -> bool:
-            """Return the truth value of Oxigraph's result. The deadline is not needed."""
-            return bool(result)
-
-        return self._execute_query(query, ("ask",), read_truth)
+        return self._execute_query(query, ("ask",), lambda result, _: bool(result))
 
     def construct(self, query: str) -> tuple[Triple, ...]:
         """Run a CONSTRUCT or DESCRIBE query and return its distinct triples, at most the row limit.

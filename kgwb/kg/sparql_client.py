@@ -103,10 +103,7 @@ class SparqlClient:
         """
         request, reply = self._validate_and_send(query, ("select",))
         result = self._parse_rows(request, reply)
-        if reply.is_partial:
-            is_usable = request.is_monotonic and result.rows
-            if not is_usable:
-                raise self._timeout_error()
+        self._check_complete(reply, is_usable=request.is_monotonic and bool(result.rows))
         return result
 
     def select_complete(
@@ -124,8 +121,7 @@ class SparqlClient:
         if require_valid_text:
             reply.require_valid_text()
         result = self._parse_rows(request, reply)
-        if reply.is_partial:
-            raise self._timeout_error()
+        self._check_complete(reply)
         return result
 
     def ask(self, query: str) -> bool:
@@ -136,9 +132,7 @@ class SparqlClient:
         """
         request, reply = self._validate_and_send(query, ("ask",))
         is_true = reply.parse_boolean()
-        is_usable = request.is_monotonic and is_true
-        if reply.is_partial and not is_usable:
-            raise self._timeout_error()
+        self._check_complete(reply, is_usable=request.is_monotonic and is_true)
         return is_true
 
     def construct(self, query: str) -> tuple[Triple, ...]:
@@ -149,8 +143,7 @@ class SparqlClient:
         parse, or has no triple but the word "error".
         """
         _, reply = self._validate_and_send(query, ("construct", "describe"))
-        if reply.is_partial:
-            raise self._timeout_error()
+        self._check_complete(reply)
         timeout_s = self.limits.query_timeout_s
         try:
             rdf_format = _rdf_format(reply.media_type)
@@ -242,12 +235,13 @@ class SparqlClient:
             self.is_virtuoso = True
         return reply
 
-    def _timeout_error(self) -> GraphTimeoutError:
-        """Return the error for a partial result that cannot be used; it names the endpoint."""
-        return GraphTimeoutError(
-            f"{self.source} reached its time limit and sent only a part of the result",
-            hint=_TIMEOUT_HINT,
-        )
+    def _check_complete(self, reply: EndpointResponse, *, is_usable: bool = False) -> None:
+        """Raise GraphTimeoutError for a partial result, unless it is usable as it is."""
+        if reply.is_partial and not is_usable:
+            raise GraphTimeoutError(
+                f"{self.source} reached its time limit and sent only a part of the result",
+                hint=_TIMEOUT_HINT,
+            )
 
 
 def _may_be_row_limit(row_count: int) -> bool:

@@ -401,6 +401,7 @@ def test_properties_are_found_where_no_item_is(engine: Engine, wikibase: Wikibas
     assert {(asked["language"], asked["limit"]) for asked in wikibase.asked} == {("de", "50")}
     wikibase.bodies["property"] = []
     nothing = kg.search("zzz", 5)
+    assert len(wikibase.asked) == 4
     assert (nothing.hits, nothing.how, "type=property" in nothing.query) == ((), "nothing", True)
     assert kg.search("?!", 5).query == ""
 

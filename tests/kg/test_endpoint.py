@@ -6,7 +6,7 @@ import json
 import logging
 import time
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyoxigraph
@@ -46,15 +46,17 @@ def reply_of(body: Any, status: int = 200, kind: str = KIND, **headers: str) -> 
     )
 
 
-@pytest.fixture
-def server(people: LocalGraph) -> Iterator[Server]:
-    """Answers from the graph."""
-
+def answers_from(store: pyoxigraph.Store) -> Callable[[Seen], Said]:
     def answer(seen: Seen) -> Said:
-        result: Any = people.store.query(seen.fields["query"][0])
+        result: Any = store.query(seen.fields["query"][0])
         return reply_of(result.serialize(format=pyoxigraph.QueryResultsFormat.JSON))
 
-    with serving(answer) as server:
+    return answer
+
+
+@pytest.fixture
+def server(people: LocalGraph) -> Iterator[Server]:
+    with serving(answers_from(people.store)) as server:
         yield server
 
 
@@ -77,6 +79,11 @@ def test_generic_dialect_finds_the_same_labels_as_a_local_graph(
         "ada lovelace": (ADA,),
         "LONDON": (LONDON,),
     }
+
+
+def test_nothing_is_asked_for_nothing(kg: Endpoint, server: Server) -> None:
+    assert (kg.exact([]), kg.names([])) == ({}, {})
+    assert server.seen == []
 
 
 def test_only_queries_that_read_are_sent(kg: Endpoint, server: Server) -> None:
@@ -106,6 +113,18 @@ def test_names_are_looked_up_with_each_label_predicate_as_a_constant(
     asked = [query for query in queries if f"<{ADA}>" in query]
     # Oxigraph reads all labels of a graph where the predicate is a variable.
     assert asked and not any("VALUES ?p" in query for query in asked)
+
+
+@pytest.mark.parametrize(
+    ("labels", "name"),
+    [('" "', "some thing"), ('" ", "Z"@fr, "Y"@fr', "Y"), ('" ", "Y"@fr, "Z"@en', "Z")],
+)
+def test_a_name_is_the_best_label_that_is_not_blank(labels: str, name: str) -> None:
+    store, thing = pyoxigraph.Store(), URIRef(EX + "someThing")
+    text = f"<{thing}> <http://www.w3.org/2000/01/rdf-schema#label> {labels} ."
+    store.load(text.encode(), pyoxigraph.RdfFormat.TURTLE)
+    with serving(answers_from(store)) as server:
+        assert Endpoint(server.url, dialect="generic").names([thing]) == {thing: name}
 
 
 def test_long_queries_are_sent_by_post_and_the_user_agent_is_kgwb(
