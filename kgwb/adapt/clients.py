@@ -17,7 +17,7 @@ from kgwb.errors import NotRecordedError, SettingError
 from kgwb.kg.base import Graph
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, Message
 from kgwb.llm.notice import announce
-from kgwb.records import JsonObject, to_data
+from kgwb.records import JsonObject
 from kgwb.run import Run
 from kgwb.run.calls import Call
 from kgwb.run.steps import current_run
@@ -103,22 +103,25 @@ WRAPPER = "message"
 """The only name in the JSON text of a message that is more than a text."""
 
 
-def message_from_data(data: Any) -> Message:
-    """Return the message of a run for one in OpenAI's form: a mapping, or an object of its library.
+def message_from_data(data: Mapping[str, Any]) -> Message:
+    """Return the message of a run for a message, or an item, in a form of OpenAI.
 
-    A message with more than a text, such as calls of tools, has the JSON of its fields as its text:
-    ``{"message": {"tool_calls": [...]}}``.
+    One with more than a text, such as calls of tools, has the JSON of its fields as its text:
+    ``{"message": {"tool_calls": [...]}}``. One without a role is of "tool" if it is an output, else
+    of "assistant".
     """
-    if not isinstance(data, Mapping):
-        data = data.model_dump(mode="json", exclude_none=True)
-    fields = to_data(dict(data), JsonObject)
-    role = fields.pop("role")
+    fields = {name: value for name, value in data.items() if value is not None}
+    is_output = str(fields.get("type", "")).endswith("_output")
+    role = fields.pop("role", "tool" if is_output else "assistant")
     return Message(role, text_of_fields(fields))
 
 
 def data_from_message(message: Message) -> JsonObject:
     """Return the message in OpenAI's form, as ``message_from_data`` read it or a person edited it."""
-    return {"role": message.role, **fields_of_text(message.content)}
+    fields = fields_of_text(message.content)
+    if fields.get("type", "message") != "message":
+        return fields  # an item without a role
+    return {"role": message.role, **fields}
 
 
 def text_of_fields(fields: JsonObject) -> str:

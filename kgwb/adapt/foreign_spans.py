@@ -18,6 +18,8 @@ from typing import Any, Literal
 from kgwb import disk
 from kgwb.errors import InputError
 from kgwb.kg.sparql import is_query, without_fence
+from kgwb.llm.base import ChatReply, parse_token_count
+from kgwb.records import JsonObject
 from kgwb.run.run_file import DAMAGED_FILE_ERRORS
 from kgwb.run.spans import NAMES
 from kgwb.text import mask_data, mask_text
@@ -199,21 +201,6 @@ ChatMessages = list[list[str]]
 """Role and text of each message."""
 
 
-@dataclass(frozen=True)
-class ModelUse:
-    """A model call of a trace."""
-
-    model: str
-    messages: ChatMessages
-    reply: str
-    temperature: float | None
-    """None if the trace does not say, as for the next two."""
-    seed: int | None
-    max_tokens: int | None
-    prompt_tokens: int
-    completion_tokens: int
-
-
 def _value_of(span: Span, meaning: str) -> Any:
     """Return what a span says under the first of the NAMES of a meaning that it has; else None."""
     for name in NAMES[meaning]:
@@ -248,7 +235,7 @@ def input_of(span: Span) -> Any:
     value = _value_of(span, "input")
     if value is not None:
         return _from_json(value)
-    return _messages_of(span) or None
+    return messages_of(span) or None
 
 
 def output_of(span: Span) -> Any:
@@ -289,27 +276,36 @@ def cost_of(span: Span) -> float | None:
     return _number(_value_of(span, "cost"))
 
 
-def model_use_of(span: Span) -> ModelUse:
-    """Return what a model call was: model, messages, reply, parameters and numbers of tokens.
+def model_of(span: Span) -> str:
+    """Return the model that answered or was asked; "unknown model" if the trace does not say."""
+    return str(_value_of(span, "model") or "unknown model")
 
-    What the trace does not have is None or empty; a number of tokens is 0, and the model "unknown
-    model".
-    """
+
+def request_content_of(span: Span) -> JsonObject:
+    """Return what a model call sent, as a run records it; a parameter that is not known is None."""
     parameters = _from_json(_value_of(span, "parameters"))
     if not isinstance(parameters, dict):
         parameters = {}
     values = {}
     for name in ("temperature", "seed", "max_tokens"):
         values[name] = parameters.get(name, _value_of(span, name))
-    return ModelUse(
-        model=str(_value_of(span, "model") or "unknown model"),
-        messages=_messages_of(span),
-        reply=_reply_of(span),
-        temperature=_number(values["temperature"]),
-        seed=_whole_number(values["seed"]),
-        max_tokens=_whole_number(values["max_tokens"]),
-        prompt_tokens=max(0, _whole_number(_value_of(span, "prompt_tokens")) or 0),
-        completion_tokens=max(0, _whole_number(_value_of(span, "completion_tokens")) or 0),
+    return {
+        "messages": messages_of(span),
+        "schema": None,
+        "temperature": _number(values["temperature"]),
+        "seed": _whole_number(values["seed"]),
+        "max_output_tokens": _whole_number(values["max_tokens"]),
+    }
+
+
+def chat_reply_of(span: Span) -> ChatReply:
+    """Return the reply of a model call; a number of tokens that is not known is 0."""
+    return ChatReply(
+        _reply_of(span),
+        model=model_of(span),
+        prompt_tokens=parse_token_count(_value_of(span, "prompt_tokens")),
+        completion_tokens=parse_token_count(_value_of(span, "completion_tokens")),
+        seconds=span.seconds,
     )
 
 
@@ -330,7 +326,7 @@ def _whole_number(value: Any) -> int | None:
 # Messages
 
 
-def _messages_of(span: Span) -> ChatMessages:
+def messages_of(span: Span) -> ChatMessages:
     """Return the messages that a span sent to a model, as pairs of role and text; [] without any.
 
     Instructions come first, as a message of the system. The input of a model call without messages

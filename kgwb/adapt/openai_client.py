@@ -10,14 +10,12 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib import import_module
-from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
 from kgwb.adapt.clients import (
     ask_client,
     await_on_client_loop,
     data_from_message,
-    fields_of_text,
     message_from_data,
     text_of_fields,
     wait_for,
@@ -45,13 +43,12 @@ class Api(NamedTuple):
 
     path: str
     """The end of the path of its requests."""
-    message_fields: tuple[str, ...]
-    """The fields of a request that are recorded as messages."""
-    marks: JsonObject
-    """Recorded with each request, which would else be equal to one of another API."""
-    messages_of: Callable[[JsonObject], list[Message]]
-    with_messages: Callable[[JsonObject, Sequence[Message]], JsonObject]
+    items_of: Callable[[JsonObject], list[JsonObject]]
+    """Returns the messages of a request."""
+    with_items: Callable[[JsonObject, list[JsonObject]], JsonObject]
     """Returns a request with other messages."""
+    options_of: Callable[[JsonObject], JsonObject]
+    """Returns what is recorded of a request besides its messages."""
     whole_of: Callable[[list[JsonObject]], JsonObject]
     """Returns the whole reply that the events of a stream make."""
     reply_of: Callable[[JsonObject], ChatReply]
@@ -158,16 +155,14 @@ def _recorded_response(run: Run, api: Api, request: Any, exchange: Exchange) -> 
     status than 200, and one that cannot be read, is returned without being recorded.
     """
     body = json.loads(request.content)
-    messages = api.messages_of(body)
-    options = {key: value for key, value in body.items() if key not in api.message_fields}
-    if isinstance(body.get("instructions"), str):
-        options["instructions"] = INSTRUCTIONS_MARK
+    messages = [message_from_data(item) for item in api.items_of(body)]
 
     def send(sent: Sequence[Message]) -> ChatReply:
         """Send the request with these messages."""
         edited = request
         if list(sent) != messages:
-            edited = _with_body(request, api.with_messages(body, sent))
+            items = [data_from_message(message) for message in sent]
+            edited = _with_body(request, api.with_items(body, items))
         response = exchange(edited)
         try:
             if response.status_code == 200:
@@ -180,7 +175,7 @@ def _recorded_response(run: Run, api: Api, request: Any, exchange: Exchange) -> 
     server = "" if address == f"{OPENAI_URL}/" else f"@{mask_url(address)}"
     name = f"openai:{body.get('model', '')}{server}"
     try:
-        call = ask_client(run, name, messages, {**options, **api.marks}, send, url=address)
+        call = ask_client(run, name, messages, api.options_of(body), send, url=address)
     except _NotRecordedError as error:
         return error.response
     recorded: str = call.result.body
@@ -220,14 +215,19 @@ def _reply_of_body(api: Api, body: str) -> ChatReply:
 # Chat completions
 
 
-def _messages_of_chat(body: JsonObject) -> list[Message]:
+def _items_of_chat(body: JsonObject) -> list[JsonObject]:
     """Return the messages of a request for a chat completion."""
-    return [message_from_data(message) for message in body["messages"]]
+    return list(body["messages"])
 
 
-def _with_chat_messages(body: JsonObject, messages: Sequence[Message]) -> JsonObject:
+def _with_chat_items(body: JsonObject, items: list[JsonObject]) -> JsonObject:
     """Return a request for a chat completion with other messages."""
-    return {**body, "messages": [data_from_message(message) for message in messages]}
+    return {**body, "messages": items}
+
+
+def _options_of_chat(body: JsonObject) -> JsonObject:
+    """Return what a request for a chat completion has besides its messages."""
+    return {name: value for name, value in body.items() if name != "messages"}
 
 
 def _completion_of_chunks(chunks: list[JsonObject]) -> JsonObject:
@@ -253,7 +253,7 @@ def _reply_of_completion(data: JsonObject) -> ChatReply:
     choices = data["choices"]
     text = text_of_fields({"choices": choices})
     if len(choices) == 1 and choices[0].keys() <= PLAIN_CHOICE_FIELDS:
-        text = message_from_data(_without_nulls(choices[0]["message"])).content
+        text = message_from_data(choices[0]["message"]).content
     usage = data.get("usage") or {}
     return ChatReply(
         text,
@@ -265,61 +265,46 @@ def _reply_of_completion(data: JsonObject) -> ChatReply:
     )
 
 
-def _without_nulls(fields: JsonObject) -> JsonObject:
-    """Return the fields that have a value."""
-    return {name: value for name, value in fields.items() if value is not None}
-
-
 # Responses
 
 
-def _messages_of_response_request(body: JsonObject) -> list[Message]:
-    """Return the messages of a request for a response: its instructions, and the items of its input.
-
-    Instructions are of the system. An item with more than a text has the JSON of its fields as its
-    text. An item without a role is of "tool" if it is an output, else of "assistant".
-    """
-    messages = []
+def _items_of_response(body: JsonObject) -> list[JsonObject]:
+    """Return the messages of a request for a response: its instructions, of the system, and its input."""
+    items = []
     if isinstance(body.get("instructions"), str):
-        messages.append(Message("system", body["instructions"]))
+        items.append({"role": "system", "content": body["instructions"]})
     given = body.get("input", ())
-    items = [{"role": "user", "content": given}] if isinstance(given, str) else given
-    for item in items:
-        fields = _without_nulls(item)
-        is_tool = str(fields.get("type", "")).endswith("_output")
-        role = fields.pop("role", "tool" if is_tool else "assistant")
-        messages.append(Message(role, text_of_fields(fields)))
-    return messages
+    if isinstance(given, str):
+        given = [{"role": "user", "content": given}]
+    return [*items, *given]
 
 
-def _with_input(body: JsonObject, messages: Sequence[Message]) -> JsonObject:
+def _with_response_items(body: JsonObject, items: list[JsonObject]) -> JsonObject:
     """Return a request for a response with other messages.
 
     A first message of the system becomes the instructions if there were instructions. The only
     message of a user is sent as a text if the input was a text.
     """
     sent = {name: value for name, value in body.items() if name not in ("instructions", "input")}
-    rest = list(messages)
-    if isinstance(body.get("instructions"), str) and rest and rest[0].role == "system":
-        sent["instructions"] = rest.pop(0).content
-    items = list(chain.from_iterable(map(_items_of_message, rest)))
-    sent["input"] = items
-    if isinstance(body.get("input"), str) and [item.get("role") for item in items] == ["user"]:
-        sent["input"] = items[0]["content"]
+    rest = list(items)
+    if isinstance(body.get("instructions"), str) and rest and rest[0].get("role") == "system":
+        sent["instructions"] = rest.pop(0)["content"]
+    sent["input"] = rest
+    if isinstance(body.get("input"), str) and [item.get("role") for item in rest] == ["user"]:
+        sent["input"] = rest[0]["content"]
     return sent
 
 
-def _items_of_message(message: Message) -> list[JsonObject]:
-    """Return the items of an input that a message of a run stands for.
+def _options_of_response(body: JsonObject) -> JsonObject:
+    """Return what a request for a response has besides its messages, and what tells it from others.
 
-    There are several for a whole reply; otherwise it is one.
+    Otherwise a request of another API, or with a message of the system for its instructions, would
+    be equal to it.
     """
-    fields = fields_of_text(message.content)
-    if "output" in fields and "type" not in fields:
-        return list(fields["output"])
-    if fields.get("type", "message") != "message":
-        return [fields]
-    return [{"role": message.role, **fields}]
+    options = {name: value for name, value in body.items() if name != "input"}
+    if isinstance(body.get("instructions"), str):
+        options["instructions"] = INSTRUCTIONS_MARK
+    return {**options, "api": "responses"}
 
 
 def _response_of_events(events: list[JsonObject]) -> JsonObject:
@@ -357,19 +342,17 @@ def _reply_of_response(data: JsonObject) -> ChatReply:
 
 CHAT_COMPLETIONS = Api(
     "/chat/completions",
-    ("messages",),
-    {},
-    _messages_of_chat,
-    _with_chat_messages,
+    _items_of_chat,
+    _with_chat_items,
+    _options_of_chat,
     _completion_of_chunks,
     _reply_of_completion,
 )
 RESPONSES = Api(
     "/responses",
-    ("instructions", "input"),
-    {"api": "responses"},
-    _messages_of_response_request,
-    _with_input,
+    _items_of_response,
+    _with_response_items,
+    _options_of_response,
     _response_of_events,
     _reply_of_response,
 )

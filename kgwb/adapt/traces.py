@@ -1,8 +1,6 @@
-"""Traces of foreign programs, shown as runs that can only be read.
+"""Traces of other programs, shown as runs that can only be read: each span is a step.
 
-``otlp_file`` reads the spans of a file, ``conventions`` what a span is about under the names of
-OpenInference or OpenTelemetry, ``entries`` makes the entries of a run file of them, and
-``traced_queries`` executes their queries on a graph.
+Their queries can be executed again on a graph.
 """
 
 from __future__ import annotations
@@ -20,28 +18,29 @@ from rdflib import Literal
 from kgwb.adapt.foreign_spans import (
     Span,
     answer_text,
+    chat_reply_of,
     cost_of,
     input_of,
     kind_of,
-    model_use_of,
+    messages_of,
+    model_of,
     output_of,
     query_of,
     question_text,
     read_spans,
+    request_content_of,
 )
-from kgwb.disk import __version__
 from kgwb.errors import GraphError, InputError
 from kgwb.kg import GraphSource, open_kg
 from kgwb.kg.base import Graph, ResultSet, Vocabulary
 from kgwb.kg.queries import find_support_by_row
 from kgwb.kg.sparql import validate_query
-from kgwb.llm.base import ChatReply
-from kgwb.records import JsonObject, Record, Sparql, one_line, to_data
+from kgwb.records import JsonObject, Record, Sparql, one_line
 from kgwb.run import Run
-from kgwb.run.answers import Answer, Value, with_display_names
-from kgwb.run.calls import TRACED_QUERY, call_key
+from kgwb.run.answers import Answer, Dialogue, Value, with_display_names
+from kgwb.run.calls import RESULT_TYPES, TRACED_QUERY, Call, call_key
 from kgwb.run.run import read_only_run_of
-from kgwb.run.run_file import FORMAT_VERSION, SavedRun
+from kgwb.run.run_file import End, Header, SavedRun
 from kgwb.terms import Term, Triples
 from kgwb.text import list_first, shorten, single_line
 
@@ -66,9 +65,7 @@ def open_trace(path: str | Path, *, kg: GraphSource | None = None, trace: int | 
     graph = None
     if kg is not None:
         graph = open_kg(kg)
-    header = header_of_spans(spans, Path(path).name)
-    saved = SavedRun.of_entries(header, entries_of_spans(spans))
-    run = read_only_run_of(saved, READ_ONLY, graph)
+    run = read_only_run_of(saved_run_of(spans, Path(path).name), READ_ONLY, graph)
     run.read_only_hint = "ask a model call of it again: run.ask_again(step, model)"
     add_queries(run, spans, graph)
     return run
@@ -112,61 +109,58 @@ MAX_QUESTION_CHARS = 1_000
 """A question longer than that is cut: it may be a whole document."""
 
 
-def header_of_spans(spans: Sequence[Span], source: str) -> JsonObject:
+def saved_run_of(spans: Sequence[Span], source: str) -> SavedRun:
+    """Return what a run file would say of a trace: its model calls and queries, its steps, its end.
+
+    A step comes before those below it; steps below the same one are in the order of their begin.
+    ``source`` is the name of the trace's file.
+    """
+    saved = SavedRun(_make_header(spans, source), end=_make_end(spans))
+    keys = step_keys(spans)
+    counts: Counter[str] = Counter()
+    for span, parent in walk(spans):
+        step = _make_step(span, keys[span.span_id], keys.get(parent, ""))
+        call = _make_call(span, step["key"], counts)
+        if call is not None:
+            step["calls"] = [call.key]
+            saved.calls.append(call)
+        saved.steps.append(step)
+    return saved
+
+
+def _make_header(spans: Sequence[Span], source: str) -> Header:
     """Return the header of a run file for a trace.
 
     The question is in the first span's input, else the last message of a person to a model, else
-    the first span's name; it is cut at MAX_QUESTION_CHARS. ``source`` is the name of the trace's
-    file.
+    the first span's name; it is cut at MAX_QUESTION_CHARS.
     """
     first = spans[0]
     question = question_text(input_of(first)) or _question_of_model_call(spans) or first.name
-    models = dict.fromkeys(model_use_of(span).model for span in spans if kind_of(span) == "model")
-    return {
-        "kgwb_run": FORMAT_VERSION,
-        "kgwb": __version__,
-        "id": first.trace_id,
-        "created": first.started_at,
-        "system": f"{_agent_name(first)} (trace)",
-        "question": shorten(single_line(question), MAX_QUESTION_CHARS),
-        "dialogue": {"turns": []},
-        "settings": {},
-        "models": {"": ", ".join(models)},
-        "embeddings": "",
-        "graph": "",
-        "source": source,
-        "vocabulary": to_data(Vocabulary()),
-        "prompts": {},
-    }
+    models = dict.fromkeys(model_of(span) for span in spans if kind_of(span) == "model")
+    return Header(
+        id=first.trace_id,
+        created=first.started_at,
+        system=f"{_agent_name(first)} (trace)",
+        question=shorten(single_line(question), MAX_QUESTION_CHARS),
+        dialogue=Dialogue(),
+        settings={},
+        models={"": ", ".join(models)},
+        embeddings="",
+        graph="",
+        source=source,
+        vocabulary=Vocabulary(),
+        prompts={},
+    )
 
 
 def _question_of_model_call(spans: Sequence[Span]) -> str:
     """Return the last message of a person in the first model call that has one; else ""."""
     for span in spans:
         if kind_of(span) == "model":
-            texts = [text for role, text in model_use_of(span).messages if role == "user"]
+            texts = [text for role, text in messages_of(span) if role == "user"]
             if texts:
                 return texts[-1]
     return ""
-
-
-def entries_of_spans(spans: Sequence[Span]) -> list[JsonObject]:
-    """Return a trace as entries of a run file: model calls and queries, then steps, then the end.
-
-    A step comes before those below it; steps below the same one are in the order of their begin.
-    """
-    keys = step_keys(spans)
-    calls = []
-    steps = []
-    counts: Counter[str] = Counter()
-    for span, parent in walk(spans):
-        step = _make_step(span, keys[span.span_id], keys.get(parent, ""))
-        call = _make_call(span, step["key"], counts)
-        if call is not None:
-            step["calls"].append(call["key"])
-            calls.append({"call": call})
-        steps.append({"step": step})
-    return [*calls, *steps, _make_end(spans)]
 
 
 def walk(spans: Sequence[Span]) -> Iterator[tuple[Span, str]]:
@@ -242,7 +236,6 @@ def _make_step(span: Span, key: str, parent: str) -> JsonObject:
     cost = cost_of(span)
     if cost is not None:
         notes.append(f"cost in the trace: {cost:g}")
-    output = output_of(span)
     agent_name, _, _ = key.partition("#")
     return {
         "key": key,
@@ -251,11 +244,9 @@ def _make_step(span: Span, key: str, parent: str) -> JsonObject:
         "subject": "",
         "parent": parent,
         "inputs": _inputs(span),
-        "output": output,
+        "output": output_of(span),
         "done": not span.error,
-        "origin": "record",
         "calls": [],
-        "live_calls": 0,
         "attempts": [],
         "prompts": [],
         "notes": notes,
@@ -279,80 +270,50 @@ def _inputs(span: Span) -> JsonObject:
     return {"input": data}
 
 
-def _make_call(span: Span, step_key: str, counts: Counter[str]) -> JsonObject | None:
-    """Return the call of a span, a model call or a query, as data of a run file; None for another.
+def _make_call(span: Span, step_key: str, counts: Counter[str]) -> Call | None:
+    """Return the call of a span, a model call or a query; None for another span.
 
     ``counts`` has how often each call was made so far, by its key, and is raised by one.
     """
-    kind = kind_of(span)
-    if kind == "model":
-        kind_of_call = "model"
-        request, reply = _model_call(span, step_key)
-    elif kind == "sparql":
-        kind_of_call = TRACED_QUERY
-        request = {"query": query_of(span)}
-        reply = output_of(span)
-    else:
-        return None
-    first_key = call_key(kind_of_call, request, 0)
+    result: Any
+    match kind_of(span):
+        case "model":
+            kind, result = "model", chat_reply_of(span)
+            content = request_content_of(span)
+            request = {"model": model_of(span), "task": step_key, "content": content}
+        case "sparql":
+            kind, result = TRACED_QUERY, output_of(span)
+            request = {"query": query_of(span)}
+        case _:
+            return None
+    first_key = call_key(kind, request, 0)
     repeat = counts[first_key]
     counts[first_key] += 1
-    return {
-        "key": call_key(kind_of_call, request, repeat),
-        "kind": kind_of_call,
-        "step": step_key,
-        "request": request,
-        "repeat": repeat,
-        "reply": reply,
-        "taken_at": span.started_at,
-        "seconds": span.seconds,
-    }
-
-
-def _model_call(span: Span, step_key: str) -> tuple[JsonObject, JsonObject]:
-    """Return the request and the reply of a model call, as a run file has them."""
-    use = model_use_of(span)
-    request = {
-        "model": use.model,
-        "task": step_key,
-        "content": {
-            "messages": use.messages,
-            "schema": None,
-            "temperature": use.temperature,
-            "seed": use.seed,
-            "max_output_tokens": use.max_tokens,
-        },
-    }
-    reply = ChatReply(
-        use.reply,
-        model=use.model,
-        prompt_tokens=use.prompt_tokens,
-        completion_tokens=use.completion_tokens,
-        seconds=span.seconds,
+    return Call(
+        call_key(kind, request, repeat),
+        kind,
+        step_key,
+        request,
+        repeat,
+        result,
+        span.started_at,
+        span.seconds,
+        RESULT_TYPES.get(kind),
     )
-    return request, to_data(reply)
 
 
-def _make_end(spans: Sequence[Span]) -> JsonObject:
-    """Return the "end" entry of a trace: "done" or "failed" by its first span, and the answer.
+def _make_end(spans: Sequence[Span]) -> End:
+    """Return the end of a trace: "done" or "failed" by its first span, and the answer.
 
     The answer is a text in the first span's output, or says that there is none; None if the span
     failed.
     """
     first = spans[0]
-    text = answer_text(output_of(first))
-    answer: Any = None
-    if not first.error:
-        answer = {"kind": "list", "text": text or "the trace has no output"}
-    return {
-        "end": {
-            "status": "failed" if first.error else "done",
-            "position": len(spans),
-            "answer": answer,
-            "error": first.error,
-            "totals": {"seconds": first.seconds},
-        }
-    }
+    text = answer_text(output_of(first)) or "the trace has no output"
+    totals = {"seconds": first.seconds}
+    if first.error:
+        return End("failed", len(spans), None, first.error, totals)
+    return End("done", len(spans), {"kind": "list", "text": text}, "", totals)
 
 
 @dataclass(frozen=True, slots=True)

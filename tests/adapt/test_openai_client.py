@@ -299,15 +299,6 @@ def test_calls_of_functions_come_back_and_are_sent_on(server: ChatServer, by_id:
     assert sent[1:] == server.requests[1]["input"]
 
 
-def test_a_whole_reply_is_sent_on_as_its_items(server: ChatServer) -> None:
-    client = client_of(server)
-    server.script = lambda body: {"output": [CALL]}
-    run = run_of(lambda: client.responses.create(model="tiny", input="Hello").id).go()
-    said = next(iter(run.calls.values())).result.text
-    run.edit_messages("talk", [Message("user", "Hello"), Message("assistant", said)]).go()
-    assert server.requests[-1]["input"] == [USER, CALL]
-
-
 @pytest.mark.parametrize("api", APIS)
 def test_a_reply_is_parsed_again_from_the_record(server: ChatServer, api: str) -> None:
     client = client_of(server)
