@@ -511,3 +511,18 @@ def test_a_page_is_found_by_a_pattern() -> None:
     database = induce_turtle(TURTLE)
     rows = rows_of(database, "SELECT name FROM car WHERE url LIKE '%cars.example/en/x5'")
     assert rows == (("X5",),)
+
+
+def test_only_tables_of_a_class_or_of_values_say_what_tells_them_apart() -> None:
+    tables = induce_turtle(":a :p 1 . :b a :Thing ; :q 2, 3 .").schema.tables
+    comments = {table.name: table.comment for table in tables}
+    [untyped] = [table.name for table in tables if table.columns[-1].name == "p"]
+    assert comments.pop(untyped) == ""
+    assert "instances of" in comments.pop("thing_2" if untyped == "thing" else "thing")
+
+
+@pytest.mark.parametrize(("first", "second"), [("a", "b"), ("b", "a")])
+def test_ids_of_blank_nodes_do_not_depend_on_their_labels(first: str, second: str) -> None:
+    database = induce_turtle(f":x :has _:{first} . :y :has _:{second} . _:a :p 1 . _:b :p 1 .")
+    [x, y] = rows_of(database, "SELECT id, has FROM thing WHERE has IS NOT NULL ORDER BY id")
+    assert x[1] < y[1]

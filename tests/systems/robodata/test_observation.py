@@ -7,6 +7,7 @@ from machine import (
 )
 
 from kgwb.llm import Scripted
+from kgwb.systems.robodata.records import Observation
 
 
 def variables_of(model: Scripted, task: str, name: str) -> list[str]:
@@ -18,3 +19,8 @@ def test_empty_advice_is_shown_as_none() -> None:
     nothing = {"judgement": "sound", "advice": ""}
     _, model = answered(settings={"metacognition": True}, observation=nothing)
     assert variables_of(model, "eval_local", "advice") == ["none"]
+
+
+def test_the_text_of_an_observation_is_its_advice_else_its_judgement() -> None:
+    texts = [str(Observation("s", "sound", advice)) for advice in ("fetch more", "")]
+    assert texts == ["fetch more", "sound"]

@@ -33,6 +33,7 @@ def test_more_of_the_survey_is_asked_for_once() -> None:
     assert shown[0].endswith(", org:Story 1")
     assert len(answer_of(run).values) == 3
     assert asked(model) == {"mention_finder": 1, "drafter": 2, "reviewer": 1}
+    assert [call.kind for call in run.calls.values()].count("survey") == 1
 
 
 def test_a_fork_with_another_time_limit_surveys_anew_and_one_with_the_same_does_not(
