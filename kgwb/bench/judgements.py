@@ -593,7 +593,7 @@ def make_agreement_table(ratings: RatingsByRater) -> Table:
         cells: list[object] = [kind, len(pairs)]
         for measures in (*((measure,) for measure in MEASURES), MEASURES):
             cells.append(_show(mean_of_known(_kappa_of(ratings, pair, measures) for pair in pairs)))
-        rows.append(cells)
+        rows.append(tuple(cells))
     return Table(("weighted kappa", "pairs", *MEASURES, "all"), rows)
 
 

@@ -93,7 +93,7 @@ def test_people_and_a_model_rate_and_their_agreement_is_in_the_report(capsys: Ca
     assert table.rows[2][-2:] == ("4.00", "1.00")  # of 5, 4 and 3
     # Of quality, one of 3 pairs differs by 1; by chance it is 9 in 9 pairs: 1 - (1/3) / (9/9).
     people, mixed = make_agreement_table(ratings).rows
-    assert people[:3] == ["people", 1, "0.67"]
+    assert people[:3] == ("people", 1, "0.67")
     assert mixed[:2] == ("people and models", 2)
     assert main(["rate", "r"]) == 0
     assert "people and models" in capsys.readouterr().out
