@@ -19,6 +19,7 @@ from kgwb.bench.metrics import (
     score_answers,
     score_columns,
 )
+from kgwb.bench.statistics import format_p_value
 from kgwb.errors import InputError
 
 A, B = "http://e.org/a", "http://e.org/b"
@@ -108,6 +109,7 @@ def test_values_that_differ(one: str, other: str) -> None:
             Scores(0.5, 1.0, 2 / 3, 0.0, 0.5, 1.0, 0.0, 0.5),
         ),  # 4 comes second
         ([*"bcdef", A], [A], Scores(1 / 6, 1.0, 2 / 7, 0.0, 1 / 6, 0.0, 0.0, 1 / 6)),
+        ([*"bcde", A], [A], Scores(1 / 5, 1.0, 1 / 3, 0.0, 1 / 5, 1.0, 0.0, 1 / 5)),
         (["2016.0"], ["2016", "+2016"], PERFECT_SCORES),
         ([], [], PERFECT_SCORES),
         ([A], [], ZERO_SCORES),
@@ -195,6 +197,12 @@ def test_a_table_is_scored_as_one_set_by_its_best_columns_and_column_by_column(
     assert score_columns(("amount", "currency"), GOLD_TABLE, table) == pytest.approx(columns)
 
 
+@pytest.mark.parametrize(("columns", "lenient"), [(10, 1.0), (11, pytest.approx(1 / 6))])
+def test_the_columns_of_a_wide_table_are_not_combined(columns: int, lenient: float) -> None:
+    table = [[A, *map(str, range(columns - 1))]]
+    assert score_answers(table[0], [A], table).lenient == lenient
+
+
 # --- a set worked out by hand
 
 WORKED = [
@@ -258,6 +266,7 @@ def test_averages_by_hops_type_and_language_are_over_those_that_have_them() -> N
         "language en",
     ]
     assert (len(parts["unanswerable"].rows), parts["unanswerable"].mean_scores.exact) == (2, 0.5)
+    assert [group.name for group in group_questions(WORKED[2:4])][:2] == ["all", "type factoid"]
     assert parts["type factoid"].mean_scores.f1 == pytest.approx(2 / 4)
     assert parts["type factoid"].mean_scores.paper_f1 == pytest.approx(0.75 / 1.25)  # P 3/4, R 2/4
     assert (len(parts["hops 2"].rows), parts["hops 2"].mean_scores.mrr) == (2, pytest.approx(0.75))
@@ -288,6 +297,12 @@ def test_right_questions_of_a_sample_stand_for_those_that_were_not_asked() -> No
     assert (found.first, found.second) == (pytest.approx(50 / 60), pytest.approx(49 / 60))
     assert found.p_value > 0.5
     assert compare_results(before, after).difference == pytest.approx(3 / 20)
+    in_part = [
+        *before,
+        row(99, [A, B], [A]),
+    ]  # it was not drawn as a right one, and stands for itself
+    found = compare_results(in_part, [*after, row(99, [A], [A])], right_weight=5.0)
+    assert found.first == pytest.approx((50 + 2 / 3) / 61)
 
 
 def test_a_small_p_value_is_kept_and_not_shown_as_0() -> None:
@@ -296,7 +311,7 @@ def test_a_small_p_value_is_kept_and_not_shown_as_0() -> None:
     found = compare_results(before, after)
     assert found.p_value == 0
     assert "p < 0.001" in repr(found)
-    assert "0.0," not in repr(found)
+    assert format_p_value(0.001) == "p 0.001"
 
 
 def test_paper_f1_is_no_mean_of_questions_so_that_no_number_is_estimated() -> None:

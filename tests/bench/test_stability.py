@@ -21,6 +21,8 @@ def test_wilson_s_interval_is_that_of_the_literature() -> None:
     for (count, total), interval in published.items():
         assert wilson_interval(count, total) == pytest.approx(interval, abs=1e-4)
     assert wilson_interval(20, 20) == pytest.approx((1 - 0.1611, 1), abs=1e-4)
+    for total in range(1, 60):
+        assert wilson_interval(0, total)[0] >= 0 and wilson_interval(total, total)[1] <= 1
 
 
 @pytest.mark.parametrize("right", range(6))

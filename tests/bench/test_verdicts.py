@@ -11,10 +11,10 @@ import numpy
 import pytest
 
 from kgwb.bench.statistics import (
-    MIN_DIFFERING_QUESTIONS,
     POWER,
     SIGNIFICANCE_LEVEL,
     PairedScores,
+    permutation_interval,
     permutation_p_value,
     wilson_interval,
 )
@@ -204,19 +204,52 @@ def test_the_smallest_difference_is_the_one_for_which_the_questions_suffice() ->
     assert {True, False} == set(suffices)
 
 
-@pytest.mark.parametrize(("improved", "worsened"), [(0, 0), (2, 0), (4, 3)])
-def test_nothing_is_estimated_from_a_few_changes(improved: int, worsened: int) -> None:
-    size = pairs_with(improved, worsened, 500).estimate_sample_size(0)
-    assert improved + worsened < MIN_DIFFERING_QUESTIONS
-    assert (size.needed, size.smallest_difference) == (None, None)
+@pytest.mark.parametrize(
+    ("improved", "worsened", "unchanged", "has_needed", "has_smallest"),
+    [
+        (0, 0, 500, False, False),
+        (4, 3, 500, False, False),
+        (
+            4,
+            4,
+            500,
+            False,
+            True,
+        ),  # MIN_DIFFERING_QUESTIONS is enough, and no difference has no number
+        (8, 0, 500, True, True),
+        # 7.85 p / (d * d) is 86 times the questions with 11 that differ by one, and 102 times with 13.
+        (6, 5, 989, True, True),
+        (7, 6, 987, False, True),
+    ],
+)
+def test_a_number_is_estimated_from_enough_changes_that_are_not_too_close_to_0(
+    improved: int, worsened: int, unchanged: int, has_needed: bool, has_smallest: bool
+) -> None:
+    size = pairs_with(improved, worsened, unchanged).estimate_sample_size(0)
+    assert (size.needed is not None, size.smallest_difference is not None) == (
+        has_needed,
+        has_smallest,
+    )
 
 
-@pytest.mark.parametrize(("improved", "worsened"), [(30, 30), (31, 30)])
-def test_no_difference_has_no_number_but_a_smallest_one(improved: int, worsened: int) -> None:
-    size = pairs_with(improved, worsened, 100).estimate_sample_size(0)
-    assert size.needed is None
-    assert size.smallest_difference is not None
-    assert size.smallest_difference > 1 / 161
+@pytest.mark.parametrize(
+    ("extreme", "others", "observed", "p_value", "interval"),
+    [
+        (5, 0.5, 0.6, 0.05, (0.1, 1.0)),
+        (6, 0.5, 0.6, 0.06, (-0.4, 1.0)),
+        (0, 0.3, 0.1 + 0.2, 1.0, (0.0, 0.6)),  # sums of the same numbers in another order are equal
+        (0, 0.3, -0.3, 1.0, (-0.6, 0.0)),
+        (100, 0.0, -0.5, 1.0, (-1.0, 0.5)),
+    ],
+)
+def test_an_interval_is_as_wide_as_what_chance_does(
+    extreme: int, others: float, observed: float, p_value: float, interval: tuple[float, float]
+) -> None:
+    permuted = numpy.array([1.0] * extreme + [others] * (100 - extreme))
+    assert permutation_p_value(permuted, observed) == p_value
+    low, high = permutation_interval(permuted, observed)
+    assert (low, high) == pytest.approx(interval)
+    assert (low <= 0 <= high) == (p_value > SIGNIFICANCE_LEVEL)
 
 
 CHANGES = {
