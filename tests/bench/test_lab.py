@@ -72,10 +72,7 @@ def measured_once(
 ) -> Path:
     """The 60 questions of films, measured with every run kept."""
     folder = tmp_path_factory.mktemp("lab") / "first"
-    setup = BenchSetup.from_workbench(
-        kgwb.Workbench(graph, Counting(), embeddings=Embeddings("lexical"))
-    )
-    Benchmark(setup, Results(folder, setup.to_config(questions)), save_runs=True).run(questions)
+    measure(folder, graph, Counting(), questions, save_runs=True)
     return folder
 
 
@@ -89,6 +86,28 @@ def measured(measured_once: Path, tmp_path: Path) -> Path:
 
 def edited(name: str = QIR, words: str = "Take care.") -> Prompts:
     return Prompts().with_text(name, f"{Prompts().text(name)}\n{words}\n")
+
+
+def write_prompt(words: str = "Take care.") -> Path:
+    """Write the folder of prompts "mine" with a changed prompt."""
+    path = Path("mine", f"{QIR}.md")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"{Prompts().text(QIR)}\n{words}\n")
+    return path
+
+
+def bench(*more: str, out: str = "r") -> int:
+    """Measure questions of films in the terminal."""
+    file = str(sample_path("films").with_suffix(".questions.jsonl"))
+    return main(["bench", "--kg", "films", "--questions", file, "--out", out, *more])
+
+
+def measure(
+    folder: Path, graph: Graph, model: ChatModel, questions: list[BenchQuestion], **how: Any
+) -> None:
+    workbench = kgwb.Workbench(graph, model, embeddings=Embeddings("lexical"))
+    setup = BenchSetup.from_workbench(workbench)
+    Benchmark(setup, Results(folder, setup.to_config(questions)), **how).run(questions)
 
 
 def wrong_director(request: ChatRequest, reply: dict[str, Any]) -> dict[str, Any]:
@@ -192,10 +211,7 @@ def test_an_id_is_not_taken_for_a_selector_nor_the_other_way_round(
             id="3", question="Who directed Arrival?", answers=("nobody",), dialogue="", turn=1
         ),
     ]
-    setup = BenchSetup.from_workbench(
-        kgwb.Workbench(graph, Counting(), embeddings=Embeddings("lexical"))
-    )
-    Benchmark(setup, Results(tmp_path, setup.to_config(odd))).run(odd)
+    measure(tmp_path, graph, Counting(), odd)
     experiment = RetryExperiment(tmp_path, kg=graph)
 
     def ids(selector: str) -> list[str]:
@@ -268,12 +284,8 @@ def test_a_question_that_comes_out_otherwise_once_is_told_from_one_that_is_broke
 
 @pytest.mark.long
 def test_from_bench_to_the_page_in_two_commands(here: Path, capsys: Capture) -> None:
-    prompts = here / "mine" / f"{QIR}.md"
-    prompts.parent.mkdir(parents=True)
-    prompts.write_text(f"{Prompts().text(QIR)}\nTake care.\n")
-    file = str(sample_path("films").with_suffix(".questions.jsonl"))
-    command = ["bench", "--kg", "films", "--questions", file, "--out", "r"]
-    assert main([*command, "--limit", "20", "--save-runs"]) == 0
+    write_prompt()
+    assert bench("--limit", "20", "--save-runs") == 0
     capsys.readouterr()
     assert main(["retry", "r", "--prompts", "mine"]) == 0
     first, *_, page = capsys.readouterr().out.splitlines()
@@ -295,30 +307,9 @@ def test_from_bench_to_the_page_in_two_commands(here: Path, capsys: Capture) -> 
     assert "'nonsense'" in capsys.readouterr().err
 
 
-def test_retry_leaves_out_the_value_that_was_measured_and_says_so(
-    here: Path, capsys: Capture
-) -> None:
-    file = str(sample_path("films").with_suffix(".questions.jsonl"))
-    command = ["bench", "--kg", "films", "--questions", file, "--out", "r"]
-    assert main([*command, "--limit", "2", "--save-runs"]) == 0
-    retry = ["retry", "r", "--only", "all", "--each"]
-    capsys.readouterr()
-    assert main([*retry, "profile=fast,paper"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    [measured] = [line for line in lines if line.startswith("profile=fast")]
-    assert measured.endswith(" r")
-    assert any(line.startswith("profile=paper") for line in lines)
-    [folder] = [path for path in Path("r/retries").iterdir() if path.is_dir()]
-    assert folder.name.startswith("profile=paper.")
-    assert main([*retry, "profile=fast"]) == 2
-    assert "nothing was changed" in capsys.readouterr().err
-
-
 def test_many_settings_that_differ_are_folded(here: Path) -> None:
-    file = str(sample_path("films").with_suffix(".questions.jsonl"))
     for profile in ("fast", "paper"):
-        measure = ["bench", "--kg", "films", "--questions", file, "--limit", "2"]
-        assert main([*measure, "--profile", profile, "--out", profile]) == 0
+        assert bench("--limit", "2", "--profile", profile, out=profile) == 0
     html = Report("fast", "paper")._repr_html_()
     folded = re.search(r"<summary>[^/]*>(\d+) settings differ", html)
     assert folded and int(folded[1]) > 20
@@ -414,14 +405,12 @@ def test_the_command_says_why_it_stopped_and_continues(here: Path, capsys: Captu
         "        raise ModelUnreachableError('nobody listens')\n"
         "    return '{}'\n"
     )
-    file = str(sample_path("films").with_suffix(".questions.jsonl"))
-    command = ["bench", "--kg", "films", "--questions", file, "--out", "r", "--limit", "9"]
-    command += ["--model", "scripted:script.py"]
-    assert main(command) == 2
+    command = ("--limit", "9", "--model", "scripted:script.py")
+    assert bench(*command) == 2
     assert "nobody listens" in capsys.readouterr().err
     assert len(read_results(Path("r"))[1]) == 5
     Path("up").touch()
-    assert main(command) == 2  # every reply is wrong, which is an error of each question
+    assert bench(*command) == 2  # every reply is wrong, which is an error of each question
     rows = read_results(Path("r"))[1]
     assert len(rows) == 9
     assert not any("nobody listens" in row["error"] for row in rows)
@@ -435,9 +424,7 @@ def test_a_retry_says_that_a_file_must_be_named_again(here: Path, capsys: Captur
         "SYSTEM = System('own', answer, [])\n"
     )
     Path("script.py").write_text("SCRIPT = {}\n")
-    file = str(sample_path("films").with_suffix(".questions.jsonl"))
-    command = ["bench", "--kg", "films", "--questions", file, "--out", "r", "--limit", "2"]
-    assert main([*command, "--system", "./own.py", "--model", "scripted:script.py"]) == 0
+    assert bench("--limit", "2", "--system", "./own.py", "--model", "scripted:script.py") == 0
     again = ["retry", "r", "--set", "theta=2"]
     for missing in "--system", "--model":
         capsys.readouterr()
@@ -450,12 +437,8 @@ def test_a_retry_says_that_a_file_must_be_named_again(here: Path, capsys: Captur
 def test_prompts_that_were_measured_stay_unless_others_are_given(
     here: Path, capsys: Capture
 ) -> None:
-    prompts = here / "mine" / f"{QIR}.md"
-    prompts.parent.mkdir(parents=True)
-    prompts.write_text(f"{Prompts().text(QIR)}\nTake care.\n")
-    file = str(sample_path("films").with_suffix(".questions.jsonl"))
-    command = ["bench", "--kg", "films", "--questions", file, "--out", "r", "--limit", "4"]
-    assert main([*command, "--save-runs", "--prompts", "mine"]) == 0
+    prompts = write_prompt()
+    assert bench("--limit", "4", "--save-runs", "--prompts", "mine") == 0
     prompts.unlink()  # the file is gone; the saved runs have its text
     capsys.readouterr()
     assert main(["retry", "r", "--only", "all", "--set", "theta=1"]) == 0
@@ -465,20 +448,16 @@ def test_prompts_that_were_measured_stay_unless_others_are_given(
     [folder] = [path for path in Path("r/retries").iterdir() if path.is_dir()]
     measured, retried = (read_results(path)[0]["prompts"] for path in (Path("r"), folder))
     assert retried == measured
-    prompts.write_text(f"{Prompts().text(QIR)}\nTake more care.\n")
+    write_prompt("Take more care.")
     assert main(["retry", "r", "--only", "all", "--prompts", "mine"]) == 0
     text = capsys.readouterr().out
     assert f"prompts {QIR} was " in text and "theta" not in text
 
 
 def test_each_given_twice_is_a_matrix_of_both(here: Path, capsys: Capture) -> None:
-    prompts = here / "mine" / f"{QIR}.md"
-    prompts.parent.mkdir(parents=True)
-    prompts.write_text(f"{Prompts().text(QIR)}\nTake care.\n")
+    write_prompt()
     (here / "none").mkdir()
-    file = str(sample_path("films").with_suffix(".questions.jsonl"))
-    command = ["bench", "--kg", "films", "--questions", file, "--out", "r", "--limit", "2"]
-    assert main([*command, "--save-runs"]) == 0
+    assert bench("--limit", "2", "--save-runs") == 0
     matrix = ["--each", "prompts=mine,none", "--each", "theta=3,1"]
     capsys.readouterr()
     assert main(["retry", "r", "--only", "all", *matrix]) == 0
@@ -489,8 +468,10 @@ def test_each_given_twice_is_a_matrix_of_both(here: Path, capsys: Capture) -> No
         "prompts=mine, theta=3",
         "prompts=none, theta=1",
     ]
-    assert main(["retry", "r", "--each", "theta=1", "--each", "theta=2"]) == 2
-    assert "twice" in capsys.readouterr().err
+    twice = ["--each", "theta=1", "--each", "theta=2"]
+    for wrong, said in ((twice, "twice"), (["--each", "theta=3"], "nothing was changed")):
+        assert main(["retry", "r", *wrong]) == 2
+        assert said in capsys.readouterr().err
 
 
 def test_a_model_that_answers_the_same_call_otherwise_is_said_to_have_changed(
@@ -502,11 +483,7 @@ def test_a_model_that_answers_the_same_call_otherwise_is_said_to_have_changed(
         return reply
 
     for name, model in (("same", Counting()), ("updated", Counting(updated))):
-        setup = BenchSetup.from_workbench(
-            kgwb.Workbench(graph, model, embeddings=Embeddings("lexical"))
-        )
-        results = Results(tmp_path / name, setup.to_config(questions))
-        Benchmark(setup, results, save_runs=True).run(questions[:3])
+        measure(tmp_path / name, graph, model, questions[:3], save_runs=True)
     before = LoadedResults.read(measured)
     remarks = [
         ResultsComparison(before, LoadedResults.read(tmp_path / name)).remarks
@@ -532,13 +509,10 @@ def test_another_version_behind_a_model_s_name_is_said(
     for folder, version in (("a", "fp_1"), ("b", "fp_1"), ("c", "fp_2")):
         model = Served()
         model.version = version
-        workbench = kgwb.Workbench(graph, model, embeddings=Embeddings("lexical"))
-        setup = BenchSetup.from_workbench(workbench)
-        results = Results(tmp_path / folder, setup.to_config(questions))
-        Benchmark(setup, results).run(questions[:2])
+        measure(tmp_path / folder, graph, model, questions[:2])
         if folder == "a":
             model.version = "fp_9"
-            Benchmark(setup, results, repeats=2).run(questions[:2])
+            measure(tmp_path / folder, graph, model, questions[:2], repeats=2)
     first, same, other = (LoadedResults.read(tmp_path / name) for name in "abc")
     assert first.served_models == {"rules": ["fp_1", "fp_9"]}
     [remark] = first.version_remarks
@@ -551,9 +525,7 @@ def test_another_version_behind_a_model_s_name_is_said(
 
 def test_models_are_named_without_percent_signs(here: Path, capsys: Capture) -> None:
     (here / "m.py").write_text("SCRIPT = {}\n")
-    file = str(sample_path("films").with_suffix(".questions.jsonl"))
-    command = ["bench", "--kg", "films", "--questions", file, "--out", "r"]
-    assert main([*command, "--limit", "1", "--save-runs"]) == 0
+    assert bench("--limit", "1", "--save-runs") == 0
     main(["retry", "r", "--only", "all", "--each", "model=scripted:m.py"])
     main(["retry", "r", "--retries"])
     lines = capsys.readouterr().out.splitlines()
