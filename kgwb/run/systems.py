@@ -40,6 +40,9 @@ _log = logging.getLogger("kgwb")
 EARLIER_MUTED_RUN = "its triples were muted by an earlier version, so its graph is needed to run on"
 """Why a run of a version that rewrote queries for muted triples cannot be replayed from its file."""
 
+EARLIER_PROMPTS = "an earlier version asked prompts that now have other names"
+"""Why a run in which a model was asked by a prompt that is gone cannot be replayed from its file."""
+
 
 def profile(
     name: str, /, *, system: SystemSource = "", are_strings: bool = False, **changes: Any
@@ -73,8 +76,9 @@ def load_run(
     """Load a saved run, execute it as far as its file goes, and return it.
 
     If the file names a system that is not there, the run can only be read: it has the steps that
-    the file has, and ``run.read_only`` says what is missing. So is a finished run with muted
-    triples of an earlier version, which recorded other queries, unless its graph is given.
+    the file has, and ``run.read_only`` says what is missing. So is a finished run of an earlier
+    version whose calls are no longer made as recorded, unless its graph or a model is given: with
+    muted triples, or with a prompt that now has another name.
 
     ``system`` is the system of the run. Without it, the name in the file is looked up among the
     names of systems. ``kg`` is a graph, or what ``open_kg`` opens, such as a path or a sample's
@@ -112,13 +116,26 @@ def load_run(
             raise damaged_file_error(path, cause) from cause
         raise
     except KgwbError as exc:
-        if can_only_replay and run.kg.muted and isinstance(exc, NotRecordedError):
-            return read_only_run(path, EARLIER_MUTED_RUN)
+        if can_only_replay and isinstance(exc, NotRecordedError):
+            if run.kg.muted:
+                return read_only_run(path, EARLIER_MUTED_RUN)
+            if _has_unknown_prompt(path, run_system):
+                return read_only_run(path, EARLIER_PROMPTS)
         if not can_only_replay or run.recorded_status == "done":
             raise
         return run
     except DAMAGED_FILE_ERRORS as exc:
         raise damaged_file_error(path, exc) from exc
+
+
+def _has_unknown_prompt(path: str | Path, system: System) -> bool:
+    """Return whether a model call in a run file names a prompt that the system does not have."""
+    names = system.prompt_names
+    for entry in RunFile(Path(path)).entries():
+        request = entry.get("call", {}).get("request", {})
+        if request.get("task", "") not in {"", *names}:
+            return True
+    return False
 
 
 def _system_of_header(header: JsonObject, source: SystemSource | None) -> System:

@@ -9,12 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from small import films, keys
 from test_mistakes import answer, mention
+from triads import QUESTION, SCRIPT, TRIAD
 
 import kgwb
 from kgwb.errors import RunFileError, SettingError
 from kgwb.llm import Scripted
 from kgwb.run import Run, System
+from kgwb.run.calls import call_key
 
 SYSTEM = System("not_installed", answer, [mention])
 
@@ -132,3 +135,21 @@ def test_muted_triples_of_an_earlier_version_are_read_from_the_steps(tmp_path: P
     with_graph = kgwb.load_run(tmp_path / "earlier.jsonl", kg="films", model="rules")
     assert with_graph.read_only == ""
     assert with_graph.answer and with_graph.answer.labels == muted.answer.labels
+
+
+def test_a_prompt_that_is_gone_is_read_from_the_steps(tmp_path: Path) -> None:
+    model = Scripted(SCRIPT)
+    run = Run(TRIAD, QUESTION, kg=films(), models=model).go()
+    lines = run.save(tmp_path / "now.jsonl").read_text().splitlines()
+    earlier = []
+    for line in lines:
+        data = json.loads(line.replace("triad/query_choice_judgement", "triad/query_judgement"))
+        call = data.get("call")
+        if call:
+            call["key"] = call_key(call["kind"], call["request"], call["repeat"])
+        earlier.append(json.dumps(data, ensure_ascii=False))
+    path = tmp_path / "earlier.jsonl"
+    path.write_text("\n".join(earlier) + "\n")
+    read = kgwb.load_run(path)
+    assert read.read_only
+    assert (read.answer, keys(read)) == (run.answer, keys(run))
