@@ -11,6 +11,7 @@ from triads import (
     CASE,
     NUMBERS,
     URIS,
+    answered,
     choice,
     on_offers,
     on_twins,
@@ -83,3 +84,10 @@ def test_a_chosen_query_is_shown_as_code() -> None:
     filled = Filled(CandidateQuery(sparql, (), ("p",), 1.0), ("a",), sparql, ("b",), 1)
     shown = record_html(Choice("query", (filled,)), of_system="triad")
     assert 'class="kw">SELECT' in shown
+
+
+def test_exactly_one_query_is_chosen_where_none_may_be_refused() -> None:
+    replies = [choice(), choice(1, 2), choice(2)]
+    run, model = answered(query_choice=replies, settings={"may_refuse_queries": False})
+    assert answer_of(run).labels == ("Missoula",)
+    assert asked(model)["query_choice"] == 3
