@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +15,7 @@ from threadpoolctl import threadpool_info
 
 from kgwb.errors import EmbeddingError
 from kgwb.kg.embeddings import DEFAULT_MODEL, Embeddings, bundled_model_folder
-from kgwb.kg.minilm import MiniLM
+from kgwb.kg.minilm import MAX_TEXTS_WITHOUT_THREADS, MiniLM, split_at_tokens
 
 NAMES = ("director", "birth place", "runtime")
 
@@ -172,6 +173,38 @@ def test_minilm_keeps_each_batch_on_one_core(
     MiniLM(folder).encode(texts)
     assert during == {1}
     assert threads() == before
+
+
+@pytest.mark.parametrize(
+    ("text", "max_tokens", "parts"),
+    [
+        ("a b", 2, ["a b"]),
+        ("a b c", 2, ["a b ", "c"]),
+        ("a. b c d", 3, ["a. b c ", "d"]),
+        ("a b. c d e", 4, ["a b. c d ", "e"]),
+        ("a b c. d e", 4, ["a b c. ", "d e"]),
+        ("", 1, [""]),
+    ],
+)
+def test_a_text_is_split_after_a_sentence_or_a_word(
+    text: str, max_tokens: int, parts: list[str]
+) -> None:
+    offsets = [word.span() for word in re.finditer(r"\w+", text)]
+    assert split_at_tokens(text, offsets, max_tokens) == parts
+
+
+def test_a_long_text_is_split_into_parts_that_the_model_reads_whole() -> None:
+    text = "place of birth " * 200
+    parts = Embeddings(DEFAULT_MODEL).split(text)
+    assert "".join(parts) == text
+    assert (parts[0], len(parts)) == ("place of birth " * 84 + "place of ", 3)  # 254 tokens
+
+
+def test_a_few_texts_are_encoded_on_the_calling_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kgwb.kg.minilm.ThreadPoolExecutor", None)
+    folder = bundled_model_folder()
+    assert folder
+    assert MiniLM(folder).encode(["director"] * MAX_TEXTS_WITHOUT_THREADS).shape[1] == 384
 
 
 def test_the_default_needs_no_torch(monkeypatch: pytest.MonkeyPatch) -> None:

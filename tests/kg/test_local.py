@@ -19,7 +19,7 @@ from rdflib import BNode, Literal, URIRef
 
 from kgwb.errors import GraphError, GraphFileError, GraphTimeoutError, QueryError, QueryRefusedError
 from kgwb.kg import cache_dir, files, open_kg, queries
-from kgwb.kg.local import LocalGraph
+from kgwb.kg.local import LocalGraph, read_triples
 from kgwb.kg.parser_process import TOO_SLOW_MESSAGE
 
 EX = "http://example.org/"
@@ -255,6 +255,15 @@ def test_query_that_takes_too_long_is_abandoned(tmp_path: Path, query: str) -> N
         kg.select(query)
     assert time.process_time() - started < 3
     assert LocalGraph.open(path).ask("ASK { ?s ?p ?o }")
+
+
+@pytest.mark.parametrize("read", [LocalGraph._read_rows, None])
+def test_reading_a_result_ends_at_the_deadline(read: Any, people: LocalGraph) -> None:
+    with pytest.raises(TimeoutError):
+        if read is None:
+            read_triples(people.store, 0.0, max_triples=9)
+        else:
+            read(people, people.store.query("SELECT * { ?s ?p ?o }"), 0.0)
 
 
 def test_threads_share_a_graph(people: LocalGraph) -> None:
