@@ -28,7 +28,13 @@ from kgwb.errors import (
     SettingError,
 )
 from kgwb.kg import open_kg
-from kgwb.kg.algebra import TriplePattern, analyze_query, patterns_to_sparql, variables_of
+from kgwb.kg.algebra import (
+    TriplePattern,
+    analyze_query,
+    find_iris,
+    patterns_to_sparql,
+    variables_of,
+)
 from kgwb.kg.base import SCHEMA_NAMESPACES, AnswerKind, Direction, Graph, ResultSet, Vocabulary
 from kgwb.kg.embeddings import EmbeddingIndex, Embeddings
 from kgwb.kg.findings import (
@@ -431,6 +437,7 @@ __all__ = [
     "find_candidate",
     "find_class_names",
     "find_exact_values",
+    "find_iris",
     "find_label",
     "find_literal",
     "find_measure",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain, count
@@ -19,7 +20,7 @@ from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.plugins.sparql.sparql import SPARQLError
 from rdflib.util import from_n3
 
-from kgwb.errors import QueryError
+from kgwb.errors import GraphError, QueryError
 from kgwb.kg.base import AnswerKind
 from kgwb.kg.sparql import (
     PARSE_ERRORS,
@@ -142,7 +143,6 @@ def _number_terms(query: str) -> tuple[str, list[str]]:
     before = before_last = tokens[0]
     for token in tokens:
         text = token[0]
-        is_declared = before[0].upper() == "PREFIX"
         if token["iri"]:
             namespace = f"urn:{len(numbered)}:"
             text = f"<{namespace}>"
@@ -155,7 +155,7 @@ def _number_terms(query: str) -> tuple[str, list[str]]:
         elif token["decimal"]:
             text = f"{_DECIMAL_DIGITS}{len(numbered)}"
             numbered.append(token[0])
-        elif token["prefix"] in namespaces and not is_declared:
+        elif token["prefix"] in namespaces:
             _, _, local = text.partition(":")
             text = f"<{namespaces[token['prefix']]}{_LOCAL_ESCAPE.sub('', local)}>"
         texts[token] = text
@@ -174,6 +174,31 @@ def _numbered_term(match: re.Match[str], numbered: Sequence[str]) -> str:
         return f"<{numbered[int(match['iri'])]}"
     decimal = numbered[int(match["decimal"])]
     return n3(Literal(match["sign"] + decimal, datatype=XSD.decimal))
+
+
+def find_iris(query: str, prefixes: Mapping[str, str]) -> set[URIRef]:
+    """Return the IRIs in a query, in full or as prefixed names, without those of declarations.
+
+    A prefix means what the query declares it for, else its namespace in ``prefixes``; names with
+    other prefixes are left out. The query need not be valid, but its tokens must: else it has none.
+    """
+    namespaces = dict(prefixes)
+    iris = set()
+    before = before_last = ""
+    with suppress(GraphError):
+        for token in tokenize(query).tokens:
+            text = token[0]
+            is_declared = before.upper() in ("PREFIX", "BASE")
+            if token["iri"] and before_last.upper() == "PREFIX":
+                namespaces[before[:-1]] = text[1:-1]
+            elif token["iri"] and not is_declared:
+                iris.add(URIRef(text[1:-1]))
+            elif token["prefix"] in namespaces and not is_declared:
+                _, _, local = text.partition(":")
+                local = _LOCAL_ESCAPE.sub("", local)
+                iris.add(URIRef(namespaces[token["prefix"]] + local))
+            before_last, before = before, text
+    return iris
 
 
 def extract_patterns(sparql: str) -> tuple[tuple[TriplePattern, ...], str]:

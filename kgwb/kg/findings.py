@@ -44,7 +44,7 @@ MIN_THINGS_FOR_VALUE = 3
 """If a value of a predicate has so many things on average, the predicate leads from many to few."""
 MAX_FILTER_CHARS = 300
 NUMBER_PATTERN = re.compile(r"[-+]?\d+([.,]\d+)?")
-MAY_UNBIND = re.compile(r"\b(?:OPTIONAL|UNION|VALUES|BIND)\b", re.IGNORECASE)
+MAY_UNBIND = ("OPTIONAL", "UNION", "VALUES", "BIND")
 """What may leave a variable of a query unbound in some solutions."""
 AGGREGATE = re.compile(r"\s*(COUNT|SUM|AVG)\s*\(\s*\?(\w+)\s*\)\s*", re.IGNORECASE)
 """An aggregate of a variable, without DISTINCT."""
@@ -274,8 +274,7 @@ def _find_repeated_values(sparql: str, kg: Graph) -> Iterator[Finding]:
             match = AGGREGATE.fullmatch(expression)
             if match:
                 aggregates.append(match)
-        has_subquery = "SELECT" in clauses.where.upper()
-        if has_subquery or len(aggregates) != 1:
+        if "SELECT" in clauses.words or len(aggregates) != 1:
             return
         [aggregate_match] = aggregates
         name, variable = aggregate_match.groups()
@@ -293,7 +292,7 @@ def _find_repeated_values(sparql: str, kg: Graph) -> Iterator[Finding]:
                 return
             keys += filter(_is_variable, subjects)
         where = clauses.where
-        if MAY_UNBIND.search(where):
+        if not clauses.words.isdisjoint(MAY_UNBIND):
             where = f"{{ {where} }} FILTER(BOUND({value}))"
         counted = f"{clauses.prologue} SELECT (COUNT(*) AS ?n_) {clauses.dataset} WHERE"
         distinct_keys = " ".join(dict.fromkeys(keys))

@@ -704,7 +704,7 @@ def _solutions_query(
         cells = [_project(row, columns) for row in rows]
         values = _values_table(columns, cells)
     body = clauses.where
-    if _find_keyword(body, "BIND") is not None:
+    if "BIND" in clauses.words:
         # The variable of a BIND must not be bound before it in its group, but may be by the VALUES
         # of the rows.
         body = f"{{ {body} }}"

@@ -740,6 +740,8 @@ class QueryClauses:
     """What ORDER BY orders by: variables, and expressions without ASC and DESC."""
     limit: int | None
     """The LIMIT; None without one, and where VALUES follows it."""
+    words: frozenset[str]
+    """The words inside the outermost braces, such as OPTIONAL and STR, in upper case."""
 
 
 def split_clauses(query: str) -> QueryClauses:
@@ -750,7 +752,8 @@ def split_clauses(query: str) -> QueryClauses:
     ?name) of "(expression AS ?name)" outside of WHERE. Raises the errors of ``validate_query``.
     """
     text = validate_query(query, "select", "ask").text
-    tokens = list(_tokens_outside_brackets(tokenize(text).tokens))
+    all_tokens = tokenize(text).tokens
+    tokens = list(_tokens_outside_brackets(all_tokens))
     first: dict[str, int] = {}
     aliases = []
     opening = 0
@@ -770,6 +773,10 @@ def split_clauses(query: str) -> QueryClauses:
     dataset = ""
     if "FROM" in first:
         dataset = text[first["FROM"] : first.get("WHERE", brace)]
+    words = set()
+    for token in all_tokens:
+        if token.lastgroup == "word" and brace < token.start() < end:
+            words.add(token[0].upper())
     limit = None
     limit_tokens = _tokens_of_modifier(tokens, "LIMIT")
     if limit_tokens and not _tokens_of_modifier(tokens, "VALUES"):
@@ -783,6 +790,7 @@ def split_clauses(query: str) -> QueryClauses:
         group_by=_split_keys(_tokens_of_modifier(tokens, "GROUP")[1:], text),
         order_by=_split_keys(_tokens_of_modifier(tokens, "ORDER")[1:], text),
         limit=limit,
+        words=frozenset(words),
     )
 
 

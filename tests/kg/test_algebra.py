@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from rdflib import XSD
+from rdflib import XSD, URIRef
 
 from kgwb.errors import QueryError
-from kgwb.kg.algebra import analyze_query, extract_patterns
+from kgwb.kg.algebra import analyze_query, extract_patterns, find_iris
 from kgwb.kg.sparql import string_literal
 
 A, B, TYPE = "<http://e/a>", "<http://e/b>", f"<{XSD.integer}>"
@@ -77,6 +77,21 @@ def test_texts_like_the_numbers_of_iris_are_kept() -> None:
         literal = string_literal(text)
         patterns, filters = extract_patterns(f"ASK {{ {A} {B} {literal} FILTER({literal} = {B}) }}")
         assert (patterns, filters) == (((A, B, literal),), f"FILTER(({literal} = {B})) ")
+
+
+@pytest.mark.parametrize(
+    ("query", "iris"),
+    [
+        ("prefix e: <http://e/> ASK { e:a ex:b <http://e/c> . x:d ?p 'e:f <http://e/g>' } # e:h",
+         ["http://e/a", "http://x/b", "http://e/c"]),
+        ("BASE <http://e/> PREFIX ex: <http://e/> SELECT ex:b\\-c", ["http://e/b-c"]),
+        ("ASK { e:a ?p 'never ends }", []),
+    ],
+)  # fmt: skip
+def test_the_iris_of_a_query_are_found_by_its_prefixes_and_others(
+    query: str, iris: list[str]
+) -> None:
+    assert find_iris(query, {"ex": "http://x/"}) == set(map(URIRef, iris))
 
 
 @pytest.mark.parametrize("where", ["", "{ ?s ?p ?o } UNION { ?o ?p ?s }", "?s e:p ?o"])

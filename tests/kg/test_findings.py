@@ -6,7 +6,7 @@ from functools import cache
 
 import pytest
 import rdflib
-from rdflib import Literal
+from rdflib import Literal, URIRef
 from small import EX, FILMS, iri
 
 from kgwb import open_kg
@@ -19,6 +19,7 @@ from kgwb.kg.findings import (
     inspect_result,
 )
 from kgwb.kg.survey import survey_graph
+from kgwb.kg.survey_records import ClassSurvey, PropertySurvey, Survey, ValueSurvey
 
 ODD = f"""{FILMS}
 :arrival :price [ :amount 47 ; :currency "EUR" ] ; :year "2016" ; :next :dune .
@@ -242,12 +243,47 @@ def test_values_of_the_graph_stay_in_quotes() -> None:
             )
 
 
-def test_a_predicate_that_leads_from_many_to_few_has_its_direction() -> None:
-    staff = "".join(f":e{n} a :Person ; :boss :e0 ; :twin :e{n + 1} ." for n in range(1, 9))
-    kg = open_kg(
-        rdflib.Graph().parse(data=f"@prefix : <{EX}> . :e0 a :Person . :e9 a :Person . {staff}")
-    )
-    assert extract_schema_facts(survey_graph(kg)).one_way == (iri("twin"),)
+def facts_of(prop: PropertySurvey, both: int = 0) -> SchemaFacts:
+    """Return the facts of a graph with one class that has a predicate; ``both`` triples go both ways."""
+    surveyed = ClassSurvey(iri("C"), "C", 9, 9, (), (prop,))
+    both_ways = ((prop.predicate, prop.triples, both),)
+    return extract_schema_facts(Survey(1, 1, 1, (surveyed,), None, (), both_ways=both_ways))
+
+
+@pytest.mark.parametrize(
+    ("things", "triples", "distinct", "both", "is_one_way"),
+    [
+        (9, 9, 4, 0, True),
+        (9, 9, 4, 8, True),
+        (9, 9, 4, 9, False),
+        (9, 9, 3, 0, False),  # from three things on to each value, it leads from many to few
+        (8, 9, 3, 0, True),  # but not if a thing has several
+    ],
+)
+def test_a_predicate_is_one_way_unless_it_has_a_direction_or_holds_both_ways(
+    things: int, triples: int, distinct: int, both: int, is_one_way: bool
+) -> None:
+    values = ValueSurvey("class", iri("C"), triples, distinct, ())
+    facts = facts_of(PropertySurvey(iri("p"), things, triples, (values,)), both)
+    assert facts.one_way == ((iri("p"),) if is_one_way else ())
+
+
+@pytest.mark.parametrize(
+    ("kinds", "numbers", "is_amount"),
+    [(1, 1, False), (2, 1, True), (12, 1, True), (13, 1, False), (2, 0, False), (2, 2, False)],
+)
+def test_a_unit_has_few_values_beside_a_single_number(
+    kinds: int, numbers: int, is_amount: bool
+) -> None:
+    def inner(name: str, datatype: URIRef, distinct: int) -> PropertySurvey:
+        values = ValueSurvey("sort", datatype, 99, distinct, ())
+        return PropertySurvey(iri(name), 99, 99, (values,))
+
+    parts = [inner(f"n{number}", rdflib.XSD.decimal, 50) for number in range(numbers)]
+    unit = inner("unit", rdflib.XSD.string, kinds)
+    amounts = facts_of(PropertySurvey(iri("p"), 9, 9, (), (*parts, unit))).amounts
+    expected = QuantityWithUnit(iri("p"), iri("n0"), iri("unit"), kinds)
+    assert amounts == ((expected,) if is_amount else ())
 
 
 def test_what_only_describes_a_result_is_settled() -> None:

@@ -33,6 +33,7 @@ from kgwb.build import (
     ask_model,
     execute_sparql,
     execute_unrecorded,
+    find_iris,
     find_measure,
     format_exactly,
     format_typed_literal,
@@ -64,12 +65,6 @@ MAX_EMBEDDED_CLASSES = 8
 """Names of a group of classes that are compared with the question."""
 MAX_EMBEDDED_PREDICATES = 16
 """Predicates of a group of classes that are compared with the question."""
-PREFIX_DECLARATION = re.compile(r"\bPREFIX\s+([\w-]*):\s*<([^<>\s]*)>", re.IGNORECASE)
-TERM = re.compile(
-    r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'"
-    r"|<(?P<iri>[^<>\s]*)>|[?$]\w+|(?P<prefix>[\w-]*):(?P<local>[\w-]+)"
-)
-"""A text, an IRI, a variable or a CURIE in a query. What is inside a text is no term."""
 
 
 def excerpt_for_question(
@@ -160,7 +155,8 @@ def excerpt_for_query(
     that have predicates of the query. A class that the survey describes at the predicates that lead
     to it is left out, unless the query names it.
     """
-    iris = _find_iris(sparql, writer)
+    namespaces = {prefix: namespace for namespace, prefix in writer.prefixes.items()}
+    iris = find_iris(sparql, namespaces)
     named = _find_named_groups(iris, writer, mentions)
     used = _follow_predicates(named, iris, writer)
     shown = [
@@ -269,23 +265,6 @@ def _name_other_classes(shown: Iterable[int], iris: set[URIRef], writer: SurveyW
     return [f"Predicates of the query at other classes: {'; '.join(others)}"] if others else []
 
 
-def _find_iris(sparql: str, writer: SurveyWriter) -> set[URIRef]:
-    """Return the IRIs that a query has, in full or as CURIEs. The query need not be valid.
-
-    A prefix means what the query declares it for, else what it means in the survey. What is inside
-    strings does not count, nor do prefixes that neither knows.
-    """
-    namespaces = {prefix: namespace for namespace, prefix in writer.prefixes.items()}
-    namespaces.update(PREFIX_DECLARATION.findall(sparql))
-    iris = set()
-    for term in TERM.finditer(PREFIX_DECLARATION.sub(" ", sparql)):
-        if term["iri"]:
-            iris.add(URIRef(term["iri"]))
-        elif term["local"] and term["prefix"] in namespaces:
-            iris.add(URIRef(namespaces[term["prefix"]] + term["local"]))
-    return iris
-
-
 def _write_excerpt(
     positions: Iterable[int],
     writer: SurveyWriter,
@@ -377,7 +356,7 @@ MAX_SHOWN_LITERAL_CHARS = 80
 MAX_SETTLED_ROWS = 60
 """A result with more rows is reviewed in any case."""
 COUNT_DISTINCT = re.compile(r"\s*COUNT\s*\(\s*DISTINCT\s+\?\w+\s*\)\s*", re.IGNORECASE)
-NOT_PLAIN = re.compile(r"\b(?:UNION|EXISTS|MINUS|SELECT|BIND|SERVICE|GRAPH)\b", re.IGNORECASE)
+NOT_PLAIN = ("UNION", "EXISTS", "MINUS", "SELECT", "BIND", "SERVICE", "GRAPH")
 MAX_OTHER_READINGS = 2
 """Other readings of one assumption that are offered."""
 MAX_NAMED_CLASSES = 30
@@ -703,9 +682,7 @@ def _is_plain(sparql: str) -> bool:
         return False
     if expressions and not COUNT_DISTINCT.fullmatch(expressions[0]):
         return False
-    # What a text, an IRI or the name of a variable says is no keyword.
-    where = TERM.sub(" ", clauses.where)
-    return NOT_PLAIN.search(where) is None
+    return clauses.words.isdisjoint(NOT_PLAIN)
 
 
 class ReviewReply(Reply):
