@@ -42,10 +42,15 @@ from kgwb.kg.survey import survey_graph
 from kgwb.kg.survey_text import SurveyWriter
 from kgwb.run import Run
 from kgwb.run.answers import Answer
-from kgwb.systems.surveyor.drafter import TERM, add_prefixes, is_open
+from kgwb.systems.surveyor.drafter import add_prefixes, is_open
 from kgwb.systems.surveyor.records import Draft, Mention, Mentions
 
 PREFIX_LINE = re.compile(r"\s*PREFIX\s+([\w-]*):\s*<([^<>\s]*)>\s*", re.IGNORECASE)
+TERM = re.compile(
+    r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'"
+    r"|<(?P<iri>[^<>\s]*)>|[?$]\w+|(?P<prefix>[\w-]*):(?P<local>[\w-]+)"
+)
+"""A text, an IRI, a variable or a CURIE in a query. What is inside a text is no term."""
 NO_THINGS = tuple(map(str, (RDF, RDFS, OWL, XSD)))
 """The namespaces of what a query is written with: the hierarchy of classes, and datatypes."""
 Row = dict[str, Any]
