@@ -5,6 +5,7 @@ It is shown once for each graph and model. It informs, and never keeps a request
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
 import threading
@@ -17,11 +18,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from kgwb import disk
 from kgwb.disk import cache_dir
 from kgwb.kg.base import Graph
 from kgwb.network import is_loopback_host
-from kgwb.records import Record, from_data
+from kgwb.records import Record
 
 SENT = (
     "your questions, with the earlier questions and answers of their dialogue",
@@ -36,10 +36,8 @@ SWITCH = "KGWB_HOSTED_NOTICE"
 """The environment variable that acknowledges the notice: "off" leaves it out."""
 SHOWN_ONCE = f"This is said once for each graph and model; {SWITCH}=off leaves it out."
 """What is said below a notice."""
-NOTICES_FILE = "notices.jsonl"
-"""The file in the cache folder that says for which graphs and models the notice was shown."""
-MAX_KEPT = 1000
-"""Graphs and models that the file keeps. From then on the older half is forgotten, and shown again."""
+NOTICES_FOLDER = "notices"
+"""The folder in the cache folder that says for which graphs and models the notice was shown, and when."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +89,8 @@ collector: ContextVar[Collect | None] = ContextVar("collector", default=None)
 """What keeps the notices of the requests that are sent; None for nothing."""
 _lock = threading.Lock()
 """Held while a notice is shown, so that no other thread sends a request before."""
-_shown_here: dict[tuple[Path, str, str], str] = {}
-"""When a notice was shown, by cache folder, graph and model: the folder may not be writable."""
+_shown_here: dict[Path, str] = {}
+"""When a notice was shown, by its file: the folder may not be writable."""
 
 
 @contextmanager
@@ -127,52 +125,23 @@ def announce(model: str, url: str, graph: Graph | None) -> None:
 
 
 def _show_once(notice: DataNotice) -> DataNotice:
-    """Show a notice if it was not shown yet, and return it with the time at which it was first shown."""
-    folder = cache_dir()
-    place = (folder, notice.graph, notice.model)
-    if place not in _shown_here:
-        known = _read_shown(folder / NOTICES_FILE)
-        key = (notice.graph, notice.model)
-        if key in known:
-            _shown_here[place] = known[key]
-        else:
-            now = datetime.now(UTC)
-            new = replace(notice, shown=now.isoformat(timespec="milliseconds"))
+    """Show a notice if it was not shown yet, and return it with the time at which it was first shown.
+
+    The time is kept in a file for each graph and model. A file that cannot be read has none, and
+    nothing is raised if it cannot be written: the notice is then shown again another time.
+    """
+    identity = f"{notice.graph}\n{notice.model}".encode("utf-8", "replace")
+    file = cache_dir() / NOTICES_FOLDER / hashlib.sha256(identity).hexdigest()
+    if file not in _shown_here:
+        try:
+            shown = file.read_text("ascii")
+            datetime.fromisoformat(shown)
+        except (OSError, ValueError):
+            shown = datetime.now(UTC).isoformat(timespec="milliseconds")
             show = presenter.get()
-            show(new)
-            _shown_here[place] = new.shown
-            _keep_shown(folder / NOTICES_FILE, known, new)
-    return replace(notice, shown=_shown_here[place])
-
-
-def _read_shown(file: Path) -> dict[tuple[str, str], str]:
-    """Return when notices were first shown, by graph and model, the oldest first.
-
-    A file that is missing or cannot be read has none, and a line of another form is passed over.
-    """
-    known = {}
-    with suppress(OSError, disk.NotJsonError):
-        for _, entry in disk.read_json_lines(file):
-            with suppress(KeyError, TypeError, ValueError):
-                graph = from_data(entry["graph"], str)
-                model = from_data(entry["model"], str)
-                known[graph, model] = from_data(entry["shown"], str)
-    return known
-
-
-def _keep_shown(file: Path, known: dict[tuple[str, str], str], notice: DataNotice) -> None:
-    """Add a notice to the file; if it has MAX_KEPT already, replace the file by its newer half.
-
-    Nothing is raised if the file cannot be written: the notice is then shown again another time.
-    """
-    entry = {"graph": notice.graph, "model": notice.model, "shown": notice.shown}
-    with suppress(OSError):
-        if len(known) >= MAX_KEPT:
-            newer = list(known.items())[MAX_KEPT // 2 :]
-            entries = []
-            for (graph, model), shown in newer:
-                entries.append({"graph": graph, "model": model, "shown": shown})
-            entries.append(entry)
-            disk.write_json_lines(file, entries)
-        else:
-            disk.append_json_line(file, entry)
+            show(replace(notice, shown=shown))
+            with suppress(OSError):
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(shown, "ascii")
+        _shown_here[file] = shown
+    return replace(notice, shown=_shown_here[file])

@@ -14,9 +14,10 @@ from kgwb.llm.remote import (
     RequestFailure,
     RequestFormat,
     failure_from_status,
+    make_client,
     messages_to_data,
+    validate_url,
 )
-from kgwb.llm.transport import make_client, validate_url
 
 if TYPE_CHECKING:
     import ollama

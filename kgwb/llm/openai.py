@@ -18,9 +18,11 @@ from kgwb.llm.remote import (
     RequestFailure,
     RequestFormat,
     failure_from_status,
+    httpx_package,
+    make_client,
     messages_to_data,
+    validate_url,
 )
-from kgwb.llm.transport import httpx_package, make_client, validate_url
 from kgwb.network import identify_certificates
 
 if TYPE_CHECKING:

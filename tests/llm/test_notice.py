@@ -5,7 +5,7 @@ The hosted server is one of this machine, which the requests reach through a pro
 
 from __future__ import annotations
 
-import json
+import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -19,7 +19,7 @@ from kgwb.bench import Benchmark, BenchSetup, Results, load_questions
 from kgwb.errors import InvalidReplyError
 from kgwb.kg import open_kg, sample_path
 from kgwb.llm import OpenAIModel
-from kgwb.llm.notice import MAX_KEPT, NOTICES_FILE, SWITCH, DataNotice, presenter
+from kgwb.llm.notice import NOTICES_FOLDER, SWITCH, DataNotice, presenter
 from kgwb.network import is_loopback_host
 from kgwb.ui.session import session_of
 
@@ -87,30 +87,21 @@ def test_another_process_does_not_show_it_again(
     assert len(shown) == 1
 
 
-def test_the_file_of_what_was_shown_is_bounded(
-    hosted: HostedServer, shown: list[DataNotice], tmp_path: Path
-) -> None:
-    file = tmp_path / "cache" / NOTICES_FILE
-    file.parent.mkdir()
-    lines = [
-        json.dumps({"graph": f"g{number}", "model": NAME, "shown": "2026"})
-        for number in range(MAX_KEPT)
-    ]
-    file.write_text("\n".join([*lines, "[]", ""]))
-    complete()
-    kept = [json.loads(line)["graph"] for line in file.read_text().splitlines()]
-    assert kept == [*(f"g{number}" for number in range(MAX_KEPT // 2, MAX_KEPT)), ""]
-
-
-@pytest.mark.parametrize("content", [b"no JSON\n", b"\xff\n", b'{"graph": 1}\n'])
+@pytest.mark.parametrize("content", [b"", b"no time", b"\xff\n"])
 def test_a_damaged_file_does_not_keep_the_model_from_answering(
-    hosted: HostedServer, shown: list[DataNotice], tmp_path: Path, content: bytes
+    hosted: HostedServer,
+    shown: list[DataNotice],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    content: bytes,
 ) -> None:
-    file = tmp_path / "cache" / NOTICES_FILE
-    file.parent.mkdir()
-    file.write_bytes(content)
     complete()
-    assert len(shown) == len(hosted.chats) == 1
+    [file] = (tmp_path / "cache" / NOTICES_FOLDER).iterdir()
+    file.write_bytes(content)
+    monkeypatch.setattr("kgwb.llm.notice._shown_here", {})
+    complete()
+    assert len(shown) == len(hosted.chats) == 2
+    assert file.read_text() == shown[1].shown
 
 
 def test_without_a_folder_to_write_to_it_is_shown_once_in_a_process(
@@ -193,7 +184,7 @@ def test_a_benchmark_shows_it_before_the_first_question_and_not_if_nothing_is_as
     Benchmark(setup, results).run(questions)
     assert asked_when_shown == [0]
     monkeypatch.setattr("kgwb.llm.notice._shown_here", {})
-    (tmp_path / "cache" / NOTICES_FILE).unlink()
+    shutil.rmtree(tmp_path / "cache" / NOTICES_FOLDER)
     Benchmark(setup, results).run(questions)
     presenter.reset(token)
     assert asked_when_shown == [0]

@@ -727,7 +727,10 @@ def _find_place_predicate(predicates: Predicates) -> VertexPredicate | None:
 
 def _types_of(predicates: Predicates) -> set[str]:
     """Return the names of the classes and datatypes that predicates lead to."""
-    return {name for predicate in predicates for name in predicate.value_types}
+    names: set[str] = set()
+    for predicate in predicates:
+        names |= predicate.value_types
+    return names
 
 
 def _normal_noun(text: str) -> str:
@@ -780,7 +783,9 @@ class _Coverage(_QuestionWords):
         """Whether one predicate of one name is asked for."""
         self.chosen = self._chosen_predicates()
         asked = self.chosen if self.is_lookup else self.predicates
-        names = [name for each in asked for name in (each.name, *each.inner_predicates)]
+        names: list[str] = []
+        for predicate in asked:
+            names += [predicate.name, *predicate.inner_predicates]
         if not self.is_lookup:
             names += predicates_within_two_steps(kg, self.vertices)
         self.predicate_names = list(dict.fromkeys(names))

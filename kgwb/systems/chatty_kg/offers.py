@@ -164,16 +164,11 @@ def unites_directions(chosen: Iterable[Iterable[str]]) -> bool:
 
 def _find_names_of_both_directions(predicates: Iterable[RankedPredicate | None]) -> set[str]:
     """Return the names that occur both among predicates with direction "in" and among those with "out"."""
-    directions: dict[str, set[str]] = {}
+    names: dict[str, set[str]] = {"in": set(), "out": set()}
     for predicate in predicates:
         if predicate is not None:
-            found = directions.setdefault(predicate.name, set())
-            found.add(predicate.direction)
-    names = set()
-    for name, found in directions.items():
-        if len(found) > 1:
-            names.add(name)
-    return names
+            names[predicate.direction].add(predicate.name)
+    return names["in"] & names["out"]
 
 
 # Examples
@@ -201,24 +196,15 @@ def _find_examples(
         for position, *cells in run.kg.select(query).rows:
             name = offered[int(str(position))]
             cells_by_name[name] = [cell for cell in cells if cell is not None]
-    display_names = _find_display_names(patterns_by_name, cells_by_name, run)
+    iris: set[URIRef] = set()
+    for name, ends in cells_by_name.items():
+        iris.update(_list_predicates(patterns_by_name[name]))
+        iris.update(end for end in ends if isinstance(end, URIRef))
+    display_names = run.kg.names(sorted(iris))
     examples = {}
     for name, ends in cells_by_name.items():
         examples[name] = _write_example(patterns_by_name[name], ends, display_names)
     return examples
-
-
-def _find_display_names(
-    patterns_by_name: Mapping[OfferedName, Sequence[TriplePattern]],
-    cells_by_name: Mapping[OfferedName, Sequence[Term]],
-    run: Run,
-) -> Mapping[URIRef, str]:
-    """Return the display names of the predicates and of all IRIs in examples, with one look-up."""
-    iris: set[URIRef] = set()
-    for name, cells in cells_by_name.items():
-        iris.update(_list_predicates(patterns_by_name[name]))
-        iris.update(cell for cell in cells if isinstance(cell, URIRef))
-    return run.kg.names(sorted(iris))
 
 
 def _list_predicates(patterns: Sequence[TriplePattern]) -> list[URIRef]:

@@ -210,8 +210,8 @@ def rephrase_question(question: str, dialogue: Dialogue, kg: Graph | None) -> Re
         outside.difference_update(range(mention.start, mention.end))
 
     words = {tokens[position].lowercase for position in outside}
-    verbs = [word for word in words if is_verb(word) or word in AUXILIARIES]
-    if shortened != question and not verbs:
+    has_verb = any(map(is_verb, words)) or not AUXILIARIES.isdisjoint(words)
+    if shortened != question and not has_verb:
         completed = _complete_from(dialogue[-1], shortened, mentions)
         if completed:
             return {"question": completed}

@@ -70,25 +70,23 @@ def choose_relation(
     """
     chains = read_chains(question, kg, embeddings)
     steps = chains.get(entity, [])
-    reply = {"subquestion": "", "relation": "", "reason": f"no relation is read at [{entity}]"}
+    longer = [name for name, others in chains.items() if len(others) > len(steps)]
+    reason = ""
     if not steps:
-        return reply
-    for name, others in chains.items():
-        if len(others) > len(steps):
-            reply["reason"] = f"[{name}] has further to go, and comes first"
-            return reply
-
-    unread = _find_problems(question, kg, embeddings) if len(steps) == 1 else ""
-    if unread:
-        reply["reason"] = unread
-        return reply
+        reason = f"no relation is read at [{entity}]"
+    elif longer:
+        reason = f"[{longer[0]}] has further to go, and comes first"
+    elif len(steps) == 1:
+        reason = _find_problems(question, kg, embeddings)
+    if reason:
+        return {"subquestion": "", "relation": "", "reason": reason}
     step = steps[0]
-    reply["subquestion"] = _write_relation_question(entity, step)
-    reply["relation"] = _choose_direction(step, relations, embeddings)
-    reply["reason"] = f"the name most like {step.relation!r}"
-    if not reply["relation"]:
-        reply["reason"] = f"no relation is named like {step.relation!r}"
-    return reply
+    relation = _choose_direction(step, relations, embeddings)
+    reason = f"no relation is named like {step.relation!r}"
+    if relation:
+        reason = f"the name most like {step.relation!r}"
+    subquestion = _write_relation_question(entity, step)
+    return {"subquestion": subquestion, "relation": relation, "reason": reason}
 
 
 def _choose_direction(step: RelationStep, relations: Names, embeddings: Embeddings) -> str:
@@ -159,52 +157,37 @@ def try_answer(
         if hop["triples"] or hop["note"].startswith("no triple"):
             steps = chains.get(hop["entity"], [])
             relation = steps[0].relation if steps else ""
-            tails = _find_tails(hop["triples"], relation, embeddings)
-            tail_lists.append(tails)
+            tail_lists.append(_find_tails(hop["triples"], relation, embeddings))
     answers = _common_items(tail_lists)
 
-    lengths = [len(steps) for steps in chains.values()]
-    relation_count = max(lengths, default=0)
-    numbers = [answer for answer in answers if answer.replace(".", "", 1).isdecimal()]
-    reading = parse_question(question, kg)
-    is_count_of_names = reading.kind == "count" and len(numbers) < len(answers)
-    reason = "no tail fits all of the entities"
-    if answers:
-        reason = "the only relation left is gone along"
-    if reading.kind == "boolean" or is_count_of_names:
-        answers = []
+    relation_count = max(map(len, chains.values()), default=0)
+    kind = parse_question(question, kg).kind
+    are_numbers = all(answer.replace(".", "", 1).isdecimal() for answer in answers)
+    if kind == "boolean" or (kind == "count" and not are_numbers):
         reason = "a walk finds names; it neither counts nor says yes or no"
     elif relation_count > 1:
-        answers = []
         reason = f"{relation_count} relations are read in the question, and one is gone along"
-    unread = _find_problems(question, kg, embeddings) if answers else ""
-    if unread:
-        answers = []
-        reason = unread
-    sufficient = "yes" if answers else "no"
-    return {"sufficient": sufficient, "reason": reason, "answers": answers}
+    elif not answers:
+        reason = "no tail fits all of the entities"
+    else:
+        reason = _find_problems(question, kg, embeddings)
+    if reason:
+        return {"sufficient": "no", "reason": reason, "answers": []}
+    reason = "the only relation left is gone along"
+    return {"sufficient": "yes", "reason": reason, "answers": answers}
 
 
 def _find_problems(question: str, kg: Graph | None, embeddings: Embeddings) -> str:
-    """Return why a question of one relation is not understood by a walk; "" if it is."""
-    problems = find_not_understood(question, kg, embeddings)
-    problems += _find_stated_classes(question, kg, embeddings)
-    if not problems:
-        return ""
-    return f"rules did not understand this: {'; '.join(problems)}"
+    """Return why a question of one relation is not understood by a walk; "" if it is.
 
-
-def _find_stated_classes(question: str, kg: Graph | None, embeddings: Embeddings) -> list[str]:
-    """Return that a walk does not look at the class that a question states; [] if it states none.
-
-    A class is stated where the relation leads to things of other classes, too.
+    A walk does not look at the class that a question states. One is stated where the relation leads
+    to things of other classes, too.
     """
-    reading = ground_question(question, kg, embeddings)
-    stated = []
-    for _, relation, class_name in reading.facts[1:]:
+    problems = find_not_understood(question, kg, embeddings)
+    for _, relation, class_name in ground_question(question, kg, embeddings).facts[1:]:
         if relation == CLASS_RELATION:
-            stated.append(f"a walk does not tell what is a “{class_name}”")
-    return stated
+            problems.append(f"a walk does not tell what is a “{class_name}”")
+    return f"rules did not understand this: {'; '.join(problems)}" if problems else ""
 
 
 def _common_items(lists: Sequence[Names]) -> list[str]:
@@ -365,18 +348,13 @@ def _list_replacements(before: str, name: str, after: str, relation: str) -> Ite
         last_word = start.split()[-1:]
         if RELATIVES.isdisjoint(last_word):
             kept += [(start, end) for end in ends]
-    kept.sort(key=_kept_length, reverse=True)
+    kept.sort(key=lambda parts: len("".join(parts)), reverse=True)
 
     words = relation.split()
     for link in ([], ["of"], words[-2:], words[:1]):
         linked_name = " ".join([*link, name])
         for start, end in kept:
             yield start + linked_name + end
-
-
-def _kept_length(parts: tuple[str, str]) -> int:
-    start, end = parts
-    return len(start) + len(end)
 
 
 def _are_same_chains(first: RelationChains, second: RelationChains) -> bool:
