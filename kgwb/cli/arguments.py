@@ -16,6 +16,7 @@ from kgwb.errors import InputError
 from kgwb.text import mask_url, shortest_distinct_names
 
 if TYPE_CHECKING:
+    from kgwb.bench.cost import Budget
     from kgwb.bench.exports import Suite
     from kgwb.kg.base import Graph
     from kgwb.llm.base import ChatModel
@@ -27,9 +28,6 @@ MAX_POSITIVE_INT = 1_000_000_000
 EACH_HELP = (
     "repeat with each value of a setting, of prompts (folders) or of model, each in its own folder; "
     "given several times, with each combination"
-)
-BUDGET_HELP = (
-    "stop at this much money, tokens, model_calls or seconds of work, counting all that DIR holds"
 )
 PRICES_HELP = "TOML table of prices (default: kgwb's)"
 HISTORY_FORM = 'a JSON list of questions, or of {"question": ..., "answers": [...]}'
@@ -227,6 +225,29 @@ class QuestionArguments(GraphArguments):
             settings=settings,
             prompts=prompts,
         )
+
+
+@dataclass(kw_only=True)
+class WorkArguments:
+    """The arguments that say how fast questions are asked, and what that may cost."""
+
+    workers: PositiveInt = option("N", "questions asked at the same time", 1)
+    budget: list[str] = option(
+        "NAME=NUMBER",
+        "stop at this much money, tokens, model_calls or seconds of work, counting all that DIR holds",
+        [],
+    )
+    prices: Path | None = option("FILE", PRICES_HELP)
+
+    def make_budget(self) -> Budget:
+        """Return the budget with the prices of the table, by default kgwb's.
+
+        Raises InputError for a wrong limit or table.
+        """
+        from kgwb import bench
+
+        numbers = parse_assignments(self.budget, "NAME=NUMBER")
+        return bench.Budget(numbers, bench.load_prices(self.prices))
 
 
 def open_model_arguments(specs: Mapping[str, str]) -> dict[str, ChatModel | str]:

@@ -20,13 +20,7 @@ from kgwb.cli.arguments import (
     parse_system_names,
     positional,
 )
-from kgwb.cli.terminal import (
-    EXIT_FAILED,
-    color,
-    print_error,
-    use_color,
-    warn_about_rules,
-)
+from kgwb.cli.terminal import EXIT_FAILED, color, print_error, use_color, warn_about_rules
 from kgwb.errors import InputError, RunFileError
 from kgwb.text import CONTROL_CHARACTERS, single_line
 

@@ -12,14 +12,13 @@ from urllib.parse import quote, unquote
 
 from kgwb.background import progress_bar
 from kgwb.cli.arguments import (
-    BUDGET_HELP,
     EACH_HELP,
     EACH_SYNTAX,
     EXIT_CODES,
-    PRICES_HELP,
     CheckArguments,
     PositiveInt,
     QuestionArguments,
+    WorkArguments,
     commands_for_each,
     describe_missing_settings,
     find_missing_settings,
@@ -53,7 +52,7 @@ MAX_LISTED_CHARS = 150
 
 
 @dataclass(kw_only=True)
-class MeasurementArguments(QuestionArguments):
+class MeasurementArguments(WorkArguments, QuestionArguments):
     """The arguments that say which questions are asked, and how their results are kept."""
 
     questions: Path = option("FILE", "QALD, LC-QuAD, MetaQA, JSON lines, ...", ...)
@@ -61,14 +60,11 @@ class MeasurementArguments(QuestionArguments):
     out: Path = option("DIR", "folder of the results; continues what is there", ...)
     every: PositiveInt = option("N", "only every Nth question, from the first one", 1)
     limit: PositiveInt | None = option("N", "only the first N questions (of those of --every)")
-    workers: PositiveInt = option("N", "questions asked at the same time", 1)
     save_runs: bool = option("", "save every run in DIR/runs", False)
     reuse: Path | None = option(
         "DIR", "take calls from the store of this folder (default: of --out, or a folder above it)"
     )
     retry_errors: bool = option("", "ask questions that ended in an error again", False)
-    budget: list[str] = option("NAME=NUMBER", BUDGET_HELP, [])
-    prices: Path | None = option("FILE", PRICES_HELP)
 
     def load_questions(self) -> list[BenchQuestion]:
         """Read the question file, and return every ``every``-th question from the first, ``limit`` at most.
@@ -221,7 +217,7 @@ class BenchCommand(CheckArguments, MeasurementArguments):
         from kgwb import bench
         from kgwb.bench.ladder import gold_decisions_of
 
-        budget = make_budget(self.budget, self.prices)
+        budget = self.make_budget()
         workbench = self.make_workbench()
         if self.ladder:
             gold_decisions_of(workbench.system)
@@ -363,17 +359,6 @@ def _describe_calls(benchmark: Benchmark, store: Path) -> str:
     if benchmark.reused_calls:
         text += f", {benchmark.reused_calls} taken from {store}"
     return text
-
-
-def make_budget(limits: Sequence[str], prices: Path | None) -> Budget:
-    """Return the budget of NAME=NUMBER arguments, with the prices of a table, by default kgwb's.
-
-    Raises InputError for a wrong limit or table.
-    """
-    from kgwb import bench
-
-    numbers = parse_assignments(limits, "NAME=NUMBER")
-    return bench.Budget(numbers, bench.load_prices(prices))
 
 
 def _find_gold(questions: Sequence[BenchQuestion], workbench: Workbench) -> list[BenchQuestion]:

@@ -6,18 +6,12 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kgwb.cli.arguments import (
-    name_assignment_folder,
-    option,
-)
-from kgwb.cli.terminal import (
-    print_tables,
-)
+from kgwb.cli.arguments import name_assignment_folder, option
+from kgwb.cli.bench import BenchCommand, MeasurementArguments, name_failed_folders
+from kgwb.cli.terminal import print_tables
 
 if TYPE_CHECKING:
     from kgwb.bench.results import BenchRow
-
-from kgwb.cli.bench import BenchCommand, MeasurementArguments, name_failed_folders
 
 
 @dataclass(kw_only=True)

@@ -6,16 +6,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kgwb.cli.terminal import (
-    color,
-    warn_about_rules,
-)
+from kgwb.cli.ask import print_answer
+from kgwb.cli.terminal import color, warn_about_rules
 
 if TYPE_CHECKING:
     from kgwb.run import Run
     from kgwb.run.steps import Step
-
-from kgwb.cli.ask import print_answer
 
 
 @dataclass(kw_only=True)

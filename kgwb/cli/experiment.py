@@ -8,18 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from kgwb import disk
-from kgwb.cli.arguments import (
-    BUDGET_HELP,
-    PRICES_HELP,
-    PositiveInt,
-    option,
-    parse_assignments,
-    positional,
-)
+from kgwb.cli.arguments import PositiveInt, WorkArguments, option, parse_assignments, positional
 from kgwb.cli.bench import BenchCommand
 from kgwb.cli.report import print_chart
-from kgwb.cli.terminal import print_tables
+from kgwb.cli.terminal import print_tables, write_and_print
 from kgwb.errors import InputError
 from kgwb.text import pluralize, single_line
 
@@ -34,6 +26,7 @@ if TYPE_CHECKING:
     )
 
 GRAPH_SYNTAX = "NAME=GRAPH"
+OTHER_FOLDER = "name another folder with --out"
 SUFFIXES = {"latex": "tex", "markdown": "md", "csv": "csv", "svg": "svg", "pdf": "pdf"}
 """The suffix of the file of a table or figure, by the format that ``to`` names."""
 
@@ -49,7 +42,7 @@ class _Part:
 
 
 @dataclass(kw_only=True)
-class ExperimentCommand:
+class ExperimentCommand(WorkArguments):
     """list the experiments of the papers, or repeat one with a model of yours"""
 
     EPILOG = (
@@ -75,9 +68,6 @@ class ExperimentCommand:
     limit: PositiveInt | None = option("N", "only the first N questions of each set")
     set: list[str] = option("NAME=VALUE", "change a setting of every configuration", [])
     out: Path = option("DIR", "folder of the results; continues what is there", Path("experiments"))
-    workers: PositiveInt = option("N", "questions asked at the same time", 1)
-    budget: list[str] = option("NAME=NUMBER", BUDGET_HELP, [])
-    prices: Path | None = option("FILE", PRICES_HELP)
     to: str | None = option(
         "FORMAT",
         "print the table for a paper: latex, markdown or csv; with --figure: svg, pdf or latex",
@@ -225,13 +215,7 @@ class ExperimentCommand:
             print()
             print_tables(kinds)
         page = self.out / str(self.name) / "experiment.html"
-        with disk.os_errors_as_input_error(
-            f"cannot write {page}", "name another folder with --out"
-        ):
-            disk.write_atomically(
-                page, [render_experiment(paper, experiment, measurements)], "replace"
-            )
-        print(page)
+        write_and_print(page, render_experiment(paper, experiment, measurements), OTHER_FOLDER)
 
     def measure(self, paper: Paper, experiment: Experiment) -> list[Measurement]:
         """Measure every configuration on every question set at hand, and return what was measured.
@@ -308,11 +292,7 @@ class ExperimentCommand:
         text = table.with_caption(caption).to_format(self.to)
         print(text)
         path = folder / f"table.{SUFFIXES[self.to]}"
-        with disk.os_errors_as_input_error(
-            f"cannot write {path}", "name another folder with --out"
-        ):
-            disk.write_atomically(path, [text], "replace")
-        print(path)
+        write_and_print(path, text, OTHER_FOLDER)
 
     def _check_format(self) -> None:
         """Raise InputError for an unknown ``to``, one that ``figure`` cannot have, or ``figure`` without ``to``."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from kgwb import disk
 from kgwb.cli.arguments import option, parse_assignments, positional
+from kgwb.cli.terminal import write_and_print
 from kgwb.errors import InputError
 
 if TYPE_CHECKING:
@@ -85,18 +86,15 @@ class LabsCommand:
         written.
         """
         templates = Path(__file__).parent.parent / "labs" / "new_lab"
+        hint = "name another folder: kgwb labs new FOLDER"
         for template in sorted(templates.glob("*.txt")):
             path = self.folder / template.stem
             if path.exists():
                 raise InputError(
                     f"the example was not written: {path} already exists",
-                    hint="name another folder: kgwb labs new FOLDER",
+                    hint=hint,
                 )
-            with disk.os_errors_as_input_error(
-                f"cannot write {path}", "name another folder: kgwb labs new FOLDER"
-            ):
-                disk.write_atomically(path, [disk.read_text(template)])
-            print(path)
+            write_and_print(path, disk.read_text(template), hint)
 
     def _export(self) -> None:
         """Write the notebooks of the labs in ``language`` to the folder, and print their paths.
@@ -118,13 +116,8 @@ class LabsCommand:
             copies[catalogue.name] = disk.read_text(catalogue)
         for notebook in list_lab_notebooks():
             copies[notebook.name] = translate_notebook(notebook, texts)
-        with disk.os_errors_as_input_error(
-            f"cannot copy the labs to {self.folder}", "choose another folder"
-        ):
-            for name, text in copies.items():
-                copy = self.folder / name
-                disk.write_atomically(copy, [text])
-                print(copy)
+        for name, text in copies.items():
+            write_and_print(self.folder / name, text, "choose another folder")
 
     def _collect(self) -> None:
         """Read the hand-ins in the folder, print their summary, and write the page and the files of the options.

@@ -7,20 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kgwb import disk
 from kgwb.background import progress_bar
-from kgwb.cli.arguments import (
-    option,
-    positional,
-)
+from kgwb.cli.arguments import PRICES_HELP, option, positional
+from kgwb.cli.terminal import write_and_print
 from kgwb.errors import InputError
 from kgwb.text import single_line
 
 if TYPE_CHECKING:
     from kgwb.bench.figures import LoadedResults
     from kgwb.bench.papers import Chart
-
-from kgwb.cli.arguments import PRICES_HELP
 
 
 @dataclass(kw_only=True)
@@ -131,11 +126,7 @@ class ReportCommand:
         if self.out is None:
             print(text, end="")
             return
-        with disk.os_errors_as_input_error(
-            f"cannot write {self.out}", "name another file with --out"
-        ):
-            disk.write_atomically(self.out, [text], "replace")
-        print(self.out)
+        write_and_print(self.out, text)
 
 
 def print_chart(chart: Chart, path: Path, format_name: str) -> None:

@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING
 
 from kgwb.background import progress_bar
 from kgwb.cli.arguments import (
+    EACH_HELP,
     EACH_SYNTAX,
     EXIT_CODES,
     CheckArguments,
     GraphArguments,
     PositiveInt,
+    WorkArguments,
     commands_for_each,
     open_model_arguments,
     option,
     parse_assignments,
     positional,
 )
-from kgwb.cli.terminal import (
-    EXIT_BUDGET_SPENT,
-    print_error,
-)
+from kgwb.cli.report import write_report
+from kgwb.cli.terminal import EXIT_BUDGET_SPENT, print_error
 from kgwb.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,13 +32,9 @@ if TYPE_CHECKING:
     from kgwb.bench.lab import RetryExperiment
     from kgwb.bench.runner import BenchSetup
 
-from kgwb.cli.arguments import BUDGET_HELP, EACH_HELP, PRICES_HELP
-from kgwb.cli.bench import make_budget
-from kgwb.cli.report import write_report
-
 
 @dataclass(kw_only=True)
-class RetryCommand(CheckArguments, GraphArguments):
+class RetryCommand(CheckArguments, WorkArguments, GraphArguments):
     """ask questions of a benchmark again after a change, and show what it fixed and what it broke"""
 
     EPILOG = EXIT_CODES
@@ -69,9 +65,6 @@ class RetryCommand(CheckArguments, GraphArguments):
     )
     note: str = option("TEXT", "what is remembered with the new results", "")
     retries: bool = option("", "ask nothing, and list the retries that were made", False)
-    workers: PositiveInt = option("N", "questions asked at the same time", 1)
-    budget: list[str] = option("NAME=NUMBER", BUDGET_HELP, [])
-    prices: Path | None = option("FILE", PRICES_HELP)
     out: Path | None = option(
         "FILE", "HTML file to write (default: report.html in DIR/retries/CHANGE)"
     )
@@ -94,7 +87,7 @@ class RetryCommand(CheckArguments, GraphArguments):
         if self.retries:
             return self._list_retries()
         self.check_conditions(CHANGE_FIGURES)
-        budget = make_budget(self.budget, self.prices)
+        budget = self.make_budget()
         graph = self.open_graph(self.kg) if self.kg else None
         folders = []
         stop_reason = ""

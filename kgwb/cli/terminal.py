@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kgwb import disk
 from kgwb.errors import KgwbError
 
 if TYPE_CHECKING:
@@ -46,6 +48,13 @@ def print_tables(*tables: Table) -> None:
     """Print the tables that have rows, with a blank line between them."""
     shown = [str(table) for table in tables if table.rows]
     print("\n\n".join(shown))
+
+
+def write_and_print(path: Path, text: str, hint: str = "name another file with --out") -> None:
+    """Write a file, or replace it, and print its path. Raises InputError with the hint if that fails."""
+    with disk.os_errors_as_input_error(f"cannot write {path}", hint):
+        disk.write_atomically(path, [text], "replace")
+    print(path)
 
 
 def warn_about_rules(workbench: Workbench) -> None:
