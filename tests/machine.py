@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
-from small import run_of
+from nasty_graphs import twins
+from rdflib import BNode, URIRef
+from small import iri, run_of
 
 from kgwb.kg import Graph
 from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.run.systems import load_system
+from kgwb.systems.robodata.records import LocalGraph
 
 ROBODATA = load_system("robodata")
 QUESTION = "Who directed Dune with Timothée Chalamet?"
@@ -90,3 +94,50 @@ def answered(kg: Graph | None = None, settings: Any = (), **replies: Any) -> tup
     """A run that went to its end, and the model it asked."""
     model = Scripted(script(**replies))
     return robodata(model, kg, **dict(settings)).go(), model
+
+
+CALLS = {"remote": 2, "eval_remote": 1, "update": 1, "eval_local": 1, "produce": 1}
+
+
+def variables_of(model: Scripted, task: str, name: str) -> list[str]:
+    """The values of a prompt variable in the requests of a task, in order."""
+    return [str(r.variables[name]) for r in model.requests if r.task == f"robodata/{task}"]
+
+
+DIRECTED = (iri("dune"), iri("director"), iri("denis"))
+
+
+STARRING = (iri("dune"), iri("starring"), iri("timothee"))
+
+
+KG = twins()
+
+
+def whole_graph() -> LocalGraph:
+    """The graph of twins as a local graph, without blank nodes, which no tool fetches."""
+    triples = []
+    for triple in KG.select("SELECT ?s ?p ?o { ?s ?p ?o } ORDER BY ?s ?p ?o").rows:
+        if not any(isinstance(term, BNode) for term in triple):
+            triples.append(triple)
+    iris = sorted({term for triple in triples for term in triple if isinstance(term, URIRef)})
+    return LocalGraph().with_names(KG.names(iris).items()).with_triples([], triples)
+
+
+LOCAL = whole_graph()
+
+
+SHOWN = LOCAL.format_for_prompt(1_000_000).splitlines()
+
+
+TRIPLES = SHOWN[SHOWN.index("Triples") + 1 :]
+
+
+IDS = sorted({id_ for line in TRIPLES for id_ in line.split(" | ")[::2]})
+
+
+def as_written(shown_id: str) -> str:
+    """An id as the model is told to write it: a literal without its quotes."""
+    return re.sub(r'^"(.*)"((?:@|\^\^)\S+)?$', r"\1\2", shown_id)
+
+
+ANSWER = "Denis Villeneuve"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from small import films, run_of
+from nasty_graphs import twins
+from small import answer_of, films, run_of
 
 from kgwb.kg import Graph
 from kgwb.kg.embeddings import Embeddings
@@ -15,6 +16,7 @@ from kgwb.systems.ragonite.database import Database
 from kgwb.systems.ragonite.database_file import open_database
 from kgwb.systems.ragonite.records import Source
 from kgwb.systems.ragonite.settings import RagoniteSettings
+from kgwb.terms import Term
 
 RAGONITE = load_system("ragonite")
 SETTINGS = RagoniteSettings()
@@ -102,3 +104,17 @@ def execute(database: Database, query: str) -> Source:
 
 def rows_of(database: Database, query: str) -> tuple[tuple[str, ...], ...]:
     return execute(database, query).rows
+
+
+def ask_twins(query: str, *texts: str, **options: Any) -> Run:
+    """A finished run whose answer cites texts of a query's rows."""
+    values = [(text, 1) for text in texts]
+    run, _ = answered(
+        sql(query), passages("xyz"), FINISH, answer=cited(*values), kg=twins(), **options
+    )
+    assert not run.output("sql[turn 1]").error
+    return run
+
+
+def terms_of(run: Run) -> list[Term]:
+    return [value.term for value in answer_of(run).values]

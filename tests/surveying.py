@@ -10,6 +10,8 @@ import rdflib
 from nasty_graphs import twins
 from small import EX, films, run_of
 
+from kgwb.kg.survey import SurveyBuilder
+from kgwb.kg.survey_text import SurveyWriter
 from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.run.systems import load_system
@@ -123,3 +125,6 @@ def part_of(run: Run) -> Part:
 def described_classes(excerpt: str) -> list[str]:
     """The CURIEs of the classes that an excerpt describes."""
     return re.findall(r"^([\w<:/.>]+) .*instances", excerpt, re.MULTILINE)
+
+
+WRITER = SurveyWriter(SurveyBuilder(twins()).build())

@@ -217,13 +217,6 @@ def test_an_injection_in_a_comment_is_data(tmp_path: Path) -> None:
     assert len(answer_of(run).values) == 3
 
 
-def test_a_question_without_annotations_is_asked_as_before(file: Path) -> None:
-    with_annotations(file)
-    run, model = answered()
-    assert "minutes" not in model.requests[0].variables["schema"]
-    assert run.question == QUESTION
-
-
 # In the cell
 
 
@@ -289,12 +282,6 @@ def test_a_name_that_is_typed_back_takes_the_change_back(cell: AgentCell) -> Non
     back = {"table": "film", "table_name": "film", "name runtime": "runtime", "comment runtime": ""}
     send(cell, "annotate", **back)
     assert schema_of(cell) == before
-
-
-def test_a_new_workbench_uses_the_file_after_a_restart(cell: AgentCell) -> None:
-    send(cell, "annotate", **FORM)
-    run, _ = with_annotations(Path("annotations.jsonl"))
-    assert run.output("ragonite") == cell.session.run.output("ragonite")
 
 
 @pytest.mark.parametrize(
@@ -365,13 +352,3 @@ def test_an_unknown_command_or_configuration_is_refused(cell: AgentCell) -> None
         send(cell, "delete")
     with pytest.raises(SettingError, match="ablation"):
         send(cell, "configure", ablation="magic")
-
-
-def test_changed_settings_are_in_the_file_of_the_run(tmp_path: Path) -> None:
-    path = tmp_path / "run.jsonl"
-    bench = kgwb.Workbench(films(), Scripted(script()), system="ragonite")
-    run = bench.ask(QUESTION, path=path)
-    run.edit_settings(ablation="sql_only")
-    run.models[""] = Scripted(script(sql(), FINISH))
-    run.go()
-    assert kgwb.load_run(path).settings.ablation == "sql_only"

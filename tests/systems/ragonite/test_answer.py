@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from nasty_graphs import A, a, b, twins
@@ -13,11 +12,13 @@ from ragonite import (
     QUESTION,
     RAGONITE,
     answered,
+    ask_twins,
     cited,
     execute,
     induce,
     passages,
     sql,
+    terms_of,
 )
 from rdflib import BNode, Literal, URIRef
 from small import answer_of, films, iri, keys
@@ -101,20 +102,6 @@ def test_that_nothing_fits_is_an_answer_with_its_evidence() -> None:
     query = sql("SELECT id, name FROM film")
     run, _ = answered(query, passages(), FINISH, answer=cited(("none", 1)), kg=kg)
     assert answer_of(run).labels == ("None",)
-
-
-def ask_twins(query: str, *texts: str, **options: Any) -> Run:
-    """A finished run whose answer cites texts of a query's rows."""
-    values = [(text, 1) for text in texts]
-    run, _ = answered(
-        sql(query), passages("xyz"), FINISH, answer=cited(*values), kg=twins(), **options
-    )
-    assert not run.output("sql[turn 1]").error
-    return run
-
-
-def terms_of(run: Run) -> list[Term]:
-    return [value.term for value in answer_of(run).values]
 
 
 def notes_of(run: Run) -> list[str]:

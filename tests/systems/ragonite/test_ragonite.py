@@ -22,6 +22,7 @@ from ragonite import (
     QUESTION,
     RAGONITE,
     answered,
+    ask_twins,
     cited,
     execute,
     induce,
@@ -41,7 +42,6 @@ from kgwb.disk import cache_dir
 from kgwb.errors import GraphError, SettingError
 from kgwb.kg import Graph, sample_path
 from kgwb.llm import Scripted
-from kgwb.run import Run
 from kgwb.systems.ragonite.database import Database, use_decimal_sums
 from kgwb.systems.ragonite.records import Column, Schema, Table
 from kgwb.systems.ragonite.settings import RagoniteSettings
@@ -82,16 +82,6 @@ def test_a_named_part_of_an_endpoint_gives_the_tables_of_that_part_of_the_file(
     assert answer["answer"] in capsys.readouterr().out
     assert main(["ask", *given, "--set=max_triples=1500"]) != 0
     assert "max_triples" in capsys.readouterr().err
-
-
-def ask_twins(query: str, *texts: str, **options: Any) -> Run:
-    """A finished run whose answer cites texts of a query's rows."""
-    values = [(text, 1) for text in texts]
-    run, _ = answered(
-        sql(query), passages("xyz"), FINISH, answer=cited(*values), kg=twins(), **options
-    )
-    assert not run.output("sql[turn 1]").error
-    return run
 
 
 def test_an_instance_that_is_a_class_or_a_predicate_too_is_a_row() -> None:
@@ -526,3 +516,10 @@ def test_ids_of_blank_nodes_do_not_depend_on_their_labels(first: str, second: st
     database = induce_turtle(f":x :has _:{first} . :y :has _:{second} . _:a :p 1 . _:b :p 1 .")
     [x, y] = rows_of(database, "SELECT id, has FROM thing WHERE has IS NOT NULL ORDER BY id")
     assert x[1] < y[1]
+
+
+@pytest.mark.parametrize(("number", "words"), [(8, "one of"), (9, "such as")])
+def test_a_comment_lists_the_values_of_a_column_if_they_are_few(number: int, words: str) -> None:
+    turtle = " ".join(f':a{each} a :C ; :colour "c{each}" .' for each in range(number))
+    [table] = induce_turtle(turtle).schema.tables
+    assert table.columns[-1].comment.startswith(words)

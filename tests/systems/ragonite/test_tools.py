@@ -9,19 +9,23 @@ from nasty_graphs import A, a, twins
 from ragonite import (
     FINISH,
     RAGONITE,
+    SETTINGS,
     answered,
     cited,
     execute,
     induce,
+    induce_turtle,
     passages,
     ragonite,
     script,
     sql,
+    terms_of,
     use,
 )
 from rdflib import BNode, Literal, URIRef
 from small import answer_of, iri
 
+from kgwb.kg.embeddings import Embeddings
 from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.systems.ragonite.records import Source
@@ -85,8 +89,21 @@ def test_the_ablation_with_sparql_queries_the_graph_itself() -> None:
     assert f"<{iri('director')}>" in model.requests[0].variables["schema"]
 
 
-def terms_of(run: Run) -> list[Term]:
-    return [value.term for value in answer_of(run).values]
+@pytest.mark.parametrize(("rows", "cut"), [(2, True), (3, False)])
+def test_a_source_of_sparql_says_whether_rows_were_cut(rows: int, cut: bool) -> None:
+    query = f"SELECT ?f WHERE {{ ?f <{iri('director')}> <{iri('denis')}> }}"
+    uses = [use("sparql", query=query), FINISH]
+    model = Scripted({**script(answer=cited()), "ragonite/tool_selector_sparql": uses})
+    settings = RAGONITE.settings(ablation="sparql_only", rows=rows)
+    source = ragonite(model, settings=settings).go().output("sparql[turn 1]")
+    assert (len(source.rows), source.cut) == (rows, cut)
+
+
+def test_passages_are_ranked_by_meaning_and_words() -> None:
+    turtle = ":a a :C ; rdfs:label 'red apple' . :b a :C ; rdfs:label 'red' . :c a :C ; rdfs:label 'blue' ."
+    database = induce_turtle(turtle)
+    found = database.search_passages("red apple", Embeddings("lexical"), SETTINGS)
+    assert [source.score for source in found] == [1.0, 0.9836, 0.4839]
 
 
 @pytest.mark.parametrize(

@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 from machine import (
+    CALLS,
     answered,
+    variables_of,
 )
 from small import asked
 
-from kgwb.llm import Scripted
-
-CALLS = {"remote": 2, "eval_remote": 1, "update": 1, "eval_local": 1, "produce": 1}
-
-
 ADVICE = "Fetch both triples."
 """The advice of the scripted model."""
-
-
-def variables_of(model: Scripted, task: str, name: str) -> list[str]:
-    """The values of a prompt variable in the requests of a task, in order."""
-    return [str(r.variables[name]) for r in model.requests if r.task == f"robodata/{task}"]
 
 
 def test_metacognition_advises_only_the_evaluations() -> None:

@@ -8,15 +8,10 @@ from machine import (
     goes,
     judges,
     search,
+    variables_of,
 )
 
 from kgwb.errors import InvalidReplyError
-from kgwb.llm import Scripted
-
-
-def variables_of(model: Scripted, task: str, name: str) -> list[str]:
-    """The values of a prompt variable in the requests of a task, in order."""
-    return [str(r.variables[name]) for r in model.requests if r.task == f"robodata/{task}"]
 
 
 def test_the_next_state_is_a_field_and_not_a_word_of_the_thought() -> None:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 from machine import (
+    DIRECTED,
+    IDS,
+    LOCAL,
     PROVEN,
+    STARRING,
+    TRIPLES,
     answered,
+    as_written,
     fetch,
     goes,
     judges,
@@ -19,18 +24,13 @@ from machine import (
     search,
     use,
 )
-from nasty_graphs import a, b, twins
-from rdflib import BNode, Literal, URIRef
+from nasty_graphs import a, b
+from rdflib import Literal, URIRef
 from small import answer_of, iri
 
 from kgwb.llm import Scripted
 from kgwb.run.exports import to_cypher, to_graphml, to_json
 from kgwb.systems.robodata.records import LocalGraph
-
-DIRECTED = (iri("dune"), iri("director"), iri("denis"))
-
-
-STARRING = (iri("dune"), iri("starring"), iri("timothee"))
 
 
 def test_the_local_graph_has_what_was_fetched_and_not_removed() -> None:
@@ -89,36 +89,6 @@ def test_the_local_graph_is_exported() -> None:
     assert len(ElementTree.fromstring(to_graphml(local))[-1]) == 5
     assert to_cypher(local).count("-[:RELATION {") == 2
     assert to_cypher(LocalGraph()) == ""
-
-
-KG = twins()
-
-
-def whole_graph() -> LocalGraph:
-    """The graph of twins as a local graph, without blank nodes, which no tool fetches."""
-    triples = []
-    for triple in KG.select("SELECT ?s ?p ?o { ?s ?p ?o } ORDER BY ?s ?p ?o").rows:
-        if not any(isinstance(term, BNode) for term in triple):
-            triples.append(triple)
-    iris = sorted({term for triple in triples for term in triple if isinstance(term, URIRef)})
-    return LocalGraph().with_names(KG.names(iris).items()).with_triples([], triples)
-
-
-LOCAL = whole_graph()
-
-
-SHOWN = LOCAL.format_for_prompt(1_000_000).splitlines()
-
-
-TRIPLES = SHOWN[SHOWN.index("Triples") + 1 :]
-
-
-IDS = sorted({id_ for line in TRIPLES for id_ in line.split(" | ")[::2]})
-
-
-def as_written(shown_id: str) -> str:
-    """An id as the model is told to write it: a literal without its quotes."""
-    return re.sub(r'^"(.*)"((?:@|\^\^)\S+)?$', r"\1\2", shown_id)
 
 
 def test_every_node_is_shown_under_an_id_of_its_own() -> None:

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from machine import (
     answered,
+    variables_of,
 )
 
-from kgwb.llm import Scripted
 from kgwb.systems.robodata.records import Observation
-
-
-def variables_of(model: Scripted, task: str, name: str) -> list[str]:
-    """The values of a prompt variable in the requests of a task, in order."""
-    return [str(r.variables[name]) for r in model.requests if r.task == f"robodata/{task}"]
 
 
 def test_empty_advice_is_shown_as_none() -> None:

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from machine import (
+    ANSWER,
+    DIRECTED,
+    IDS,
+    KG,
+    LOCAL,
     PROVEN,
+    TRIPLES,
     answered,
+    as_written,
     produce,
     script,
 )
-from nasty_graphs import twins
-from rdflib import BNode, Literal, URIRef
-from small import answer_of, iri
+from rdflib import Literal
+from small import answer_of
 
 from kgwb.llm import Scripted
 from kgwb.run import Run
-from kgwb.systems.robodata.records import LocalGraph
-
-DIRECTED = (iri("dune"), iri("director"), iri("denis"))
-
-
-ANSWER = "Denis Villeneuve"
 
 
 def test_support_that_is_not_in_the_graph_is_marked_beside_its_sentence() -> None:
@@ -52,36 +51,6 @@ def test_a_sentence_without_support_is_marked() -> None:
     [sentence] = run.output("produce").sentences
     assert sentence.problem == "without support"
     assert f"[{sentence.problem}]" in answer_of(run).text
-
-
-KG = twins()
-
-
-def whole_graph() -> LocalGraph:
-    """The graph of twins as a local graph, without blank nodes, which no tool fetches."""
-    triples = []
-    for triple in KG.select("SELECT ?s ?p ?o { ?s ?p ?o } ORDER BY ?s ?p ?o").rows:
-        if not any(isinstance(term, BNode) for term in triple):
-            triples.append(triple)
-    iris = sorted({term for triple in triples for term in triple if isinstance(term, URIRef)})
-    return LocalGraph().with_names(KG.names(iris).items()).with_triples([], triples)
-
-
-LOCAL = whole_graph()
-
-
-SHOWN = LOCAL.format_for_prompt(1_000_000).splitlines()
-
-
-TRIPLES = SHOWN[SHOWN.index("Triples") + 1 :]
-
-
-IDS = sorted({id_ for line in TRIPLES for id_ in line.split(" | ")[::2]})
-
-
-def as_written(shown_id: str) -> str:
-    """An id as the model is told to write it: a literal without its quotes."""
-    return re.sub(r'^"(.*)"((?:@|\^\^)\S+)?$', r"\1\2", shown_id)
 
 
 def produced_with(*answers: str, support: Any = ()) -> Run:

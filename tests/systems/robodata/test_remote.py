@@ -7,15 +7,10 @@ from machine import (
     answered,
     goes,
     search,
+    variables_of,
 )
 
 from kgwb.errors import InvalidReplyError
-from kgwb.llm import Scripted
-
-
-def variables_of(model: Scripted, task: str, name: str) -> list[str]:
-    """The values of a prompt variable in the requests of a task, in order."""
-    return [str(r.variables[name]) for r in model.requests if r.task == f"robodata/{task}"]
 
 
 def test_the_last_thought_is_shown_in_the_next_prompt() -> None:

@@ -8,26 +8,19 @@ from typing import Any
 import pytest
 import rdflib
 from machine import (
+    DIRECTED,
+    KG,
+    STARRING,
     answered,
     goes,
     search,
     use,
+    variables_of,
 )
-from nasty_graphs import a, twins
-from small import FILMS, SLOW, answer_of, iri, keys
+from nasty_graphs import a
+from small import FILMS, SLOW, answer_of, keys
 
 import kgwb
-from kgwb.llm import Scripted
-
-DIRECTED = (iri("dune"), iri("director"), iri("denis"))
-
-
-STARRING = (iri("dune"), iri("starring"), iri("timothee"))
-
-
-def variables_of(model: Scripted, task: str, name: str) -> list[str]:
-    """The values of a prompt variable in the requests of a task, in order."""
-    return [str(r.variables[name]) for r in model.requests if r.task == f"robodata/{task}"]
 
 
 @pytest.mark.parametrize(
@@ -114,9 +107,6 @@ def test_a_server_gives_the_same_results_as_its_file(
     for step in here.steps:
         assert str(there.output(step.key)) == str(step.output), step.key
         assert step.agent not in used or not step.output.error, step.output
-
-
-KG = twins()
 
 
 def test_results_that_are_shown_together_tell_terms_apart() -> None:

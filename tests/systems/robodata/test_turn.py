@@ -6,7 +6,11 @@ from typing import Any
 
 import pytest
 from machine import (
+    ANSWER,
+    CALLS,
+    DIRECTED,
     FETCHED,
+    STARRING,
     answered,
     goes,
     judges,
@@ -22,17 +26,6 @@ from kgwb.llm import Scripted
 from kgwb.run.answers import NOT_IN_GRAPH
 from kgwb.show.notebook import to_html
 from kgwb.show.subgraph import build_subgraph
-
-DIRECTED = (iri("dune"), iri("director"), iri("denis"))
-
-
-STARRING = (iri("dune"), iri("starring"), iri("timothee"))
-
-
-CALLS = {"remote": 2, "eval_remote": 1, "update": 1, "eval_local": 1, "produce": 1}
-
-
-ANSWER = "Denis Villeneuve"
 
 
 def test_the_states_are_visited_and_the_answer_has_its_support() -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from nasty_graphs import twins
 from small import answer_of, asked
 from surveying import (
     FILMS_OF_ONE_NAME,
@@ -19,6 +18,7 @@ from surveying import (
     SURVEYOR,
     TABLE,
     UNREVIEWED,
+    WRITER,
     answered,
     ask_twins,
     described_classes,
@@ -32,8 +32,6 @@ from surveying import (
 )
 
 from kgwb.errors import InvalidReplyError, OverrideError, SettingError
-from kgwb.kg.survey import SurveyBuilder
-from kgwb.kg.survey_text import SurveyWriter
 from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.run.answers import NOT_IN_GRAPH
@@ -145,9 +143,6 @@ def test_readings_are_kept_by_a_review_and_in_a_file(tmp_path: Path) -> None:
     assert loaded.readings == run.readings
 
 
-WRITER = SurveyWriter(SurveyBuilder(twins()).build())
-
-
 NAMED_CLASSES = tuple(map(WRITER.format_title, WRITER.groups))
 """The classes as a survey names those that it has no room for."""
 
@@ -239,3 +234,17 @@ def test_values_of_one_text_are_shown_differently_to_the_drafter() -> None:
     lines = [line for line in names.splitlines() if "value of a:name" in line]
     assert sorted(line.split()[0] for line in lines) == ['"Same"@de', '"Same"@en']
     assert len(set(names.splitlines())) == len(names.splitlines())
+
+
+@pytest.mark.parametrize("classes", [("Film", "Story"), ("Film",)])
+def test_classes_that_the_question_does_not_name_fill_half_of_the_room(
+    classes: tuple[str, ...],
+) -> None:
+    _, model = answered(names=mention(classes=("Film", "Story")))
+    [whole] = variables_of(model, "drafter", "survey")
+    film, story, *_ = whole.split("\norg:")
+    chars = len(film) + len(f"org:{story}")
+    settings = SURVEYOR.settings(survey_tokens=-(-chars // 4))
+    _, model = answered(names=mention(classes=classes), settings=settings)
+    [excerpt] = variables_of(model, "drafter", "survey")
+    assert described_classes(excerpt)[:2] == [f"org:{name}" for name in classes]

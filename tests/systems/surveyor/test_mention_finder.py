@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from nasty_graphs import twins
 from small import films
 from surveying import (
     ONE_CLASS,
     QUESTION,
     REVIEWING,
+    WRITER,
     ask_twins,
     draft,
     mention,
@@ -18,8 +18,6 @@ from surveying import (
 )
 
 import kgwb
-from kgwb.kg.survey import SurveyBuilder
-from kgwb.kg.survey_text import SurveyWriter
 from kgwb.llm import Scripted
 from kgwb.run.answers import Dialogue, Turn
 from kgwb.systems.surveyor.mentions import titles_to_choose_from
@@ -47,9 +45,6 @@ def test_a_follow_up_question_is_completed_and_remembered() -> None:
     assert [turn["question"] for turn in asked_again["earlier"]] == [QUESTION]
     assert set(asked_again["earlier"][0]["answers"]) == {"Arrival", "Dune", "Sicario"}
     assert variables_of(model, "reviewer", "question")[1] == run.turn.standalone == full_question
-
-
-WRITER = SurveyWriter(SurveyBuilder(twins()).build())
 
 
 OFFERED_TITLES = titles_to_choose_from(WRITER)
