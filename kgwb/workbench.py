@@ -23,9 +23,9 @@ from kgwb.run.systems import SystemSource
 from kgwb.settings import Settings
 
 if TYPE_CHECKING:
+    from kgwb.bench.comparisons import SystemComparison
     from kgwb.bench.questions import BenchQuestion
     from kgwb.bench.report import Report
-    from kgwb.bench.side_by_side import SystemComparison
     from kgwb.ui.cell import AgentCell
     from kgwb.ui.chat import Chat
     from kgwb.ui.debugger import ComparisonPanel, Debugger
@@ -148,7 +148,7 @@ class Workbench:
         answer, so that the result tells which systems are right, and which agent the others lost
         the question at. Raises SettingError for a system that there is not.
         """
-        from kgwb.bench.side_by_side import ask_all
+        from kgwb.bench.comparisons import ask_all
 
         sources: Sequence[SystemSource]
         if isinstance(system_names, System | str | Path):

@@ -1,5 +1,6 @@
 """Question sets, metrics, and benchmarks of a system on them."""
 
+from kgwb.bench.comparisons import SystemComparison, compare_runs
 from kgwb.bench.cost import Budget, load_prices, summarize_costs
 from kgwb.bench.formats import load_questions, save_questions
 from kgwb.bench.ladder import locate_losses
@@ -8,7 +9,6 @@ from kgwb.bench.questions import add_gold_answers, add_gold_queries
 from kgwb.bench.report import Report
 from kgwb.bench.results import Results, read_results
 from kgwb.bench.runner import Benchmark, BenchSetup
-from kgwb.bench.side_by_side import SystemComparison, compare_runs
 
 __all__ = [
     "BenchSetup",

@@ -26,7 +26,7 @@ from urllib.parse import quote
 from xml.etree import ElementTree
 
 from kgwb import disk
-from kgwb.bench.changes import FAILED, OUTCOME_STATES, find_outcomes, load_prompt_texts
+from kgwb.bench.comparisons import FAILED, OUTCOME_STATES, find_outcomes, load_prompt_texts
 from kgwb.bench.figures import LoadedResults
 from kgwb.bench.judgements import CODINGS_FILES, RATINGS_FILES, SAMPLE_FILE, SCORES_FILE
 from kgwb.bench.lab import RETRIES_FOLDER

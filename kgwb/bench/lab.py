@@ -21,7 +21,7 @@ from urllib.parse import quote
 from pydantic import BaseModel, field_validator
 
 from kgwb import disk
-from kgwb.bench.changes import (
+from kgwb.bench.comparisons import (
     UNFOLDED_OUTCOMES,
     ResultsComparison,
     find_outcomes,
@@ -704,7 +704,7 @@ class PastRetry:
     note: str
     """"" if the person wrote none."""
     counts: Counter[str]
-    """The number of questions by outcome (``kgwb.bench.changes``)."""
+    """The number of questions by outcome (``kgwb.bench.comparisons``)."""
 
     @property
     def name(self) -> str:

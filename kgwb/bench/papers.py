@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from pydantic import BaseModel, model_validator
 
 from kgwb import disk
-from kgwb.bench.changes import ResultsComparison
+from kgwb.bench.comparisons import ResultsComparison
 from kgwb.bench.figures import (
     MEASURE_LABELS,
     AllResults,

@@ -1,6 +1,6 @@
 """The results of benchmarks as one HTML file, which opens anywhere and loads nothing from elsewhere.
 
-Its figures and tables are those of kgwb.bench.figures and of the comparisons (kgwb.bench.changes);
+Its figures and tables are those of kgwb.bench.figures and of the comparisons (kgwb.bench.comparisons);
 templates say where they stand.
 """
 
@@ -19,8 +19,8 @@ from typing import Any
 from urllib.parse import quote
 
 from kgwb import disk
-from kgwb.bench import changes, figures
-from kgwb.bench.changes import QuestionChange, ResultsComparison
+from kgwb.bench import comparisons, figures
+from kgwb.bench.comparisons import QuestionChange, ResultsComparison
 from kgwb.bench.cost import Prices, summarize_costs
 from kgwb.bench.figures import (
     MEASURE_LABELS,
@@ -276,7 +276,7 @@ class Report:
         return render_template(
             f"{TEMPLATES}/changes.html",
             h=h,
-            changes=changes,
+            record=comparisons,
             comparisons=self.comparisons,
             display_name=display_name,
             pluralize=pluralize,

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kgwb.bench.changes import QuestionChange, load_prompt_texts
+from kgwb.bench.comparisons import QuestionChange, load_prompt_texts
 from kgwb.bench.cost import Budget, load_prices
 from kgwb.bench.figures import LoadedResults, make_luck_table, show_folder_name
 from kgwb.bench.formats import load_questions, locate_questions

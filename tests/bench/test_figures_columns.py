@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from kgwb.bench.changes import ResultsComparison
+from kgwb.bench.comparisons import ResultsComparison
 from kgwb.bench.figures import LoadedResults, make_question_types_table
 from kgwb.show.tables import Table
 

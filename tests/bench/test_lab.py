@@ -15,7 +15,7 @@ import pytest
 import kgwb
 from kgwb import llm
 from kgwb.bench import Benchmark, BenchSetup, Report, Results, load_prices, load_questions
-from kgwb.bench.changes import ResultsComparison
+from kgwb.bench.comparisons import ResultsComparison
 from kgwb.bench.cost import Budget
 from kgwb.bench.figures import LoadedResults
 from kgwb.bench.lab import RetryExperiment

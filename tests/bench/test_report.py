@@ -18,7 +18,7 @@ from small import DIRECTED, HOMONYMS, films, workbench
 
 import kgwb
 from kgwb.bench import Report, load_prices
-from kgwb.bench.changes import UNKNOWN_AGENT
+from kgwb.bench.comparisons import UNKNOWN_AGENT
 from kgwb.bench.figures import LoadedResults
 from kgwb.bench.metrics import MEASURES
 from kgwb.bench.report import (

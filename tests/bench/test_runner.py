@@ -18,7 +18,7 @@ from rdflib import URIRef
 from small import CHATTY, DIRECTED, asked, films, workbench
 
 from kgwb import profile
-from kgwb.bench.changes import ResultsComparison
+from kgwb.bench.comparisons import ResultsComparison
 from kgwb.bench.cost import summarize_costs
 from kgwb.bench.figures import LoadedResults, make_quality_table
 from kgwb.bench.metrics import group_questions

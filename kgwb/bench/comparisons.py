@@ -1,27 +1,36 @@
-"""Two results of the same questions: what became of each question, and which agent decided differently first."""
+"""Two results of the same questions beside each other, and the answers of several systems to one question.
+
+Of two results it is said what became of each question, and which agent decided differently first. Of
+several answers their support and their cost are shown.
+"""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property, partial
 from math import ceil
 from statistics import fmean
 from typing import Any, NamedTuple
 
+from kgwb.bench.cost import sum_seconds_by_stage
 from kgwb.bench.figures import INTERVAL_MEASURES, LoadedResults, PassRate, distinct_keys
-from kgwb.bench.ladder import agent_or_reason
+from kgwb.bench.ladder import agent_or_reason, apply_rungs, load_gold_query
 from kgwb.bench.metrics import QuestionGroup, ScoreComparison, compare_results
+from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.results import (
     BenchRow,
     QuestionSample,
+    compute_answer_f1,
     describe_config_changes,
     find_run_file,
     get_verdict,
     is_lost,
+    known_right_answer,
 )
+from kgwb.bench.runner import RunCanceller
 from kgwb.bench.statistics import (
     MIN_DIFFERING_QUESTIONS,
     POWER,
@@ -29,12 +38,25 @@ from kgwb.bench.statistics import (
     format_p_value,
 )
 from kgwb.errors import InputError, KgwbError
-from kgwb.run import systems
+from kgwb.kg.term_text import format_exactly
+from kgwb.run import Run, Setup, systems
 from kgwb.run.agents import agent_of_key
+from kgwb.run.answers import Dialogue
 from kgwb.run.differences import Differences, StepDifference
 from kgwb.run.run_file import RunFile
+from kgwb.show import html as h
+from kgwb.show.run_state import ANSWER_STATE_LABELS, ERROR, state_of_output
 from kgwb.show.tables import Best, Table
-from kgwb.text import display_name, list_first, pluralize, shorten, single_line
+from kgwb.terms import Term, Triple, format_triple
+from kgwb.text import (
+    display_name,
+    format_seconds,
+    list_first,
+    pluralize,
+    shorten,
+    single_line,
+    tell_apart,
+)
 
 UNSTABLE = "varies by itself"
 FAILED = "ended in an error"
@@ -683,3 +705,261 @@ def _mark_best(values: Sequence[float], texts: Sequence[str]) -> list[str]:
     for value, text in zip(values, texts, strict=True):
         marked.append(Best(text) if value == highest else text)
     return marked
+
+
+# --- one question asked of several systems
+
+MAX_TEXT_CHARS = 60
+"""Characters of a cell in the text form, which must fit a terminal."""
+MAX_HTML_CHARS = 300
+AnswerTerms = tuple[frozenset[tuple[Term, ...]], str]
+"""What an answer is, whatever its values are called: their terms, and its text."""
+
+
+@dataclass(frozen=True)
+class SystemAnswer:
+    """The answer of one system."""
+
+    system: str
+    """Its name; of several systems with one name, the second has "#2" after it, and so on."""
+    run: Run
+    error: str = ""
+    """Why there is no answer, if the run failed."""
+    f1: float | None = None
+    """None without gold."""
+    lost_at: str = ""
+    """The agent that lost a wrong answer, or why it is not known; empty for a right answer."""
+
+    @property
+    def support(self) -> tuple[Triple, ...]:
+        """The triples that the answer is derived from."""
+        return self.run.answer.support if self.run.answer else ()
+
+    @property
+    def terms(self) -> AnswerTerms:
+        """What identifies the answer. One that is missing has no terms, and ""."""
+        answer = self.run.answer
+        if answer is None:
+            return frozenset(), ""
+        return frozenset(value.terms for value in answer.values), answer.text or answer.reason
+
+
+@dataclass(frozen=True, repr=False)
+class SystemComparison:
+    """The answers of several systems to one question, in the order in which they were asked."""
+
+    question: str
+    answers: tuple[SystemAnswer, ...]
+    names: dict[str, str] = field(default_factory=dict)
+    """Display names by IRI."""
+
+    @property
+    def shared_support(self) -> frozenset[Triple]:
+        """The triples that all answers with any support have in common."""
+        supports = [frozenset(answer.support) for answer in self.answers if answer.support]
+        return frozenset.intersection(*supports) if supports else frozenset()
+
+    def __getitem__(self, system: str) -> Run:
+        """Return the run of a system by its shown name. Raises KeyError if there is none."""
+        return {answer.system: answer.run for answer in self.answers}[system]
+
+    def __repr__(self) -> str:
+        """Return the question, the table of answers, and the table of support if there is any, as text."""
+        tables = (self._make_answer_table(MAX_TEXT_CHARS), self._make_support_table())
+        return "\n\n".join([self.question, *(str(table) for table in tables if table.rows)])
+
+    def _repr_html_(self) -> str:
+        """Return the question and both tables as HTML with their style, for a notebook."""
+        title = h.tag("h2", shorten(self.question, 1000), class_="question grow")
+        tables = (self._make_answer_table(MAX_HTML_CHARS), self._make_support_table())
+        rendered = (table.render() for table in tables)
+        return h.static_section(h.div("head", title), h.div("body stack", *rendered))
+
+    def _make_answer_table(self, max_chars: int) -> Table:
+        """Return a table with a column for each system: its answer, state, support, and cost.
+
+        F1 and the agent that lost the answer are shown if there is gold. Longer cells are cut at
+        ``max_chars`` characters.
+        """
+        shared_count = len(self.shared_support)
+        texts = self._write_answers()
+        columns = []
+        for answer in self.answers:
+            columns.append(self._describe_answer(answer, texts[answer.terms], shared_count))
+        rows = []
+        for name in columns[0] if columns else ():
+            cells = (shorten(single_line(column[name]), max_chars) for column in columns)
+            rows.append((name, *cells))
+        return Table(("", *(answer.system for answer in self.answers)), rows)
+
+    def _write_answers(self) -> dict[AnswerTerms, str]:
+        """Return the text of each different answer, by its terms.
+
+        Answers of the same names whose values are different things have the terms in full.
+        """
+        text_by_terms = {answer.terms: str(answer.run.answer) for answer in self.answers}
+        return tell_apart(text_by_terms, (text_by_terms.__getitem__, _format_terms))
+
+    def _describe_answer(
+        self, answer: SystemAnswer, text: str, shared_count: int
+    ) -> dict[str, object]:
+        """Return the cells of an answer's column, by the names of the rows, in their order.
+
+        They are the answer as ``text`` or the error, its state, the support, the number of triples
+        that all systems share (``shared_count``), model calls, tokens, and times. F1 and the agent
+        that lost the answer are added if any answer was scored.
+        """
+        run = answer.run
+        totals = run.totals
+        has_gold = any(other.f1 is not None for other in self.answers)
+        cells: dict[str, object] = {"answer": text, "state": ""}
+        if answer.error:
+            cells = {"answer": f"failed: {answer.error}", "state": ANSWER_STATE_LABELS[ERROR]}
+        elif run.answer is not None:
+            cells["state"] = state_of_output(run, run.answer)
+        if has_gold:
+            cells["F1"] = "–" if answer.f1 is None else f"{answer.f1:.2f}"
+        cells["support"] = self._describe_support(answer)
+        cells["shared by all"] = shared_count if answer.support else ""
+        cells["model calls"] = totals.model_calls
+        cells["tokens"] = f"{totals.prompt_tokens + totals.completion_tokens:,}"
+        cells["time"] = format_seconds(totals.seconds)
+        times = sum_seconds_by_stage(run.system, run.steps, run.calls, totals.seconds)
+        waiting_s = sum(time.model_seconds for time in times.values())
+        cells["of it waiting for models"] = format_seconds(waiting_s)
+        if has_gold:
+            cells["lost at"] = answer.lost_at
+        return cells
+
+    def _describe_support(self, answer: SystemAnswer) -> str:
+        """Return the number of supporting triples, and of those that support no other answer, as text.
+
+        It reads "3 triples, 1 of its own"; "" without an answer.
+        """
+        if not answer.run.answer:
+            return ""
+        others = {
+            triple for other in self.answers if other is not answer for triple in other.support
+        }
+        own = [triple for triple in answer.support if triple not in others]
+        return f"{pluralize(len(answer.support), 'triple')}, {len(own)} of its own"
+
+    def _make_support_table(self) -> Table:
+        """Return a table of all supporting triples, with "yes" for each system whose answer has one.
+
+        The triples that most systems share come first; those that equally many share come in the
+        order of the systems. Triples that read the same are written in full.
+        """
+        counts: Counter[Triple] = Counter()
+        for answer in self.answers:
+            counts.update(list(dict.fromkeys(answer.support)))
+        format_by_name = partial(format_triple, names=self.names)
+        texts = tell_apart(counts, (format_by_name, _format_in_full))
+        rows = []
+        for triple, _ in counts.most_common():
+            marks = ("yes" if triple in answer.support else "" for answer in self.answers)
+            rows.append((single_line(texts[triple]), *marks))
+        systems_asked = (answer.system for answer in self.answers)
+        return Table(("triples that support an answer", *systems_asked), rows)
+
+
+def _format_terms(terms: AnswerTerms) -> str:
+    """Return the terms of an answer in full, in their order as text; its text without any."""
+    rows, text = terms
+    values = [" · ".join(map(format_exactly, row)) for row in rows]
+    return ", ".join(sorted(values)) or text
+
+
+def _format_in_full(triple: Triple) -> str:
+    """Return a triple with its terms in full."""
+    subject, predicate, object_ = map(format_exactly, triple)
+    return f"{subject} — {predicate} → {object_}"
+
+
+def ask_all(
+    setups: Sequence[Setup], question: str | BenchQuestion, dialogue: Dialogue
+) -> SystemComparison:
+    """Ask the system of each setup the question, one after another, and return the answers side by side.
+
+    A system that fails has its error in its column, and the others are still asked. A
+    ``BenchQuestion`` has gold, so that answers are scored; the oracle ladder then finds the agent
+    that lost an answer (kgwb.bench.ladder), which may make further model calls. A system that is
+    given again is named "NAME#2".
+    """
+    gold = question if isinstance(question, BenchQuestion) else None
+    text = gold.question if gold else str(question)
+    return _compare_answers(text, [_ask_system(setup, text, gold, dialogue) for setup in setups])
+
+
+def compare_runs(question: str | BenchQuestion, runs: Sequence[Run]) -> SystemComparison:
+    """Return the answers of finished runs side by side, such as of recorded ones; nothing is asked.
+
+    They are scored if the question is a ``BenchQuestion`` with gold. Which agent lost an answer is
+    not looked for.
+    """
+    gold = None
+    text = question
+    if isinstance(question, BenchQuestion):
+        gold = question.answers
+        text = question.question
+    answers = []
+    for run in runs:
+        f1 = None if gold is None else compute_answer_f1(run.answer, gold)
+        answers.append(SystemAnswer(run.system.name, run, f1=f1))
+    return _compare_answers(str(text), answers)
+
+
+def _compare_answers(question: str, answers: Sequence[SystemAnswer]) -> SystemComparison:
+    """Return the comparison of answers, in which a system that occurs again is named "NAME#2" and so on.
+
+    Where systems name an IRI differently, the name of the first system counts.
+    """
+    counts: Counter[str] = Counter()
+    named = []
+    names: dict[str, str] = {}
+    for answer in answers:
+        counts[answer.system] += 1
+        count = counts[answer.system]
+        name = f"{answer.system}#{count}" if count > 1 else answer.system
+        named.append(replace(answer, system=name))
+        names = {**answer.run.display_names(), **names}
+    return SystemComparison(question, tuple(named), names)
+
+
+def _ask_system(
+    setup: Setup, text: str, gold: BenchQuestion | None, dialogue: Dialogue
+) -> SystemAnswer:
+    """Ask one system, score its answer if the gold answers are known, and return both.
+
+    A run that fails has its error, and F1 0 if there is gold. For an answer whose F1 is below 1 the
+    agent that lost it is looked for.
+    """
+    name = setup.system.name
+    run = setup.begin(text, dialogue)
+    if gold is not None:
+        run.right_answer = known_right_answer(gold.gold, gold.answer_labels)
+    error = ""
+    try:
+        run.go_explained()
+    except KgwbError as exc:
+        error = exc.without_hint
+    if gold is None or gold.answers is None:
+        return SystemAnswer(name, run, error)
+    if error:
+        return SystemAnswer(name, run, error, f1=0.0)
+    f1 = compute_answer_f1(run.answer, gold.answers)
+    lost_at = _find_blamed_agent(setup, run, gold) if f1 < 1 else ""
+    return SystemAnswer(name, run, f1=f1, lost_at=lost_at)
+
+
+def _find_blamed_agent(setup: Setup, run: Run, question: BenchQuestion) -> str:
+    """Apply the oracle ladder to a fork of a run, and return the agent that lost its answer.
+
+    If it is not known, the reason is returned; "not known" without a gold query or gold decisions.
+    Models may be asked.
+    """
+    gold_query = load_gold_query(question, setup.kg) if setup.system.gold else None
+    if gold_query is None:
+        return "not known"
+    loss = apply_rungs(run.fork(), gold_query, question, setup, RunCanceller())
+    return str(loss.get("agent") or loss["why"])
