@@ -99,24 +99,22 @@ class ConversationFile:
         return tuple(_join_lines(lines) for lines in lines_by_id.values())
 
     def _read_lines(self) -> list[ConversationLine]:
+        """Return the lines of the file. Raises InputError, which names the line, for another content."""
         hint = "name a file of conversations that kgwb has written, or one that is not there yet"
         lines = []
+        number = 0
         try:
             for number, data in disk.read_json_lines(self.path):
-                try:
-                    lines.append(_read_line(data))
-                except ValueError as error:
-                    raise InputError(
-                        f"line {number} of {self.path} is no turn of a conversation", hint=hint
-                    ) from error
+                lines.append(_read_line(data))
         except OSError as error:
             reason = error.strerror or error
             raise InputError(
                 f"the conversations {self.path} cannot be read: {reason}", hint=hint
             ) from error
-        except disk.NotJsonError as error:
+        except ValueError as error:
+            number = getattr(error, "line_number", number)
             raise InputError(
-                f"line {error.line_number} of {self.path} is no turn of a conversation", hint=hint
+                f"line {number} of {self.path} is no turn of a conversation", hint=hint
             ) from error
         return lines
 

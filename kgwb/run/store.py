@@ -17,7 +17,6 @@ from contextlib import closing, contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from time import sleep
-from types import TracebackType
 from typing import Any, ClassVar
 
 from filelock import BaseFileLock, FileLock, Timeout
@@ -274,12 +273,7 @@ class CallStore:
     def __enter__(self) -> CallStore:
         return self
 
-    def __exit__(
-        self,
-        error_type: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

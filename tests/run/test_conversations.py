@@ -154,6 +154,8 @@ def test_a_hostile_question_in_a_shared_file_is_text(file: Path) -> None:
         ("not JSON\n", "line 1"),
         ('{"id": "a"}\n', "line 1"),
         ("[]\n", "line 1"),
+        ("\n[]\n", "line 2"),
+        ("\n[\n", "line 2"),
     ],
 )
 def test_another_file_is_refused_and_stays_as_it_is(

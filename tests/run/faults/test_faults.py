@@ -22,7 +22,6 @@ from kgwb.errors import (
     GraphTimeoutError,
     GraphUnreachableError,
     InvalidReplyError,
-    KgwbError,
     ModelTimeoutError,
     ModelUnreachableError,
 )
@@ -35,7 +34,7 @@ from kgwb.run.answers import Answer, Dialogue, Question, Value
 from kgwb.run.ask import ask
 from kgwb.run.prompts import Prompts
 from kgwb.ui.session import session_of
-from kgwb.workbench import Workbench, load_run
+from kgwb.workbench import Workbench
 
 # --- a system that asks everything once
 
@@ -342,32 +341,6 @@ def _workbench(graph: Server, model: Server) -> Workbench:
 
 
 MISBEHAVIOURS = (faulty.html, faulty.cut, faulty.error_inside, faulty.reset, faulty.broken_chunk)
-
-
-@pytest.mark.parametrize("place", ["graph", "model"])
-def test_chatty_kg_goes_on_from_a_fault_at_any_request(
-    chatty: tuple[Server, Server], tmp_path: Path, place: str
-) -> None:
-    graph, model = chatty
-    whole = _workbench(graph, model).ask(QUESTION)
-    asked = [server.seen.copy() for server in chatty]
-    server = graph if place == "graph" else model
-    for number in range(1, len(asked[place == "model"]) + 1):
-        graph.seen.clear()
-        model.seen.clear()
-        _disturb(server, number, MISBEHAVIOURS[number % len(MISBEHAVIOURS)])
-        bench = _workbench(graph, model)
-        with pytest.raises(KgwbError) as caught:
-            bench.ask(QUESTION, path=tmp_path / f"{number}.jsonl")
-        assert caught.value.hint
-        server.fault = None
-        failed = len(server.seen) - (number - 1)
-        (run,) = bench.runs
-        recorded = dict(run.calls)
-        assert run.go().answer == whole.answer
-        assert all(run.calls[key] is call for key, call in recorded.items())
-        assert len(model.seen) == len(asked[1]) + failed * (place == "model")
-        assert load_run(tmp_path / f"{number}.jsonl").answer == whole.answer
 
 
 def _disturb(server: Server, number: int, fault: faulty.Fault) -> None:
