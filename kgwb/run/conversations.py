@@ -104,7 +104,7 @@ class ConversationFile:
         lines = []
         number = 0
         try:
-            for number, data in disk.read_json_lines(self.path):
+            for number, data in disk.read_json_lines(self.path):  # noqa: B007  # read below
                 lines.append(_read_line(data))
         except OSError as error:
             reason = error.strerror or error
