@@ -3,8 +3,6 @@
 The model is scripted. What it is asked, and what comes of its replies, is what the paper says.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any

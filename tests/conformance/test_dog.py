@@ -4,8 +4,6 @@ The reference code is https://github.com/reml-group/DoG: a script for each set o
 three for MetaQA.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -3,8 +3,6 @@
 Its code is not published, so that there is no profile ``reference``.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """For every system: a run can be stepped, saved, resumed and replayed, and nothing is asked twice."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

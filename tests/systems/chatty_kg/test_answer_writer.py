@@ -1,7 +1,5 @@
 """The answer writer: a sentence that has every value."""
 
-from __future__ import annotations
-
 import pytest
 from small import (
     alone,

@@ -1,7 +1,5 @@
 """The classifier: when it is asked, and what it sees."""
 
-from __future__ import annotations
-
 import pytest
 from small import PAPER, alone
 

@@ -1,7 +1,5 @@
 """The chat agent keeps the first answers of each earlier turn."""
 
-from __future__ import annotations
-
 import pytest
 from small import alone
 

@@ -1,7 +1,5 @@
 """Dialogues as a whole: the paper's, those of the samples, and what is remembered."""
 
-from __future__ import annotations
-
 import json
 import sys
 import threading

@@ -1,7 +1,5 @@
 """Entity linking: a name is linked to a vertex, else to a text of the graph."""
 
-from __future__ import annotations
-
 from rdflib import Literal
 from small import (
     BOATS,

@@ -1,7 +1,5 @@
 """The entity retriever: classes for kinds of things, and what tells homonyms apart."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Execution: one answer of all results, counts, booleans, and what is missing."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Matching: entities side by side, then relations along their joins."""
 
-from __future__ import annotations
-
 import threading
 import time
 from typing import Any

@@ -1,7 +1,5 @@
 """Predicate selection: what a model is shown, and the queries that its reply keeps."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

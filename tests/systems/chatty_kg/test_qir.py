@@ -1,7 +1,5 @@
 """QIR agent: the checks of the triples validator, the last resort, and the QIR of a reply."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The query generator: joins that lose no triple, and the best combinations of predicates."""
 
-from __future__ import annotations
-
 import random
 from itertools import product
 from typing import Any

@@ -1,7 +1,5 @@
 """Query planning: from a QIR to an answer, or to why there is none."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

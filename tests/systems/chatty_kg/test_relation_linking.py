@@ -1,7 +1,5 @@
 """Relation linking: ranked predicates in both directions, along the joins, and over nodes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

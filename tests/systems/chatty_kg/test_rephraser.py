@@ -1,7 +1,5 @@
 """The rephraser: what it sees of the dialogue."""
 
-from __future__ import annotations
-
 from small import alone
 
 from kgwb.run.answers import Context, Turn

@@ -1,7 +1,5 @@
 """Chatty-KG with a real model that is too small for it: answers are bad, but each run is sound."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -1,7 +1,5 @@
 """The translator: when it is asked, and what its replies become."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Understanding: a dependent question is rephrased, and no other."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What else: values of earlier answers are left out."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Answer trying: what the model sees of the triples, and which replies are sent back."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The critic of the debate."""
 
-from __future__ import annotations
-
 import pytest
 from debate import (
     MARKED,

@@ -1,7 +1,5 @@
 """Where DoG lost an answer: a fault put in at one step, and the ladder that names it (figure 5)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

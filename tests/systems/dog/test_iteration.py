@@ -1,7 +1,5 @@
 """A hop: names in the walk, heads that stay, and the ablations."""
 
-from __future__ import annotations
-
 import pytest
 from debate import (
     ROLES,

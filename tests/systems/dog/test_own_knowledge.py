@@ -1,7 +1,5 @@
 """Own knowledge: the model answers without the graph, by a setting."""
 
-from __future__ import annotations
-
 import pytest
 from debate import (
     QUESTION,

@@ -1,7 +1,5 @@
 """Relation filtering: replies of the model, and when it is not asked."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

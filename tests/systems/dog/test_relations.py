@@ -1,7 +1,5 @@
 """The relations of a head: in both directions, each with a name that can be chosen."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Simplifying: who speaks in the debate, what each sees, and when it ends."""
 
-from __future__ import annotations
-
 import pytest
 from debate import (
     LEFT,

@@ -1,7 +1,5 @@
 """Topic entities: the names of a question in brackets."""
 
-from __future__ import annotations
-
 import re
 from contextlib import nullcontext
 from typing import Any

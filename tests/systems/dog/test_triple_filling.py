@@ -1,7 +1,5 @@
 """Triple filling: the tails of a relation, their triples, and what is said of them."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The walk: from the topic entities hop by hop to an answer, or to why there is none."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The entity retriever: candidates by their labels, with what tells them apart."""
 
-from __future__ import annotations
-
 import pytest
 from small import FILMS, PAPER, alone, films, iri
 

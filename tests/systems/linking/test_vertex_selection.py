@@ -1,7 +1,5 @@
 """Vertex selection: replies of the model, when it is not asked, and the vertex validator."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

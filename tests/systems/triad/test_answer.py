@@ -1,7 +1,5 @@
 """The answer: values, a number or a truth value, with the triples that support them."""
 
-from __future__ import annotations
-
 from typing import Any
 from unittest.mock import Mock
 

@@ -1,7 +1,5 @@
 """The type of the answer: of the query, or of how many is asked for."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

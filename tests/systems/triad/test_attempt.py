@@ -1,7 +1,5 @@
 """Attempts: a query is found, or the next attempt goes back to the phase at fault."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

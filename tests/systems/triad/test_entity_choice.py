@@ -1,7 +1,5 @@
 """Entity choice: each vertex that is offered can be chosen, at most K."""
 
-from __future__ import annotations
-
 import pytest
 from page import record_html
 from rdflib import URIRef

@@ -1,7 +1,5 @@
 """Gold decisions of Triad: the agent that lost an answer, and the recall of linking in a report."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

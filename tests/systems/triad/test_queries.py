@@ -1,7 +1,5 @@
 """Queries: a template filled with each combination, and what has no result."""
 
-from __future__ import annotations
-
 from unittest.mock import Mock
 
 import pytest

@@ -1,7 +1,5 @@
 """Query choice: each query that is offered can be chosen, or refused."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Relation choice: each relation that is offered can be chosen."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The relations around a triplet: their direction, and an example of what each leads to."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import triads

@@ -1,7 +1,5 @@
 """Templates: their slots are names, and nothing else is in them."""
 
-from __future__ import annotations
-
 import pytest
 
 from kgwb.systems.triad.generalist import fill_template, find_template_problems
