@@ -17,6 +17,7 @@ TALKED = Context((Turn("Who directed Dune?", ("Denis Villeneuve",)),))
     [
         ("Where was he born?", 0),
         ("When did it come out?", 0),
+        ("Was he in Paris?", 0),  # the name stands behind the pronoun
         ("Who is Denis Villeneuve, and where was he born?", 1),
         ("Who wrote 1984, and was it filmed?", 1),
         ("When was the first movie released?", 1),

@@ -183,7 +183,7 @@ def test_a_stored_false_does_not_make_the_answer_true() -> None:
 
 UNITS = """
 @prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
-:a rdfs:label "A" ; :r [ :amount 12.5 ; :unit "km" ] , [ :amount 12.5 ; :unit :mile ] , [ :amount 7 ] .
+:a rdfs:label "A" ; :r [ :amount 12.5 ; :unit "km" ; :note "about" ] , [ :amount 12.5 ; :unit :mile ] , [ :amount 7 ] .
 :mile rdfs:label "mile" .
 :b rdfs:label "B" ; :r :named . :named :amount 4 ; :unit "kg" .
 """

@@ -154,3 +154,17 @@ def test_a_qir_by_hand_goes_through_the_same_checks(
         {"facts": [{"subject": "Dune", "relation": "writer", "object": "?b"}], "target": "?b"},
     )
     assert [fact.relation for fact in run.go().output("qir").facts] == ["writer"]
+
+
+@pytest.mark.parametrize(
+    ("reply", "question"),
+    [
+        (qir("Dune | director | Lynch", target="?x", kind="boolean"), "Did Lynch direct Dune?"),
+        ({**GOOD, "target": "?film", "beyond": ["an order"]}, "Who directed the first Dune?"),
+        (qir("?a | director | ?b", beyond=["an order"]), "Who directed the first film?"),
+        ({**GOOD, "triples": [], "target": "", "beyond": ["an order"]}, "Which is the first?"),
+    ],
+)
+def test_what_is_not_looked_for_needs_no_target_and_no_entity(reply: Any, question: str) -> None:
+    _, run, model = extracted(reply, question=question)
+    assert (model.call_count(), run["qir"].attempts[0].accepted) == (1, True)

@@ -244,6 +244,11 @@ def test_of_two_directions_the_one_that_the_wording_speaks_for_is_nearer(
     assert named == ranked
 
 
+def test_of_directions_that_count_alike_the_one_from_the_subject_comes_first() -> None:
+    [found] = linked("Denis | influenced | ?x", turtle=BOTH_WAYS, settings=PAPER)
+    assert shown(found)[:2] == [("influenced", "out"), ("influenced", "in")]
+
+
 def test_a_literal_is_never_a_subject() -> None:
     qir = QIR((Fact("Arrival", "director", "?p"), Fact("3", "number of children", "?p")), "?p")
     links = (
