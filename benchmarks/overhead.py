@@ -305,7 +305,7 @@ def nodes_of(plain: Mapping[str, Any], run: Any) -> dict[str, Node]:
             "generated": planning.generate_queries(s["qir"], s["linked"], run)
         },
         "predicate_selection": lambda s: {
-            "selection": planning.select_predicates(
+            "selection": plain["predicate_selection"].select_predicates(
                 s["generated"], s["standalone"], s["linked"], run
             )
         },

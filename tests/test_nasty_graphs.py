@@ -44,7 +44,7 @@ from kgwb.show.comparison import render_differences_page
 from kgwb.show.notebook import render_record_page
 from kgwb.show.run import render_run_page, render_step_page
 from kgwb.show.survey import render_survey_page
-from kgwb.systems.chatty_kg.query_planning import select_predicates
+from kgwb.systems.chatty_kg.predicate_selection import select_predicates
 from kgwb.systems.chatty_kg.records import (
     Fact,
     GeneratedQueries,

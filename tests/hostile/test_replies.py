@@ -53,7 +53,7 @@ from kgwb.run.prompts import shipped_folder
 from kgwb.run.systems import list_systems, load_system
 from kgwb.settings import Settings
 from kgwb.show.notebook import to_html
-from kgwb.systems.chatty_kg import chat, query_planning
+from kgwb.systems.chatty_kg import chat, predicate_selection
 from kgwb.systems.chatty_kg import qir as qirs
 from kgwb.systems.chatty_kg.records import (
     Fact,
@@ -409,13 +409,13 @@ CASES = {
         ),
         Case(
             "predicate_selection",
-            lambda run: query_planning.select_predicates(GENERATED, "Who?", LINKED, run),
+            lambda run: predicate_selection.select_predicates(GENERATED, "Who?", LINKED, run),
             (predicates(["director"], []), predicates(list(BY_FACT[0]), [NAMES[4], "other"])),
             _by_triple,
         ),
         Case(
             "predicate_selection_published",
-            lambda run: query_planning.select_predicates(GENERATED, "Who?", LINKED, run),
+            lambda run: predicate_selection.select_predicates(GENERATED, "Who?", LINKED, run),
             tuple(
                 {"reasoning": "", "predicates": said} for said in (["director"], [*NAMES, "other"])
             ),
@@ -662,7 +662,7 @@ OFFERED = {
 def test_every_reply_class_of_the_systems_is_tried() -> None:
     modules = (
         chat,
-        query_planning,
+        predicate_selection,
         qirs,
         linking,
         hop,

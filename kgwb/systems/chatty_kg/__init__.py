@@ -17,7 +17,7 @@ System chatty_kg
 | vertex_selection | model | kgwb.run.linking.select_vertex | ../linking/vertex_selection* |  | linking | ../linking/test_vertex_selection.py |
 | relation_linking | sparql | relation_linking.link_relation |  | render_linked_relation | linking | test_relation_linking.py |
 | query_generator | code | query_planning.generate_queries |  | render_generated_queries | execution and selection | test_query_generator.py |
-| predicate_selection | model | query_planning.select_predicates | predicate_selection* | render_query_selection | execution and selection | test_predicate_selection.py |
+| predicate_selection | model | predicate_selection.select_predicates | predicate_selection* | render_query_selection | execution and selection | test_predicate_selection.py |
 | execution | sparql | query_planning.execute_queries |  |  | execution and selection | test_execution.py |
 | what_else | code | chat.answer_what_else |  |  | execution and selection | test_what_else.py |
 | answer_writer | model | chat.write_answer | answer_writer |  | execution and selection | test_answer_writer.py |
@@ -53,11 +53,11 @@ from kgwb.systems.chatty_kg.chat import (
 )
 from kgwb.systems.chatty_kg.gold import GOLD
 from kgwb.systems.chatty_kg.matching import link_entity, match_qir, retrieve_candidates
+from kgwb.systems.chatty_kg.predicate_selection import select_predicates
 from kgwb.systems.chatty_kg.qir import extract_qir
 from kgwb.systems.chatty_kg.query_planning import (
     execute_queries,
     generate_queries,
-    select_predicates,
 )
 from kgwb.systems.chatty_kg.records import QIR, LinkingResult
 from kgwb.systems.chatty_kg.relation_linking import link_relation

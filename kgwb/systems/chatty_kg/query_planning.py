@@ -1,4 +1,4 @@
-"""Query planning agent (Chatty-KG, section 5.2): candidate queries are generated, selected and executed."""
+"""Query planning agent (Chatty-KG, section 5.2): candidate queries are generated, and the selected ones executed."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ from kgwb.build import (
     NOT_IN_GRAPH,
     Answer,
     CandidateQuery,
-    Check,
-    Reply,
     Row,
     Run,
     Term,
@@ -33,12 +31,11 @@ from kgwb.build import (
     names_unit,
     parse_count,
     patterns_to_sparql,
-    try_to_ask,
     variables_of,
     where_clause,
     with_display_names,
 )
-from kgwb.systems.chatty_kg.offers import Offers, unites_directions
+from kgwb.systems.chatty_kg.predicate_selection import MIN_SETTLING_SCORE
 from kgwb.systems.chatty_kg.records import (
     QIR,
     GeneratedQueries,
@@ -47,7 +44,6 @@ from kgwb.systems.chatty_kg.records import (
     QuerySelection,
     RankedPredicate,
     pattern_predicates,
-    predicate_names,
 )
 from kgwb.systems.chatty_kg.relation_linking import (
     TermByEnd,
@@ -68,21 +64,10 @@ MIN_FACTOR = 1e-3
 """The least similarity in the score of a combination; a similarity may be negative."""
 ROUNDING = 1e-9
 """Products of similarities that differ by a smaller part are taken for equal."""
-MIN_SIMILARITY = 0.7
-"""A predicate is certain without a model only if it is at least so similar to its relation."""
-MIN_LEAD = 0.25
-"""It must be more similar than all others by so much."""
-MIN_SETTLING_SCORE = 0.6
-"""The least score of a query whose direction is taken as that of the question.
-
-"relatives" is both father and child, so a query of low score leaves the direction open.
-"""
-MAX_REPEATED_NAMES = 5
-"""Invalid names of a reply that its problem repeats."""
-PREDICATES_CHECK_NAME = "predicates from the list"
-
-
-# Generation
+UNIT_SEPARATOR = " / "
+"""Between several units of one number."""
+NO_ROWS = f"{NOT_IN_GRAPH}: no selected query has rows"
+"""The reason of an answer without values."""
 
 
 def find_generated_problems(
@@ -291,242 +276,7 @@ def _exclude_named(qir: QIR, terms: TermByEnd, settings: ChattySettings) -> str:
     return filters
 
 
-# Selection
-
-
-class SelectionReply(Reply):
-    """The relevant predicates of each triple after a word of reasoning (zero-shot chain of thought)."""
-
-    reasoning: str
-    predicates: list[list[str]]
-
-
-class PooledReply(Reply):
-    """The relevant predicates of one pool after a word of reasoning, as published."""
-
-    reasoning: str
-    predicates: list[str]
-
-
-def find_selection_problems(
-    selection: QuerySelection, generated: GeneratedQueries, question: str, linked: LinkingResult
-) -> Iterator[str]:
-    """Yield a problem for each query of a person's selection that is not one of the candidate queries.
-
-    Queries are compared by their text. ``question`` and ``linked`` are not used.
-    """
-    candidates = {query.sparql for query in generated.queries}
-    for query in selection.queries:
-        if query.sparql not in candidates:
-            yield f"not a candidate query: {query.sparql}"
-
-
-@agent("predicate_selection", check=find_selection_problems, kind="model")
-def select_predicates(
-    generated: GeneratedQueries, question: str, linked: LinkingResult, run: Run
-) -> QuerySelection:
-    """Keep the queries whose predicates are relevant to the question (Algorithm 3, lines 3 to 17).
-
-    With ``unasked_predicates``, no model is asked if ``_find_certain_predicate`` decides for every
-    relation; the step notes that. Otherwise a model is shown the predicates of all queries in one
-    list ("pooled" in ``predicate_choice``), or those of each fact, with ``predicate_examples`` also
-    with directions and examples. All queries are kept, and no model is asked, if they were put in by a
-    person without linked facts. The selection is empty if there are no queries.
-    """
-    settings = ChattySettings.of_run(run)
-    if not generated.queries:
-        return QuerySelection((), ())
-    if not linked.relations:
-        run.note("the queries were put in without linked facts, so all of them are kept")
-        return QuerySelection(generated.queries, predicate_names(generated.queries))
-    certain = [_find_certain_predicate(relation) for relation in linked.relations]
-    if settings.unasked_predicates and all(certain):
-        run.note("one predicate is certain for each relation, so no model was asked")
-        return _keep_by_fact(generated, certain)
-    if settings.predicate_choice == "pooled":
-        return _select_from_pool(generated, question, run)
-    if settings.predicate_examples:
-        return _select_with_examples(generated, question, linked, run)
-    offered = _list_names_by_fact(generated)
-    shown = []
-    for relation, names in zip(linked.relations, offered, strict=True):
-        shown.append({"triple": list(relation.fact.as_tuple), "predicates": names})
-    relevant = _ask_for_predicates(question, shown, offered, run)
-    return _keep_by_fact(generated, relevant)
-
-
-def _select_with_examples(
-    generated: GeneratedQueries, question: str, linked: LinkingResult, run: Run
-) -> QuerySelection:
-    """Ask a model which predicates are relevant, with directions and examples, and keep the queries that have them.
-
-    With ``wording_decides_direction``, queries that differ from the kept ones in directions only
-    come behind them, unless a predicate was chosen in both directions: they are executed if the
-    chosen ones have no rows. The graph is asked for examples.
-    """
-    offers = Offers(generated, linked)
-    offered = [list(offer) for offer in offers.by_fact]
-    relevant = _ask_for_predicates(question, offers.describe(run), offered, run)
-    kept = []
-    for position, query in enumerate(generated.queries):
-        if offers.is_chosen(position, relevant):
-            kept.append(query)
-    names = _list_relevant(relevant, offered)
-    are_united = unites_directions(relevant)
-    if ChattySettings.of_run(run).wording_decides_direction and not are_united:
-        kept += _find_other_directions(kept, generated)
-    return QuerySelection(tuple(kept), names, unites_directions=are_united)
-
-
-def _find_other_directions(
-    kept: Sequence[CandidateQuery], generated: GeneratedQueries
-) -> list[CandidateQuery]:
-    """Return the generated queries that differ from a kept one in directions only, and are not kept.
-
-    Both must have a score of at least MIN_SETTLING_SCORE: below it, the results of the other
-    direction would be united with those of the chosen one.
-    """
-    settling = set()
-    for query in kept:
-        if query.score >= MIN_SETTLING_SCORE:
-            settling.add((query.predicates, pattern_predicates(query)))
-    others = []
-    for query in generated.queries:
-        is_alike = (query.predicates, pattern_predicates(query)) in settling
-        if is_alike and query.score >= MIN_SETTLING_SCORE and query not in kept:
-            others.append(query)
-    return others
-
-
-def _list_names_by_fact(generated: GeneratedQueries) -> list[list[str]]:
-    """Return for each fact the names of the predicates that the queries have for it, each once."""
-    columns = zip(*(query.predicates for query in generated.queries), strict=True)
-    return [list(dict.fromkeys(names)) for names in columns]
-
-
-def _keep_by_fact(generated: GeneratedQueries, relevant: Sequence[list[str]]) -> QuerySelection:
-    """Return the selection of the queries in which every fact has a relevant predicate, in their order.
-
-    ``relevant`` has the names of the relevant predicates for each fact. The selection lists those
-    of them that some query has for the fact.
-    """
-    kept = []
-    for query in generated.queries:
-        pairs = zip(query.predicates, relevant, strict=True)
-        if all(name in names for name, names in pairs):
-            kept.append(query)
-    return QuerySelection(tuple(kept), _list_relevant(relevant, _list_names_by_fact(generated)))
-
-
-def _list_relevant(
-    relevant: Sequence[Sequence[str]], offered: Sequence[Sequence[str]]
-) -> tuple[str, ...]:
-    """Return the relevant names that were offered for their fact, each once; other names are dropped.
-
-    Both arguments have a list of names for each fact.
-    """
-    names = []
-    for chosen, listed in zip(relevant, offered, strict=True):
-        names += [name for name in chosen if name in listed]
-    return tuple(dict.fromkeys(names))
-
-
-def _find_certain_predicate(relation: LinkedRelation) -> list[str]:
-    """Return a list with the one predicate that a relation certainly means; an empty list if there is none.
-
-    It is the only one that has the name of the relation, but for letter case. If none has, it is
-    the first one if its similarity is at least MIN_SIMILARITY and leads by MIN_LEAD. There is none
-    for a relation without predicates, or if the best is a pair over a node.
-    """
-    if not relation.predicates or relation.predicates[0].onward is not None:
-        return []
-    relation_name = relation.fact.relation.casefold()
-    similarities: dict[str, float] = {}
-    for predicate in relation.predicates:
-        similarities.setdefault(predicate.name, predicate.similarity)
-    same_name = [name for name in similarities if name.casefold() == relation_name]
-    if same_name:
-        return same_name if len(same_name) == 1 else []
-    best, *others = similarities
-    similarity = similarities[best]
-    is_ahead = all(similarity - similarities[name] >= MIN_LEAD for name in others)
-    return [best] if similarity >= MIN_SIMILARITY and is_ahead else []
-
-
-def _ask_for_predicates(
-    question: str, shown: Sequence[Mapping[str, object]], offered: Sequence[list[str]], run: Run
-) -> list[list[str]]:
-    """Ask a model which of the predicates offered for each triple are relevant, and return a list for each.
-
-    ``shown`` is what it sees of the triples, and ``offered`` has the names that it may choose. The
-    reply must have a list for each triple (Chatty-KG, section 5.2.3), and none may have only names
-    that were not offered; the returned lists may still have such names among others. An empty list
-    is valid: the graph does not have the relation. Without a valid reply all lists are empty if the
-    settings say to abstain, else InvalidReplyError is raised.
-    """
-
-    def find_unlisted(reply: SelectionReply) -> str:
-        """Return a problem if there is not a list for each triple, or if a list has only names not offered; else "".
-
-        An empty list is no problem.
-        """
-        if len(reply.predicates) != len(offered):
-            return f"{len(reply.predicates)} lists for {len(offered)} triples"
-        pairs = zip(reply.predicates, offered, strict=True)
-        for number, (names, listed) in enumerate(pairs, 1):
-            if names and set(names).isdisjoint(listed):
-                return f"none of triple {number}'s predicates is in its list: {_quote(names)}"
-        return ""
-
-    variables = {"question": question, "relations": list(shown)}
-    checks = [Check(PREDICATES_CHECK_NAME, find_unlisted)]
-    prompt = "chatty_kg/predicate_selection"
-    reply = try_to_ask(prompt, variables, SelectionReply, run, checks=checks)
-    if reply is None:
-        return [[] for _ in offered]
-    return reply.predicates
-
-
-def _select_from_pool(generated: GeneratedQueries, question: str, run: Run) -> QuerySelection:
-    """Ask a model which predicates are relevant, and keep the queries with at least one of them.
-
-    It is shown the predicates of all queries in one list. Names that are not in it are dropped, and
-    a reply without any name of the list is invalid (section 5.2.3). After theta such replies no
-    query is kept, as the algorithm then goes on without predicates. Source: Algorithm 3, line 17.
-    """
-    listed = predicate_names(generated.queries)
-
-    def find_unlisted(reply: PooledReply) -> str:
-        """Return a problem if no name of a reply is in the list, else ""."""
-        if set(listed).isdisjoint(reply.predicates):
-            return f"none of the predicates is in the list: {_quote(reply.predicates)}"
-        return ""
-
-    reply = try_to_ask(
-        "chatty_kg/predicate_selection_published",
-        {"question": question, "predicates": list(listed)},
-        PooledReply,
-        run,
-        checks=[Check(PREDICATES_CHECK_NAME, find_unlisted)],
-        last_resort=lambda reply: True,
-    )
-    named = reply.predicates if reply else []
-    relevant = tuple(name for name in listed if name in named)
-    kept = []
-    for query in generated.queries:
-        if not set(relevant).isdisjoint(query.predicates):
-            kept.append(query)
-    return QuerySelection(tuple(kept), relevant)
-
-
-def _quote(names: Sequence[str]) -> str:
-    return ", ".join(map(repr, names[:MAX_REPEATED_NAMES]))
-
-
-UNIT_SEPARATOR = " / "
-"""Between several units of one number."""
-NO_ROWS = f"{NOT_IN_GRAPH}: no selected query has rows"
-"""The reason of an answer without values."""
+# Execution
 
 
 @agent("execution", kind="sparql")

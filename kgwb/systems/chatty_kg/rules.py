@@ -26,7 +26,7 @@ from kgwb.build import (
     is_verb,
     tokenize,
 )
-from kgwb.systems.chatty_kg.offers import REVERSE
+from kgwb.systems.chatty_kg.predicate_selection import REVERSE
 from kgwb.systems.chatty_kg.relation_linking import OVER_NODE
 
 PERSONAL_PRONOUNS = frozenset("he she him her his hers himself herself".split())

@@ -19,10 +19,9 @@ from kgwb.kg.queries import CandidateQuery
 from kgwb.run import Run
 from kgwb.run.answers import Candidate, Link
 from kgwb.settings import Settings
-from kgwb.systems.chatty_kg.offers import Offers
+from kgwb.systems.chatty_kg.predicate_selection import Offers, select_predicates
 from kgwb.systems.chatty_kg.query_planning import (
     generate_queries,
-    select_predicates,
 )
 from kgwb.systems.chatty_kg.records import (
     QIR,
