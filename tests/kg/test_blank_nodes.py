@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -57,18 +56,6 @@ def test_a_file_has_the_same_blank_nodes_each_time(
     shutil.rmtree(cache_dir() / "graphs", ignore_errors=True)
     assert _quads(LocalGraph.open(path, cache=cached)) == first
     assert _quads(LocalGraph.open(path, cache=not cached)) == first
-
-
-def test_another_process_names_blank_nodes_alike(tmp_path: Path) -> None:
-    path = tmp_path / "a.ttl"
-    path.write_text(TURTLE)
-    code = (
-        "import sys; from kgwb.kg.local import LocalGraph\n"
-        "print(*sorted(map(str, LocalGraph.open(sys.argv[1]).store)), sep='\\n')"
-    )
-    command = (sys.executable, "-c", code, str(path))
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == _quads(LocalGraph.open(path))
 
 
 @pytest.mark.parametrize("min_cached_bytes", [0, sys.maxsize])

@@ -79,10 +79,24 @@ def test_search_goes_from_strict_to_loose(text: str, how: str, names: list[str])
 def test_exact_matches_score_higher_than_near_ones() -> None:
     hits = shared.search("harry potter", 10).hits
     assert hits[0].score == 1 > hits[1].score > 0
-    assert score_label("harry potter", "harry potter") == 1
-    assert (
-        0 < score_label("potter", "harry potter") < score_label("harry potter", "potter harry") < 1
-    )
+
+
+@pytest.mark.parametrize(
+    ("text", "label", "score"),
+    [
+        ("Harry Potter", "harry potter", 1.0),
+        ("harry-potter", "harry potter", SAME_WORDS_SCORE),
+        ("potter", "harry potter", 0.698824),  # 0.99 * 2 * 6 / 17
+        ("potter harry", "harry potter", 0.891),  # the words, but not as they stand
+        ("pot", "harry potter", 0.381857),  # 0.9 of the letters, as a beginning
+        ("dune", "harry potter", 0.01),
+        ("", "harry potter", 0.0),
+    ],
+)
+def test_the_score_of_a_label_is_the_share_of_letters_in_common(
+    text: str, label: str, score: float
+) -> None:
+    assert score_label(text, label) == score
 
 
 @pytest.mark.parametrize("file", ["labels.sqlite", None])
@@ -274,6 +288,26 @@ def test_names_are_read_once() -> None:
     assert labels.names([director, director]) == {director: "was directed by"}
     with pytest.raises(GraphFileError):
         labels.names([director, other])
+
+
+def test_names_are_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kgwb.kg.label_search._MAX_CACHED_NAMES", 2)
+    labels, iris = index(), [URIRef(f"{EX}{name}") for name in ("lodz", "tokyo", "rock")]
+    for asked in (iris, iris[:2], iris[2:]):
+        labels.names(asked)
+    labels.close()
+    assert labels.names(iris[2:]) == {iris[2]: "!!!"}
+    with pytest.raises(GraphFileError):
+        labels.names(iris[:1])
+
+
+def test_more_names_than_the_limit_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kgwb.kg.label_search._MAX_CACHED_NAMES", 2)
+    labels, iris = index(), [URIRef(f"{EX}{name}") for name in ("lodz", "tokyo", "rock")]
+    labels.names(iris)
+    labels.close()
+    with pytest.raises(GraphFileError):
+        labels.names(iris[:1])
 
 
 SHARED_WORDS = [
