@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import logging
+import os
 import shutil
 import signal
 import subprocess
@@ -315,6 +316,27 @@ def test_what_earlier_versions_kept_in_the_cache_is_removed(cached: Path) -> Non
     names = {folder.name for folder in graphs.iterdir()}
     assert len(names - kept) == 1
     assert kept < names
+
+
+@pytest.mark.parametrize(
+    ("name", "days", "is_kept"),
+    [
+        (".making-1", 0.9, True),
+        (".making-1", 1.1, False),
+        (".muted-1", 29, True),
+        (".muted-1", 31, False),
+        ("mine-1", 99, True),
+    ],
+)
+def test_what_killed_processes_left_in_the_cache_is_removed_when_it_is_old(
+    name: str, days: float, is_kept: bool, cached: Path
+) -> None:
+    left = cache_dir() / "graphs" / name
+    left.mkdir(parents=True)
+    then = time.time() - days * 86_400
+    os.utime(left, (then, then))
+    LocalGraph.open(cached)
+    assert left.exists() == is_kept
 
 
 @pytest.mark.parametrize(
