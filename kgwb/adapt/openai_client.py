@@ -16,6 +16,7 @@ from kgwb.adapt.clients import (
     ask_client,
     await_on_client_loop,
     data_from_message,
+    fields_of_text,
     message_from_data,
     text_of_fields,
     wait_for,
@@ -52,6 +53,8 @@ class Api(NamedTuple):
     whole_of: Callable[[list[JsonObject]], JsonObject]
     """Returns the whole reply that the events of a stream make."""
     reply_of: Callable[[JsonObject], ChatReply]
+    data_of: Callable[[ChatReply], JsonObject]
+    """Returns the data of a reply that was recorded without its body."""
 
 
 def wrap_openai(client: Client) -> Client:
@@ -178,7 +181,8 @@ def _recorded_response(run: Run, api: Api, request: Any, exchange: Exchange) -> 
         call = ask_client(run, name, messages, api.options_of(body), send, url=address)
     except _NotRecordedError as error:
         return error.response
-    recorded: str = call.result.body
+    # An earlier version recorded no body.
+    recorded: str = call.result.body or json.dumps(api.data_of(call.result))
     content_type = "application/json" if recorded.startswith("{") else "text/event-stream"
     library = import_module(type(request).__module__.partition(".")[0])  # httpx or httpx2
     return library.Response(
@@ -265,6 +269,25 @@ def _reply_of_completion(data: JsonObject) -> ChatReply:
     )
 
 
+def _completion_of_reply(reply: ChatReply) -> JsonObject:
+    """Return the completion of a reply; without recorded choices, it has the recorded message."""
+    fields = fields_of_text(reply.text)
+    message = {"role": "assistant", "content": None, **fields}
+    choice = {"index": 0, "message": message, "finish_reason": reply.finish_reason}
+    return {
+        "id": "recorded",
+        "object": "chat.completion",
+        "created": 0,
+        "model": reply.model,
+        "choices": fields.get("choices", [choice]),
+        "usage": {
+            "prompt_tokens": reply.prompt_tokens,
+            "completion_tokens": reply.completion_tokens,
+            "total_tokens": reply.prompt_tokens + reply.completion_tokens,
+        },
+    }
+
+
 # Responses
 
 
@@ -340,6 +363,27 @@ def _reply_of_response(data: JsonObject) -> ChatReply:
     )
 
 
+def _response_of_reply(reply: ChatReply) -> JsonObject:
+    """Return the response of a reply; without a recorded output, it has the recorded text."""
+    fields = fields_of_text(reply.text)
+    part: JsonObject = {"type": "output_text", "text": fields.get("content"), "annotations": []}
+    message = {"id": "recorded", "type": "message", "role": "assistant", "status": "completed"}
+    return {
+        "id": "recorded",
+        "object": "response",
+        "created_at": 0,
+        "status": "completed",
+        "model": reply.model,
+        "output": fields.get("output", [{**message, "content": [part]}]),
+        "error": fields.get("error"),
+        "usage": {
+            "input_tokens": reply.prompt_tokens,
+            "output_tokens": reply.completion_tokens,
+            "total_tokens": reply.prompt_tokens + reply.completion_tokens,
+        },
+    }
+
+
 CHAT_COMPLETIONS = Api(
     "/chat/completions",
     _items_of_chat,
@@ -347,6 +391,7 @@ CHAT_COMPLETIONS = Api(
     _options_of_chat,
     _completion_of_chunks,
     _reply_of_completion,
+    _completion_of_reply,
 )
 RESPONSES = Api(
     "/responses",
@@ -355,4 +400,5 @@ RESPONSES = Api(
     _options_of_response,
     _response_of_events,
     _reply_of_response,
+    _response_of_reply,
 )

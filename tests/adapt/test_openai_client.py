@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -373,6 +374,38 @@ def test_a_reply_that_was_cut_off_or_failed_says_so_again(
     [call] = run.calls.values()
     assert call.result.finish_reason == reason
     assert ("server_error" in call.result.text) == (status == "failed")
+
+
+@pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize("has_tool_call", [False, True])
+def test_a_reply_that_was_recorded_without_its_body_is_replayed(
+    server: ChatServer, tmp_path: Path, api: str, has_tool_call: bool
+) -> None:
+    if has_tool_call:
+        server.script = lambda body: (
+            {"tool_calls": [CHAT_CALL]} if api == "chat" else {"output": [CALL]}
+        )
+    client = client_of(server)
+
+    def read() -> Any:
+        reply = ask(client, api)
+        if not has_tool_call:
+            return text_of(reply)
+        return str(
+            reply.choices[0].message.tool_calls[0].function.arguments
+            if api == "chat"
+            else reply.output[0].arguments
+        )
+
+    run = run_of(read).go()
+    lines = run.save(tmp_path / "run.jsonl").read_text().splitlines()
+    entries = [json.loads(line) for line in lines]
+    [call] = [entry["call"] for entry in entries if "call" in entry]
+    del call["reply"]["body"]
+    (tmp_path / "earlier.jsonl").write_text("\n".join(map(json.dumps, entries)) + "\n")
+    replayed = kgwb.load_run(tmp_path / "earlier.jsonl", system=run.system)
+    assert replayed.output("talk") == run.output("talk")
+    assert len(server.requests) == 1
 
 
 # --- streams
