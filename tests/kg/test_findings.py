@@ -12,6 +12,7 @@ from small import EX, FILMS, iri
 from kgwb import open_kg
 from kgwb.kg.base import ResultSet
 from kgwb.kg.findings import (
+    MAX_PATTERNS,
     Finding,
     QuantityWithUnit,
     SchemaFacts,
@@ -94,6 +95,8 @@ NOTHING = "! nothing in the graph matches"
         ("SELECT ?k (COUNT(?m) AS ?n) { ?f :runtime ?m ; :starring ?w } GROUP BY (STR(?w) AS ?k)", []),
         ("SELECT ?a ?b { { ?a :next ?b } UNION { ?b :next ?a } }",
          ["! 4 rows of 4 are another row turned round: each of these pairs is there twice"]),
+        ('SELECT ?a ?b { VALUES (?a ?b) { ("x" "y") ("y" "x") } }', []),
+        ("SELECT (COUNT(?d) AS ?n) { { SELECT ?d ?f { ?f :director ?d } } }", []),
         ("SELECT ?n { :denis :numberOfChildren ?n }", []),
         ("SELECT ?n { :dune :runtime ?n }",
          ['nothing in the graph matches dune "Dune" runtime "runtime" ?n; other things have the predicate']),
@@ -197,9 +200,15 @@ def test_one_way_predicates_are_tried_in_the_other_direction() -> None:
     [told] = found("SELECT ?f { :dune :next ?f }")
     assert told.startswith("next is followed in one direction; in the other one it has 1 match")
     both = "{ :dune :next ?f } UNION { ?f :next :dune }"
-    for query in (both, ":dune (:next|^:next) ?f", ":arrival :next ?f"):
+    optional = ":dune :next ?f OPTIONAL { ?f :runtime ?m }"
+    for query in (both, ":dune (:next|^:next) ?f", ":arrival :next ?f", optional):
         assert found(f"SELECT ?f {{ {query} }}") == []
     assert str(facts_of_the_graph()) == "1 predicate in one direction, 1 amount"
+
+
+def test_the_first_patterns_of_a_query_are_tried() -> None:
+    missing = " ; ".join(f":no{number} ?o{number}" for number in range(MAX_PATTERNS + 2))
+    assert len(found(f"SELECT ?f {{ ?f {missing} }}")) == MAX_PATTERNS
 
 
 def test_a_cut_result_is_found() -> None:

@@ -56,6 +56,8 @@ def test_the_measure_of_a_superlative_is_found(query: str, name: str, values: li
         "SELECT (MAX(?c) AS ?n) { ?f :cost ?c }",
         "SELECT ?f { ?f :none ?c } ORDER BY ?c LIMIT 1",
         "SELECT DISTINCT ?d { ?f :director ?d ; :cost ?c } ORDER BY ?c LIMIT 2",
+        "SELECT ?f { ?f :director ?d } ORDER BY ?gone LIMIT 1",
+        f"SELECT DISTINCT ?d {{ ?f :director ?d ; :cost ?c . {GREATEST} FILTER(?c <= ?n) }}",
     ],
 )
 def test_there_is_no_measure_beside_columns_that_have_it(query: str) -> None:

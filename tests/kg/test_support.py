@@ -11,6 +11,7 @@ from small import EX, FILMS, films, iri
 
 from kgwb import open_kg
 from kgwb.errors import KgwbError
+from kgwb.kg import queries
 from kgwb.kg.algebra import constants_of
 from kgwb.kg.base import ResultSet
 from kgwb.kg.findings import SchemaFacts, inspect_result
@@ -102,6 +103,12 @@ def test_the_patterns_of_union_and_optional_count_where_they_match() -> None:
         ("dune", "None"): directed("dune"),
         ("sicario", "None"): directed("sicario"),
     }
+
+
+def test_the_triples_of_a_row_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queries, "MAX_TRIPLES_PER_VALUE", 2)
+    found = supported("SELECT (COUNT(*) AS ?n) { ?f :director :denis ; a ?type }")
+    assert [len(triples) for triples in found.values()] == [2]
 
 
 @pytest.mark.parametrize(("made", "by"), [("", "?d"), ("BIND(STR(?d) AS ?name)", "?name")])
