@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from rdflib import XSD, URIRef
+from rdflib import XSD, Literal, URIRef
 
 from kgwb.errors import QueryError
-from kgwb.kg.algebra import analyze_query, extract_patterns, find_iris
+from kgwb.kg.algebra import (
+    analyze_query,
+    extract_patterns,
+    find_iris,
+    patterns_and_filters_to_sparql,
+    term_from_text,
+    variables_of,
+)
 from kgwb.kg.sparql import string_literal
 
 A, B, TYPE = "<http://e/a>", "<http://e/b>", f"<{XSD.integer}>"
@@ -98,3 +105,27 @@ def test_the_iris_of_a_query_are_found_by_its_prefixes_and_others(
 def test_other_queries_cannot_be_taken_apart(where: str) -> None:
     with pytest.raises(QueryError):
         extract_patterns(f"ASK {{ {where} }}")
+
+
+@pytest.mark.parametrize(
+    ("text", "term"),
+    [
+        (A, URIRef("http://e/a")),
+        ("<urn:x:é>", URIRef("urn:x:é")),
+        ('"Dune"', Literal("Dune")),
+        ('"Dune"@de', Literal("Dune", lang="de")),
+        (f'"7"^^{TYPE}', Literal(7)),
+        ('"a \\"b\\""', Literal('a "b"')),
+    ],
+)
+def test_terms_are_read_from_their_n_triples_form(text: str, term: object) -> None:
+    assert term_from_text(text) == term
+
+
+def test_patterns_are_written_with_those_filters_whose_variables_they_have() -> None:
+    patterns = [("?b", A, "?a"), ("?a", B, "?b")]
+    assert variables_of(patterns) == ("?b", "?a")
+    written = f"?b {A} ?a . ?a {B} ?b . "
+    for filters in ("FILTER(?a < ?b) ", ""):
+        assert patterns_and_filters_to_sparql(patterns, filters) == written + filters
+    assert patterns_and_filters_to_sparql(patterns, "FILTER(?c) ") == written

@@ -316,12 +316,6 @@ def test_rows_without_a_valid_class_are_ignored(
     assert replace(SurveyBuilder(kg).build(), seconds=0) == expected
 
 
-def test_no_query_is_sent_after_the_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
-    kg = films()
-    monkeypatch.setattr(survey_queries, "SURVEY_TIMEOUT_S", -1.0)
-    assert survey_graph(kg).queries == 0
-
-
 def test_a_survey_is_cached(monkeypatch: pytest.MonkeyPatch) -> None:
     kg: Any = films(SHOP)
     asked = watch_queries(kg, monkeypatch, lambda query, select: select(query))
