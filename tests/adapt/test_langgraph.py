@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import operator
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +11,7 @@ import pytest
 from small import films, iri
 
 import kgwb
-from kgwb.build import System, check_system, system_from_langgraph, wrap_langchain
+from kgwb.build import System, system_from_langgraph, wrap_langchain
 from kgwb.errors import NotRecordedError, SettingError
 from kgwb.run import Run
 from kgwb.run.systems import resolve_system
@@ -51,31 +50,6 @@ def test_its_nodes_are_steps_in_the_loop_too(run: Run) -> None:
     assert (totals.model_calls, totals.live_model_calls, totals.prompt_tokens) == (4, 4, 28)
 
 
-def test_outside_of_a_run_it_is_the_plain_graph(system: System) -> None:
-    module = sys.modules["looping_added"]
-    state = module.app.invoke({"question": QUESTION})
-    assert state["rows"] == [str(iri("denis"))]
-    assert len(ScriptedChat.asked) == 4
-
-
-def test_each_node_is_a_stop_and_the_graph_goes_on_from_there(system: System) -> None:
-    run = Run(system, QUESTION, kg=films(), models=None)
-    for number, node in enumerate(NODES, 1):
-        run.step()
-        assert run.position == number
-        assert run[node].done
-        assert node == NODES[-1] or NODES[number] not in run.steps_by_key
-    assert len(ScriptedChat.asked) == 4
-    run.step_back(3)
-    assert run.position == 3
-    run.breakpoints.add("look_up#2")
-    run.go()
-    assert run.position == 5
-    run.breakpoints.clear()
-    assert run.go().status == "done"
-    assert len(ScriptedChat.asked) == 4
-
-
 def test_an_edited_node_and_edited_messages_change_only_what_follows(run: Run) -> None:
     run.override("draft", {"query": FULL, "drafts": 1}).go()
     assert [step.key for step in run.steps if step.parent] == [
@@ -103,10 +77,6 @@ def test_it_is_muted_compared_saved_and_replayed(run: Run, system: System, tmp_p
     with pytest.raises(NotRecordedError):
         loaded.go()
     assert len(ScriptedChat.asked) == asked
-
-
-def test_a_check_finds_nothing_wrong(system: System) -> None:
-    assert check_system(system, QUESTION, kg=films()).problems == ()
 
 
 # --- other graphs

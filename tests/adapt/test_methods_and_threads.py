@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from concurrent.futures import ThreadPoolExecutor, as_completed, wait
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ import pytest
 from pipeline_servers import ChatServer, Endpoint
 from small import films, iri
 
-import kgwb
 from kgwb.build import System, agent, check_system, system_from_function, wrap_executor
 from kgwb.errors import SettingError
 from kgwb.run import Run
@@ -38,29 +36,6 @@ def test_its_marked_methods_are_found_and_are_steps(run: Run) -> None:
     assert run.answer is not None
     assert run.answer.labels == ("Denis Villeneuve", "Amy Adams", "Jeremy Renner")
     assert (iri("arrival"), iri("starring"), iri("amy")) in run.answer.support
-
-
-def test_an_edit_in_one_branch_asks_nothing_again(run: Run, chats: ChatServer) -> None:
-    asked = len(chats.requests)
-    run.override("people#2", [str(iri("amy"))]).go()
-    assert run.answer is not None
-    assert run.answer.labels == ("Denis Villeneuve", "Amy Adams")
-    run.step_back(2)
-    run.go()
-    assert len(chats.requests) == asked == 3
-
-
-def test_it_is_saved_and_repeated_without_requests(
-    run: Run, system: System, tmp_path: Path
-) -> None:
-    loaded = kgwb.load_run(run.save(tmp_path / "run.jsonl"), system=system)
-    assert loaded.answer == run.answer
-    assert check_system(system, QUESTION, kg=films()).problems == ()
-
-
-def test_outside_of_a_run_its_branches_run_in_threads(system: System) -> None:
-    module = sys.modules[system.answer.__module__]
-    assert module.Expert().answer(QUESTION) == [iri("denis"), iri("amy"), iri("jeremy")]
 
 
 def test_requests_in_threads_that_do_not_know_the_run_are_noticed(endpoint: Endpoint) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import random
 import sys
@@ -14,13 +13,11 @@ from typing import Any
 
 import pytest
 from page import wait_for
-from pipeline_scripts import PIPELINES
 from pipeline_servers import ChatServer, Endpoint
 from rdflib import Literal
 from small import films, iri
 
 import kgwb
-from kgwb.bench.results import read_results
 from kgwb.build import (
     System,
     agent,
@@ -29,10 +26,7 @@ from kgwb.build import (
     system_from_file,
     system_from_function,
 )
-from kgwb.cli import main
-from kgwb.llm import Scripted
 from kgwb.llm.base import Message
-from kgwb.llm.rules import BASELINE_REMARK
 from kgwb.run import Run
 from kgwb.run.systems import resolve_system
 from kgwb.show.run_state import setup_text
@@ -54,16 +48,6 @@ def run(system: System) -> Run:
     return Run(system, QUESTION, kg=films(), models=None).go()
 
 
-@pytest.mark.parametrize("name", ["plain", "branches"])
-def test_at_most_ten_lines_are_added_and_none_is_changed(name: str) -> None:
-    before = (PIPELINES / f"{name}.py").read_text().splitlines()
-    after = (PIPELINES / f"{name}_added.py").read_text().splitlines()
-    changes = [line for line in difflib.ndiff(before, after) if line[0] in "+-"]
-    added = [line for line in changes if line[1:].strip()]
-    assert all(line.startswith("+") for line in changes)
-    assert len(added) <= MAX_ADDED_LINES
-
-
 def test_its_functions_are_steps_with_prompts_replies_tokens_and_queries(run: Run) -> None:
     assert [step.key for step in run.steps] == KEYS
     assert run["link"].output == ["http://example.org/arrival"]
@@ -76,36 +60,6 @@ def test_its_functions_are_steps_with_prompts_replies_tokens_and_queries(run: Ru
     assert not run.past_calls
 
 
-def test_the_answer_has_support_from_its_query(run: Run) -> None:
-    assert run.answer is not None
-    assert run.answer.labels == ("Denis Villeneuve",)
-    assert run.answer.support == ((iri("arrival"), iri("director"), iri("denis")),)
-
-
-def test_outside_of_a_run_it_is_the_plain_pipeline(chats: ChatServer, system: System) -> None:
-    module = sys.modules[system.answer.__module__]
-    for _ in range(2):
-        assert module.answer(QUESTION)["values"] == ["http://example.org/denis"]
-    assert len(chats.requests) == 4
-
-
-def test_asking_again_makes_no_call(run: Run, chats: ChatServer, endpoint: Endpoint) -> None:
-    asked = len(chats.requests), len(endpoint.queries)
-    run.go()
-    assert (len(chats.requests), len(endpoint.queries)) == asked
-    assert run.totals.live_model_calls == 0
-
-
-def test_it_is_saved_and_replayed_without_network(
-    run: Run, system: System, chats: ChatServer, endpoint: Endpoint, tmp_path: Path
-) -> None:
-    asked = len(chats.requests), len(endpoint.queries)
-    loaded = kgwb.load_run(run.save(tmp_path / "run.jsonl"), system=system)
-    assert loaded.answer == run.answer
-    assert [step.output for step in loaded.steps] == [step.output for step in run.steps]
-    assert (len(chats.requests), len(endpoint.queries)) == asked
-
-
 def test_it_is_exported_as_a_trace(run: Run, tmp_path: Path) -> None:
     run.export(tmp_path / "trace.json")
     text = (tmp_path / "trace.json").read_text(encoding="utf-8")
@@ -116,15 +70,6 @@ def test_it_is_exported_as_a_trace(run: Run, tmp_path: Path) -> None:
             if attribute["key"] == "llm.invocation_parameters":
                 parameters.append(json.loads(attribute["value"]["stringValue"]))
     assert parameters == [{"model": "tiny", "temperature": 0}] * 2
-
-
-def test_a_model_call_of_it_is_asked_again(run: Run) -> None:
-    model = Scripted(lambda request: "Dune")
-    [reply] = run.ask_again("mentions", model).replies
-    assert reply.text == "Dune"
-    [request] = model.requests
-    assert request.messages[1] == Message("user", QUESTION)
-    assert request.temperature == 0
 
 
 def test_its_own_models_are_shown_and_not_the_one_of_the_workbench(system: System) -> None:
@@ -156,21 +101,6 @@ def test_a_replay_does_not_ask_what_is_not_recorded(
     with pytest.raises(kgwb.errors.NotRecordedError):
         loaded.go()
     assert len(chats.requests) == asked
-
-
-def test_it_is_stepped_and_stopped_at_breakpoints(system: System) -> None:
-    run = Run(system, QUESTION, kg=films(), models=None)
-    run.step()
-    assert [step.key for step in run.steps if step.done] == ["mentions"]
-    run.breakpoints.add("draft")
-    run.go()
-    assert run.status == "paused"
-    assert run["draft"].done
-    run.step_back()
-    assert not run.steps_by_key.get("draft")
-    run.breakpoints.clear()
-    assert run.go().status == "done"
-    assert run.totals.live_model_calls == 0
 
 
 def test_an_edited_output_changes_only_what_follows(run: Run, chats: ChatServer) -> None:
@@ -233,12 +163,6 @@ def test_a_variable_that_is_not_set_is_said_with_the_line_of_the_pipeline(
     with pytest.raises(kgwb.errors.SettingError, match="CHAT_URL") as error:
         resolve_system(path)
     assert f"{path.name}, line {number}" in (error.value.hint or "")
-
-
-def test_a_check_finds_nothing_wrong(system: System) -> None:
-    checked = check_system(system, QUESTION, kg=films())
-    assert checked.problems == ()
-    assert checked
 
 
 def test_a_check_finds_chance_and_requests_past_the_run(
@@ -315,28 +239,6 @@ def test_what_has_no_json_form_is_saved_as_a_line(tmp_path: Path) -> None:
     assert loaded.output("use#2") == [QUESTION, {"n": 1}]
 
 
-def test_a_benchmark_and_its_report_have_it(
-    chats: ChatServer,
-    endpoint: Endpoint,
-    films_file: Path,
-    pipeline: Any,
-    here: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    question = {"id": "1", "question": QUESTION, "answers": [str(iri("denis"))]}
-    Path("q.jsonl").write_text(json.dumps(question))
-    options = ["--kg", str(films_file), "--questions", "q.jsonl", "--out", "out", "--save-runs"]
-    assert main(["bench", *options, "--systems", str(pipeline("plain_added"))]) == 0
-    assert BASELINE_REMARK not in capsys.readouterr().err
-    [folder] = filter(Path.is_dir, Path("out").iterdir())
-    [row] = read_results(folder)[1]
-    assert (row["f1"], row["model_calls"], row["error"]) == (1.0, 2, None)
-    assert main(["report", str(folder), "--out", "report.html"]) == 0
-    report = Path("report.html").read_text()
-    assert "plain" in report
-    assert BASELINE_REMARK not in report
-
-
 def test_the_debugger_shows_its_steps_and_edits_messages(run: Run, chats: ChatServer) -> None:
     debugger = Debugger(session_of(run), step_key="draft")
     debugger.selected_section = "prompt"
@@ -352,12 +254,6 @@ def test_the_debugger_opens_on_the_latest_run_of_a_workbench(system: System) -> 
         kgwb.debug(bench)
     run = bench.ask(QUESTION)
     assert kgwb.debug(bench).run is run
-
-
-def test_benches_compare_it_with_others(system: System, tmp_path: Path) -> None:
-    bench = kgwb.Workbench(films(), system=system)
-    compared = bench.ask_all(QUESTION, [system])
-    assert "Denis Villeneuve" in str(compared)
 
 
 @agent

@@ -1,0 +1,234 @@
+"""Pipelines with at most ten added lines, in all that a run can do: plain, asynchronous, of LangGraph, of threads."""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from pipeline_scripts import PIPELINES
+from pipeline_servers import ChatServer, Endpoint
+from small import films, iri
+
+import kgwb
+from kgwb.bench.results import read_results
+from kgwb.build import System, check_system
+from kgwb.cli import main
+from kgwb.llm.rules import BASELINE_REMARK
+from kgwb.run import Run
+from kgwb.run.systems import resolve_system
+
+MAX_ADDED_LINES = 10
+DENIS, AMY, JEREMY = "Denis Villeneuve", "Amy Adams", "Jeremy Renner"
+FULL = "PREFIX : <http://example.org/> SELECT ?x WHERE { :arrival :director ?x }"
+
+
+class Pipeline(NamedTuple):
+    """What a pipeline does when it is asked."""
+
+    question: str
+    plainly: Callable[[Any, str], Any]
+    """Asks the module outside of a run."""
+    found: Any
+    """What it returns then."""
+    steps: tuple[str, ...]
+    stops: tuple[str, ...]
+    """The steps after which ``step`` stops, in order."""
+    labels: tuple[str, ...]
+    model_calls: int
+    edit: tuple[str, Any]
+    """A step, and an output that is put in for it."""
+    edited_labels: tuple[str, ...]
+
+
+TABLE = {
+    "plain": Pipeline(
+        "Who directed Arrival?",
+        lambda module, question: module.answer(question)["values"],
+        [str(iri("denis"))],
+        ("answer", "mentions", "link", "draft", "to_answer"),
+        ("mentions", "link", "draft"),
+        (DENIS,),
+        2,
+        ("draft", FULL.replace(":arrival :director", ":lynchs_dune :director")),
+        ("David Lynch",),
+    ),
+    "branches": Pipeline(
+        "Who made Arrival?",
+        lambda module, question: asyncio.run(module.answer(question)),
+        [iri("denis"), iri("amy"), iri("jeremy")],
+        ("answer", "read", "directors", "choose", "actors", "choose#2", "to_answer"),
+        ("read", "choose", "directors", "choose#2", "actors"),
+        (DENIS, AMY, JEREMY),
+        3,
+        ("choose#2", [iri("amy")]),
+        (DENIS, AMY),
+    ),
+    "looping": Pipeline(
+        "Who directed Arrival?",
+        lambda module, question: module.app.invoke({"question": question})["rows"],
+        [str(iri("denis"))],
+        (
+            "langgraph",
+            *("mention", "draft", "look_up", "draft#2", "look_up#2", "phrase"),
+            "to_answer",
+        ),
+        ("mention", "draft", "look_up", "draft#2", "look_up#2", "phrase"),
+        (DENIS,),
+        4,
+        ("draft", {"query": FULL, "drafts": 1}),
+        (DENIS,),
+    ),
+    "expert": Pipeline(
+        "Who made Arrival?",
+        lambda module, question: module.Expert().answer(question),
+        [iri("denis"), iri("amy"), iri("jeremy")],
+        ("answer", "find_film", "people", "people#2", "to_answer"),
+        ("find_film", "people", "people#2"),
+        (DENIS, AMY, JEREMY),
+        3,
+        ("people#2", [str(iri("amy"))]),
+        (DENIS, AMY),
+    ),
+}
+
+
+@pytest.fixture(params=TABLE)
+def name(request: Any) -> str:
+    if request.param == "looping":
+        pytest.importorskip("langgraph")
+    return str(request.param)
+
+
+@pytest.fixture
+def row(name: str) -> Pipeline:
+    return TABLE[name]
+
+
+@pytest.fixture
+def path(name: str, chats: ChatServer, endpoint: Endpoint, films_file: Path, pipeline: Any) -> Path:
+    file: Path = pipeline(f"{name}_added")
+    return file
+
+
+@pytest.fixture
+def system(path: Path) -> System:
+    return resolve_system(path)
+
+
+@pytest.fixture
+def run(system: System, row: Pipeline) -> Run:
+    return Run(system, row.question, kg=films(), models=None).go()
+
+
+def model_calls(run: Run) -> int:
+    return len([call for call in run.calls.values() if call.kind == "model"])
+
+
+def test_at_most_ten_lines_are_added_and_none_is_changed(name: str) -> None:
+    if not (PIPELINES / f"{name}.py").exists():
+        pytest.skip("it has no file without the added lines")
+    before = (PIPELINES / f"{name}.py").read_text().splitlines()
+    after = (PIPELINES / f"{name}_added.py").read_text().splitlines()
+    changes = [line for line in difflib.ndiff(before, after) if line[0] in "+-"]
+    added = [line for line in changes if line[1:].strip()]
+    assert all(line.startswith("+") for line in changes)
+    assert len(added) <= MAX_ADDED_LINES
+
+
+def test_its_functions_are_steps_in_the_same_order_each_time(run: Run, row: Pipeline) -> None:
+    assert tuple(step.key for step in run.steps) == row.steps
+    totals = run.totals
+    assert (totals.model_calls, totals.live_model_calls) == (row.model_calls, row.model_calls)
+    assert not run.past_calls
+    again = run.fork().go()
+    assert tuple(step.key for step in again.steps) == row.steps
+    assert again.totals.live_model_calls == 0
+
+
+def test_its_answer_has_support(run: Run, row: Pipeline) -> None:
+    assert run.answer is not None
+    assert run.answer.labels == row.labels
+    assert (iri("arrival"), iri("director"), iri("denis")) in run.answer.support
+    assert all(value.support for value in run.answer.values)
+
+
+def test_outside_of_a_run_it_is_the_plain_pipeline(path: Path, row: Pipeline) -> None:
+    resolve_system(path)
+    module = sys.modules[path.stem]
+    for _ in range(2):
+        assert row.plainly(module, row.question) == row.found
+
+
+def test_it_is_stepped_and_stopped_at_breakpoints(system: System, row: Pipeline) -> None:
+    run = Run(system, row.question, kg=films(), models=None)
+    for number, done in enumerate(row.stops, 1):
+        run.step()
+        assert run.position == number
+        assert run[done].done
+    run.step_back(2)
+    assert run.position == len(row.stops) - 2
+    run.breakpoints.add(row.stops[-2])
+    assert run.go().status == "paused"
+    assert run.position == len(row.stops) - 1
+    run.breakpoints.clear()
+    assert run.go().status == "done"
+    assert model_calls(run) == row.model_calls
+
+
+def test_an_edited_output_changes_only_what_follows(run: Run, row: Pipeline) -> None:
+    run.override(*row.edit).go()
+    assert run.answer is not None
+    assert run.answer.labels == row.edited_labels
+    assert model_calls(run) == row.model_calls
+
+
+def test_it_is_saved_and_replayed_without_network(
+    run: Run, system: System, row: Pipeline, tmp_path: Path
+) -> None:
+    loaded = kgwb.load_run(run.save(tmp_path / "run.jsonl"), system=system)
+    assert loaded.answer == run.answer
+    assert [step.output for step in loaded.steps] == [step.output for step in run.steps]
+    assert loaded.totals.live_model_calls == 0
+
+
+def test_a_check_finds_nothing_wrong(system: System, row: Pipeline) -> None:
+    checked = check_system(system, row.question, kg=films())
+    assert checked.problems == ()
+    assert checked
+
+
+def test_a_benchmark_and_its_report_have_it(
+    path: Path,
+    row: Pipeline,
+    films_file: Path,
+    here: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    answers = [str(iri(label.split()[0].lower())) for label in row.labels]
+    question = {"id": "1", "question": row.question, "answers": answers}
+    Path("q.jsonl").write_text(json.dumps(question))
+    options = ["--kg", str(films_file), "--questions", "q.jsonl", "--out", "out", "--save-runs"]
+    assert main(["bench", *options, "--systems", str(path)]) == 0
+    assert BASELINE_REMARK not in capsys.readouterr().err
+    [folder] = filter(Path.is_dir, Path("out").iterdir())
+    [result] = read_results(folder)[1]
+    figures = (result["f1"], result["model_calls"], result["error"])
+    assert figures == (1.0, row.model_calls, None)
+    assert main(["report", str(folder), "--out", "report.html"]) == 0
+    report = Path("report.html").read_text()
+    assert resolve_system(path).name in report
+    assert BASELINE_REMARK not in report
+
+
+def test_it_is_compared_with_others(system: System, row: Pipeline) -> None:
+    compared = kgwb.Workbench(films(), "rules").ask_all(row.question, [system, "chatty_kg"])
+    mine, other = compared.answers
+    assert (mine.system, other.system) == (system.name, "chatty_kg")
+    assert mine.run.answer is not None
+    assert mine.run.answer.labels == row.labels
