@@ -338,11 +338,11 @@ class Offers:
         predicates = []
         for query, patterns in zip(queries, patterns_by_query, strict=True):
             predicates.append(_find_predicate(query.predicates[position], patterns, linked))
-        both = _find_names_of_both_directions(predicates)
+        found = {(each.name, each.direction) for each in predicates if each is not None}
         offer: Offer = {}
         for query, predicate, names in zip(queries, predicates, self.names_by_query, strict=True):
             name = query.predicates[position]
-            if name in both and predicate is not None and predicate.direction == "in":
+            if predicate is not None and predicate.direction == "in" and (name, "out") in found:
                 name += REVERSE
             offer.setdefault(name, predicate)
             names.append(name)
@@ -409,26 +409,16 @@ def _find_predicate(
     return None
 
 
-def unites_directions(chosen: Iterable[Iterable[str]]) -> bool:
+def unites_directions(chosen: Iterable[Sequence[str]]) -> bool:
     """Return whether, for any fact, a predicate was chosen in both directions.
 
     ``chosen`` has the shown names for each fact.
     """
     for names in chosen:
-        listed = set(names)
-        for name in listed:
-            if f"{name}{REVERSE}" in listed:
-                return True
+        reversed_names = {f"{name}{REVERSE}" for name in names}
+        if not reversed_names.isdisjoint(names):
+            return True
     return False
-
-
-def _find_names_of_both_directions(predicates: Iterable[RankedPredicate | None]) -> set[str]:
-    """Return the names that occur both among predicates with direction "in" and among those with "out"."""
-    names: dict[str, set[str]] = {"in": set(), "out": set()}
-    for predicate in predicates:
-        if predicate is not None:
-            names[predicate.direction].add(predicate.name)
-    return names["in"] & names["out"]
 
 
 # Examples of the offered predicates

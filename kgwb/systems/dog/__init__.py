@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 
 from kgwb.build import (
     LINKING_RULES,
@@ -136,10 +137,7 @@ def _try_all_triples(question: str, hops: Sequence[Hop], run: Run) -> Hop:
 
 def _results_of(hops: Sequence[Hop]) -> list[FilledTriples]:
     """Return the results of all heads in all hops, in the order of the hops, then of the heads."""
-    results: list[FilledTriples] = []
-    for hop in hops:
-        results += hop.filled
-    return results
+    return list(chain.from_iterable(hop.filled for hop in hops))
 
 
 def _make_answer(hops: Sequence[Hop], heads: Sequence[Head], run: Run) -> Answer:

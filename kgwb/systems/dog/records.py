@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Literal
 
 from kgwb.build import (
@@ -290,7 +291,4 @@ def relabel_values(values: Iterable[Value], labels: Mapping[Term, str]) -> tuple
 
 def collect_values(holders: Iterable[Head | FilledTriples]) -> list[Value]:
     """Return the values of several heads or results, in their order."""
-    values: list[Value] = []
-    for holder in holders:
-        values += holder.values
-    return values
+    return list(chain.from_iterable(holder.values for holder in holders))

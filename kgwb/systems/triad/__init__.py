@@ -163,14 +163,10 @@ def _begin_attempt(before: Sequence[Attempt]) -> Attempt:
     It has the triplets if that phase is linking, the choices too if it is construction, and nothing
     if it is parsing or there is no attempt before.
     """
-    if not before:
+    if not before or before[-1].back == "parsing":
         return Attempt((), ())
     last = before[-1]
-    if last.back == "parsing":
-        return Attempt((), ())
-    if last.back == "linking":
-        return Attempt(last.triplets, ())
-    return Attempt(last.triplets, last.linked)
+    return Attempt(last.triplets, () if last.back == "linking" else last.linked)
 
 
 def _link_attempt(attempt: Attempt, question: str, failed: tuple[str, ...], run: Run) -> Attempt:
