@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import re
 import shutil
-import subprocess
 from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
@@ -285,30 +284,3 @@ def test_an_experiment_writes_its_table_and_its_figure(
     assert main([*command, "--figure", "--to", "latex"]) == 0
     assert "{figure.pdf}" in (folder / "figure.tex").read_text(encoding="utf-8")
     assert (folder / "figure.pdf").is_file()
-
-
-@pytest.mark.usefixtures("drawn")
-@pytest.mark.long
-def test_latex_includes_every_figure(measured: list[Path]) -> None:
-    if not shutil.which("pdflatex"):
-        leave_out("no pdflatex: install the Debian package texlive-latex-recommended")
-    results = right_and_wrong(measured)
-    charts = [CHART, make_chart("quality", results), make_chart("changes", results)]
-    paper, experiment = find_experiment("dog.table2_metaqa")
-    charts.append(make_experiment_chart(paper, experiment, load_measured("dog.table2_metaqa")))
-    lines = [
-        r"\documentclass[twocolumn]{article}",
-        r"\usepackage{graphicx}\usepackage[utf8]{inputenc}",
-        r"\begin{document}",
-    ]
-    for number, chart in enumerate(charts):
-        write_chart(chart, Path(f"figure_{number}.tex"), "latex")
-        lines.append(rf"\input{{figure_{number}}}")
-    lines.append(r"\end{document}")
-    Path("paper.tex").write_text("\n".join(lines), encoding="utf-8")
-    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stdout
-    text = "".join(page.extract_text() for page in pypdf.PdfReader("paper.pdf").pages)
-    for number in range(1, len(charts) + 1):
-        assert f"Figure {number}" in text

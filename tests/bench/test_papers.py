@@ -6,7 +6,6 @@ An excerpt has five questions over the sample films, in the form in which the se
 from __future__ import annotations
 
 import json
-import tomllib
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -36,7 +35,6 @@ from kgwb.bench.papers import (
     select_questions,
 )
 from kgwb.bench.questions import BenchQuestion, add_gold_answers
-from kgwb.bench.report import PUBLISHED_FIGURES_FILE
 from kgwb.cli import main
 from kgwb.cli.experiment import ExperimentCommand
 from kgwb.errors import InputError
@@ -149,33 +147,6 @@ def test_every_paper_has_its_experiments_with_settings_that_its_system_has() -> 
             for name in experiment.sets:
                 changes = {**paper.sets[name].settings, **configuration.settings}
                 system.settings.of_profile(paper.profile, **changes)
-
-
-def published_figures() -> dict[tuple[str, ...], float]:
-    """The figures of published.toml, in per cent, by set, group, measure and system."""
-    known = {}
-    for entry in tomllib.loads(PUBLISHED_FIGURES_FILE.read_text(encoding="utf-8"))["published"]:
-        for name, figure in entry["figures"].items():
-            known[entry["set"], entry.get("group", "all"), entry["measure"], name] = figure
-    return known
-
-
-def test_dogs_figures_are_those_of_the_published_sets() -> None:
-    known = published_figures()
-    _, experiment = find_experiment("dog.table1_metaqa")
-    for hops in (1, 2, 3):
-        printed = experiment.configurations[0].published[f"metaqa-{hops}"]
-        assert printed == (known["metaqa", f"hops {hops}", "hit_any", "DoG, GPT-3.5"],)
-    _, experiment = find_experiment("dog.table1_freebase")
-    for name, figures in experiment.configurations[0].published.items():
-        assert figures == (known[name, "all", "hit_substring", "DoG, GPT-3.5"],)
-
-
-def test_chatty_kgs_table_has_the_f1_of_its_precision_and_recall() -> None:
-    _, experiment = find_experiment("chatty_kg.table3")
-    for row in experiment.configurations:
-        for precision, recall, f1 in row.published.values():
-            assert 2 * precision * recall / (precision + recall) == pytest.approx(f1, abs=0.02)
 
 
 def test_an_unknown_experiment_is_named_with_those_that_there_are() -> None:

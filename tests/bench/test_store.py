@@ -324,24 +324,6 @@ def test_the_users_of_a_store_in_a_process_share_one_file_and_one_lock(
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_a_model_call_takes_two_transactions_and_one_that_is_there_takes_none(
-    tmp_path: Path,
-) -> None:
-    path = tmp_path / STORE_FILE
-    asked = model_call("a")
-    statements: list[str] = []
-    with CallStore(path, "g") as store:
-        store.make(lambda: call_of(1))
-        store._file._database.set_trace_callback(statements.append)
-        store.find_or_make(asked.key, "model", lambda: asked, lambda: None)
-        assert store.find(call_of(1).key)
-        written = [statement.split()[0] for statement in statements if "SELECT" not in statement]
-        assert written == ["INSERT", "BEGIN", "INSERT", "INSERT", "DELETE", "PRAGMA", "COMMIT"]
-        statements.clear()
-        store.find_or_make(asked.key, "model", lambda: asked, lambda: None)
-        assert [statement.split()[0] for statement in statements] == ["SELECT"]
-
-
 def test_threads_of_a_process_ask_each_thing_once(tmp_path: Path) -> None:
     path = tmp_path / STORE_FILE
     asked = model_call("a")

@@ -14,8 +14,12 @@ from kgwb.bench import Report
 from kgwb.bench.figures import LoadedResults
 from kgwb.bench.judgements import add_coding, draw_sample
 from kgwb.bench.papers import (
+    find_experiment,
+    load_measured,
     make_error_table,
+    make_experiment_chart,
     make_table,
+    write_chart,
 )
 from kgwb.bench.statistics import holm_adjusted
 from kgwb.cli import main
@@ -111,7 +115,13 @@ def test_latex_compiles(measured: list[Path]) -> None:
     for name in ("quality", "cost"):
         tables.append(make_table(name, Report(*measured).results))
     body = "\n".join(table.to_latex() for table in tables)
-    preamble = r"\documentclass{article}\usepackage{booktabs}\usepackage[utf8]{inputenc}"
+    for number, name in enumerate(("dog.table1_metaqa", "dog.table2_metaqa")):
+        paper, experiment = find_experiment(name)
+        chart = make_experiment_chart(paper, experiment, load_measured(name))
+        write_chart(chart, Path(f"figure_{number}.tex"), "latex")
+        body += f"\n\\input{{figure_{number}}}"
+    packages = r"\usepackage{booktabs}\usepackage{graphicx}\usepackage[utf8]{inputenc}"
+    preamble = rf"\documentclass{{article}}{packages}"
     Path("t.tex").write_text(
         f"{preamble}\n\\begin{{document}}\n{body}\n\\end{{document}}\n", encoding="utf-8"
     )
