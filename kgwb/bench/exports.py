@@ -16,7 +16,7 @@ import shutil
 import tempfile
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -448,11 +448,11 @@ def unpack_results(archive: Path, folder: Path) -> list[Path]:
     ):
         try:
             with zipfile.ZipFile(archive) as opened:
-                checksums = _read_checksums(opened, archive)
+                entities = _read_entities(opened, archive)
                 if folder.exists():
                     _check_same(folder, opened, archive)
                 else:
-                    _extract(opened, checksums, archive, folder)
+                    _extract(opened, entities, archive, folder)
         except zipfile.BadZipFile as exc:
             raise InputError(
                 f"{archive} is not an archive of kgwb pack: {exc}",
@@ -591,7 +591,8 @@ def _add_to_crate(crate: Any, entry: _Entry, folder: Path) -> None:
         "sha256": hashlib.sha256(data).hexdigest(),
     }
     if entry.source is not None:
-        properties["dateModified"] = _day_and_time(entry.source)
+        modified = datetime.fromtimestamp(entry.source.stat().st_mtime, UTC)
+        properties["dateModified"] = modified.isoformat(timespec="seconds")
     encoding = ENCODING_FORMATS.get(PurePosixPath(entry.name).suffix)
     if encoding:
         properties["encodingFormat"] = encoding
@@ -617,12 +618,6 @@ def _write_zip(crate: Any, path: Path) -> None:
                 failure = exc
     if failure is not None:
         raise failure
-
-
-def _day_and_time(path: Path) -> str:
-    """Return when a file was last changed, in UTC: "2026-01-31T23:59:59+00:00"."""
-    modified = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-    return modified.isoformat(timespec="seconds")
 
 
 def _add_software(crate: Any) -> None:
@@ -661,15 +656,14 @@ def _refuse_secrets(entry: _Entry, data: bytes) -> None:
 # Unpacking
 
 
-def _read_checksums(opened: zipfile.ZipFile, archive: Path) -> Mapping[str, str]:
-    """Return the SHA-256 of each file by its path, as the metadata names it.
+def _read_entities(opened: zipfile.ZipFile, archive: Path) -> dict[str, Mapping[str, Any]]:
+    """Return what the metadata says of each file with a checksum, by its path.
 
     Raises InputError if the metadata is missing or is not that of an RO-Crate.
     """
     try:
-        metadata = json.loads(opened.read(METADATA_FILE))
-        entities = metadata["@graph"]
-        return {entity["name"]: entity["sha256"] for entity in entities if "sha256" in entity}
+        entities = json.loads(opened.read(METADATA_FILE))["@graph"]
+        return {entity["name"]: entity for entity in entities if "sha256" in entity}
     except (KeyError, TypeError, ValueError, RecursionError) as exc:
         raise InputError(
             f"{archive} is not an archive of kgwb pack: it has no {METADATA_FILE} that can be read",
@@ -678,9 +672,17 @@ def _read_checksums(opened: zipfile.ZipFile, archive: Path) -> Mapping[str, str]
 
 
 def _extract(
-    opened: zipfile.ZipFile, checksums: Mapping[str, str], archive: Path, folder: Path
+    opened: zipfile.ZipFile,
+    entities: Mapping[str, Mapping[str, Any]],
+    archive: Path,
+    folder: Path,
 ) -> None:
-    """Extract all files into a new folder, which is there only if every one of them is as it was packed."""
+    """Extract all files into a new folder, which is there only if every one of them is as it was packed.
+
+    They get the times at which they were last changed before they were packed: captions tell the day
+    of a measurement by them. A file without a time that can be read, as in archives of earlier
+    versions, keeps the present one.
+    """
     size = sum(info.file_size for info in opened.infolist())
     if size > MAX_UNPACKED_BYTES:
         raise InputError(
@@ -691,7 +693,7 @@ def _extract(
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as unfinished:
         target = Path(unfinished) / "unpacked"
-        for name, checksum in checksums.items():
+        for name, entity in entities.items():
             place = (target / name).resolve()
             if not place.is_relative_to(target.resolve()):
                 raise InputError(
@@ -699,32 +701,18 @@ def _extract(
                     hint="do not use this archive: kgwb pack does not write such files",
                 )
             data = _read_member(opened, name, archive)
-            if hashlib.sha256(data).hexdigest() != checksum:
+            if hashlib.sha256(data).hexdigest() != entity["sha256"]:
                 raise InputError(
                     f"the archive {archive} is damaged: the file {name} is not as it was packed",
                     hint="download or copy the archive again",
                 )
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(data)
+            with suppress(KeyError, TypeError, ValueError, OverflowError):
+                modified = datetime.fromisoformat(entity["dateModified"]).timestamp()
+                os.utime(place, (modified, modified))
         (target / METADATA_FILE).write_bytes(opened.read(METADATA_FILE))
-        _restore_times(target, checksums)
         shutil.move(target, folder)
-
-
-def _restore_times(folder: Path, names: Iterable[str]) -> None:
-    """Give the extracted files the times at which they were last changed before they were packed.
-
-    Captions tell the day of a measurement by them. A file without a time that can be read, as in
-    archives of earlier versions, keeps the present one.
-    """
-    metadata = json.loads((folder / METADATA_FILE).read_bytes())
-    known = set(names)
-    for entity in metadata["@graph"]:
-        if entity.get("name") not in known:
-            continue
-        with suppress(KeyError, TypeError, ValueError, OverflowError):
-            modified = datetime.fromisoformat(entity["dateModified"]).timestamp()
-            os.utime(folder / entity["name"], (modified, modified))
 
 
 def _read_member(opened: zipfile.ZipFile, name: str, archive: Path) -> bytes:
