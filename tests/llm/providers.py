@@ -109,12 +109,6 @@ class Refusal:
     """One of ``parts_of``."""
     status: int
     body: Any
-    said: str = ""
-    """What kgwb must report as refused; the part itself by default."""
-
-    @property
-    def reported(self) -> str:
-        return self.said or self.part
 
 
 def parts_of(body: Body) -> set[str]:
@@ -168,9 +162,6 @@ class Provider:
     first: str | None = None
     """The text of its first reply, which is not what was asked for."""
     finish: str = "stop"
-    finds: tuple[str, ...] = ()
-    """What kgwb must say of it besides the refusals: beginnings of the text."""
-    tools: str = "taken"
 
     @contextmanager
     def started(self, trouble: Trouble | None = None) -> Iterator[ProviderServer]:
@@ -188,7 +179,6 @@ OPENAI_LIMITS = {
     "x-ratelimit-limit-tokens": "30000",
     "x-ratelimit-reset-tokens": "12ms",
 }
-NO_TOOLS = "does not support tools"
 PROVIDERS = (
     Provider("openai", headers=OPENAI_LIMITS, usage={"completion_tokens_details": {"reasoning_tokens": 0}}),
     Provider(
@@ -203,7 +193,6 @@ PROVIDERS = (
                 "Only the default (1) value is supported.", "temperature", "unsupported_value")),
         ),
         usage={"completion_tokens_details": {"reasoning_tokens": 64}},
-        finds=("reasons before it replies",),
     ),
     Provider(
         "anthropic's compatible one",
@@ -214,7 +203,6 @@ PROVIDERS = (
         ),
         wrap="Here is the JSON:\n```json\n{}\n```",
         first="I would rather explain it in words.",
-        finds=("takes the JSON schema, and does not keep to it",),
     ),
     Provider(
         "gemini's compatible one",
@@ -222,37 +210,30 @@ PROVIDERS = (
             Refusal("seed", 400, gemini_error("seed")),
             Refusal("stream_options", 400, gemini_error("stream_options")),
             Refusal("json_schema", 400, gemini_error(
-                "additionalProperties", " at 'generation_config.response_schema'"), "JSON schema"),
-            Refusal("schema in JSON mode", 400, gemini_error("schema", " at 'response_format'"),
-                    "JSON mode with the schema"),
-            Refusal("tools", 400, gemini_error("tools")),
+                "additionalProperties", " at 'generation_config.response_schema'")),
+            Refusal("schema in JSON mode", 400, gemini_error("schema", " at 'response_format'")),
         ),
-        tools="refused",
-        finds=("reports no tokens",),
     ),
     Provider(
         "a strict server (FastAPI)",
         refusals=(
             Refusal("seed", 422, fastapi_error("seed")),
             Refusal("stream", 422, fastapi_error("stream")),
-            Refusal("json_schema", 422, {"detail": "response_format json_schema is not implemented"}, "JSON schema"),
-            Refusal("schema in JSON mode", 422, {"detail": "response_format.schema: unexpected"},
-                    "JSON mode with the schema"),
-            Refusal("json_object", 422, {"detail": "response_format is not implemented"}, "JSON mode"),
+            Refusal("json_schema", 422, {"detail": "response_format json_schema is not implemented"}),
+            Refusal("schema in JSON mode", 422, {"detail": "response_format.schema: unexpected"}),
+            Refusal("json_object", 422, {"detail": "response_format is not implemented"}),
         ),
         wrap="{} I hope this helps!",
     ),
-    Provider("ollama", OllamaServer, refusals=(Refusal("tools", 400, {"error": f"tiny {NO_TOOLS}"}),),
-             tools="refused"),
+    Provider("ollama", OllamaServer),
     Provider(
         "ollama, an old one",
         OllamaServer,
         refusals=(
             Refusal("json_schema", 400, {"error": "json: cannot unmarshal object into Go struct field "
-                                                  "ChatRequest.format of type string"}, "JSON schema"),
+                                                  "ChatRequest.format of type string"}),
         ),
         usage=None,
-        finds=("reports no tokens",),
     ),
 )  # fmt: skip
 
@@ -268,8 +249,6 @@ class Trouble:
     """Of so many requests the first is spoiled; 0 for all requests after ``first``."""
     first: int = 0
     """How many requests are answered well before."""
-    wait: str = ""
-    """What kgwb must report: the beginning of the wait."""
     is_repeated: bool = True
     """Whether the same request is sent again, so that the answer is none the worse for it."""
 
@@ -295,12 +274,11 @@ def _by_length(server: ProviderServer, good: Answer) -> Answer:
 
 
 TROUBLES = (
-    Trouble("429 with seconds", _limited(retry_after="0"), wait="429: waited 0 s, as the server asked"),
-    Trouble("429 with a date", _limited(retry_after="Wed, 21 Oct 2015 07:28:00 GMT"),
-            wait="429: waited 0 s, as the server asked"),
-    Trouble("429 alone", _limited(), wait="429: waited 0.001 s"),
-    Trouble("503", _failing(503), wait="503: waited"),
-    Trouble("529", _failing(529), wait="529: waited"),
+    Trouble("429 with seconds", _limited(retry_after="0")),
+    Trouble("429 with a date", _limited(retry_after="Wed, 21 Oct 2015 07:28:00 GMT")),
+    Trouble("429 alone", _limited()),
+    Trouble("503", _failing(503)),
+    Trouble("529", _failing(529)),
     Trouble("cut in the middle", _cut, every=3),
     Trouble("ended by length", _by_length, every=3, is_repeated=False),
 )  # fmt: skip

@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 from kgwb.errors import ModelError
 from kgwb.kg.base import Graph
 from kgwb.llm.rules import words as en
-from kgwb.llm.rules.mentions import Mention, Mentions, find_mentions
+from kgwb.llm.rules.mentions import Mention, Mentions, find_mentions, words_without_names
 from kgwb.llm.rules.words import (
     RELATION_PHRASES,
     Token,
@@ -339,7 +339,12 @@ def parse_tokens(tokens: Sequence[Token], mentions: Mentions, kg: Graph | None) 
     Raises ModelError if a word of UNSUPPORTED_WORDS stands outside of the names.
     """
     words = [token.lowercase for token in tokens]
-    _refuse_unsupported_words(words, mentions)
+    for word in words_without_names(mentions, tokens):
+        if word in UNSUPPORTED_WORDS:
+            raise ModelError(
+                f"the model rules cannot read {word!r}, and would answer a different question",
+                hint="reword the question, or choose another model",
+            )
     all_mentions = _add_stated_class(words, mentions, kg)
     groups = _group_mentions(words, all_mentions)
     kind = _question_kind(tokens, words)
@@ -409,20 +414,6 @@ def leads_to_agent(relation: str) -> bool:
     return relation.endswith((" by", *AGENTIVE_SUFFIXES))
 
 
-def _refuse_unsupported_words(words: Words, mentions: Mentions) -> None:
-    """Raise ModelError for the first word of UNSUPPORTED_WORDS that stands outside of the names.
-
-    ``words`` are in lower case.
-    """
-    for position, word in enumerate(words):
-        is_in_name = any(mention.start <= position < mention.end for mention in mentions)
-        if word in UNSUPPORTED_WORDS and not is_in_name:
-            raise ModelError(
-                f"the model rules cannot read {word!r}, and would answer a different question",
-                hint="reword the question, or choose another model",
-            )
-
-
 def _add_stated_class(words: Words, mentions: Mentions, kg: Graph | None) -> Mentions:
     """Return the names, and the last word too if it states a class that the graph has as a label.
 
@@ -432,15 +423,13 @@ def _add_stated_class(words: Words, mentions: Mentions, kg: Graph | None) -> Men
     last = len(words) - 1
     if kg is None or not mentions or mentions[-1].end > last:
         return mentions
-    *_, word_before, word = words
+    word_before, word = words[-2:]
     class_name = singularize(word)
-    is_stated = word_before in ("a", "an")
-    if class_name != word:
-        is_stated = is_stated or not en.BE_FORMS.isdisjoint(words[-3:-1])
+    is_plural_after_be = class_name != word and not en.BE_FORMS.isdisjoint(words[-3:-1])
+    is_stated = word_before in ("a", "an") or is_plural_after_be
     if not is_stated or not kg.exact([class_name]):
         return mentions
-    stated_class = Mention(last, last + 1, class_name)
-    return [*mentions, stated_class]
+    return [*mentions, Mention(last, last + 1, class_name)]
 
 
 def _group_mentions(words: Words, mentions: Mentions) -> list[list[Mention]]:

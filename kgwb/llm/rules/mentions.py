@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import wraps
 from itertools import chain
 from typing import NamedTuple, TypeVar
@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 from kgwb.kg.base import Graph
 from kgwb.llm.rules import words as en
-from kgwb.llm.rules.words import RELATION_PHRASES, singularize, tokenize
+from kgwb.llm.rules.words import RELATION_PHRASES, Token, singularize, tokenize
 
 MAX_KEPT = 64
 """How many findings of one graph are kept: those of the questions that are asked at the same time."""
@@ -104,14 +104,18 @@ def bracketed_mentions(question: str) -> list[Mention]:
     mentions = []
     for match in BRACKETED_NAME.finditer(question):
         start, end = match.span()
-        inside = []
-        for position, token in enumerate(tokens):
-            if start <= token.start < end:
-                inside.append(position)
+        inside = [place for place, token in enumerate(tokens) if start <= token.start < end]
         if inside:
-            mention = Mention(inside[0], inside[-1] + 1, match[1])
-            mentions.append(mention)
+            mentions.append(Mention(inside[0], inside[-1] + 1, match[1]))
     return mentions
+
+
+def words_without_names(mentions: Iterable[Mention], tokens: Sequence[Token]) -> list[str]:
+    """Return the words of a question in lower case, with "" in the place of those of names."""
+    words = [token.lowercase for token in tokens]
+    for mention in mentions:
+        words[mention.start : mention.end] = [""] * mention.size
+    return words
 
 
 class _MentionFinder:

@@ -39,6 +39,7 @@ from kgwb.llm.rules.mentions import (
     bracketed_mentions,
     find_mentions,
     kept_by_graph,
+    words_without_names,
 )
 from kgwb.llm.rules.predicates import (
     MIN_RELATION_SIMILARITY,
@@ -144,7 +145,7 @@ def _ground_question(kg: Graph, asked: tuple[str, Embeddings]) -> ParsedQuestion
     mention = _only_mention(vertices)
     if mention is None:
         return reading
-    words = _words_without([mention], tokens)
+    words = words_without_names([mention], tokens)
     if mention.start > 1 and words[mention.start - 2] in en.DETERMINERS:
         words[mention.start - 1] = ""  # a word that belongs to the name: the contract X
     look_up = _LookUp(words, reading, mention.text, vertices[mention], kg, embeddings)
@@ -172,7 +173,7 @@ def find_not_understood(question: str, kg: Graph | None, embeddings: Embeddings)
         unread = _find_unclear_name(mentions, vertices, kg)
     if unread or not vertices:
         return unread
-    words = _words_without(mentions, tokens)
+    words = words_without_names(mentions, tokens)
     capitalized = [position for position, token in enumerate(tokens) if token.looks_like_name]
     return _Coverage(words, capitalized, reading, vertices, kg, embeddings).find_unread_parts()
 
@@ -186,7 +187,7 @@ def find_unread_form(question: str, kg: Graph | None) -> list[str]:
     """
     question = remove_filler_phrases(question)
     mentions = find_mentions(question, kg)
-    words = _words_without(mentions, tokenize(question))
+    words = words_without_names(mentions, tokenize(question))
     if not looks_english(" ".join(words)):
         return ["the question is not in English"]
     for word, following in pairwise([*words, ""]):
@@ -199,14 +200,6 @@ def find_unread_form(question: str, kg: Graph | None) -> list[str]:
     if kg is not None and not mentions:
         return ["no name of the graph is in the question"]
     return []
-
-
-def _words_without(mentions: Iterable[Mention], tokens: Sequence[Token]) -> list[str]:
-    """Return the words of a question in lower case, with "" in the place of those of names."""
-    words = [token.lowercase for token in tokens]
-    for mention in mentions:
-        words[mention.start : mention.end] = [""] * mention.size
-    return words
 
 
 def _last_question(tokens: Sequence[Token], words: Words) -> Words:
