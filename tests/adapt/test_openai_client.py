@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from small import films
 
 import kgwb
-from kgwb.adapt.clients import NOT_RECORDED_NOTE
+from kgwb.adapt.clients import NOT_RECORDED_NOTE, json_options
 from kgwb.build import Answer, System, agent, wrap_openai
 from kgwb.errors import SettingError
 from kgwb.llm.base import Message
@@ -597,6 +597,21 @@ def test_the_connections_outlive_the_given_client(server: ChatServer) -> None:
     client = client_of(server)
     gc.collect()
     assert text_of(ask(client, "chat")) == "reply to Hello"
+
+
+def test_options_of_any_client_are_json_data() -> None:
+    options = {
+        "tools": [{"n": 1, "strict": None}],
+        "format": Film,
+        "film": Film(title="Dune"),
+        "callback": print,
+    }
+    assert json_options(options) == {
+        "tools": [{"n": 1, "strict": None}],
+        "format": Film.model_json_schema(),
+        "film": {"title": "Dune"},
+        "callback": "builtin_function_or_method",
+    }
 
 
 def test_what_is_no_client_is_refused() -> None:

@@ -320,6 +320,63 @@ def test_messages_in_events_and_under_older_names(tmp_path: Path) -> None:
     assert (old.result.text, old.result.prompt_tokens) == ("Three", 4)
 
 
+@pytest.mark.parametrize(
+    ("attributes", "messages", "reply"),
+    [
+        ({"input.value": "One", "output.value": "Two"}, [["user", "One"]], "Two"),
+        ({"input.value": "One", "gen_ai.completion": "Two"}, [["user", "One"]], "Two"),
+        ({"llm.output_messages.0.message.content": "Two"}, [], "Two"),
+        (
+            {
+                "input.value": "all of it",
+                "llm.input_messages.0.message.contents.0.message_content.text": "One",
+                "llm.input_messages.0.message.contents.1.message_content.text": "more",
+                "llm.input_messages.1.message.role": "assistant",
+                "llm.input_messages.1.message.tool_calls.0.tool_call.function.name": "f",
+                "llm.input_messages.1.message.tool_calls.0.tool_call.function.arguments": "{}",
+                "llm.output_messages.0.message.content": "Two",
+                "llm.output_messages.1.message.content": "Three",
+            },
+            [["user", "One\nmore"], ["assistant", "f({})"]],
+            "Two\n\nThree",
+        ),
+        ({"gen_ai.prompt": "One"}, [["user", "One"]], ""),
+    ],
+)
+def test_the_messages_and_the_reply_of_a_model_call(
+    tmp_path: Path, attributes: dict[str, Any], messages: list[list[str]], reply: str
+) -> None:
+    span = {"name": "ask", "attributes": {"openinference.span.kind": "LLM", **attributes}}
+    [call] = kgwb.open_trace(write(tmp_path / "trace.json", span)).calls.values()
+    assert call.request["content"]["messages"] == messages
+    assert call.result.text == reply
+
+
+@pytest.mark.parametrize(
+    ("attributes", "inputs", "output"),
+    [
+        (
+            {"input.value": '{"question": "Who?"}', "output.value": "Ann"},
+            {"question": "Who?"},
+            "Ann",
+        ),
+        ({"input.value": "Who?", "gen_ai.tool.call.result": "[1]"}, {"input": "Who?"}, (1,)),
+        (
+            {"retrieval.documents.0.document.id": "7", "retrieval.documents.0.document.score": 0.5},
+            {},
+            ({"id": "7", "score": 0.5},),
+        ),
+        ({}, {}, None),
+    ],
+)
+def test_the_inputs_and_the_output_of_another_step(
+    tmp_path: Path, attributes: dict[str, Any], inputs: dict[str, Any], output: Any
+) -> None:
+    span = {"name": "work", "attributes": {"openinference.span.kind": "CHAIN", **attributes}}
+    [step] = kgwb.open_trace(write(tmp_path / "trace.json", span)).steps
+    assert (dict(step.inputs), step.output) == (inputs, output)
+
+
 def test_the_names_are_those_of_the_conventions() -> None:
     classes = [value for value in vars(openinference).values() if isinstance(value, type)]
     modules = [*classes, gen_ai_attributes, db_attributes]

@@ -101,6 +101,24 @@ def test_a_model_call_has_messages_reply_and_tokens(run: Run, tmp_path: Path) ->
     assert sorted(shown, key=str) == sorted(expected, key=str)
 
 
+def test_a_search_has_what_was_sought_and_found_and_a_model_call_its_model(
+    run: Run, tmp_path: Path
+) -> None:
+    run.export(tmp_path / "trace.json")
+    spans = spans_of_file(tmp_path / "trace.json")
+    keys = {key for step in run.steps for key in step.calls}
+    calls = [run.calls[key] for key in keys]
+    searches = [call for call in calls if call.kind in ("search", "nearest")]
+    sought = sorted(call.request.get("text") or call.request["phrase"] for call in searches)
+    shown = [span["attributes"] for span in of_kind(spans, "RETRIEVER")]
+    assert set(sought) <= {attributes["input.value"] for attributes in shown}
+    found = [call.result.hits[0] for call in searches if call.kind == "search" and call.result.hits]
+    first = {attributes.get("retrieval.documents.0.document.id") for attributes in shown}
+    assert {str(hit.iri) for hit in found} <= first
+    models = {call.result.model or call.request["model"] for call in calls if call.kind == "model"}
+    assert {span["attributes"]["llm.model_name"] for span in of_kind(spans, "LLM")} == models
+
+
 def test_a_query_is_a_tool_with_its_sparql(run: Run, tmp_path: Path) -> None:
     run.export(tmp_path / "trace.json")
     tools = of_kind(spans_of_file(tmp_path / "trace.json"), "TOOL")
