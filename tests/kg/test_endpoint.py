@@ -105,6 +105,18 @@ def test_virtuoso_is_told_to_stop_in_time_once_it_has_said_its_name(server: Serv
     assert [seen.fields.get("timeout") for seen in server.seen] == [None, ["10000"]]
 
 
+@pytest.mark.parametrize(
+    ("dialect", "timeout"), [("virtuoso", ["10000"]), ("generic", None), ("jena", None)]
+)
+def test_only_an_engine_that_is_named_virtuoso_is_told_to_stop(
+    dialect: str, timeout: list[str] | None, server: Server
+) -> None:
+    kg = Endpoint(server.url, dialect=dialect, limits=QueryLimits(query_timeout_s=20))
+    assert kg.dialect.name == dialect
+    kg.select("SELECT * { ?s ?p ?o }")
+    assert server.seen[0].fields.get("timeout") == timeout
+
+
 def test_names_are_looked_up_with_each_label_predicate_as_a_constant(
     kg: Endpoint, people: LocalGraph, server: Server
 ) -> None:
