@@ -119,7 +119,7 @@ def load_run(
         if can_only_replay and isinstance(exc, NotRecordedError):
             if run.kg.muted:
                 return read_only_run(path, EARLIER_MUTED_RUN)
-            if _has_unknown_prompt(path, run_system):
+            if _has_unknown_prompt(run):
                 return read_only_run(path, EARLIER_PROMPTS)
         if not can_only_replay or run.recorded_status == "done":
             raise
@@ -128,14 +128,13 @@ def load_run(
         raise damaged_file_error(path, exc) from exc
 
 
-def _has_unknown_prompt(path: str | Path, system: System) -> bool:
-    """Return whether a model call in a run file names a prompt that the system does not have."""
-    names = system.prompt_names
-    for entry in RunFile(Path(path)).entries():
-        request = entry.get("call", {}).get("request", {})
-        if request.get("task", "") not in {"", *names}:
-            return True
-    return False
+def _has_unknown_prompt(run: Run) -> bool:
+    """Return whether a loaded run of one of kgwb's systems used a prompt that the system does not have.
+
+    A system from elsewhere may be given prompts of any name.
+    """
+    system = run.system
+    return not system.origin and not system.prompt_names.issuperset(run.prompts.texts)
 
 
 def _system_of_header(header: JsonObject, source: SystemSource | None) -> System:

@@ -137,10 +137,11 @@ def test_an_edit_is_in_the_file_that_is_written_call_by_call(tmp_path: Path) -> 
     assert loaded.output("shout") == "REPLY TO GREET BOB."
 
 
-def test_a_text_without_roles_is_refused() -> None:
+@pytest.mark.parametrize("text", ["Hello", "Hello\n[user]\nHi", ""])
+def test_a_text_without_roles_is_refused(text: str) -> None:
     run, _ = greeting()
     with pytest.raises(PromptError, match="role"):
-        run.edit_messages("greet", "Hello")
+        run.edit_messages("greet", text)
 
 
 def test_the_debugger_shows_the_source_of_an_agent() -> None:
