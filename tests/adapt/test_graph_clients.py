@@ -19,6 +19,7 @@ from kgwb.build import (
     System,
     agent,
     check_system,
+    make_answer,
     system_from_function,
     wrap_rdflib,
     wrap_sparqlwrapper,
@@ -366,3 +367,36 @@ def test_an_answer_without_values_says_whether_a_query_gave_none(
     assert found.reason.startswith(reason)
     assert len(found.queries) == query_count
     assert ("no query" in found.reason) == (query is None)
+
+
+@pytest.mark.parametrize(("value", "query"), [(True, ASK), (False, ASK.replace("denis", "amy"))])
+def test_a_truth_value_stands_on_the_query_that_gave_it(value: bool, query: str) -> None:
+    @agent
+    def look(run: Run) -> Answer:
+        run.kg.ask(ASK)
+        run.kg.ask(ASK.replace("denis", "amy"))
+        return make_answer(value)
+
+    system = System("asking", lambda question, dialogue, run: look(run), [look])
+    answer = Run(system, "Is it?", kg=films(), models=None).go().answer
+    assert answer is not None
+    assert (answer.kind, answer.queries) == ("boolean", (query,))
+    assert answer.support == ((DIRECTED,) if value else ())
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "labels"),
+    [
+        (None, "list", ()),
+        (3, "count", ("3",)),
+        (["a", 1], "list", ("a", "1")),
+        ("http://example.org/a b", "list", ("http://example.org/a b",)),
+        (["http://example.org/dune"], "list", ("dune",)),
+    ],
+)
+def test_an_answer_is_made_outside_of_a_run_too(
+    values: Any, kind: str, labels: tuple[str, ...]
+) -> None:
+    answer = make_answer(values)
+    assert (answer.kind, answer.labels, answer.support) == (kind, labels, ())
+    assert answer.reason.startswith(CANNOT_EXPRESS) == (values is None)
