@@ -111,14 +111,6 @@ def test_superclasses_between_are_among_the_classes_of_a_group() -> None:
     )
 
 
-def test_classes_with_other_predicates_are_groups_of_their_own() -> None:
-    apart = writer(
-        f"@prefix : <{EX}> . @prefix rdfs: <{RDFS}> . :Lot rdfs:subClassOf :Place ."
-        ":Sea rdfs:subClassOf :Place . :a a :Lot ; :p 1 ; :q 2 . :b a :Sea ; :x 1 ; :y 2 ."
-    )
-    assert sorted(group.top_class.name for group in apart.groups) == ["Lot", "Sea"]
-
-
 def test_many_values_are_written_as_the_least_and_the_greatest_and_texts_as_one_between() -> None:
     many = "".join(
         f':n{n} a :N ; :size {n} ; :day "20{n:02}-01-01" ; :name "n{n}" .' for n in range(40)
