@@ -62,12 +62,13 @@ def test_the_error_of_a_query_is_shown_to_the_model(problem: str) -> None:
     assert len(answer_of(run).values) == 3
 
 
-def test_the_model_is_shown_that_rows_were_cut() -> None:
-    settings = RAGONITE.settings(rows=2)
+@pytest.mark.parametrize(("rows", "cut"), [(2, True), (4, False)])
+def test_the_model_is_shown_that_rows_were_cut(rows: int, cut: bool) -> None:
+    settings = RAGONITE.settings(rows=rows)
     run, model = answered(sql("SELECT id FROM film"), passages(), FINISH, settings=settings)
     source = run.output("sql[turn 1]")
-    assert (len(source.rows), source.cut) == (2, True)
-    assert "and more" in model.requests[1].variables["so_far"]
+    assert (len(source.rows), source.cut) == (rows, cut)
+    assert cut == ("and more" in model.requests[1].variables["so_far"])
 
 
 def test_what_binary_numbers_add_is_not_shown() -> None:

@@ -36,6 +36,11 @@ import kgwb
             2,
         ),
         (
+            use("explore_entity_neighbors", entity="orgx:denis", predicate="", limit=1),
+            "1 row of 5",
+            1,
+        ),
+        (
             use(
                 "explore_entity_neighbors", entity="orgx:denis", predicate="orgx:director", limit=0
             ),

@@ -202,3 +202,11 @@ def rows_shown(sparql: str) -> list[str]:
 def test_terms_are_shown_differently_to_the_reviewer(values: str, expected: list[str]) -> None:
     sparql = f"SELECT ?x WHERE {{ VALUES ?x {{ {values} }} }}"
     assert rows_shown(sparql) == expected
+
+
+@pytest.mark.parametrize(("number", "is_reviewed"), [(60, False), (61, True)])
+def test_a_result_of_many_rows_is_reviewed(number: int, is_reviewed: bool) -> None:
+    items = " ".join(f":item{each} a :Item ." for each in range(number))
+    kg = films(f"{FILMS} {items}")
+    _, model = answered(draft("SELECT ?x { ?x a org:Item }"), settings=UNREVIEWED, kg=kg)
+    assert model.call_count("surveyor/reviewer") == is_reviewed
