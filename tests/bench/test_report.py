@@ -214,6 +214,12 @@ def test_two_result_sets_are_compared(tmp_path: Path) -> None:
     assert made.lines(UNKNOWN_AGENT) == [["1", "1", "1", "1"]]
     assert made.lines("What is b?") == [["wrong 2", "right 1", "1", "–", "–"]]
     assert made.lines("e")[0][-4:] == ["not asked", "", "", ""]
+    classes = [
+        one.attributes.get("class")
+        for one in made.elements
+        if one.attributes.get("id", "")[:9] == "question-"
+    ]
+    assert classes == ["lost differs", "lost differs", "lost", "", ""]
     corrected = folder(tmp_path / "corrected", ROWS[0] | {"gold": ["5"], "f1": 0.0})
     assert "cannot be compared" not in page(tmp_path, first, corrected).text
     other = folder(tmp_path / "other", ROWS[0] | {"question": "Another?", "gold": ["5"]})
