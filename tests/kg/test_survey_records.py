@@ -118,6 +118,7 @@ def test_few_literals_and_at_most_one_thing_hold_structure(
         (1, 1, False, False),
         (2, 4, True, True),
         (2, 5, True, False),
+        (1, 2, True, False),
     ],
 )
 def test_predicates_that_mostly_say_the_same_are_twins(
