@@ -525,3 +525,12 @@ def test_a_comment_lists_the_values_of_a_column_if_they_are_few(number: int, wor
     turtle = " ".join(f':a{each} a :C ; :colour "c{each}" .' for each in range(number))
     [table] = induce_turtle(turtle).schema.tables
     assert table.columns[-1].comment.startswith(words)
+
+
+def test_things_of_one_highest_class_are_in_one_table() -> None:
+    turtle = (
+        ":Dog rdfs:subClassOf :Animal . :Cat rdfs:subClassOf :Animal ; :partOf :Zoo ."
+        " :d a :Dog ; :likes :c . :c a :Cat ."
+    )
+    tables = induce_turtle(turtle).schema.tables
+    assert [(table.name, table.rows) for table in tables] == [("animal", 2)]
