@@ -286,6 +286,17 @@ def test_results_in_json_are_as_the_endpoint_sends_them(endpoint: Endpoint, quer
     assert wrapped.query().convert() == expected
 
 
+def test_a_query_with_another_parameter_is_asked_anew(endpoint: Endpoint) -> None:
+    def work() -> None:
+        for graph in ("one", "two", "one"):
+            wrapped = wrap_sparqlwrapper(wrapper_of(endpoint, ASK))
+            wrapped.addParameter("default-graph-uri", f"http://example.org/{graph}")
+            wrapped.queryAndConvert()
+
+    run_of(work).go()
+    assert len(endpoint.queries) == 2
+
+
 def test_other_formats_and_graphs_are_made_of_the_record(endpoint: Endpoint) -> None:
     def work() -> list[Any]:
         xml = wrap_sparqlwrapper(wrapper_of(endpoint, SELECT, sw.XML)).queryAndConvert()
