@@ -289,6 +289,12 @@ def test_document_with_millions_of_items_is_not_parsed(
     refused(ask, 200, {}, {field: [0] * 1_000_000}, says=r"more than [12],000,000 bytes")
 
 
+def test_lines_of_a_document_that_is_no_stream_count_together() -> None:
+    document = json.dumps({"models": [0] * 1_000_000}, indent=0).encode()
+    listing = lambda url: model(f"ollama:tiny@{url}").list_models(20.0)  # type: ignore[attr-defined]  # noqa: E731
+    refused(listing, 200, {}, document, says="more than 2,000,000 bytes")
+
+
 @pytest.mark.parametrize("name", ASK)
 @pytest.mark.parametrize("charset", ["rot13", "zip", "idna", "utf-7"])
 def test_charset_of_an_error_is_ignored(name: str, charset: str) -> None:

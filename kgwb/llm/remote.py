@@ -224,11 +224,12 @@ class _BoundedStream:
         decoder = getincrementaldecoder("utf-8")()
         max_bytes = MAX_REPLY_BYTES + 1
         for part in read_body(self._source, self._encoding, max_bytes, self._deadline):
-            _, newline, rest = part.rpartition(b"\n")
-            if newline and self._is_streamed:
+            line = part
+            if self._is_streamed and b"\n" in part:
+                _, _, line = part.rpartition(b"\n")
                 document_size = 0
             size += len(part)
-            document_size += len(rest)
+            document_size += len(line)
             _check_size(size, MAX_REPLY_BYTES)
             _check_size(document_size, MAX_JSON_DOCUMENT_BYTES)
             decoder.decode(part)

@@ -20,7 +20,7 @@ BOATS = films("""
 :a a :Boat ; rdfs:label "Sea Otter" ; :crew 5 ; :captain :j ; :refit "Friday" .
 :b a :Boat ; rdfs:label "Sea Eagle" . :c a :Boat ; rdfs:label "River Eagle" .
 :j a :Person ; rdfs:label "Jo Frost" ; :born "Hull" ; :motto "sail on" .
-:k a :Person ; rdfs:label "Bo Frost" . :q rdfs:label "Queen of the Sound" .
+:k a :Person ; rdfs:label "Bo Frost" . :q rdfs:label "Queen of the Sound" . :o rdfs:label "otter" .
 :captain rdfs:label "captain" . :refit rdfs:label "refitted on" . :crew rdfs:label "crew size" .
 :born rdfs:label "place of birth" . :motto rdfs:label "motto" .
 :Boat rdfs:label "boat" . :Person rdfs:label "person" .
@@ -116,11 +116,12 @@ def test_predicates_are_like_a_relation(relation: str, names: str, similar: str)
     ("question", "names"),
     [
         ("Who is the captain of Sea Otter?", "Sea Otter"),
-        ("Otter: who is its captain?", ""),
+        ("Weasel: who is its captain?", ""),
         ("Where is the 3rd Quay of Hull?", "3rd Quay of Hull"),
         ("3rd Quay is where?", "3rd Quay"),
         ("where is the queen of the sound?", "queen of the sound"),
         ("which boat is it?", ""),
+        ("Which otter sails with Jo Frost?", "Jo Frost"),
         ("who sails with jo frost?", "jo frost"),
         ("Who sails [the] old [boat]?", "the, boat"),
         (

@@ -81,6 +81,8 @@ def test_a_question_is_read_as_triples(question: str, facts: list[str], kg: Grap
         ("Can you describe Echo in a few words?", "list"),
         ("Could you name the director of Echo?", "list"),
         ("Do you know who directed Echo?", "list"),
+        ("Did Ada Byron write it, and if so, who directed Echo?", "list"),
+        ("Did Ada Byron and Carla Dorn who wrote it with others direct Echo?", "list"),
         ("How many films did Ada Byron direct?", "count"),
         ("What is the number of pages of Echo?", "count"),
     ],
