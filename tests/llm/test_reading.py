@@ -17,7 +17,8 @@ from kgwb.llm.rules.words import are_rivals, looks_english, singularize, stem
 LEXICAL = Embeddings("lexical")
 BOATS = films("""
 @prefix : <http://e/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
-:a a :Boat ; rdfs:label "Sea Otter" ; :crew 5 ; :captain :j ; :refit "Friday" .
+:a a :Boat ; rdfs:label "Sea Otter" ; :crew 5 ; :captain :j ; :refit "Friday" ; :skipper :z .
+:z rdfs:label "Tarn" . :skipper rdfs:label "skipper" .
 :b a :Boat ; rdfs:label "Sea Eagle" . :c a :Boat ; rdfs:label "River Eagle" .
 :j a :Person ; rdfs:label "Jo Frost" ; :born "Hull" ; :motto "sail on" .
 :k a :Person ; rdfs:label "Bo Frost" . :q rdfs:label "Queen of the Sound" . :o rdfs:label "otter" .
@@ -160,6 +161,10 @@ def test_names_are_found_in_a_question(question: str, names: str) -> None:
         ("Who is the motto of Jo Frost?", "", "a person"),
         ("When was Jo Frost born?", "", "a time"),
         ("Did Jo Frost refit Sea Eagle?", "", "does not say of Jo Frost"),
+        ("Who is the skipper of Sea Otter?", "Sea Otter | skipper | ?answer", ""),
+        ("Who is the crew size of Sea Otter?", "Sea Otter | who | ?answer", ""),
+        ("How many crew does Sea Otter have?", "Sea Otter | crew | ?answer", ""),
+        ("What is the Hull captain of Sea Otter?", "", "hull"),
         ("What is the price of Sea Otter?", "Sea Otter | price | ?answer", ""),
     ],
 )
