@@ -22,6 +22,7 @@ BOATS = films("""
 :b a :Boat ; rdfs:label "Sea Eagle" . :c a :Boat ; rdfs:label "River Eagle" .
 :j a :Person ; rdfs:label "Jo Frost" ; :born "Hull" ; :motto "sail on" .
 :k a :Person ; rdfs:label "Bo Frost" . :q rdfs:label "Queen of the Sound" . :o rdfs:label "otter" .
+:poet rdfs:label "poet" .
 :captain rdfs:label "captain" . :refit rdfs:label "refitted on" . :crew rdfs:label "crew size" .
 :born rdfs:label "place of birth" . :motto rdfs:label "motto" .
 :Boat rdfs:label "boat" . :Person rdfs:label "person" .
@@ -165,6 +166,10 @@ def test_names_are_found_in_a_question(question: str, names: str) -> None:
         ("Who is the crew size of Sea Otter?", "Sea Otter | who | ?answer", ""),
         ("How many crew does Sea Otter have?", "Sea Otter | crew | ?answer", ""),
         ("What is the Hull captain of Sea Otter?", "", "hull"),
+        ("On Friday, who is the captain of Sea Otter?", "", "friday"),
+        ("What is the Friday Sea Otter captain?", "Sea Otter | captain | ?answer", ""),
+        ("Was Jo Frost a poet?", f"Jo Frost | {IS_A_RELATION} | poet", ""),
+        ("Who is the most captain of Sea Otter?", "", "most"),
         ("What is the price of Sea Otter?", "Sea Otter | price | ?answer", ""),
     ],
 )

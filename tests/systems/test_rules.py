@@ -22,7 +22,8 @@ from kgwb.systems.dog.rules import read_chains
 
 
 def reply(task: str, kg: Graph | None = None, **variables: Any) -> Any:
-    rule = load_system("dog" if task.startswith("dog/") else "chatty_kg").rule(task)
+    folder, _, _ = task.partition("/")
+    rule = load_system("chatty_kg" if folder == "linking" else folder).rule(task)
     request = ChatRequest(task=task, variables=variables, messages=(), rule=rule)
     return json.loads(
         RulesModel(Embeddings("lexical")).complete(request, kg, threading.Event()).text
@@ -129,6 +130,26 @@ def test_a_follow_up_is_made_standalone(question: str, turns: int, standalone: s
     assert rephrased == {"question": standalone}
 
 
+def test_a_long_question_with_a_name_stands_alone_whatever_it_begins_with() -> None:
+    question = "And who directed the film Echo that Ada Byron wrote?"
+    assert reply("chatty_kg/classifier", KG, question=question)["label"] == "self-contained"
+
+
+@pytest.mark.parametrize(
+    ("question", "facts", "sparql"),
+    [
+        ("Who directed Echo?", ["Echo|director|?answer"],
+         "SELECT DISTINCT ?answer WHERE { <Echo> <director> ?answer . }"),
+        ("Did Ada Byron direct Echo?", ["Echo|director|Ada Byron"], "ASK { <Echo> <director> <Ada Byron> . }"),
+        ("Who wrote films like Echo?", ["Echo|genre|?x", "?answer|genre|?x"],
+         "SELECT DISTINCT ?answer WHERE { <Echo> <genre> ?x . ?answer <genre> ?x . FILTER(?answer != <Echo>) }"),
+    ],
+)  # fmt: skip
+def test_triad_fills_a_template(question: str, facts: list[str], sparql: str) -> None:
+    triplets = [fact.split("|") for fact in facts]
+    assert reply("triad/template", KG, question=question, triplets=triplets)["sparql"] == sparql
+
+
 def test_a_question_with_a_name_stands_alone() -> None:
     question = "Who directed films that share a poet with Echo?"
     assert reply("chatty_kg/classifier", KG, question=question)["label"] == "self-contained"
@@ -146,13 +167,33 @@ def test_hostile_text_does_no_harm(question: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("question", "number"), [("Who wrote the novel Echo?", 2), ("Who made Echo of 1987?", 1)]
+    ("question", "number"),
+    [
+        ("Who wrote the novel Echo?", 2),
+        ("Who made Echo of 1987?", 1),
+        ("Who is the author of the novel Echo of 1987?", 1),
+    ],
 )
 def test_homonyms_are_told_apart_by_year_and_description(question: str, number: int) -> None:
     vertex = reply(
         "linking/vertex_selection", KG, question=question, entity="Echo", candidates=HOMONYMS
     )
     assert vertex["number"] == number
+
+
+@pytest.mark.parametrize(
+    ("entity", "label"),
+    [("Fog over Elms", "Fog over Elm"), ("Elm", "Fog over Elm"), ("Ecko", ""), ("ECHO", "Echo")],
+)
+def test_a_label_must_be_like_the_name(entity: str, label: str) -> None:
+    candidates = [
+        {"number": number, "label": text, "type": "", "description": ""}
+        for number, text in enumerate(("Fog over Elm", "Echo"), start=1)
+    ]
+    chosen = reply(
+        "linking/vertex_selection", KG, question="", entity=entity, candidates=candidates
+    )
+    assert chosen["label"] == label
 
 
 @pytest.mark.parametrize(
