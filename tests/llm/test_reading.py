@@ -69,7 +69,7 @@ def test_a_language_is_told_by_common_words(text: str, is_english: bool) -> None
 @pytest.mark.parametrize(
     ("value", "kinds"),
     [
-        (URIRef("http://e/a"), "person place"), (BNode(), "person place"),
+        (URIRef("http://e/a"), "person place"), (BNode("b"), "person place"),
         (Literal("1987"), "number time"), (Literal("2013-03-21"), "number time"),
         (Literal("3 May 1987 at noon"), "number time"), (Literal("12:30"), "number time"),
         (Literal(1987), "number time"), (Literal("12"), "number"), (Literal(5), "number"),
