@@ -621,17 +621,18 @@ class _AskedPredicate(_QuestionWords):
             predicates = [predicate for predicate in predicates if predicate.is_temporal]
         matches = [(predicate, self._likeness(predicate)) for predicate in predicates]
         similar = []
-        of_named_type = []
         for predicate, likeness in matches:
             if max(likeness.values(), default=0.0) >= MIN_PREDICATE_SIMILARITY:
                 similar.append((predicate, likeness))
-            words = [self.words[position] for position in self.positions]
-            if any(self._is_type(word, predicate.value_types) for word in words):
-                of_named_type.append((predicate, likeness))
         if similar:
             best, likeness = max(similar, key=lambda match: sum(match[1].values()))
             unexplained = self._unexplained(best, likeness)
             return None if any(map(self._asks_for_something_else, unexplained)) else best
+        words = [self.words[position] for position in self.positions]
+        of_named_type = []
+        for predicate, likeness in matches:
+            if any(self._is_type(word, predicate.value_types) for word in words):
+                of_named_type.append((predicate, likeness))
         fitting = of_named_type or matches
         if len(fitting) != 1 or self._unexplained(*fitting[0]):
             return None
