@@ -144,7 +144,7 @@ def test_triples_that_match_single_patterns_only_bind_nothing() -> None:
     stray = (iri("lynchs_dune"), iri("director"), iri("lynch"))
     [value] = run.answer.values
     values = (Value(value.term, value.label, (*value.support, stray)),)
-    run.answer = Answer("list", values, run.answer.queries)
+    run.execution.answer = Answer("list", values, run.answer.queries)
     [lynch] = [node for node in build_subgraph(run).nodes if node.term == iri("lynch")]
     assert lynch.roles == (SUPPORT,)
 

@@ -104,6 +104,8 @@ _DRAFT_BYTES = 1 << 16
 """So many bytes of a draft are parsed at once."""
 _STALE_AFTER_S = {".making-*": 86_400, ".muted-*": 30 * 86_400}
 """After this time an unfinished folder, or a copy, in the cache belongs to a process that was killed."""
+MAX_REMOVALS = 10
+"""How often the folder of a copy is removed: what is left then is removed when it is stale."""
 _DAMAGED_CACHE_ERRORS = (
     OSError,
     ValueError,
@@ -549,6 +551,14 @@ def copy_store(store: Store) -> tuple[Store, Path | None]:
     in_memory = Store()
     in_memory.bulk_extend(store)
     return in_memory, None
+
+
+def remove_copy(folder: Path) -> None:
+    """Remove the folder of a copied store. A store writes until it is closed, so it is tried again."""
+    for _ in range(MAX_REMOVALS):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            return
 
 
 def _build_cache(folder: Path, load: Load) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import shutil
 import time
 import traceback
 import weakref
@@ -28,6 +27,7 @@ from kgwb.kg.files import (
     merge_named_graphs,
     open_files,
     reads_union,
+    remove_copy,
 )
 from kgwb.kg.label_search import LabelIndex
 from kgwb.kg.labels import collect_labels, fact_condition
@@ -151,7 +151,7 @@ class LocalGraph:
         graph.muted = add_muted(self.muted, triples)
         graph.store, folder = copy_store(self.store)
         if folder is not None:
-            weakref.finalize(graph, shutil.rmtree, folder, ignore_errors=True)
+            weakref.finalize(graph, remove_copy, folder)
         for triple in triples:
             subject, predicate, object_ = cast(tuple[Any, Any, Any], tuple(map(to_ox, triple)))
             for quad in list(graph.store.quads_for_pattern(subject, predicate, object_, None)):
