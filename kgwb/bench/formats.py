@@ -884,15 +884,18 @@ def _read_entries(path: Path) -> list[dict[str, Any]]:
             for _, entry in disk.read_json_lines(path):
                 entries.append(entry)
         except ValueError as exc:
-            raise _other_form(path) from exc
+            raise _not_a_question_set(path) from exc
     for entry in entries:
         if not isinstance(entry, dict) or "question" not in entry:
-            raise _other_form(path)
+            raise _not_a_question_set(path)
     return entries
 
 
-def _other_form(path: Path) -> InputError:
-    """Return, without raising it, the error for a file that is no question set in JSON lines."""
+def _not_a_question_set(path: Path) -> InputError:
+    """Return, without raising it, the error that a file is not a question set in JSON lines.
+
+    The file is not read here. The text says that no question was added.
+    """
     return InputError(
         f"no question was added to {path}: it is not a question set in JSON lines",
         hint="name a question set in JSON lines, or a new file, such as my_questions.jsonl",

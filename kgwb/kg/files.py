@@ -438,7 +438,10 @@ def _load_plain_files(store: Store, load: Load) -> None:
 
 
 def _finish_store(store: Store, load: Load) -> None:
-    """Merge the named graphs of a store. Raises GraphFileError if it has no triple."""
+    """Make each triple of a store one, also if it stands in several named graphs.
+
+    ``merge_named_graphs`` says how. Raises GraphFileError if the store has no triple.
+    """
     if not any(store.quads_for_pattern(None, None, None, None)):
         raise GraphFileError(
             f"the graph {load.path} contains no triples", hint="check that this is the right file"

@@ -692,9 +692,10 @@ def _solutions_query(
 ) -> str:
     """Return a SELECT of the solutions that a query's rows were made of, without groups and order.
 
-    All variables are selected. The WHERE clause is that of the query, with a VALUES clause of the
-    rows in the columns that are variables of the patterns. An expression with a name is added as a
-    BIND where a single solution gives it a value.
+    All variables are selected, and at most ``limit`` solutions. The FROM and WHERE clauses and the
+    VALUES behind them are those of the query, with a VALUES clause of the rows in the columns that
+    are variables of the patterns. An expression with a name is added as a BIND, unless it is an
+    aggregate or uses the name of one.
     """
     clauses = split_clauses(sparql)
     pattern_variables = variables_of(patterns)

@@ -194,8 +194,8 @@ def _outline_placeholder(match: re.Match[str]) -> str:
 def _placeholder(token: Token) -> str:
     """Return the text of a token in the skeleton of its query.
 
-    That is '"s"' for a string, "<%>" for an IRI, and a number for a number. Other tokens stay as
-    they are.
+    That is '"s"' for a string, "<%>" for an IRI, "1" for an integer, and "1e0" for a decimal or a
+    double. Other tokens stay as they are.
     """
     if token["double"] or token["decimal"]:
         # rdflib cannot parse a negative decimal. The grammar allows a double wherever it allows a

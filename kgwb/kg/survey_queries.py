@@ -150,10 +150,11 @@ class SurveyQueries:
         self.lacks.setdefault(self.part, reason)
 
     def select(self, query: str, keys: int = 0) -> list[Row]:
-        """Return the rows of a SELECT whose first ``keys`` terms are valid IRIs; [] if refused.
+        """Execute a SELECT, and return its rows; [] if the graph refuses it or no time is left.
 
-        Some engines return a row without keys where there are no groups, or IRIs that no query can
-        contain; such rows are left out.
+        A row is left out if one of its first ``keys`` terms is not an IRI that a query can contain:
+        some engines return a row without keys where there are no groups, or other IRIs. If the
+        graph did not return all rows, that is noted as a lack.
         """
         result = self.attempt(lambda: self.kg.select(query))
         if result is None:

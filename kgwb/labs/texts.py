@@ -67,7 +67,11 @@ class Texts:
         """
 
         def value_of(placeholder: re.Match[str]) -> str:
-            """Return the value for a matched placeholder as text; without a value, the placeholder itself."""
+            """Return the text that replaces a matched placeholder.
+
+            A value that is a message is rendered, and any other becomes ``str``. A placeholder whose
+            name has no value stays as it is.
+            """
             name = placeholder[1]
             if name not in values:
                 return placeholder[0]

@@ -241,8 +241,12 @@ def _arrange_columns(nodes: Sequence[Node], endpoints: Sequence[Endpoints]) -> I
     graph: nx.Graph[int] = nx.Graph(endpoints)
     graph.add_nodes_from(range(len(nodes)))
 
-    def rank(node: int) -> tuple[bool, int, int]:
-        """Return the key of the node that begins a component: linked first, then most edges."""
+    def start_key(node: int) -> tuple[bool, int, int]:
+        """Return a key by which nodes are sorted; the node with the least begins its component.
+
+        Linked nodes come before all others, the first by position first. Of the others the one
+        with most edges comes first, then the first by position.
+        """
         if nodes[node].shape == "linked":
             return False, 0, node
         degree = graph.degree(node)
@@ -258,7 +262,7 @@ def _arrange_columns(nodes: Sequence[Node], endpoints: Sequence[Endpoints]) -> I
         return fmean(heights[other] for other in neighbours)
 
     components = nx.connected_components(graph)
-    starts = [min(component, key=rank) for component in components]
+    starts = [min(component, key=start_key) for component in components]
     for layer in nx.bfs_layers(graph, sorted(starts)):
         by_position = sorted(layer)
         column = sorted(by_position, key=mean_height)

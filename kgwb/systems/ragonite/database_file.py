@@ -115,10 +115,13 @@ SIZE_HINT = (
 
 
 def read_triples(kg: Graph, settings: RagoniteSettings) -> Iterator[Triple]:
-    """Yield the triples of the graph, or of the instances of the classes in the setting ``part``.
+    """Yield the distinct triples of the graph.
 
-    They are counted first, then read TRIPLES_PER_QUERY at a time; an endpoint sorts them. Raises
-    SettingError if ``part`` has an invalid IRI; GraphError if there are no triples, if there are
+    With classes in the setting ``part``, these are the triples whose subject is an instance of one,
+    or a blank node that an instance leads to. The triples are counted first. Then they are read
+    TRIPLES_PER_QUERY at a time, until a query returns none. Only an endpoint is asked to sort them.
+
+    Raises SettingError if ``part`` has an invalid IRI; GraphError if there are no triples, if there are
     more than ``max_triples``, or if they cannot be counted; and what the graph raises.
     """
     pattern = _pattern_of_part(kg, settings)

@@ -408,10 +408,12 @@ class ObservationReply(Reply):
 
 @agent("assessment", subject="place", kind="model")
 def assess_strategy(place: str, position: Position, run: Run) -> str:
-    """Ask the model which strategy the turns so far show (paper: strategic assessment).
+    """Ask the model which strategy the turns of a position show, and return its text (paper: strategic assessment).
 
-    The model sees the local graph, the memory and the statistics of the turns. The prompt depends
-    on the setting ``observation_memory``. Raises InvalidReplyError without a valid reply.
+    The model sees what every prompt shows (``make_prompt_variables``), and the statistics of the
+    position. Unless the setting ``observation_memory`` is "latest_advice", the published prompt is
+    used, which shows the outcome and the tools too. ``place`` only names the step. Raises
+    InvalidReplyError without a valid reply.
     """
     variables = make_prompt_variables(position, run, is_metacognition=True)
     variables["statistics"] = f"{position.statistics}. {position.usage_counts}"
