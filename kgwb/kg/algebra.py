@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain, count
@@ -20,13 +19,14 @@ from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.plugins.sparql.sparql import SPARQLError
 from rdflib.util import from_n3
 
-from kgwb.errors import GraphError, QueryError
+from kgwb.errors import QueryError
 from kgwb.kg.base import AnswerKind
 from kgwb.kg.sparql import (
     PARSE_ERRORS,
     UCHAR,
     Token,
     exclusive_parser,
+    find_tokens,
     n3,
     respace,
     tokenize,
@@ -180,24 +180,23 @@ def find_iris(query: str, prefixes: Mapping[str, str]) -> set[URIRef]:
     """Return the IRIs in a query, in full or as prefixed names, without those of declarations.
 
     A prefix means what the query declares it for, else its namespace in ``prefixes``; names with
-    other prefixes are left out. The query need not be valid, but its tokens must: else it has none.
+    other prefixes are left out. The query need not be valid: what is no token in it is left out.
     """
     namespaces = dict(prefixes)
     iris = set()
     before = before_last = ""
-    with suppress(GraphError):
-        for token in tokenize(query).tokens:
-            text = token[0]
-            is_declared = before.upper() in ("PREFIX", "BASE")
-            if token["iri"] and before_last.upper() == "PREFIX":
-                namespaces[before[:-1]] = text[1:-1]
-            elif token["iri"] and not is_declared:
-                iris.add(URIRef(text[1:-1]))
-            elif token["prefix"] in namespaces and not is_declared:
-                _, _, local = text.partition(":")
-                local = _LOCAL_ESCAPE.sub("", local)
-                iris.add(URIRef(namespaces[token["prefix"]] + local))
-            before_last, before = before, text
+    for token in find_tokens(query):
+        text = token[0]
+        is_declared = before.upper() in ("PREFIX", "BASE")
+        if token["iri"] and before_last.upper() == "PREFIX":
+            namespaces[before[:-1]] = text[1:-1]
+        elif token["iri"] and not is_declared:
+            iris.add(URIRef(text[1:-1]))
+        elif token["prefix"] in namespaces and not is_declared:
+            _, _, local = text.partition(":")
+            local = _LOCAL_ESCAPE.sub("", local)
+            iris.add(URIRef(namespaces[token["prefix"]] + local))
+        before_last, before = before, text
     return iris
 
 

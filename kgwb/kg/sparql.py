@@ -106,6 +106,16 @@ class TokenizedQuery(NamedTuple):
     """
 
 
+def find_tokens(text: str) -> Iterator[Token]:
+    """Yield the tokens of a query that need not be valid, without spaces and comments.
+
+    What is no token is left out.
+    """
+    for token in _TOKEN.finditer(text):
+        if token.lastgroup not in ("space", "comment"):
+            yield token
+
+
 def tokenize(query: str) -> TokenizedQuery:
     """Split a query into the tokens of SPARQL 1.1.
 

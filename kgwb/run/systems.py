@@ -116,25 +116,32 @@ def load_run(
             raise damaged_file_error(path, cause) from cause
         raise
     except KgwbError as exc:
-        if can_only_replay and isinstance(exc, NotRecordedError):
-            if run.kg.muted:
-                return read_only_run(path, EARLIER_MUTED_RUN)
-            if _has_unknown_prompt(run):
-                return read_only_run(path, EARLIER_PROMPTS)
-        if not can_only_replay or run.recorded_status == "done":
+        if not can_only_replay:
             raise
-        return run
+        if run.recorded_status != "done":
+            return run
+        missing = _find_earlier_form(run) if isinstance(exc, NotRecordedError) else ""
+        if not missing:
+            raise
+        return read_only_run(path, missing)
     except DAMAGED_FILE_ERRORS as exc:
         raise damaged_file_error(path, exc) from exc
 
 
-def _has_unknown_prompt(run: Run) -> bool:
-    """Return whether a loaded run of one of kgwb's systems used a prompt that the system does not have.
+def _find_earlier_form(run: Run) -> str:
+    """Return why a loaded run of an earlier version lacks calls that it made; "" if it is none.
 
-    A system from elsewhere may be given prompts of any name.
+    An earlier version rewrote the queries of a run with muted triples. It also had other prompts:
+    this is looked for in kgwb's own systems, since one from elsewhere may be given prompts of any
+    name.
     """
+    queries = [call for call in run.calls.values() if call.kind in ("select", "ask", "construct")]
+    if run.kg.muted and not any("muted" in call.request for call in queries):
+        return EARLIER_MUTED_RUN
     system = run.system
-    return not system.origin and not system.prompt_names.issuperset(run.prompts.texts)
+    if not system.origin and not system.prompt_names.issuperset(run.prompts.texts):
+        return EARLIER_PROMPTS
+    return ""
 
 
 def _system_of_header(header: JsonObject, source: SystemSource | None) -> System:

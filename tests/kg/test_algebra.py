@@ -92,7 +92,7 @@ def test_texts_like_the_numbers_of_iris_are_kept() -> None:
         ("prefix e: <http://e/> ASK { e:a ex:b <http://e/c> . x:d ?p 'e:f <http://e/g>' } # e:h",
          ["http://e/a", "http://x/b", "http://e/c"]),
         ("BASE <http://e/> PREFIX ex: <http://e/> SELECT ex:b\\-c", ["http://e/b-c"]),
-        ("ASK { e:a ?p 'never ends }", []),
+        ("ASK { ex:a <http://e/b> 'Schindler's List' }", ["http://x/a", "http://e/b"]),
     ],
 )  # fmt: skip
 def test_the_iris_of_a_query_are_found_by_its_prefixes_and_others(

@@ -14,7 +14,7 @@ from test_mistakes import answer, mention
 from triads import QUESTION, SCRIPT, TRIAD
 
 import kgwb
-from kgwb.errors import RunFileError, SettingError
+from kgwb.errors import NotRecordedError, RunFileError, SettingError
 from kgwb.llm import Scripted
 from kgwb.run import Run, System
 from kgwb.run.calls import call_key
@@ -153,3 +153,25 @@ def test_a_prompt_that_is_gone_is_read_from_the_steps(tmp_path: Path) -> None:
     read = kgwb.load_run(path)
     assert read.read_only
     assert (read.answer, keys(read)) == (run.answer, keys(run))
+
+
+@pytest.mark.parametrize(("kept", "status"), [(0.5, "failed"), (1.0, "done")])
+def test_a_muted_run_that_lacks_calls_is_no_run_of_an_earlier_version(
+    tmp_path: Path, kept: float, status: str
+) -> None:
+    run = kgwb.Workbench("films", "rules").ask("Which films did Christopher Nolan direct?")
+    assert run.answer
+    lines = (
+        run.mute(run.answer.support[0]).go().save(tmp_path / "run.jsonl").read_text().splitlines()
+    )
+    calls = [line for line in lines if line.startswith('{"call"')]
+    others = [line for line in lines if line not in calls and kept == 1.0]
+    path = tmp_path / "cut.jsonl"
+    path.write_text("\n".join([lines[0], *calls[: int(len(calls) * kept) - 1], *others[1:]]) + "\n")
+    if status == "done":
+        with pytest.raises(NotRecordedError):
+            kgwb.load_run(path)
+    else:
+        loaded = kgwb.load_run(path)
+        assert (loaded.read_only, loaded.status) == ("", status)
+        assert loaded.steps

@@ -364,10 +364,14 @@ def find_gold_source(run: Run, gold: GoldQuery) -> Source | None:
 def _has_values_of(sources: Iterable[Source], gold_source: Source) -> bool:
     """Return whether sources have every cell of the gold source, as a term or as the text of a cell."""
     known: set[str] = set()
+    terms: set[Term] = set()
     for source in sources:
         known.update(str(term) for _, term in source.terms)
         known.update(str(meaning.term) for meaning in source.meanings)
         known.update(chain.from_iterable(source.rows))
+        terms.update(meaning.term for meaning in source.meanings)
+    # The gold source writes literals that look alike with their language or datatype.
+    known.update(meaning.text for meaning in gold_source.meanings if meaning.term in terms)
     return known.issuperset(chain.from_iterable(gold_source.rows))
 
 
