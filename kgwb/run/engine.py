@@ -171,7 +171,8 @@ class Engine:
 
         A recorded reply is used if and only if model, content and repeat number are equal. The
         repeat number counts how often this agent, for its subject, has sent the same request in
-        this execution, so that a loop that asks again gets a new reply.
+        this execution, so that a loop that asks again gets a new reply. A request of ``own_model``
+        that fails does not count.
 
         Raises what the model raises, NotRecordedError in a replay that lacks the call, and Stopped
         if this is the request that is previewed.
@@ -200,7 +201,14 @@ class Engine:
             make = partial(self._ask_model, model, request)
         model_name = content["model"] or "the model"
         missing = f"the reply of {model_name} to {request.task}"
-        call = self._call(identity, make, is_remote, missing, ChatReply)
+        try:
+            call = self._call(identity, make, is_remote, missing, ChatReply)
+        except NotRecordedError:
+            raise
+        except Exception:
+            if own_model is not None:  # the client may send it again, which is no other request
+                self.execution.forget_request(content, agent_name, step.subject)
+            raise
         return call, call.result
 
     @property

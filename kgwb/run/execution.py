@@ -383,6 +383,12 @@ class Execution:
             return first  # the key of a long prompt is not computed twice
         return first.with_repeat(repeat)
 
+    def forget_request(self, content: JsonObject, agent_name: str, subject: str) -> None:
+        """Take back the count of a request that got no reply; sent again, it has the same number."""
+        counter = (agent_name, subject, call_key("model", content, 0))
+        with self._lock:
+            self._request_counts[counter] -= 1
+
     def is_recorded(self, content: JsonObject, agent_name: str, subject: str) -> bool:
         """Return whether the next model call of an agent with this content is recorded.
 

@@ -47,12 +47,13 @@ class Film(BaseModel):
     title: str
 
 
-def client_of(chats: ChatServer) -> openai.OpenAI:
-    return wrap_openai(openai.OpenAI(api_key="no-key-needed", base_url=chats.url, max_retries=0))
+def client_of(chats: ChatServer, max_retries: int = 0) -> openai.OpenAI:
+    plain = openai.OpenAI(api_key="no-key-needed", base_url=chats.url, max_retries=max_retries)
+    return wrap_openai(plain)
 
 
-def async_client_of(chats: ChatServer) -> openai.AsyncOpenAI:
-    plain = openai.AsyncOpenAI(api_key="no-key-needed", base_url=chats.url, max_retries=0)
+def async_client_of(chats: ChatServer, max_retries: int = 0) -> openai.AsyncOpenAI:
+    plain = openai.AsyncOpenAI(api_key="no-key-needed", base_url=chats.url, max_retries=max_retries)
     return wrap_openai(plain)
 
 
@@ -543,6 +544,24 @@ def test_a_refusal_is_the_clients_own_and_is_not_recorded(
     assert run.output("talk").endswith("Error")
     assert run.totals.model_calls == 0
     run.go()
+    assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_request_that_the_client_sends_again_is_one_call(
+    server: ChatServer, tmp_path: Path, is_async: bool
+) -> None:
+    client = async_client_of(server, 1) if is_async else client_of(server, 1)
+    server.script = lambda body: "yes" if len(server.requests) == 2 else {"status_code": 500}
+
+    async def wait() -> str:
+        return text_of(await ask(client, "chat"))
+
+    run = run_of(lambda: asyncio.run(wait()) if is_async else text_of(ask(client, "chat"))).go()
+    assert [call.repeat for call in run.calls.values()] == [0]
+    assert run.go().output("talk") == "yes"
+    replay = kgwb.load_run(run.save(tmp_path / "run.jsonl"), system=run.system)
+    assert replay.output("talk") == "yes"
     assert len(server.requests) == 2
 
 
