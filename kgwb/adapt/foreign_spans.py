@@ -190,6 +190,8 @@ SpanKind = Literal["model", "search", "sparql", "code"]
 """The kinds of agents that spans become."""
 
 REQUEST_MODEL = "gen_ai.request.model"
+PLAIN_TEXTS = ("gen_ai.prompt", "gen_ai.completion")
+"""The names of messages whose value is a text, also if it looks like JSON."""
 MODEL_OPERATIONS = ("chat", "text_completion", "generate_content")
 MODEL_KINDS = ("LLM", *MODEL_OPERATIONS)
 SEARCH_KINDS = ("RETRIEVER", "RERANKER", "EMBEDDING", "embeddings", "retrieval")
@@ -361,7 +363,12 @@ def _listed_messages(span: Span, meaning: str, usual_role: str) -> ChatMessages:
     ``usual_role`` is that of a message without a role.
     """
     for name in NAMES[meaning]:
-        items = _items_below(span.attributes, name) or _as_list(span.attributes.get(name))
+        given = span.attributes.get(name)
+        items: list[Any] = _items_below(span.attributes, name)
+        if name not in PLAIN_TEXTS:
+            items = items or _as_list(given)
+        elif isinstance(given, str):
+            items = items or [given]
         if items:
             return [_message_of(item, usual_role) for item in items]
     return []

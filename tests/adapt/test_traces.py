@@ -341,6 +341,11 @@ def test_messages_in_events_and_under_older_names(tmp_path: Path) -> None:
             "Two\n\nThree",
         ),
         ({"gen_ai.prompt": "One"}, [["user", "One"]], ""),
+        (
+            {"gen_ai.prompt": '{"question": "Who?"}', "gen_ai.completion": '["Ann", "Bob"]'},
+            [["user", '{"question": "Who?"}']],
+            '["Ann", "Bob"]',
+        ),
     ],
 )
 def test_the_messages_and_the_reply_of_a_model_call(
