@@ -31,10 +31,11 @@ from kgwb.kg import GraphSource, open_kg
 from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatModel, ChatRequest, Message
+from kgwb.llm.notice import DataNotice
 from kgwb.records import from_data, to_data
 from kgwb.run.agents import AgentKind, System, agent, agent_of_key
 from kgwb.run.answers import Answer, Dialogue, Question, Reading, Turn
-from kgwb.run.calls import RecordedGraph, utc_now
+from kgwb.run.calls import Call, RecordedGraph, utc_now
 from kgwb.run.diagnostics import (
     doubt_cut_results,
     explained_failure,
@@ -683,13 +684,21 @@ class Run(EditableRun):
         """Add the calls and notices of a run file to the record of this run, if it has the same question.
 
         A file whose run was finished is used only with ``include_finished``. Nothing is raised: a
-        file that is missing or cannot be read is ignored, and the calls are made again.
+        file that is missing or cannot be read is ignored, and so is what comes after a damaged
+        entry; those calls are made again.
         """
         with suppress(RunFileError, *DAMAGED_FILE_ERRORS):
-            saved = SavedRun.read(path, "call", "notice", "end")
-            is_finished = saved.end is not None and saved.end.status == "done"
-            if saved.header.question == self.question and (include_finished or not is_finished):
-                self._add_recorded(saved)
+            header, *entries = RunFile(Path(path)).entries()
+            ends = [entry["end"] for entry in entries if "end" in entry]
+            is_finished = bool(ends) and ends[-1]["status"] == "done"
+            if header["question"] != self.question or (is_finished and not include_finished):
+                return
+            for entry in entries:  # those before a damaged one are kept
+                if "call" in entry:
+                    call = Call.from_data(entry["call"])
+                    self.calls[call.key] = call
+                elif "notice" in entry:
+                    self.record.add_notice(from_data(entry["notice"], DataNotice))
 
     @classmethod
     def load(
@@ -758,20 +767,16 @@ class Run(EditableRun):
             run.kg.identity = header.graph
             run.kg.vocabulary = header.vocabulary
             run.kg.muted = header.muted
-        run._add_recorded(saved)
+        run.calls.update({call.key: call for call in saved.calls})
+        for notice in saved.notices:
+            run.record.add_notice(notice)
         for key, value in saved.overrides.items():
             run.overrides[key] = from_data(value, system.agent_spec(key).output_type)
         run.edited_messages.update(saved.messages)
-        if saved.end is not None:
+        if saved.end is not None and not saved.has_later_calls:
             run.recorded_status = saved.end.status
             run.recorded_position = saved.end.position
         return run
-
-    def _add_recorded(self, saved: SavedRun) -> None:
-        """Add the calls and notices of a run file to the record."""
-        self.calls.update({call.key: call for call in saved.calls})
-        for notice in saved.notices:
-            self.record.add_notice(notice)
 
 
 def check_question(text: str, settings: Settings) -> str:

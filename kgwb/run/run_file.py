@@ -147,7 +147,8 @@ class SavedRun:
     steps: list[JsonObject] = field(default_factory=list)
     """The data of the steps, see ``Step.to_data``."""
     end: End | None = None
-    """None if calls come after it: the execution that made them was killed."""
+    has_later_calls: bool = False
+    """Whether calls come after the end: the execution that made them was killed."""
 
     @classmethod
     def read(cls, path: str | Path, *kinds: str) -> SavedRun:
@@ -180,7 +181,7 @@ class SavedRun:
         match kind:
             case "call":
                 self.calls.append(Call.from_data(data))
-                self.end = None
+                self.has_later_calls = self.end is not None
             case "notice":
                 self.notices.append(from_data(data, DataNotice))
             case "prompt":
@@ -196,6 +197,7 @@ class SavedRun:
                 self.steps.append(from_data(data, JsonObject))
             case "end":
                 self.end = from_data(data, End)
+                self.has_later_calls = False
 
     def entries(self) -> Iterator[JsonObject]:
         """Yield the entries of a file: header, notices, calls, values and messages put in, steps, end.

@@ -348,6 +348,29 @@ def test_a_killed_run_can_be_loaded_and_its_file_resumed_by_the_same_question(
     assert (str(again.answer), model.call_count("chatty_kg/qir")) == ("Denis Villeneuve", 0)
 
 
+@pytest.mark.parametrize("is_finished", [False, True])
+def test_a_new_run_takes_over_the_calls_of_a_file_up_to_damage_unless_it_was_finished(
+    saved: Path, is_finished: bool
+) -> None:
+    lines = saved.read_text().splitlines()
+    calls = [line for line in lines if line.startswith('{"call"')]
+    second = lines[-1] if is_finished else calls[1]
+    third = calls[2] if is_finished else '{"call":{"key":"ab"}}'
+    with_lines(saved, lambda _: [lines[0], calls[0], second, third, calls[3]])
+    again = made_up(Scripted(SCRIPT), path=saved)
+    assert len(again.calls) == (0 if is_finished else 2)
+
+
+def test_the_last_end_of_a_run_that_is_only_read_counts_though_calls_come_after_it(
+    saved: Path,
+) -> None:
+    calls = [line for line in saved.read_text().splitlines() if line.startswith('{"call"')]
+    with_lines(saved, lambda lines: [*lines, calls[0]])
+    run = read_only_run(saved, "the system")
+    assert (run.status, run.recorded_status) == ("done", "")
+    assert run.answer is not None
+
+
 def test_embeddings_named_by_a_file_are_not_loaded(saved: Path) -> None:
     with_lines(saved, lambda lines: [lines[0].replace('"lexical"', '"somebody/model"'), *lines[1:]])
     run = Run.load(saved, MADE_UP, kg=films(), models=Scripted({}))
