@@ -26,6 +26,11 @@ BOATS = films("""
 :captain rdfs:label "captain" . :refit rdfs:label "refitted on" . :crew rdfs:label "crew size" .
 :born rdfs:label "place of birth" . :motto rdfs:label "motto" .
 :Boat rdfs:label "boat" . :Person rdfs:label "person" .
+@prefix skos: <http://www.w3.org/2004/02/skos/core#> .
+:s1 a :Street ; rdfs:label "Same" ; skos:altLabel "Old Blue Path North" ; :length 1 .
+:s2 a :Street ; rdfs:label "Same" ; skos:altLabel "New Blue Path South" ; :length 2 .
+:r1 a :Street ; rdfs:label "Ash Street" ; skos:altLabel "Old Rose Way North" ; :length 3 .
+:r2 a :Street ; rdfs:label "Oak Street" ; skos:altLabel "New Rose Way South" ; :length 4 .
 """)
 
 
@@ -148,6 +153,8 @@ def test_names_are_found_in_a_question(question: str, names: str) -> None:
         ("When was Sea Otter refitted?", "Sea Otter | refitted date | ?answer", ""),
         ("Who is the captain of the Sea?", "", "Sea Eagle or Sea Otter"),
         ("Where was Frost born?", "", "Bo Frost or Jo Frost"),
+        ("What is the length of Blue Path?", "", "New Blue Path South or Old Blue Path North"),
+        ("What is the length of Rose Way?", "", "New Rose Way South or Old Rose Way North"),
         ("Where was [Frost] born?", "Frost | birth place | ?answer", ""),
         ("Wer ist der Kapitän von Sea Otter?", "", "English"),
         ("Why was Sea Otter refitted?", "", "why"),

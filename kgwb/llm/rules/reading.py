@@ -277,14 +277,17 @@ def _find_unclear_name(
     exact = kg.exact([mention.text for mention in vertices_of])
     for mention in mentions:
         vertices = vertices_of.get(mention, ())
+        label_of: Mapping[URIRef, str] = {}
         if not vertices_of:
             hits = kg.search(mention.text, MAX_TIED_LABELS).hits
-            vertices = tuple(hit.iri for hit in hits if hit.score == hits[0].score)
-        if mention.text in exact or len(vertices) < 2:
+            label_of = {hit.iri: hit.label for hit in hits if hit.score == hits[0].score}
+        elif mention.text not in exact and len(vertices) > 1:
+            label_of = kg.names(vertices)
+        labels = sorted(set(label_of.values()))
+        if len(labels) < 2:
             continue
-        labels = sorted(set(kg.names(vertices).values()))
-        first, *others = [fetch_class_names(kg, (vertex,)) for vertex in vertices]
-        if len(labels) > 1 and all(names == first for names in others):
+        first, *others = [fetch_class_names(kg, (vertex,)) for vertex in label_of]
+        if all(names == first for names in others):
             choices = dict.fromkeys(shorten(label, MAX_CHOICE_CHARS) for label in labels)
             return [f"“{mention.text}” may be {' or '.join(choices)}"]
     return []
