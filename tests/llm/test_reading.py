@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import gc
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+from weakref import WeakSet
+
 import pytest
 from rdflib import BNode, Literal, URIRef
 from small import films
@@ -206,3 +211,38 @@ def test_the_last_findings_of_a_graph_are_kept_and_those_of_another_are_not() ->
     find(first, 0)
     find(second, MAX_KEPT)
     assert found[MAX_KEPT + 1 :] == [0, MAX_KEPT]
+
+
+def test_a_slow_thread_leaves_what_another_found_meanwhile() -> None:
+    found: list[str] = []
+    has_begun, may_end = Event(), Event()
+
+    @kept_by_graph
+    def find(_: Graph, name: str) -> str:
+        found.append(name)
+        if name == "slow":
+            has_begun.set()
+            may_end.wait(10)
+        return name
+
+    kg = films()
+    with ThreadPoolExecutor(1) as pool:
+        slow = pool.submit(find, kg, "slow")
+        has_begun.wait(10)
+        find(kg, "fast")
+        may_end.set()
+        slow.result()
+    find(kg, "slow")
+    find(kg, "fast")
+    assert found == ["slow", "fast"]
+
+
+def test_embeddings_are_dropped_though_the_graph_stays() -> None:
+    used: WeakSet[Embeddings] = WeakSet()
+    for _ in range(5):
+        embeddings = Embeddings("lexical")
+        used.add(embeddings)
+        ground_question("Who is the captain of Sea Otter?", BOATS, embeddings)
+    del embeddings
+    gc.collect()
+    assert not used

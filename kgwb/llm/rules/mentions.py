@@ -31,11 +31,12 @@ def kept_by_graph(find: Callable[[Graph, Key], T]) -> Callable[[Graph, Key], T]:
     @wraps(find)
     def find_once(kg: Graph, key: Key) -> T:
         kept = findings.get(kg, {})
-        if key not in kept:
-            newest = list(kept.items())[1 - MAX_KEPT :]
-            kept = dict(newest) | {key: find(kg, key)}
-            findings[kg] = kept
-        return kept[key]
+        if key in kept:
+            return kept[key]
+        found = find(kg, key)
+        newest = list(findings.get(kg, {}).items())[1 - MAX_KEPT :]  # with those of other threads
+        findings[kg] = dict(newest) | {key: found}
+        return found
 
     return find_once
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain, pairwise
+from weakref import ref
 
 from rdflib import URIRef
 
@@ -128,13 +129,15 @@ def ground_question(question: str, kg: Graph | None, embeddings: Embeddings) -> 
     """
     if kg is None:
         return parse_question(question, kg)
-    return _ground_question(kg, (question, embeddings))
+    return _ground_question(kg, (question, ref(embeddings)))
 
 
 @kept_by_graph
-def _ground_question(kg: Graph, asked: tuple[str, Embeddings]) -> ParsedQuestion:
-    """Return what ``ground_question`` returns, for a question with the embeddings."""
-    question, embeddings = asked
+def _ground_question(kg: Graph, asked: tuple[str, ref[Embeddings]]) -> ParsedQuestion:
+    """Return what ``ground_question`` returns, for a question with embeddings, which are not kept."""
+    question, embeddings_ref = asked
+    embeddings = embeddings_ref()
+    assert embeddings is not None, "the caller holds them"
     question = remove_filler_phrases(question)
     tokens = tokenize(question)
     mentions = find_mentions(question, kg)
