@@ -975,9 +975,10 @@ class _Coverage(_QuestionWords):
         X").
         """
         word = self.words[position]
+        if self._is_any_class(word, self.value_types):
+            return True
         own_classes = fetch_class_names(self.kg, self.vertices)
-        expected = [*self.value_types, *own_classes]
-        if self._is_any_class(word, expected):
+        if self._is_any_class(word, own_classes):
             return True
         if not own_classes and self._is_apposition(position):
             return True
@@ -987,6 +988,7 @@ class _Coverage(_QuestionWords):
         classes = sorted(names_of_classes(self.kg))
         likeness = max_similarity(word, classes, self.embeddings)
         required = min(max(likeness, MIN_RELATION_SIMILARITY), LIKE_CLASS_SIMILARITY)
+        expected = [*self.value_types, *own_classes]
         return max_similarity(word, expected, self.embeddings) >= required
 
     def _is_apposition(self, position: int) -> bool:
