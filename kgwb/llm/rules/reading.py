@@ -539,7 +539,7 @@ class _LookUp(_QuestionWords):
                 best = max(MIN_PREDICATE_SIMILARITY, max_similarity(word, inner, self.embeddings))
                 named_by_word = [
                     name for name in inner if max_similarity(word, [name], self.embeddings) == best
-                ]
+                ][:1]
             named.update(named_by_word)
         parts = [name for name in inner if name in named]
         without_units = [name for name in inner if not names_unit(name)]
