@@ -6,7 +6,7 @@ Among them is how often a question that was asked several times came out right.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, product
@@ -665,13 +665,13 @@ def make_stability_table(all_results: AllResults) -> Table:
 def make_luck_table(
     all_results: AllResults,
     limit: int | None = None,
-    titles: Mapping[str, object] | None = None,
+    show_question: Callable[[str], object] | None = None,
 ) -> Table:
     """Return a table of the questions that came out right in some asks and not in others, with their rates.
 
     Each folder has a column. Those that are right most often come first. At most ``limit`` are
-    listed, and a last row says how many there are beyond. ``titles`` are what is shown of the
-    questions, by id; by default their texts. Without such questions there are no rows.
+    listed, and a last row says how many there are beyond. ``show_question`` shows the question of
+    an id; by default it is the text. Without such questions there are no rows.
     """
     headers = ["right by luck"]
     all_rates = []
@@ -681,9 +681,10 @@ def make_luck_table(
         headers.append(f"right, with its interval{results.label_suffix}")
         rates = find_pass_rates(results)
         all_rates.append(rates)
+        show = show_question or results.question_titles.__getitem__
         for id_, rate in rates.items():
             if rate.is_luck:
-                shown.setdefault(id_, (titles or results.question_titles)[id_])
+                shown.setdefault(id_, show(id_))
                 chances.setdefault(id_, rate.chance_of_all(1))
     ids = sorted(shown, key=chances.__getitem__, reverse=True)
     rows = [[shown[id_], *(rates.get(id_, "–") for rates in all_rates)] for id_ in ids[:limit]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -240,7 +240,7 @@ class PromptLab(Live):
                 "kept_folder", "the folder in which prompts are kept", self.kept_folder
             ),
             note_input=text_input("kept_note", "a note", placeholder="why"),
-            kept=PromptHistory(self.kept_folder).to_table(),
+            list_kept=lambda: PromptHistory(self.kept_folder).to_table(),
             kept_folder=self.kept_folder,
         )
 
@@ -260,10 +260,13 @@ class PromptLab(Live):
 
         def render_question(number: int, id_: str, agent: str = "") -> object:
             """Return a question's title; if interactive, a button that opens its run."""
-            title = self.report.results[number].question_titles[id_]
+            results = self.report.results[number]
+            title = results.question_titles[id_]
             if not is_interactive:
                 return title
-            tooltip = "open it in the debugger, at the step to blame"
+            tooltip = "open it in the debugger"
+            if agent or results.losses_by_id.get(id_, {}).get("agent"):
+                tooltip += ", at the step to blame"
             arg = f"{number} {agent}\t{id_}"
             return h.button(title, "open", class_="ghost", arg=arg, title=tooltip)
 
@@ -271,14 +274,14 @@ class PromptLab(Live):
             number = _position_of(results, self.report.results)
             return render_question(number, change.after["id"], change.agent)
 
-        titles = {id_: render_question(0, id_) for id_ in results.rows}
+        render_first = partial(render_question, 0)
         return render_page(
             "lab.html",
             results=f"{results.name}: {results.headline}",
             gold_remark=self.gold_remark,
             is_interactive=is_interactive,
-            lost_questions=_list_lost_questions(results, titles),
-            lucky_questions=make_luck_table([results], titles=titles),
+            lost_questions=_list_lost_questions(results, render_first),
+            lucky_questions=make_luck_table([results], show_question=render_first),
             changes=self.report.render_changes(render_changed),
             debugger=debugger,
             display_name=display_name,
@@ -586,12 +589,12 @@ def _position_of(results: LoadedResults, all_results: Sequence[LoadedResults]) -
 
 
 def _list_lost_questions(
-    results: LoadedResults, titles: Mapping[str, object]
+    results: LoadedResults, render_question: Callable[[str], object]
 ) -> list[tuple[str, list[Sequence[object]]]]:
     """Return the blamed agents, each with a table of the questions that it lost: kind, question, answer, gold.
 
     Agents that lost most come first, and questions are sorted by kind. "" stands for questions of
-    which no agent is known. ``titles`` are the shown questions by id.
+    which no agent is known. ``render_question`` shows the question of an id.
     """
     groups: dict[str, list[BenchRow]] = {}
     for id_, row in results.rows.items():
@@ -604,7 +607,8 @@ def _list_lost_questions(
         for row in sorted(groups[agent], key=_kind_of):
             names = name_values([row])
             answers = render_answers(row, names)
-            lines.append((_kind_of(row), titles[row["id"]], answers, render_gold(row, names)))
+            question = render_question(row["id"])
+            lines.append((_kind_of(row), question, answers, render_gold(row, names)))
         listed.append((agent, lines))
     return listed
 

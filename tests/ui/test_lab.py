@@ -84,6 +84,16 @@ def test_a_question_that_is_right_by_luck_is_listed_and_opens(measured: Path) ->
     assert lab.debugger is not None
 
 
+def test_a_damaged_history_of_kept_prompts_is_only_met_by_a_person_who_keeps_some(
+    measured: Path, here: Path
+) -> None:
+    history = here / "my_prompts" / "history.jsonl"
+    history.parent.mkdir()
+    history.write_text("damaged\n")
+    lab = kgwb.PromptLab(measured, kg=KG, model=Scripted(careless))
+    assert "1 lost" in text(lab)
+
+
 def test_what_cannot_be_asked_is_said(measured: Path) -> None:
     lab = kgwb.PromptLab(measured, kg=KG, model=Scripted(careless), workers=1)
     press(lab, "qir")
