@@ -197,9 +197,14 @@ TABLE_FORMATS: Mapping[str, Callable[[Table], str]] = {
 
 
 def check_table_format(name: str) -> None:
-    """Raise InputError, which lists the formats, unless the name is one of TABLE_FORMATS."""
+    """Raise InputError, which lists the formats, unless the name is one of TABLE_FORMATS.
+
+    It is raised too if "latex" is named and pandas is not installed.
+    """
     if name not in TABLE_FORMATS:
         raise InputError(
             f"a table cannot be written as {name!r}",
             hint=f"name one of these formats: {', '.join(TABLE_FORMATS)}",
         )
+    if name == "latex":
+        import_pandas()

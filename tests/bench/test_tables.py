@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,7 @@ from kgwb.bench.papers import (
 from kgwb.bench.statistics import holm_adjusted
 from kgwb.cli import main
 from kgwb.errors import InputError
-from kgwb.show.tables import TABLE_FORMATS, Best, Table, escape_latex
+from kgwb.show.tables import TABLE_FORMATS, Best, Table, check_table_format, escape_latex
 
 Capture = pytest.CaptureFixture[str]
 TABLE = Table(("system", "F1"), (("a_b|c", Best("0.5")), ("d", "–")), "100 % of A_B & C|D")
@@ -45,6 +46,15 @@ def test_latex_has_the_rules_of_booktabs_and_no_name_is_a_command() -> None:
     assert escape_latex("\\input{x}^~#$") == (
         r"\textbackslash{}input\{x\}\textasciicircum{}\textasciitilde{}\#\$"
     )
+
+
+def test_a_missing_package_is_said_where_a_format_is_checked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    check_table_format("csv")
+    with pytest.raises(InputError, match="pandas"):
+        check_table_format("latex")
 
 
 def test_markdown_and_csv() -> None:
