@@ -8,13 +8,10 @@ import sys
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from kgwb import disk
 from kgwb.errors import InputError
-
-if TYPE_CHECKING:
-    pass
 
 START_NOTEBOOK = "notebooks/00_start.ipynb"
 NOTEBOOK_FILES = (".ipynb", ".py", ".jsonl")

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from kgwb.cli.arguments import PositiveInt, QuestionArguments, option, parse_assignments
 from kgwb.cli.terminal import warn_about_rules
 from kgwb.errors import InputError
 from kgwb.text import single_line
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(kw_only=True)

@@ -180,7 +180,7 @@ LAB_CALL = re.compile(r"(kgwb\.lab\(\d)\)")
 
 
 def list_lab_notebooks() -> list[Path]:
-    """Return the paths of the labs' notebooks, sorted: as installed with the package, else those of the checkout."""
+    """Return the paths of the labs' notebooks, sorted: those of the checkout, else as installed with the package."""
     folder = disk.shipped_folder("notebooks") / "labs"
     return sorted(folder.glob("*.ipynb"))
 

@@ -78,7 +78,7 @@ from kgwb.llm.rules.words import (
 from kgwb.text import shorten
 
 MIN_PREDICATE_SIMILARITY = 0.45
-"""Similarity from which a word of the question asks for a predicate, or names a class."""
+"""Similarity from which a word of the question asks for a predicate."""
 MIN_CLASS_SIMILARITY = 0.5
 """Similarity from which a word of the question names a class."""
 LIKE_CLASS_SIMILARITY = 0.38
