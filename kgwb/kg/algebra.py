@@ -100,7 +100,7 @@ def analyze_query(sparql: str) -> QueryAnalysis:
     """Return the parts of a SELECT or ASK: kind, variables, triple patterns, filters and so on.
 
     ``unsupported_feature`` names the first thing besides triple patterns and filters, else it is
-    "". Queries that differ only in IRIs are analyzed once, and then answered from a cache. Raises
+    "". Queries that differ only in IRIs and decimals are analyzed once, and then answered from a cache. Raises
     QueryRefusedError for an update, and QueryError for a query that has another form, does not
     parse, or uses a prefix without a declaration.
     """
@@ -138,7 +138,7 @@ def _number_terms(query: str) -> tuple[str, list[str]]:
     base = None
     texts: dict[Token, str] = {}
     tokens = tokenize(query).tokens
-    if _NUMBERED.search(query):
+    if _DECIMAL_DIGITS in query or _NUMBERED.search(query):
         return respace(tokens, itemgetter(0)), []
     before = before_last = tokens[0]
     for token in tokens:

@@ -104,6 +104,10 @@ _DRAFT_BYTES = 1 << 16
 """So many bytes of a draft are parsed at once."""
 _STALE_AFTER_S = {".making-*": 86_400, ".muted-*": 30 * 86_400}
 """After this time an unfinished folder, or a copy, in the cache belongs to a process that was killed."""
+MAX_COPIES = 8
+"""So many copies of stores are in folders at the same time: each has a dozen files open."""
+_copies: set[Path] = set()
+"""The folders of the copies in use."""
 MAX_REMOVALS = 10
 """How often the folder of a copy is removed: what is left then is removed when it is stale."""
 _DAMAGED_CACHE_ERRORS = (
@@ -534,23 +538,27 @@ def _remove_stale_folders(cache: Path) -> None:
             shutil.rmtree(folder, ignore_errors=True)
     for pattern, longest_use_s in _STALE_AFTER_S.items():
         for left in cache.glob(pattern):
-            age_s = time.time() - left.lstat().st_mtime
-            if age_s > longest_use_s:
-                shutil.rmtree(left, ignore_errors=True)
+            with suppress(FileNotFoundError):  # a copy may be removed meanwhile
+                age_s = time.time() - left.lstat().st_mtime
+                if age_s > longest_use_s:
+                    shutil.rmtree(left, ignore_errors=True)
 
 
 def copy_store(store: Store) -> tuple[Store, Path | None]:
     """Return a copy of a store that can be changed, and its folder, which is to be removed after use.
 
     The copy of a store in the cache shares its files by hard links. The copy of one in memory is in
-    memory, without a folder, and so is any copy if the cache folder cannot be used.
+    memory, without a folder, and so is any copy if the cache folder cannot be used, or if
+    MAX_COPIES are in folders.
     """
     folder = cache_dir() / "graphs" / f".muted-{uuid4().hex}"
-    try:
-        store.backup(folder)
-        return Store(folder), folder
-    except _DAMAGED_CACHE_ERRORS:  # a RuntimeError for a store in memory
-        shutil.rmtree(folder, ignore_errors=True)
+    if len(_copies) < MAX_COPIES:
+        _copies.add(folder)
+        try:
+            store.backup(folder)
+            return Store(folder), folder
+        except _DAMAGED_CACHE_ERRORS:  # a RuntimeError for a store in memory
+            remove_copy(folder)
     in_memory = Store()
     in_memory.bulk_extend(store)
     return in_memory, None
@@ -558,6 +566,7 @@ def copy_store(store: Store) -> tuple[Store, Path | None]:
 
 def remove_copy(folder: Path) -> None:
     """Remove the folder of a copied store. A store writes until it is closed, so it is tried again."""
+    _copies.discard(folder)
     for _ in range(MAX_REMOVALS):
         shutil.rmtree(folder, ignore_errors=True)
         if not folder.exists():

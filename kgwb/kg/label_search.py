@@ -288,7 +288,7 @@ CREATE VIRTUAL TABLE terms USING fts5vocab(words, row);
 # A query on ``terms`` counts the labels of every word, so its words and these numbers of labels are
 # also kept in ``vocabulary``.
 # The keys are already in normal form. So splitting them at ASCII blanks (tokenize=ascii) gives the
-# same words as text.py.
+# same words as ``normalize``.
 _INDEXES_SQL = """
 CREATE INDEX by_iri ON labels (iri) WHERE shown;
 CREATE INDEX by_key ON labels (key) WHERE length;

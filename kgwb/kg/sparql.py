@@ -173,7 +173,9 @@ def _stand_together(before: Token, token: Token) -> bool:
     sign = token[0]
     is_path_or_bracket = before.lastgroup in ("iri", "name") or before[0] in (")", "a")
     if sign in ("*", "+", "?") and is_path_or_bracket:
-        return True
+        following = token.string[token.end() : token.end() + 1]
+        is_signed_number = sign == "+" and (following.isdigit() or following == ".")
+        return not is_signed_number
     if token.lastgroup == "tag" or sign == "^":
         is_adjacent_caret = before[0] == "^" and before.end() == token.start()
         return before.lastgroup == "string" or is_adjacent_caret

@@ -462,7 +462,9 @@ def _build_request(
         headers["Accept"] = ACCEPTED_RESULTS
     if address.authorization:
         headers["Authorization"] = address.authorization
-    sent = urlencode([*parameters, ("query", query)])
+    # An address that was copied from a browser may have a query of its own.
+    others = [(name, value) for name, value in parameters if name != "query"]
+    sent = urlencode([*others, ("query", query)])
     if len(query) > MAX_GET_CHARS:
         return Request(address.url, sent.encode(), headers)
     return Request(f"{address.url}?{sent}", headers=headers)

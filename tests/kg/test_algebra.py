@@ -65,6 +65,7 @@ def test_paths_are_taken_apart(where: str, steps: list[tuple[str, str, str]]) ->
         ("ASK { ?s ?p ?o OPTIONAL { ?o ?p ?s } }", "boolean", (), 2, "OPTIONAL"),
         ("ASK { { ?s ?p ?o } UNION { ?o ?p ?s } }", "boolean", (), 2, "UNION"),
         (f"ASK {{ ?s {A}+ ?o }}", "boolean", (), 1, "a property path"),
+        (f"ASK {{ ?s {A} +1 ; a +.5 }}", "boolean", (), 2, ""),
         ("ASK { ?s ?p ?o FILTER(?s + 1 > 2) }", "boolean", (), 1, "arithmetic or a foreign function"),
         ("ASK { ?s ?p ?o FILTER(?s<2&&?o>1) }", "boolean", (), 1, ""),
         ("SELECT DISTINCT ?s { ?s ?p ?o } ORDER BY ?s LIMIT 3", "list", ("?s",), 1, ""),
@@ -80,8 +81,7 @@ def test_kind_variables_and_what_a_query_has_besides_patterns(
 
 def test_texts_like_the_numbers_of_iris_are_kept() -> None:
     texts = ["<urn:0:b>", '"7700770077000"^^<http://www.w3.org/2001/XMLSchema#integer>']
-    for text in texts:
-        literal = string_literal(text)
+    for literal in (*map(string_literal, texts), f'"7700770077005"^^<{XSD.integer}>'):
         patterns, filters = extract_patterns(f"ASK {{ {A} {B} {literal} FILTER({literal} = {B}) }}")
         assert (patterns, filters) == (((A, B, literal),), f"FILTER(({literal} = {B})) ")
 

@@ -297,6 +297,16 @@ def test_password_is_sent_but_not_shown() -> None:
     assert (seen.fields["api_key"], seen.fields["default-graph-uri"]) == (["abc"], ["urn:g"])
 
 
+@pytest.mark.parametrize("query", [SELECT, f"{SELECT} # {'long ' * 1000}"])
+def test_a_query_in_the_address_is_not_sent(query: str) -> None:
+    with serving(lambda seen: reply_of("no", 400)) as server, pytest.raises(QueryError):
+        open_kg(f"{server.url}/?query=SELECT+1&a=1").select(query)
+    (seen,) = server.seen
+    assert seen.fields["a"] == ["1"]
+    [sent] = seen.fields["query"]
+    assert "SELECT 1" not in sent
+
+
 TABLE = '{"head": {"vars": %s}, "results": {"bindings": %s}}'
 ROW = '[{"x": {"type": "literal", "value": %s}}]'
 FAULTS: list[tuple[str, Said, type[GraphError], str]] = [
