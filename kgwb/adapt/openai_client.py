@@ -253,18 +253,21 @@ def _reply_of_completion(data: JsonObject) -> ChatReply:
 
     The text is the content of its message, or the JSON of the message's fields if there are others.
     If there are several choices, or one with more than a message, it is the JSON of all of them.
+    Servers write null for what a choice does not have.
     """
-    choices = data["choices"]
+    choices = []
+    for choice in data["choices"]:
+        choices.append({name: value for name, value in choice.items() if value is not None})
     text = text_of_fields({"choices": choices})
     if len(choices) == 1 and choices[0].keys() <= PLAIN_CHOICE_FIELDS:
         text = message_from_data(choices[0]["message"]).content
     usage = data.get("usage") or {}
     return ChatReply(
         text,
-        model=str(data.get("model", "")),
+        model=str(data.get("model") or ""),
         prompt_tokens=parse_token_count(usage.get("prompt_tokens")),
         completion_tokens=parse_token_count(usage.get("completion_tokens")),
-        finish_reason=str(choices[0].get("finish_reason") if choices else "stop"),
+        finish_reason=str(choices[0].get("finish_reason", "stop") if choices else "stop"),
         fingerprint=str(data.get("system_fingerprint") or ""),
     )
 
@@ -356,7 +359,7 @@ def _reply_of_response(data: JsonObject) -> ChatReply:
     usage = data.get("usage") or {}
     return ChatReply(
         text_of_fields(fields),
-        model=str(data.get("model", "")),
+        model=str(data.get("model") or ""),
         prompt_tokens=parse_token_count(usage.get("input_tokens")),
         completion_tokens=parse_token_count(usage.get("output_tokens")),
         finish_reason=FINISH_REASONS.get(reason, str(reason)),

@@ -40,12 +40,13 @@ class ChatServer:
         if isinstance(said, dict) and ("status_code" in said or "choices" in said):
             return said
         fields = {"content": said} if isinstance(said, str) else said
-        message = {"role": "assistant", "content": None, **fields}
+        message = {"role": "assistant", "content": None, "refusal": None, **fields}
         finish = "tool_calls" if "tool_calls" in fields else "stop"
         usage = {"prompt_tokens": 10, "completion_tokens": 3, "total_tokens": 13}
-        choices = [{"index": 0, "message": message, "finish_reason": finish}]
+        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish}
         made = {"id": f"chatcmpl-{len(self.requests)}", "object": "chat.completion", "created": 1}
-        return {**made, "model": "tiny-1", "choices": choices, "usage": usage}
+        made |= {"model": "tiny-1", "system_fingerprint": None}
+        return {**made, "choices": [choice], "usage": usage}
 
     def response(self, body: dict[str, Any]) -> dict[str, Any]:
         """The Responses API: a text of the script, or the items of the output."""

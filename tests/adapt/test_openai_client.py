@@ -350,6 +350,15 @@ def test_several_choices_come_back_and_are_recorded(server: ChatServer) -> None:
     assert '"1"' in next(iter(run.calls.values())).result.text
 
 
+def test_what_a_completion_does_not_say_is_empty(server: ChatServer) -> None:
+    client = client_of(server)
+    message = {"role": "assistant", "content": "yes"}
+    choices = [{"index": 0, "message": message, "finish_reason": None}]
+    server.script = lambda body: {"id": "1", "model": None, "usage": None, "choices": choices}
+    [call] = run_of(lambda: text_of(ask(client, "chat"))).go().calls.values()
+    assert (call.result.text, call.result.model, call.result.finish_reason) == ("yes", "", "stop")
+
+
 @pytest.mark.parametrize(
     ("fields", "status", "reason"),
     [
