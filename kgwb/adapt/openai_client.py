@@ -295,14 +295,25 @@ def _completion_of_reply(reply: ChatReply) -> JsonObject:
 
 
 def _items_of_response(body: JsonObject) -> list[JsonObject]:
-    """Return the messages of a request for a response: its instructions, of the system, and its input."""
+    """Return the messages of a request for a response: its instructions, of the system, and its input.
+
+    A message has its role and content only if it is a text, as in earlier output that is sent on.
+    """
     items = []
     if isinstance(body.get("instructions"), str):
         items.append({"role": "system", "content": body["instructions"]})
     given = body.get("input", ())
     if isinstance(given, str):
         given = [{"role": "user", "content": given}]
-    return [*items, *given]
+    for item in given:
+        fields = {
+            name: value for name, value in item.items() if (name, value) != ("type", "message")
+        }
+        text = _text_of_output([item])
+        if text is not None:
+            fields = {"role": "assistant", "content": text}
+        items.append(fields)
+    return items
 
 
 def _with_response_items(body: JsonObject, items: list[JsonObject]) -> JsonObject:
@@ -339,6 +350,17 @@ def _response_of_events(events: list[JsonObject]) -> JsonObject:
     return response
 
 
+def _text_of_output(output: list[JsonObject]) -> str | None:
+    """Return the text of an output if one text is all of it; else None."""
+    contents: list[JsonObject] = []
+    for item in output:
+        content = item.get("content")
+        contents += content if isinstance(content, list) and content else [item]
+    if [content.get("type") for content in contents] != ["output_text"]:
+        return None
+    return str(contents[0]["text"])
+
+
 def _reply_of_response(data: JsonObject) -> ChatReply:
     """Return what is recorded of a response besides its body.
 
@@ -347,11 +369,9 @@ def _reply_of_response(data: JsonObject) -> ChatReply:
     """
     output = data["output"]
     fields: JsonObject = {"output": output}
-    contents: list[JsonObject] = []
-    for item in output:
-        contents += item.get("content") or [item]
-    if [content.get("type") for content in contents] == ["output_text"]:
-        fields = {"content": contents[0]["text"]}
+    text = _text_of_output(output)
+    if text is not None:
+        fields = {"content": text}
     if data.get("error"):
         fields = {"output": output, "error": data["error"]}
     details = data.get("incomplete_details") or {}

@@ -216,6 +216,23 @@ def test_a_system_message_of_the_input_is_not_taken_for_instructions(server: Cha
     }
 
 
+def test_messages_of_an_input_are_recorded_as_texts(server: ChatServer) -> None:
+    client = client_of(server)
+
+    def work() -> str:
+        first = client.responses.create(model="tiny", input="Hello")
+        given: Any = [{"type": "message", **USER}, *first.output, USER]
+        return text_of(client.responses.create(model="tiny", input=given))
+
+    run = run_of(work).go()
+    assert server.requests[1]["input"][1]["type"] == "message"
+    recorded = list(run.calls.values())[1].request["content"]["messages"]
+    assert recorded == [["user", "Hello"], ["assistant", "reply to Hello"], ["user", "Hello"]]
+    run.edit_messages("talk", [Message(role, text) for role, text in recorded[:2]], 1).go()
+    said = {"role": "assistant", "content": "reply to Hello"}
+    assert server.requests[-1]["input"] == [USER, said]
+
+
 @pytest.mark.parametrize("text", ['{"message": {"content": "x"}}', '{"a": 1}', "{", "[tool]\nx"])
 @pytest.mark.parametrize("api", APIS)
 def test_a_text_that_looks_like_a_message_stays_a_text(
