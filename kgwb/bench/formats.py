@@ -43,6 +43,7 @@ from kgwb.kg.sparql import split_clauses, validate_query
 from kgwb.records import describe_validation_error
 from kgwb.run import Run
 from kgwb.run.answers import Answer
+from kgwb.text import shorten
 
 SUPPORTED_FORMATS = (
     "kgwb reads QALD JSON, LC-QuAD 1.0 and 2.0, TEXT2SPARQL YAML, MetaQA text, Chatty-KG dialogues, WebQSP, "
@@ -197,11 +198,10 @@ def _parse_entry(read: ReadEntry, entry: object, number: int, place: str) -> lis
             raise entry
         return list(read(entry, number))
     except ValueError as exc:
-        problem: object = exc
+        problem = describe_validation_error(exc) if isinstance(exc, ValidationError) else exc
         hint = "correct this entry of the file, or remove it"
-        if isinstance(exc, ValidationError):
-            problem = describe_validation_error(exc)
-            hint = f"correct this entry of the file; {SUPPORTED_FORMATS}"
+        if exc is not entry:
+            hint += f"; {SUPPORTED_FORMATS}"
         raise InputError(f"{place}: {problem}", hint=hint) from exc
 
 
@@ -366,6 +366,8 @@ class MappedSet(NamedTuple):
     """The path of the value inside an answer: a Freebase id or a lexical form."""
     label: str = ""
     """The path of the name inside an answer."""
+    may_lack_value: bool = False
+    """Whether an answer without a value is left out. Otherwise it is an error."""
     has_query_type: bool = False
     """Whether the type of a question is that of its gold query."""
 
@@ -412,6 +414,7 @@ MAPPED_SETS = (
         answers="answers.*",
         value="answer_id|answer",
         label="answer",
+        may_lack_value=True,
     ),
     MappedSet(
         "WebQuestions",
@@ -442,25 +445,35 @@ MAPPED_SETS = (
 
 
 def _find_all(data: object, path: str) -> list[Any]:
-    """Return what stands at a path of ``MappedSet``, without "|"; what is null is left out."""
+    """Return what stands at a path of ``MappedSet``, without "|"; a field that is null is like a missing one.
+
+    Raises ValueError if a value on the way is not the list or the object that the path needs.
+    """
     found = [data]
     for step in path.split("."):
         name, equals, wanted = step.partition("=")
+        needed = list if step in ("*", "0") else dict
         inside: list[Any] = []
         for value in found:
-            if step == "*" and isinstance(value, list):
-                inside += value
-            elif step == "0" and isinstance(value, list):
-                inside += value[:1]
-            elif isinstance(value, dict) and equals:
+            if not isinstance(value, needed):
+                kind = "a list" if needed is list else "an object"
+                raise ValueError(f"{path}: this is not {kind}: {shorten(str(value))}")
+            if isinstance(value, list):
+                inside += value if step == "*" else value[:1]
+            elif equals:
                 inside += [value] if value.get(name) == wanted else []
-            elif isinstance(value, dict):
-                inside.append(value.get(name))
+            elif value.get(name) is not None:
+                inside.append(value[name])
         found = inside
-    return [value for value in found if value is not None]
+    return found
 
 
-def _find_first(data: object, paths: str, is_wanted: Callable[[Any], object]) -> Any:
+def _is_given(value: object) -> bool:
+    """Return whether a value says something: 0 and false do."""
+    return value not in ("", [], {})
+
+
+def _find_first(data: object, paths: str, is_wanted: Callable[[object], bool] = _is_given) -> Any:
     """Return the first value at any of several paths that is wanted; None if there is none."""
     for path in paths.split("|"):
         for value in filter(is_wanted, _find_all(data, path)):
@@ -478,22 +491,28 @@ def _read_mapped(mapped: MappedSet, entry: Any, number: int) -> list[BenchQuesti
     """
     fields: dict[str, Any] = {"id": number, "language": "en"}
     for name, paths in mapped.paths.items():
-        is_wanted = _is_wording if name == "question" else bool
-        fields[name] = FORMS.get(name, to_lexical_form)(_find_first(entry, paths, is_wanted))
-        if fields[name] is None and name in ("id", "question"):
+        value = _find_first(entry, paths, _is_wording if name == "question" else _is_given)
+        if value is not None:
+            fields[name] = READERS.get(paths, READERS.get(name, to_lexical_form))(value)
+        elif name == "question" and "|" in paths:
+            raise ValueError(f"there is no text in any of {paths.replace('|', ', ')}")
+        elif name in ("id", "question"):
             raise ValueError(f"{paths.partition('|')[0]}: Field required")
     if mapped.has_query_type:
-        fields["type"] = _classify_query(fields["sparql"])
+        fields["type"] = _classify_query(fields.get("sparql"))
     labels = {}
     for answer in _find_all(entry, mapped.answers):
-        value = to_lexical_form(_find_first(answer, mapped.value, bool))
+        value = to_lexical_form(_find_first(answer, mapped.value))
+        if value is None and mapped.may_lack_value:
+            continue
         if not isinstance(value, str):
             raise ValueError(f"{mapped.value}: an answer has no such text")
-        labels[to_freebase_iri(value)] = _find_first(answer, mapped.label, bool) or value
+        label = _find_first(answer, f"{mapped.label}|{mapped.value}")
+        labels[to_freebase_iri(value)] = to_lexical_form(label)
     if labels:
-        fields |= {"answers": list(labels), "answer_labels": list(map(str, labels.values()))}
+        fields |= {"answers": list(labels), "answer_labels": list(labels.values())}
     try:
-        return [BenchQuestion(**{name: each for name, each in fields.items() if each is not None})]
+        return [BenchQuestion(**fields)]
     except ValidationError as exc:
         field = str(exc.errors()[0]["loc"][0])
         raise ValueError(
@@ -513,19 +532,18 @@ def to_freebase_iri(machine_id: str) -> str:
     return machine_id
 
 
-def _strip(question: str | None) -> str | None:
-    return question.strip() if question else None
-
-
 def _read_topic(topic: Any) -> Any:
-    """Return a topic entity: of names by Freebase id the first id, as an IRI; of an address the name in it."""
+    """Return a topic entity; of names by Freebase id the first id. An id is returned as an IRI."""
     if isinstance(topic, dict):
-        topic = next(iter(topic))
-    if not isinstance(topic, str):
-        return topic
-    if "://" in topic:
-        return topic.rpartition("/")[2].replace("_", " ") or None
-    return to_freebase_iri(topic)
+        topic = next(filter(None, topic), None)
+    return to_freebase_iri(topic) if isinstance(topic, str) else topic
+
+
+def _read_address(address: Any) -> Any:
+    """Return the name in the address of a Freebase page, "jamaica b" of ".../en/jamaica_b"; None without one."""
+    if not isinstance(address, str):
+        return address
+    return address.rpartition("/")[2].replace("_", " ") or None
 
 
 def _count_hops(hops: Any) -> Any:
@@ -536,28 +554,29 @@ def _count_hops(hops: Any) -> Any:
     return len(hops) if isinstance(hops, list) else hops
 
 
-def _read_labels(names: Any) -> Any:
-    """Return the names of gold answers: a list, or the one name or targetValue that a text has.
+def _read_descriptions(value: Any) -> Any:
+    """Return the names in a targetValue: (list (description "A B") (description C)).
 
-    A targetValue is "(list (description "A B") (description C))"; escapes inside quotes are those
-    of JSON. Raises ValueError for quotes that are not JSON.
+    Escapes inside quotes are those of JSON. Any other value than a text is returned as it is. Raises
+    ValueError for quotes that are not JSON.
     """
-    names = to_lexical_form(names)
-    if not isinstance(names, str):
-        return names
-    described = []
-    for quoted, plain in _DESCRIPTION.findall(names):
-        described.append(json.loads(f'"{quoted}"') if quoted else plain.strip())
-    return described or [names]
+    if not isinstance(value, str):
+        return value
+    names = []
+    for quoted, plain in _DESCRIPTION.findall(value):
+        names.append(json.loads(f'"{quoted}"') if quoted else plain.strip())
+    return names
 
 
-FORMS: Mapping[str, Callable[[Any], Any]] = {
-    "question": _strip,
+READERS: Mapping[str, Callable[[Any], Any]] = {
+    LC_QUAD_QUESTION: str.strip,
+    "url": _read_address,
+    "targetValue": _read_descriptions,
+    "answer": lambda name: [to_lexical_form(name)],
     "topic_entity": _read_topic,
     "hops": _count_hops,
-    "answer_labels": _read_labels,
 }
-"""How the value of a field is read, as far as sets write it in several forms."""
+"""How a value is read that sets write in their own form, by its paths, or by the field of ``BenchQuestion``."""
 
 
 # --- recognizing a file's format

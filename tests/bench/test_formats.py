@@ -138,12 +138,13 @@ def test_the_type_follows_from_the_gold_query(
         ({"question": None, "paraphrased_question": "So?"}, "So?"),
         ({"question": "n/a", "paraphrased_question": []}, "Is {it} <so>"),
         ({"_id": "5", "corrected_question": "Right?", "intermediary_question": "<x>?"}, "Right?"),
+        ({"uid": 0, "question": " Is it? "}, "Is it?"),
     ],
 )
 def test_lc_quad(tmp_path: Path, fields: dict[str, Any], text: str) -> None:
     [question] = read(tmp_path, lcquad(**fields))
     assert (question.id, question.question, question.type, question.answers) == (
-        "5",
+        str(fields.get("uid", 5)),
         text,
         "boolean",
         None,
@@ -218,7 +219,8 @@ def test_gold_may_be_written_as_json_booleans_and_numbers(tmp_path: Path) -> Non
             qald(answers=[{"results": {"bindings": [{"x": {"type": "uri"}}]}}]),
             "question 1: .*value",
         ),
-        ([*lcquad(), {"uid": 6}], "question 2: corrected_question"),
+        ([*lcquad(), {"uid": 6}], "question 2: there is no text in any of corrected_question, q"),
+        ([*lcquad(), "x"], "question 2: .*not an object: x"),
         ([{"corrected_question": "Who?"}], "question 1: _id: Field required"),
         (dialogues(queries=["x"]), "dialogue 1: dialogue, original and queries differ in length"),
         ({"data": [{"dialogue": ["x"]}]}, "dialogue 1: original: Field required"),

@@ -238,6 +238,48 @@ def test_grailqa_has_its_topic_entity_in_the_graph_query(tmp_path: Path) -> None
     assert (test_question.id, test_question.answers, test_question.type) == ("1", None, None)
 
 
+WIKIDATA = "http://www.wikidata.org/entity/Q1"
+GRAIL_ZEROS = without(
+    GRAILQA_ENTRY,
+    qid=0,
+    num_edge=0,
+    answer=[{"answer_argument": 0}, {"answer_argument": False, "entity_name": "no"}],
+)
+
+
+@pytest.mark.parametrize(
+    ("entry", "fields"),
+    [
+        (without(CWQ_ENTRY, topic_entity={WIKIDATA: "x"}), {"topic_entity": WIKIDATA}),
+        (
+            without(WEBQSP_ENTRY, Parses=[{"TopicEntityMid": WIKIDATA}]),
+            {"topic_entity": WIKIDATA, "answers": None, "hops": None},
+        ),
+        (without(WEB_QUESTIONS_ENTRY, url="/view/en/jamaica_b"), {"topic_entity": "jamaica b"}),
+        (
+            GRAIL_ZEROS,
+            {"id": "0", "hops": 0, "answers": ("0", "false"), "answer_labels": ("0", "no")},
+        ),
+        (
+            without(CWQ_ENTRY, answers=[{"answer_id": None, "answer": None}, {"answer": 0}]),
+            {"answers": ("0",), "answer_labels": ("0",)},
+        ),
+        (without(CWQ_ENTRY, answers=[{}]), {"answers": None, "answer_labels": ()}),
+        (without(WEB_QUESTIONS_ENTRY, targetValue="(list)"), {"answer_labels": ()}),
+        (
+            without(CWQ_ENTRY, "answers", answer="(description X)"),
+            {"answer_labels": ("(description X)",)},
+        ),
+        (without(CWQ_ENTRY, question=" Who? "), {"question": " Who? "}),
+    ],
+)
+def test_a_value_is_read_as_its_set_means_it(
+    tmp_path: Path, entry: dict[str, Any], fields: dict[str, Any]
+) -> None:
+    [question] = read(tmp_path, [entry])
+    assert {name: getattr(question, name) for name in fields} == fields
+
+
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
@@ -245,6 +287,12 @@ def test_grailqa_has_its_topic_entity_in_the_graph_query(tmp_path: Path) -> None
         ([without(CWQ_ENTRY, "question")], "question"),
         ([without(GRAILQA_ENTRY, answer=[{"answer_type": "Entity"}])], "answer_argument"),
         ([without(WEB_QUESTIONS_ENTRY, targetValue={"x": 5})], "targetValue"),
+        ([without(GRAILQA_ENTRY, answer="m.05")], "answer.*not a list: m.05"),
+        ([without(GRAILQA_ENTRY, answer={"answer_argument": "m.05"})], "answer.*not a list"),
+        ([without(WEBQSP_ENTRY, Parses=[{"Answers": {}}])], "Answers.*not a list"),
+        ([without(CWQ_ENTRY, answers={"answer": "x"})], "answers.*not a list"),
+        ([without(CWQ_ENTRY, answers=["x"])], "answer.*not an object: x"),
+        ([without(CWQ_ENTRY, answers=[None])], "answer.*not an object: None"),
     ],
 )
 def test_an_entry_that_lacks_what_its_set_needs_is_named(
