@@ -17,7 +17,7 @@ import json
 import random
 import statistics
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import combinations
@@ -58,17 +58,23 @@ WRITING_HINT = "check that the disk has space and that you may write there"
 
 
 def _read_lines(
-    path: Path, parse: Callable[[Any], T], problem: str, hint: str, *, by_hand: bool = True
+    path: Path,
+    parse: Callable[[Any], T],
+    problem: str,
+    hint: str,
+    *,
+    by_hand: bool = True,
+    reading_hint: str = "check that you may read this file",
 ) -> list[T]:
     """Return what ``parse`` makes of each line of a file; an empty list without a file.
 
     In a file that people edit, a last line without a line end, as editors leave it, gets one, so
     that it counts too. Raises InputError, with the problem and the hint, for a line for which
-    ``parse`` raises ValueError, and if the file cannot be read.
+    ``parse`` raises ValueError, and with ``reading_hint`` if the file cannot be read.
     """
     if not path.exists():
         return []
-    with disk.os_errors_as_input_error(f"cannot read {path}", "check that you may read this file"):
+    with disk.os_errors_as_input_error(f"cannot read {path}", reading_hint):
         if by_hand:
             disk.end_last_line(path)  # a reader of JSON lines takes it for unfinished
         return list(parse_json_lines(path, parse, problem, hint))
@@ -79,11 +85,14 @@ def _file_of(results: LoadedResults, pattern: str, person: str) -> Path:
     return results.folder / pattern.replace("*", quote(person, safe=""))
 
 
-def _list_people(results: LoadedResults, pattern: str) -> list[str]:
-    """Return the names of those who have a file of ``_file_of``, sorted by their files."""
+def _list_people(results: LoadedResults, pattern: str) -> Iterator[tuple[str, Path]]:
+    """Yield the name and the file of each who has one of this pattern, sorted by files.
+
+    The name in a file that was named by hand need not be quoted as that of ``_file_of`` is.
+    """
     prefix, suffix = pattern.split("*")
-    names = [path.name for path in sorted(results.folder.glob(pattern))]
-    return [unquote(name.removeprefix(prefix).removesuffix(suffix)) for name in names]
+    for path in sorted(results.folder.glob(pattern)):
+        yield unquote(path.name.removeprefix(prefix).removesuffix(suffix)), path
 
 
 def _is_about(
@@ -352,8 +361,16 @@ def read_scores(results: LoadedResults) -> list[ScoreRow]:
     """
     hint = "move this file elsewhere, and score again with kgwb score --scorer"
     path = results.folder / SCORES_FILE
+    lines = _read_lines(
+        path,
+        ScoreRow.model_validate,
+        "holds no scores",
+        hint,
+        by_hand=False,
+        reading_hint=hint,
+    )
     scores = []
-    for score in _read_lines(path, ScoreRow.model_validate, "holds no scores", hint, by_hand=False):
+    for score in lines:
         row = results.rows.get(score.id)
         if row and row["error"] is None and _is_about(score, row, ("answers", "gold")):
             scores.append(score)
@@ -476,7 +493,8 @@ def rate_by_model(
     ``on_row`` is called after each answer. Raises InputError if the model has a file already, or if
     it cannot be written, and the ModelErrors of the model; nothing is written then.
     """
-    path = name_ratings_file(results, f"{JUDGE_PREFIX}{model.name}")
+    rater = f"{JUDGE_PREFIX}{model.name}"
+    name_ratings_file(results, rater)
     rows = _rows_to_rate(results)
     ratings = []
     for row in rows:
@@ -484,6 +502,7 @@ def rate_by_model(
         turns = [other for other in rows if dialogue and other.get("dialogue") == dialogue]
         ratings.append(_rate_row(row, turns, model))
         on_row()
+    path = name_ratings_file(results, rater)  # the file may have appeared meanwhile
     _write_ratings(path, ratings)
     return path
 
@@ -496,8 +515,7 @@ def read_ratings(results: LoadedResults) -> RatingsByRater:
     """
     hint = "correct this line of the file: a grade is a whole number from 1 to 5, or null"
     by_rater = {}
-    for rater in _list_people(results, RATINGS_FILES):
-        path = _file_of(results, RATINGS_FILES, rater)
+    for rater, path in _list_people(results, RATINGS_FILES):
         ratings = {}
         for rating in _read_lines(path, Rating.model_validate, "is no rating", hint):
             row = results.rows.get(rating.id)
@@ -889,7 +907,7 @@ class ErrorAnalysis:
                 hint=f"draw a sample with: kgwb errors {results.folder} --sample {DEFAULT_SAMPLE_SIZE}",
             )
         coders = _list_people(results, CODINGS_FILES)
-        codings = {coder: read_codings(results, sample, coder) for coder in coders}
+        codings = {coder: read_codings(results, sample, coder) for coder, _ in coders}
         return cls(results, sample, codings)
 
     def make_category_table(self) -> Table:
@@ -947,7 +965,10 @@ class ErrorAnalysis:
         These are the ones of ``find_wrong_gold``. Only the sample was looked at, so there may be more
         among the other lost questions. It has no rows if there are none.
         """
+        headers = ("questions", "number", "F1", "exact")
         wrong = find_wrong_gold(self.codings)
+        if not wrong:
+            return Table(headers, [])
         kept = [row for id_, row in self.results.rows.items() if id_ not in wrong]
         selections = {
             "all": self.results,
@@ -958,7 +979,7 @@ class ErrorAnalysis:
             group = results.groups["all"]
             figures = (group.estimate(measure) or "–" for measure in ("f1", "exact"))
             rows.append((name, len(results.rows), *map(str, figures)))
-        return Table(("questions", "number", "F1", "exact"), rows if wrong else [])
+        return Table(headers, rows)
 
     def list_tables(self) -> list[Table]:
         """Return the tables that have rows."""

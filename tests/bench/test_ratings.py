@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
@@ -111,6 +112,26 @@ def test_a_form_is_not_written_over_and_a_wrong_grade_is_named(capsys: Capture) 
     fill_in("ann", {}, {"quality": 6}, {})
     with pytest.raises(InputError, match="line 2"):
         read_ratings(LoadedResults.read(RESULTS))
+
+
+@pytest.mark.parametrize("name", ["Müller", "ann lee", "a+b", "José@uni", "judge%3aopenai"])
+def test_grades_count_in_a_file_whose_name_a_person_wrote(name: str) -> None:
+    fill_in("ann", {"quality": 5}, {}, {})
+    (RESULTS / "ratings.ann.jsonl").rename(RESULTS / f"ratings.{name}.jsonl")
+    ratings = read_ratings(LoadedResults.read(RESULTS))
+    assert {rater: list(by_id) for rater, by_id in ratings.items()} == {unquote(name): ["3"]}
+
+
+def test_grades_that_appear_while_a_model_rates_are_not_replaced() -> None:
+    path = RESULTS / "ratings.judge%3Aother.jsonl"
+
+    def rate(request: ChatRequest) -> dict[str, Any]:
+        path.write_text("grades")
+        return {"reason": "so", "quality": 4, "fluency": 5, "coherence": 3}
+
+    with pytest.raises(InputError, match="no new file"):
+        rate_by_model(LoadedResults.read(RESULTS), Scripted(rate, name="other"))
+    assert path.read_text() == "grades"
 
 
 def test_a_rating_of_another_answer_does_not_count() -> None:
