@@ -784,6 +784,9 @@ class KeptChange(BaseModel, frozen=True):
     """The models that the prompts were measured with, by agent; "" is the default."""
     effect: str = ""
     """What the prompts did, in words; "" if they were compared with nothing."""
+    fixed: tuple[str, ...] = ()
+    """The ids of the questions that the prompts fixed."""
+    broken: tuple[str, ...] = ()
     before: PromptTexts
     """The texts that were replaced."""
     after: PromptTexts
@@ -818,7 +821,9 @@ class MeasuredPrompts(NamedTuple):
     source: str
     models: dict[str, str]
     effect: str
-    """These three are those of ``KeptChange``."""
+    fixed: tuple[str, ...]
+    broken: tuple[str, ...]
+    """These five are those of ``KeptChange``."""
 
 
 def read_measured_prompts(
@@ -839,8 +844,12 @@ def read_measured_prompts(
     if base is None and parent.name == RETRIES_FOLDER:
         base = parent.parent
     effect = ""
+    ids: dict[str, list[str]] = {outcome: [] for outcome in UNFOLDED_OUTCOMES}
     if base is not None:
-        effect = _describe_effect(ResultsComparison(LoadedResults.read(Path(base)), results))
+        comparison = ResultsComparison(LoadedResults.read(Path(base)), results)
+        for id_, outcome in comparison.outcomes.items():
+            ids.setdefault(outcome, []).append(id_)
+        effect = _describe_effect(comparison, ids)
     if system is None:
         system = systems.load_system(str(results.config.get("system")))
     system = systems.resolve_system(system)
@@ -858,16 +867,23 @@ def read_measured_prompts(
             texts[name] = sent_text
         else:
             unknown_names.append(name)
-    return MeasuredPrompts(texts, unknown_names, str(results.folder), results.model_specs, effect)
+    return MeasuredPrompts(
+        texts,
+        unknown_names,
+        str(results.folder),
+        results.model_specs,
+        effect,
+        tuple(ids["fixed"]),
+        tuple(ids["broken"]),
+    )
 
 
-def _describe_effect(comparison: ResultsComparison) -> str:
+def _describe_effect(comparison: ResultsComparison, ids: Mapping[str, Sequence[str]]) -> str:
     """Return the outcomes, F1 before and after, and the first questions that were fixed and broken, as one text."""
     parts = [comparison.format_counts(), comparison.describe_f1()]
     for outcome in UNFOLDED_OUTCOMES:
-        ids = [id_ for id_, known in comparison.outcomes.items() if known == outcome]
-        if ids:
-            parts.append(f"{outcome} {list_first(ids)}")
+        if ids[outcome]:
+            parts.append(f"{outcome} {list_first(ids[outcome])}")
     return "; ".join(parts)
 
 
@@ -900,8 +916,9 @@ class PromptHistory:
         loses its file. Raises InputError if the folder has these prompts already, or cannot be
         written.
         """
-        texts, _, source, models, effect = measured
-        return self._change(texts, note=note, source=source, models=models, effect=effect)
+        about = measured._asdict()
+        del about["unknown_names"]
+        return self._change(about.pop("texts"), note=note, **about)
 
     def undo(self) -> KeptChange:
         """Restore the prompts as they were before the latest change, and return the new change.

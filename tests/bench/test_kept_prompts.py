@@ -65,6 +65,22 @@ def test_the_winner_of_a_retry_is_kept_with_what_it_did_and_measured_again(
     assert len(fingerprints) == 1
 
 
+@pytest.mark.parametrize(("folder", "outcome"), [("r", "fixed"), (None, "broken")])
+def test_the_history_has_the_questions_that_were_fixed_and_broken(
+    retried: Path, folder: str | None, outcome: str
+) -> None:
+    path = Path(folder or retried, "results.jsonl")
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    rows[1]["f1"] = rows[2]["f1"] = 0.0
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    assert main(["keep", "my_prompts", "--results", str(retried)]) == 0
+    line = json.loads((KEPT / HISTORY_FILE).read_text(encoding="utf-8"))
+    ids = {"fixed": [], "broken": []} | {outcome: [rows[1]["id"], rows[2]["id"]]}
+    assert {name: line[name] for name in ids} == ids
+    [change] = PromptHistory(KEPT).changes
+    assert f"{outcome} {rows[1]['id']}, {rows[2]['id']}" in change.effect
+
+
 def test_what_was_kept_twice_is_refused_and_a_retry_says_how_to_keep(
     retried: Path, capsys: Capture
 ) -> None:
