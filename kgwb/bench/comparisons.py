@@ -289,7 +289,7 @@ class ResultsComparison:
     @property
     def remarks(self) -> list[str]:
         """Sentences on questions that failed, were repeated or vary, and on a model that seems to have changed."""
-        remarks = [self._describe_failed(), self._describe_repeated()]
+        remarks = [self.failed_remark, self._describe_repeated()]
         remarks += self._find_new_versions()
         remarks.append(self._describe_other_answers())
         if self.counts[UNSTABLE]:
@@ -299,8 +299,9 @@ class ResultsComparison:
             )
         return list(filter(None, remarks))
 
-    def _describe_failed(self) -> str:
-        """Return how many questions are left out because of an error, and the most frequent error.
+    @property
+    def failed_remark(self) -> str:
+        """How many questions are left out because of an error, and the most frequent error, as text.
 
         "" if none ended in one, before or after the change.
         """

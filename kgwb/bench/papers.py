@@ -53,7 +53,7 @@ from kgwb.errors import InputError
 from kgwb.kg import SAMPLE_NAMES, sample_path
 from kgwb.show.html import Html, load_style, render_template
 from kgwb.show.tables import SIGNIFICANT, Best, Table, escape_latex, import_pandas
-from kgwb.text import display_name, pluralize, shorten, single_line, source_name
+from kgwb.text import display_name, pluralize, shorten, single_line, source_name, tell_apart
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -234,16 +234,17 @@ def _find_significant(
     """Return the position of results and the measure of each value that differs from the baseline's.
 
     It differs if its p-value, adjusted over all these comparisons by Holm's method, is below
-    SIGNIFICANCE_LEVEL. Empty without a baseline. Raises InputError for an unknown one, and if the
-    results do not have the same questions with gold: the values are means over all of them.
+    SIGNIFICANCE_LEVEL. The baseline is the first of several results with its name; empty without one.
+    Raises InputError for an unknown one, and if the results do not have the same questions with
+    gold: the values are means over all of them.
     """
     if baseline is None:
         return set()
-    by_name = {results.name: results for results in all_results}
-    if baseline not in by_name:
+    names = [results.name for results in all_results]
+    if baseline not in names:
         raise InputError(
             f"the baseline {baseline!r} is none of the folders of results",
-            hint=f"name one of {', '.join(by_name)} with --baseline",
+            hint=f"name one of {', '.join(names)} with --baseline",
         )
     if not _have_same_questions(all_results):
         raise InputError(
@@ -251,7 +252,7 @@ def _find_significant(
             "questions with gold",
             hint="name results of one question set, or leave --baseline out",
         )
-    base = by_name[baseline]
+    base = all_results[names.index(baseline)]
     p_values = {}
     for position, results in enumerate(all_results):
         if results is not base:
@@ -350,7 +351,11 @@ def make_chart(
             f"kgwb cannot draw a figure {name!r} of results",
             hint=f"name one of {', '.join(CHARTS)} with --figure",
         )
-    caption = make_table(name, all_results, measures=measures).caption
+    if name == "changes":
+        comparison = _compare_two(all_results)
+        caption = _make_changes_table(comparison).caption
+    else:
+        caption = make_table(name, all_results, measures=measures).caption
     match name:
         case "quality":
             title = "Quality"
@@ -360,7 +365,7 @@ def make_chart(
             panel = _make_losses_panel(all_results)
         case "changes":
             title = "Fixed and broken"
-            panel = _make_changes_panel(_compare_two(all_results))
+            panel = _make_changes_panel(comparison)
         case _:
             title = "Categories of errors"
             panel = _make_errors_panel(ErrorAnalysis.read(all_results[0]))
@@ -382,12 +387,22 @@ def _make_quality_panel(all_results: AllResults, measures: Sequence[str]) -> Pan
 
 
 def _make_losses_panel(all_results: AllResults) -> Panel:
-    """Return how many answers each agent lost by the ladder, in each results folder."""
-    counts_by_name = {results.name: results.count_losses() for results in all_results}
-    agents = distinct_keys(counts_by_name.values())
+    """Return how many answers each agent lost by the ladder, in each results folder.
+
+    Results of one name are numbered by their places.
+    """
+    all_counts = [results.count_losses() for results in all_results]
+    agents = distinct_keys(all_counts)
+    names = tell_apart(
+        range(len(all_results)),
+        (
+            lambda place: all_results[place].name,
+            lambda place: f"{all_results[place].name} ({place + 1})",
+        ),
+    )
     series = {}
-    for name, counts in counts_by_name.items():
-        series[name] = [_count_bar(counts[agent]) for agent in agents]
+    for place, counts in enumerate(all_counts):
+        series[names[place]] = [_count_bar(counts[agent]) for agent in agents]
     return Panel("lost answers", list(map(display_name, agents)), series)
 
 

@@ -281,7 +281,7 @@ class Report:
             display_name=display_name,
             pluralize=pluralize,
             render_measures=_render_measures,
-            render_change=partial(_render_change, link),
+            render_group=partial(_render_group, link),
         )
 
     def _section_values(self, link: RenderLink) -> dict[str, object]:
@@ -742,6 +742,15 @@ def _render_measures(comparison: ResultsComparison) -> Html:
         return h.div("across", comparison.make_measure_table().render())
     except InputError as exc:
         return h.note(f"{comparison.after.name} cannot be compared: {exc}", level="bad")
+
+
+def _render_group(
+    link: RenderLink, comparison: ResultsComparison, changes: Sequence[QuestionChange]
+) -> Html:
+    """Render a table of the first MAX_ROWS changes of a comparison, and how many more there are."""
+    headers = ("question", "before", "after", "gold", "decision before", "decision after")
+    rows = [_render_change(link, comparison, change) for change in changes[: h.MAX_ROWS]]
+    return h.table(headers, rows, total=len(changes))
 
 
 def _render_change(

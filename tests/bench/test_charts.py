@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import re
 import shutil
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
@@ -14,6 +15,7 @@ import pytest
 from engines import leave_out
 
 from kgwb.bench import Report
+from kgwb.bench.comparisons import ResultsComparison
 from kgwb.bench.figures import LoadedResults
 from kgwb.bench.judgements import add_coding, draw_sample
 from kgwb.bench.metrics import Estimate
@@ -109,6 +111,20 @@ def test_a_change_has_its_fixed_and_broken_questions_as_table_and_figure(
             name("changes", results[:1])
 
 
+def test_a_figure_of_a_change_replays_the_runs_once(
+    measured: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared = []
+
+    def compare(before: LoadedResults, after: LoadedResults) -> ResultsComparison:
+        compared.append(after)
+        return ResultsComparison(before, after)
+
+    monkeypatch.setattr("kgwb.bench.papers.ResultsComparison", compare)
+    make_chart("changes", right_and_wrong(measured))
+    assert len(compared) == 1
+
+
 def test_an_error_analysis_has_a_share_for_each_coder(measured: list[Path]) -> None:
     results = LoadedResults.read(measured[1])
     results = results.with_rows([{**row, "f1": 0.0} for row in results.rows.values()])
@@ -131,6 +147,10 @@ def test_lost_answers_are_counted_for_each_agent(measured: list[Path], capsys: C
     [panel] = make_chart("losses", [results]).panels
     counted = sum(bar.value for bar in panel.series["lost"] if bar)
     assert counted == len(results.losses_by_id) > 0
+    none_lost = replace(results, losses_by_id={})
+    [panel] = make_chart("losses", [results, none_lost]).panels
+    counts = {name: sum(bar.value for bar in bars if bar) for name, bars in panel.series.items()}
+    assert counts == {"lost (1)": counted, "lost (2)": 0}
 
 
 def test_an_experiment_has_the_published_figures_and_ours() -> None:

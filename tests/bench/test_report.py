@@ -226,6 +226,16 @@ def test_two_result_sets_are_compared(tmp_path: Path) -> None:
     assert "cannot be compared" in page(tmp_path, first, other).text
 
 
+def test_of_many_changed_questions_the_first_are_shown(tmp_path: Path) -> None:
+    more = row("failed", [], ["5"], error="no server")
+    before = folder(tmp_path / "one", *answered(range(65), 65), more)
+    after = folder(tmp_path / "two", *answered(range(0), 65), more)
+    made = page(tmp_path, before, after)
+    assert "and 5 more" in made.text
+    assert made.lines("What is q59?") and not made.lines("What is q60?")
+    assert 'class="note bad">1 question left out' in (tmp_path / "report.html").read_text()
+
+
 def answered(right: range, count: int) -> list[dict[str, Any]]:
     """Rows of so many questions, of which those in a range are right."""
     rows = []

@@ -6,6 +6,7 @@ import csv
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,8 @@ def test_the_best_is_bold_and_what_differs_from_the_baseline_is_marked(
     assert "set-up" in table.caption
     assert "12 questions on films" in table.caption
     assert "†" not in str(make_table("quality", results, measures=["f1"]).rows)
+    alike = [results[0], replace(results[1], name="good_one")]
+    assert make_table("quality", alike, measures=["f1"], baseline="good_one").rows[1][1] == bad
 
 
 def test_results_of_different_questions_have_no_best_and_no_baseline(
