@@ -15,10 +15,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 from urllib.parse import quote
 
-from pydantic import BaseModel, field_validator
+from pydantic import BaseModel, model_validator
 
 from kgwb import disk
 from kgwb.bench.comparisons import (
@@ -791,14 +791,13 @@ class KeptChange(BaseModel, frozen=True):
     """The texts that were replaced."""
     after: PromptTexts
 
-    @field_validator("before", "after")
-    @classmethod
-    def _check_names(cls, texts: PromptTexts) -> PromptTexts:
-        """Return the texts. Raises ValueError if the name of a prompt may lead out of the folder."""
-        for name in texts:
+    @model_validator(mode="after")
+    def _check_names(self) -> Self:
+        """Return the change. Raises ValueError if the name of a prompt may lead out of the folder."""
+        for name in self.before | self.after:
             if not PROMPT_NAME.fullmatch(name):
                 raise ValueError(f"{name!r} is not the name of a prompt")
-        return texts
+        return self
 
     def cells(self) -> tuple[str, ...]:
         """Return date, names of the prompts, note, effect, and each of the models once."""

@@ -120,8 +120,9 @@ def test_a_history_from_elsewhere_cannot_write_outside_of_its_folder(here: Path)
     line = {"date": "", "before": {"../evil": "x"}, "after": {"../evil": None}}
     KEPT.mkdir()
     (KEPT / HISTORY_FILE).write_text(json.dumps(line) + "\n")
-    with pytest.raises(InputError, match="line 1"):
+    with pytest.raises(InputError, match="line 1") as caught:
         PromptHistory(KEPT)
+    assert caught.value.message.count("../evil") == 1
     (KEPT / HISTORY_FILE).write_text("nonsense\n")
     with pytest.raises(InputError, match="line 1"):
         PromptHistory(KEPT)
