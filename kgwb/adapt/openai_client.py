@@ -181,7 +181,7 @@ def _recorded_response(run: Run, api: Api, request: Any, exchange: Exchange) -> 
         call = ask_client(run, name, messages, api.options_of(body), send, url=address)
     except _NotRecordedError as error:
         return error.response
-    # An earlier version recorded no body.
+    # An earlier version recorded no body. Its plain requests are found, those of streams are not.
     recorded: str = call.result.body or json.dumps(api.data_of(call.result))
     content_type = "application/json" if recorded.startswith("{") else "text/event-stream"
     library = import_module(type(request).__module__.partition(".")[0])  # httpx or httpx2
