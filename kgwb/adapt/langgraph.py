@@ -34,7 +34,8 @@ def system_from_langgraph(
     """
     with _explained_import():
         from kgwb.adapt.langchain import graph_as_function
-    function, agents = graph_as_function(graph, start)
+
+        function, agents = graph_as_function(graph, start)
     return system_from_function(name, function, to_answer=answer, agents=agents, **options)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import operator
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -143,6 +144,13 @@ def test_the_wrapped_model_is_the_plain_one_outside_of_a_run() -> None:
     assert llm.invoke("Hello").content == "reply to Hello"
     assert asyncio.run(llm.ainvoke("Hello")).content == "reply to Hello"
     assert ScriptedChat.asked == ["Hello", "Hello"]
+
+
+def test_without_langgraph_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "langgraph.pregel", None)
+    with pytest.raises(SettingError) as caught:
+        system_from_langgraph(object(), start=str)
+    assert "kgwb[langgraph]" in caught.value.hint
 
 
 def test_what_is_no_graph_and_no_model_is_refused() -> None:
