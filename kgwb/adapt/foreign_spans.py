@@ -204,10 +204,15 @@ ChatMessages = list[list[str]]
 
 
 def _value_of(span: Span, meaning: str) -> Any:
-    """Return what a span says under the first of the NAMES of a meaning that it has; else None."""
+    """Return what a span says under the first of the NAMES of a meaning that it has; else None.
+
+    An empty text says nothing, except as an input or an output.
+    """
     for name in NAMES[meaning]:
-        if name in span.attributes:
-            return span.attributes[name]
+        value = span.attributes.get(name)
+        is_empty = value == "" and meaning not in ("input", "output")
+        if value is not None and not is_empty:
+            return value
     return None
 
 
@@ -264,8 +269,9 @@ def query_of(span: Span) -> str:
     The first text that is a query is taken, in the input and the parameters of tools, retrievers
     and databases.
     """
-    if _value_of(span, "kind") not in QUERYING_KINDS:
-        return ""
+    for name in NAMES["kind"]:
+        if span.attributes.get(name) not in QUERYING_KINDS:
+            return ""
     for name in (*NAMES["input"], *NAMES["tool_parameters"]):
         for text in _texts_in(_from_json(span.attributes.get(name))):
             if is_query(text):
@@ -331,10 +337,12 @@ def _whole_number(value: Any) -> int | None:
 def messages_of(span: Span) -> ChatMessages:
     """Return the messages that a span sent to a model, as pairs of role and text; [] without any.
 
-    Instructions come first, as a message of the system. The input of a model call without messages
-    is one message of the user.
+    Instructions come first, as a message of the system, except with OpenInference's messages, which
+    have them already. The input of a model call without messages is one message of the user.
     """
-    instructions = _as_list(_value_of(span, "instructions"))
+    instructions: list[Any] = []
+    if not _items_below(span.attributes, NAMES["messages"][0]):
+        instructions = _as_list(_value_of(span, "instructions"))
     messages = [["system", _part_text(part)] for part in instructions]
     messages += _listed_messages(span, "messages", "user")
     if not messages and _value_of(span, "kind") == "LLM":
@@ -384,6 +392,7 @@ def _message_of(item: Any, usual_role: str) -> list[str]:
     fields = _without_prefix("message.", item)
     parts: Any = fields.get("parts", fields.get("content", ""))
     parts = list(parts) if isinstance(parts, list) else [parts]
+    parts = [part for part in parts if part is not None]  # beside a call of a tool
     for content in _items_below(fields, "contents"):
         parts.append(str(content.get("message_content.text", "")))
     for call in _items_below(fields, "tool_calls"):

@@ -342,6 +342,18 @@ def test_messages_in_events_and_under_older_names(tmp_path: Path) -> None:
         ),
         ({"gen_ai.prompt": "One"}, [["user", "One"]], ""),
         (
+            {
+                "llm.input_messages.0.message.role": "system",
+                "llm.input_messages.0.message.content": "Be short.",
+                "gen_ai.system_instructions": "Be short.",
+                "llm.output_messages.0.message.content": None,
+                "llm.output_messages.0.message.tool_calls.0.tool_call.function.name": "f",
+                "llm.output_messages.0.message.tool_calls.0.tool_call.function.arguments": "{}",
+            },
+            [["system", "Be short."]],
+            "f({})",
+        ),
+        (
             {"gen_ai.prompt": '{"question": "Who?"}', "gen_ai.completion": '["Ann", "Bob"]'},
             [["user", '{"question": "Who?"}']],
             '["Ann", "Bob"]',
@@ -355,6 +367,18 @@ def test_the_messages_and_the_reply_of_a_model_call(
     [call] = kgwb.open_trace(write(tmp_path / "trace.json", span)).calls.values()
     assert call.request["content"]["messages"] == messages
     assert call.result.text == reply
+
+
+def test_a_span_under_the_names_of_both_conventions(tmp_path: Path) -> None:
+    kind, operation = NAMES["kind"]
+    model = {kind: "LLM", "llm.model_name": "", "gen_ai.request.model": "tiny"}
+    agent = {kind: "TOOL", operation: "invoke_agent", "input.value": QUERY}
+    path = tmp_path / "trace.json"
+    write(path, {"name": "ask", "attributes": model}, {"name": "find", "attributes": agent})
+    run = kgwb.open_trace(path)
+    [call] = run.calls.values()
+    assert call.request["model"] == "tiny"
+    assert run.system.agent_kind("find") == "code"
 
 
 @pytest.mark.parametrize(
