@@ -459,7 +459,7 @@ class MapRow(NamedTuple):
     @classmethod
     def of(cls, spec: AgentSpec, system: System) -> MapRow:
         """Return the row of one agent of a system."""
-        package = system.answer.__module__.removesuffix(".pipeline")
+        package = system.answer.__module__
         module = spec.function.__module__
         function = f"{module}.{_name_in_module(spec)}".removeprefix(f"{package}.")
         test = f"test_{spec.name}.py"
@@ -481,7 +481,7 @@ class MapRow(NamedTuple):
 
 def _name_in_module(spec: AgentSpec) -> str:
     """Return the name under which a module has an agent; the function's own if it has it under none."""
-    for name, value in vars(sys.modules[spec.function.__module__]).items():
+    for name, value in vars(sys.modules.get(spec.function.__module__, object)).items():
         if inspect.isfunction(value) and getattr(value, "spec", None) is spec:
             return name
     return spec.function.__qualname__
