@@ -880,7 +880,7 @@ def restore_times(run: Run, path: Path) -> None:
     for data in saved.steps:
         step = run.steps_by_key.get(data["key"])
         if step is not None:
-            step.seconds = from_data(data["seconds"], float)
+            step.seconds = from_data(data.get("seconds", step.seconds), float)
             step.recorded_seconds = from_data(data.get("recorded_seconds"), float | None)
     if saved.end is not None:
         run.execution.recorded_seconds = saved.end.recorded_seconds

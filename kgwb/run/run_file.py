@@ -113,9 +113,9 @@ class End:
 
     status: Status
     position: int
-    answer: Any
+    answer: Any = None
     """JSON data of an Answer, or None."""
-    error: str
+    error: str = ""
     totals: JsonObject = field(default_factory=dict)
     """JSON data of Totals."""
 
@@ -439,14 +439,17 @@ def damage_errors(path: str | Path) -> Iterator[None]:
 
 
 def damaged_file_error(path: str | Path, error: BaseException) -> RunFileError:
-    """Return, without raising it, the error of a run file whose entries lack their form."""
+    """Return, without raising it, the error of a run file whose entries lack their form.
+
+    An unknown status, origin or kind may come from another version of kgwb, as the hint says.
+    """
     problem = repr(error)
+    hint = "restore the file from a copy, or ask the question again"
     if isinstance(error, ValidationError):
         problem = describe_validation_error(error)
-    return RunFileError(
-        f"the run file {path} is damaged: {problem}",
-        hint="restore the file from a copy, or ask the question again",
-    )
+        if error.errors()[0]["type"] == "literal_error":
+            hint = "restore the file from a copy, or open it with the kgwb that wrote it"
+    return RunFileError(f"the run file {path} is damaged: {problem}", hint=hint)
 
 
 def current_settings(settings: Mapping[str, Any], system: str) -> dict[str, Any]:
