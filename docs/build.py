@@ -37,7 +37,6 @@ API_MODULES = (
     "kgwb",
     "run",
     "run.answers",
-    "run.links",
     "run.systems",
     "records",
     "kg",
