@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from generated import predicate
 from small import (
     FILMS,
     PAPER,
@@ -14,7 +15,6 @@ from small import (
 
 from kgwb import profile
 from kgwb.errors import InvalidReplyError, OverrideError
-from kgwb.kg.base import Direction
 from kgwb.kg.queries import CandidateQuery
 from kgwb.run import Run
 from kgwb.run.answers import Candidate, Link
@@ -33,33 +33,6 @@ from kgwb.systems.chatty_kg.records import (
     RankedPredicate,
 )
 from kgwb.systems.chatty_kg.relation_linking import link_relations
-
-
-def predicate(name: str, similarity: float = 1.0, direction: Direction = "out") -> RankedPredicate:
-    return RankedPredicate(iri(name.replace(" ", "_")), name, direction, similarity)
-
-
-def generated(
-    facts: list[tuple[str, str, str, list[RankedPredicate]]],
-    *,
-    target: str = "?x",
-    kind: Any = "list",
-    unlinked: frozenset[str] = frozenset(),
-    settings: Settings | None = None,
-) -> GeneratedQueries:
-    """Queries of facts with their predicates; the entity "dune" is linked to :dune, unless ``unlinked``."""
-    relations = tuple(LinkedRelation(Fact(s, r, o), tuple(ranked)) for s, r, o, ranked in facts)
-    qir = QIR(tuple(relation.fact for relation in relations), target, kind)
-    vertices = {
-        name: None if name in unlinked else Candidate(iri(name), name) for name in qir.entities
-    }
-    linked = LinkingResult(
-        tuple(Link(name, vertex) for name, vertex in vertices.items()), relations
-    )
-    result: GeneratedQueries = alone(
-        lambda run: generate_queries(qir, linked, run), settings=settings
-    )[0]
-    return result
 
 
 def of_names(*names: str) -> CandidateQuery:
@@ -195,8 +168,8 @@ def test_examples_for_all_facts_are_asked_for_together() -> None:
     described, _, _ = alone(describe, kg=films(FILMS), settings=profile("fast"))
     examples = {}
     for fact in described:
-        for predicate in fact["predicates"]:
-            examples[predicate["name"]] = predicate.get("example")
+        for each in fact["predicates"]:
+            examples[each["name"]] = each.get("example")
     assert examples["starring"] in (
         "Arrival | starring | Amy Adams",
         "Arrival | starring | Jeremy Renner",

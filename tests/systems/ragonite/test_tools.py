@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from nasty_graphs import A, a, twins
 from ragonite import (
@@ -22,14 +20,12 @@ from ragonite import (
     terms_of,
     use,
 )
-from rdflib import BNode, Literal, URIRef
+from rdflib import Literal
 from small import answer_of, iri
 
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm import Scripted
 from kgwb.run import Run
-from kgwb.systems.ragonite.records import Source
-from kgwb.terms import Term, local_part
 
 
 def test_a_muted_triple_is_in_no_row_and_in_no_passage() -> None:
@@ -143,25 +139,3 @@ def test_sparql_rows_show_and_cite_terms_and_not_their_texts() -> None:
     assert len(set(texts)) == 2
     cited_terms = [terms_of(answer_with(text)) for text in texts]
     assert cited_terms == [[a("dune")], [Literal(f"{A}dune")]]
-
-
-def cited_terms(source: Source) -> Iterator[tuple[str, Term]]:
-    """Each text of a passage by which a term in its triples can be cited, and the term."""
-    names = {term: text for text, term in source.terms}
-    ids = {term: text for text, term in reversed(source.terms)}
-    for subject, _, object_ in source.triples:
-        for term in (subject, object_):
-            if isinstance(term, BNode):
-                continue
-            if isinstance(term, Literal):
-                datatype = term.datatype or URIRef("")
-                endings = (term.language, datatype, local_part(datatype))
-                forms = [f"{term} ({ending})" for ending in endings if ending]
-                if str(term) == names.get(subject) and not term.datatype:
-                    continue
-                short = str(term)
-            else:
-                forms = [f"{names[term]} [{ids[term]}]"]
-                short = names[term]
-            shown = f"{source.title} {source.text}"
-            yield next((form for form in forms if form in shown), short), term
