@@ -5,12 +5,15 @@ from __future__ import annotations
 import copy
 import hashlib
 import io
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+import pyoxigraph
 import rdflib
+from oxrdflib._converter import to_ox
 from rdflib import BNode, Variable
 from rdflib.query import Result
 from SPARQLWrapper import SPARQLWrapper
@@ -19,8 +22,10 @@ from SPARQLWrapper.Wrapper import QueryResult
 from kgwb.adapt.clients import missing_calls_noted
 from kgwb.errors import GraphError, QueryError, SettingError
 from kgwb.kg.base import ResultSet
+from kgwb.kg.local import read_triples
 from kgwb.kg.responses import parse_cell
 from kgwb.kg.sparql import is_serializable, n3, validate_query
+from kgwb.kg.sparql_client import rdf_format
 from kgwb.records import JsonObject
 from kgwb.run import Run
 from kgwb.run.steps import current_run
@@ -322,12 +327,23 @@ class RecordedSPARQLWrapper(SPARQLWrapper):
         Outside of a run, and for an update, the plain wrapper sends it.
         """
         run = current_run()
-        form = str(self.queryType).lower()
+        form = self._form()
         if run is None or form not in ("select", "ask", "construct", "describe"):
             return super().query()
         if form in ("construct", "describe"):
             return self._query_graph(run, form)
         return self._query_result(run, form)
+
+    def _form(self) -> str:
+        """Return the form of the present query, in lower case.
+
+        SPARQLWrapper tells it by a search for words, which finds those in comments, too. It is asked
+        only for what does not parse as a query, such as an update.
+        """
+        try:
+            return validate_query(self.queryString, allow_service=True).form
+        except GraphError:
+            return str(self.queryType).lower()
 
     def _query_result(self, run: Run, form: str) -> QueryResult:
         """Return the run's result of a SELECT or ASK, serialized in the format that was set.
@@ -347,13 +363,17 @@ class RecordedSPARQLWrapper(SPARQLWrapper):
     def _query_graph(self, run: Run, form: str) -> QueryResult:
         """Return the run's result of a CONSTRUCT or DESCRIBE in the format that was set.
 
-        Raises SettingError for a format that is not in GRAPH_FORMATS.
+        It is written and read by Oxigraph: rdflib cuts doubles to seven digits in Turtle, and may
+        leave INF and NaN out of JSON-LD. Raises SettingError for a format that is not in
+        GRAPH_FORMATS.
         """
         content_type = _content_type(GRAPH_FORMATS, self.returnFormat)
-        graph = graph_of(self._record(run, "construct", self._send_graph_query))
-        file_format = "xml" if self.returnFormat.startswith("rdf") else self.returnFormat
-        body = graph.serialize(format=file_format, encoding="utf-8")
-        return self._response(body, content_type)
+        triples = []
+        for triple in self._record(run, "construct", self._send_graph_query):
+            terms: Any = map(to_ox, triple)
+            triples.append(pyoxigraph.Triple(*terms))
+        body = pyoxigraph.serialize(triples, format=rdf_format(content_type))
+        return self._response(body or b"", content_type)
 
     def _response(self, body: bytes, content_type: str) -> QueryResult:
         """Return a result as if the endpoint had sent it in the format that was set."""
@@ -398,8 +418,11 @@ class RecordedSPARQLWrapper(SPARQLWrapper):
 
     def _send_graph_query(self) -> tuple[Any, ...]:
         """Return the triples of the present CONSTRUCT or DESCRIBE, which is sent to the endpoint."""
-        body = self._plain("turtle").response.read()
-        return tuple(rdflib.Graph().parse(data=body, format="turtle"))
+        response = self._plain("turtle").response
+        file_format = rdf_format(response.info()["content-type"] or "")
+        body = response.read()
+        quads = pyoxigraph.parse(body, file_format, base_iri=self.endpoint, lenient=True)
+        return read_triples(quads, max_triples=sys.maxsize)
 
 
 def _row_of(binding: JsonObject, variables: tuple[str, ...]) -> tuple[Term | None, ...]:

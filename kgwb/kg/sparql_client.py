@@ -146,8 +146,9 @@ class SparqlClient:
         self._check_complete(reply)
         timeout_s = self.limits.query_timeout_s
         try:
-            rdf_format = _rdf_format(reply.media_type)
-            quads = parse_response(reply.body, rdf_format, self._address.url, timeout_s)
+            quads = parse_response(
+                reply.body, rdf_format(reply.media_type), self._address.url, timeout_s
+            )
             triples = read_triples(quads, max_triples=self.limits.row_limit)
         except TimeoutError:
             raise GraphTimeoutError(
@@ -252,7 +253,7 @@ def _may_be_row_limit(row_count: int) -> bool:
     return row_count % 100 == 0 or is_power_of_two
 
 
-def _rdf_format(media_type: str) -> pyoxigraph.RdfFormat:
+def rdf_format(media_type: str) -> pyoxigraph.RdfFormat:
     """Return the format of a CONSTRUCT result. It is Turtle for an unknown media type.
 
     It is Turtle for application/json too, though that could be JSON-LD: an error in JSON would be

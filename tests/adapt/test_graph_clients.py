@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyoxigraph as ox
 import pytest
 import rdflib
 import SPARQLWrapper as sw
@@ -284,6 +285,55 @@ def test_results_in_json_are_as_the_endpoint_sends_them(endpoint: Endpoint, quer
     run.go()
     assert len(endpoint.queries) == asked
     assert wrapped.query().convert() == expected
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        PREFIX + "# ask again later\nSELECT ?film { ?film :director ?x } ORDER BY ?film",
+        PREFIX + "# describe\nSELECT ?film { ?film :director ?x } ORDER BY ?film",
+        PREFIX + "# select\nASK { :arrival :director :denis }",
+        "PREFIX drop: <http://example.org/> SELECT ?film { ?film drop:director ?x } ORDER BY ?film",
+        "BASE <http://example.org/ask> " + ASK,
+    ],
+)
+@pytest.mark.filterwarnings(
+    "ignore:Sending Accept header:RuntimeWarning"
+)  # of SPARQLWrapper itself
+def test_a_comment_does_not_change_what_a_query_is(endpoint: Endpoint, query: str) -> None:
+    plain = wrapper_of(endpoint, query)
+    run = run_of(wrap_sparqlwrapper(plain).queryAndConvert).go()
+    expected = plain.query().convert()
+    assert {"boolean", "results"} & set(expected)
+    for part in ("boolean", "results"):
+        assert run.output("look").get(part) == expected.get(part)
+
+
+@pytest.mark.parametrize(
+    ("return_format", "kind"),
+    [
+        (sw.TURTLE, ox.RdfFormat.TURTLE),
+        (sw.N3, ox.RdfFormat.TURTLE),
+        (sw.JSONLD, ox.RdfFormat.JSON_LD),
+        (sw.RDFXML, ox.RdfFormat.RDF_XML),
+        (sw.XML, ox.RdfFormat.RDF_XML),
+    ],
+)
+def test_numbers_of_a_graph_are_as_the_endpoint_sends_them(
+    endpoint: Endpoint, return_format: str, kind: ox.RdfFormat
+) -> None:
+    double = "<http://www.w3.org/2001/XMLSchema#double>"
+    sent = {"INF", "NaN", "1.23456789012"}
+    values = " ".join(f'"{value}"^^{double}' for value in sorted(sent))
+    query = f"CONSTRUCT {{ <http://e/x> <http://e/p> ?v }} WHERE {{ VALUES ?v {{ {values} }} }}"
+    wrapped = wrap_sparqlwrapper(wrapper_of(endpoint, query, return_format))
+
+    def body() -> Any:
+        return wrapped.query().response.read()
+
+    run = run_of(body).go()
+    made = {quad.object.value for quad in ox.parse(run.output("look"), kind)}
+    assert made == sent
 
 
 def test_a_query_with_another_parameter_is_asked_anew(endpoint: Endpoint) -> None:
