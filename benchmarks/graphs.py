@@ -26,9 +26,9 @@ from rdflib.namespace import RDF, RDFS
 from kgwb.kg import QueryLimits
 from kgwb.kg.dialects import DIALECTS
 from kgwb.kg.endpoint import Endpoint
-from kgwb.kg.files import FORMAT_BY_EXTENSION
 from kgwb.kg.label_search import normalized_words
 from kgwb.kg.local import LocalGraph, term_from_oxigraph
+from kgwb.kg.rdf_formats import identify_kind
 from kgwb.kg.sparql import string_literal
 from kgwb.kg.survey import survey_graph
 
@@ -149,7 +149,8 @@ def _query(dialect: str, text: str, kg: Endpoint) -> str:
 
 def _bulk_load(file: Path, folder: Path) -> None:
     store = pyoxigraph.Store(folder)
-    form = FORMAT_BY_EXTENSION[Path(file.name.removesuffix(".gz")).suffix]
+    form = identify_kind(file).rdf_format
+    assert form is not None
     with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as stream:
         store.bulk_load(stream, form)  # type: ignore[arg-type]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from urllib.parse import quote
 from kgwb import disk
 from kgwb.cli.terminal import EXIT_CONDITION_MET, print_error
 from kgwb.errors import InputError
-from kgwb.text import mask_url, shortest_distinct_names
+from kgwb.text import mask_url, shortest_distinct_names, single_line
 
 if TYPE_CHECKING:
     from kgwb.bench.cost import Budget
@@ -134,21 +135,24 @@ class GraphArguments:
     def open_graph(self, source: str) -> Graph:
         """Open a graph with the vocabulary, timeout and row limit of these arguments.
 
-        The dialect is used only for ``kg`` itself and for endpoints. Raises what ``open_kg``
-        raises.
+        The dialect is used only for ``kg`` itself and for endpoints. What was left out or changed
+        when files were read is printed to standard error. Raises what ``open_kg`` raises.
         """
         from kgwb.kg import is_endpoint_url, open_kg
 
         dialect = None
         if source == self.kg or is_endpoint_url(source):
             dialect = self.dialect
-        return open_kg(
+        kg = open_kg(
             source,
             dialect=dialect,
             vocabulary=self.vocabulary,
             query_timeout_s=self.query_timeout,
             row_limit=self.row_limit,
         )
+        for note in getattr(kg, "notes", ()):
+            print(f"kgwb: {single_line(note)}", file=sys.stderr)
+        return kg
 
 
 @dataclass(kw_only=True)

@@ -9,7 +9,6 @@ This process only reads the N-Quads that it writes, which can neither be nested 
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
 import logging
@@ -35,7 +34,7 @@ from pathlib import Path
 from subprocess import PIPE
 from tempfile import TemporaryDirectory
 from threading import Thread, Timer
-from typing import IO, Any, TypeVar
+from typing import IO, Any, NamedTuple, TypeVar
 from urllib.parse import quote
 from uuid import uuid4
 
@@ -47,14 +46,29 @@ from kgwb.errors import GraphError, GraphFileError
 from kgwb.kg.base import Vocabulary
 from kgwb.kg.label_search import LabelIndex
 from kgwb.kg.labels import LabelReader, split_by_blank_nodes, split_plain_lines
-from kgwb.kg.parser_process import EXPANSION_MESSAGE, TOO_SLOW_EXIT_CODE, TOO_SLOW_MESSAGE
+from kgwb.kg.parser_process import (
+    EXPANSION_MESSAGE,
+    FORMULA_MESSAGE,
+    TOO_SLOW_EXIT_CODE,
+    TOO_SLOW_MESSAGE,
+)
+from kgwb.kg.rdf_formats import (
+    EXTENSIONS_HINT,
+    FORMAT_BY_EXTENSION,
+    GZIP_MARK,
+    FileKind,
+    extension_of,
+    identify_kind,
+    read_beginning,
+)
 from kgwb.network import MAX_TIMEOUT_S
+from kgwb.text import list_first, pluralize
 
 MIN_CACHED_BYTES = 1_000_000
 """Graphs whose files are larger than this are kept in the cache folder."""
 CACHE_VERSION = 2
 """Must be raised when a cache or a label index of before would give other results."""
-_FOLDER_VERSION = 5
+_FOLDER_VERSION = 6
 """Of folders in the cache: it must be raised when labels are kept or found, blank nodes named, or
 named graphs merged in another way. Folders of lower versions are removed.
 
@@ -62,27 +76,20 @@ CACHE_VERSION would change the identity of each graph, and no recorded run would
 """
 _FOLDER_NAME = re.compile(r"labels([0-9]+)-[0-9a-f]{64}")
 """The name of a graph's folder in the cache, with its version."""
-FORMAT_BY_EXTENSION = {
-    ".ttl": RdfFormat.TURTLE,
-    ".nt": RdfFormat.N_TRIPLES,
-    ".nq": RdfFormat.N_QUADS,
-    ".trig": RdfFormat.TRIG,
-    ".n3": RdfFormat.N3,
-    ".rdf": RdfFormat.RDF_XML,
-    ".xml": RdfFormat.RDF_XML,
-    ".owl": RdfFormat.RDF_XML,
-    ".jsonld": RdfFormat.JSON_LD,
-    ".json": RdfFormat.JSON_LD,
-}
-_PLAIN_EXTENSIONS = (".nt", ".nq")
-_EXTENSIONS_HINT = (
-    f"the extensions of RDF files are {', '.join(FORMAT_BY_EXTENSION)}, each also with .gz"
-)
+_PLAIN_FORMATS = (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS)
 _FIX_FILE_HINT = "fix the file, download it again, or convert it with another tool"
-_PERCENT_HINT = "write a % in an IRI as %25, or follow it with two digits of 0 to 9 and A to F"
-_REMOTE_CONTEXT_HINT = (
-    "JSON-LD contexts are not fetched: write the context into the file, or convert it to Turtle"
+_FORMULA_HINT = (
+    "take the formulas and rules out of the file, or save what follows from them as Turtle"
 )
+_PARSE_HINTS = {
+    "remote contexts": "JSON-LD contexts are not fetched: write the context into the file, or convert it to Turtle",
+    "percent encoding": "write a % in an IRI as %25, or follow it with two digits of 0 to 9 and A to F",
+    "variables are not allowed": _FORMULA_HINT,
+    FORMULA_MESSAGE: _FORMULA_HINT,
+    "{ is not a valid predicate": "this looks like TriG, which has named graphs: name the file .trig",
+    "quads must be": "this looks like N-Quads: name the file .nq",
+}
+"""What to do about an error of a parser, by a part of its message."""
 READING_SHARE = 0.25
 """The share of reading in the time of loading a graph into the cache, estimated from profiles."""
 STORING_SHARE = 0.9
@@ -91,6 +98,8 @@ _BAR_FORMAT = "{desc}{percentage:3.0f}%|{bar}| {remaining} left"  # the descript
 _READ_BYTES = 1 << 16
 """So many bytes of N-Quads are read at once. More are slower: they do not fit the processor's cache."""
 _CHECKSUMS_FILE = "checksums.json"
+_NOTES_FILE = "notes.json"
+_MAX_SHOWN_TAGS = 5
 _MAX_PREFIX_FILES = 5
 _MAX_PREFIX_BYTES = 20_000
 _PREFIX_DECLARATION = re.compile(
@@ -120,21 +129,38 @@ _log = logging.getLogger("kgwb")
 T = TypeVar("T")
 
 
-def open_files(
-    path: Path, vocabulary: Vocabulary, *, cache: bool = True
-) -> tuple[Store, LabelIndex, str, dict[str, str]]:
+class OpenedFiles(NamedTuple):
+    """A graph that was opened from files."""
+
+    store: Store
+    labels: LabelIndex
+    identity: str
+    """A digest of the content."""
+    prefixes: dict[str, str]
+    """The prefixes that the files declare, by namespace."""
+    notes: tuple[str, ...]
+    """What was left out or changed, a sentence each."""
+
+
+def open_files(path: Path, vocabulary: Vocabulary, *, cache: bool = True) -> OpenedFiles:
     """Open a file, or all RDF files in a folder and its subfolders, as one graph.
 
-    A file or folder whose name begins with "." is left out. A graph larger than MIN_CACHED_BYTES is
-    loaded from the cache folder, or kept there; it is loaded into memory if the cache folder cannot
-    be used. Returns the store, the label index, the identity, which is a digest of the content,
-    and the prefixes by namespace.
+    What is in a file is recognized by its beginning (``kgwb.kg.rdf_formats``). In a folder only
+    files with the extension of an RDF format are read. Those that hold something else are left out,
+    with a note, and so is a file or folder whose name begins with ".". A graph larger than
+    MIN_CACHED_BYTES is loaded from the cache folder, or kept there; it is loaded into memory if the
+    cache folder cannot be used.
 
     Raises GraphFileError if there is no RDF file, a file cannot be read or parsed, or no file has
     a triple.
     """
-    load = Load(path, _find_rdf_files(path), vocabulary)
-    return load_with_bar(load, partial(_open_while_watched, load, cache=cache))
+    files, left_out = _find_rdf_files(path)
+    notes = []
+    for file, kind in left_out.items():
+        notes.append(f"{file.relative_to(path)} was left out: it is {kind.name}; {kind.remedy}")
+    load = Load(path, files, vocabulary)
+    opened = load_with_bar(load, partial(_open_while_watched, load, cache=cache))
+    return opened._replace(notes=(*notes, *opened.notes))
 
 
 def identify_files(path: Path, vocabularies: Iterable[Vocabulary]) -> list[str]:
@@ -143,20 +169,20 @@ def identify_files(path: Path, vocabularies: Iterable[Vocabulary]) -> list[str]:
     Each file is read once, and nothing is parsed. Raises GraphFileError if there is no RDF file, or
     one cannot be read.
     """
-    digests = _digest_files(path, _find_rdf_files(path), vocabularies)
+    files, _ = _find_rdf_files(path)
+    digests = _digest_files(path, files, vocabularies)
     return [f"sha256:{digest}" for digest in digests]
 
 
-def _open_while_watched(
-    load: Load, *, cache: bool
-) -> tuple[Store, LabelIndex, str, dict[str, str]]:
+def _open_while_watched(load: Load, *, cache: bool) -> OpenedFiles:
     """Open files as ``open_files`` does. Raises LoadStoppedError too, after ``load.stop``."""
     digest = load.digest_files()
     identity = f"sha256:{digest}"
     prefixes = _read_prefixes(load.files[:_MAX_PREFIX_FILES])
     if cache and load.size > MIN_CACHED_BYTES:
         try:
-            return (*_open_or_build_cache(load, digest), identity, prefixes)
+            store, labels, notes = _open_or_build_cache(load, digest)
+            return OpenedFiles(store, labels, identity, prefixes, notes)
         except _DAMAGED_CACHE_ERRORS as error:
             load.check()
             _log.warning(
@@ -164,39 +190,58 @@ def _open_while_watched(
             )
     store = _load_into_memory(load)
     load.begin("indexing the labels", STORING_SHARE)
-    return store, _build_index(load), identity, prefixes
+    return OpenedFiles(store, _build_index(load), identity, prefixes, tuple(load.notes))
 
 
-def _find_rdf_files(path: Path) -> list[Path]:
+def _find_rdf_files(path: Path) -> tuple[list[Path], dict[Path, FileKind]]:
     """Return the file, or the RDF files in a folder and its subfolders, sorted by path.
 
-    An RDF file has one of the extensions in FORMAT_BY_EXTENSION, which ".gz" may follow. Names that
-    begin with "." are left out. Raises GraphFileError if no file is left.
+    In a folder an RDF file has one of the extensions in FORMAT_BY_EXTENSION, which ".gz" may
+    follow. Names that begin with "." are left out. Also returned are the other files with such an
+    extension, with their kinds. Raises GraphFileError if no file is left, or one cannot be read.
     """
-    is_file = path.is_file()
-    candidates = [path]
-    if not is_file:
-        candidates = sorted(path.rglob("*"))
+    if path.is_file():
+        kind = _identify_kind(path)
+        if kind.rdf_format is None:
+            raise GraphFileError(f"{path} is {kind.name}", hint=kind.remedy)
+        return [path], {}
     files = []
-    for file in candidates:
+    left_out = {}
+    for file in sorted(path.rglob("*")):
         inner_path = file.relative_to(path)
         is_hidden = any(part.startswith(".") for part in inner_path.parts)
-        has_extension = _suffix(file) in FORMAT_BY_EXTENSION
-        if has_extension and not is_hidden and file.is_file():
+        has_extension = extension_of(file) in FORMAT_BY_EXTENSION
+        if not has_extension or is_hidden or not file.is_file():
+            continue
+        kind = _identify_kind(file)
+        if kind.rdf_format is None:
+            left_out[file] = kind
+        else:
             files.append(file)
     if not files:
         problem = f"there is no RDF file in the folder {path}"
-        if is_file:
-            problem = f"the graph file {path} has no extension of an RDF format"
-        raise GraphFileError(problem, hint=_EXTENSIONS_HINT)
-    return files
+        hint = EXTENSIONS_HINT
+        for file, kind in left_out.items():
+            problem += f"; {file.name} is {kind.name}"
+            hint = kind.remedy
+        raise GraphFileError(problem, hint=hint)
+    return files, left_out
 
 
-def _suffix(file: Path) -> str:
-    """Return the extension of a file in lower case, without ".gz"."""
-    name = file.name.lower()
-    unpacked = Path(name.removesuffix(".gz"))
-    return unpacked.suffix
+def _identify_kind(file: Path) -> FileKind:
+    """Return the kind of a file. Raises GraphFileError if it cannot be read."""
+    try:
+        return identify_kind(file)
+    except OSError as error:
+        raise _unreadable_file_error(file, error) from error
+
+
+def _unreadable_file_error(file: Path, error: OSError) -> GraphFileError:
+    """Return the error for a file that the system does not let kgwb read."""
+    return GraphFileError(
+        f"{file} cannot be read: {error.strerror}",
+        hint="check that it is there, and that you may read it",
+    )
 
 
 def _read_prefixes(files: Sequence[Path]) -> dict[str, str]:
@@ -207,11 +252,8 @@ def _read_prefixes(files: Sequence[Path]) -> dict[str, str]:
     """
     prefixes: dict[str, str] = {}
     for file in files:
-        open_file: Callable[..., Any] = open
-        if file.suffix.lower() == ".gz":
-            open_file = gzip.open
-        with suppress(OSError, EOFError, zlib.error), open_file(file, "rb") as stream:
-            beginning = stream.read(_MAX_PREFIX_BYTES)
+        with suppress(OSError):
+            beginning = read_beginning(file)[:_MAX_PREFIX_BYTES]
             text = beginning.decode(errors="replace")
             declarations = _PREFIX_DECLARATION.findall(text)
             for turtle_prefix, xml_prefix, namespace in declarations:
@@ -235,10 +277,7 @@ def _digest_files(
             with file.open("rb") as stream:
                 digest = hashlib.file_digest(stream, "sha256")
         except OSError as error:
-            raise GraphFileError(
-                f"{file} cannot be read: {error.strerror}",
-                hint="check that it is there, and that you may read it",
-            ) from error
+            raise _unreadable_file_error(file, error) from error
         name = file.relative_to(path).as_posix()
         if file == path:
             name = "".join(file.suffixes[-2:])
@@ -264,6 +303,10 @@ class Load:
         self.path = path
         self.files = files
         self.vocabulary = vocabulary
+        self.formats = []
+        """The format of each file, by its content."""
+        for file in files:
+            self.formats.append(identify_kind(file).rdf_format or RdfFormat.TRIG)
         self._sizes = [file.stat().st_size for file in files]
         self.size = sum(self._sizes)
         """The bytes of all files."""
@@ -278,6 +321,8 @@ class Load:
         self.share = 0.0
         """How much of the work is done, from 0 to 1. It is estimated."""
         self.labels = LabelReader(self.vocabulary)
+        self.notes: list[str] = []
+        """What was changed in the files, a sentence each."""
 
     def stop(self) -> None:
         """Make the thread that loads the graph end soon, with LoadStoppedError."""
@@ -321,7 +366,7 @@ class Load:
         and OSError.
         """
         self.restart()
-        if not all(file.suffix.lower() in _PLAIN_EXTENSIONS for file in self.files):
+        if not set(self.formats).issubset(_PLAIN_FORMATS):
             return False
         for number, file in enumerate(self.files):
             with file.open("rb") as stream:
@@ -347,25 +392,42 @@ class Load:
         self.restart()
         sources = []
         for number, file in enumerate(self.files, start=1):
-            file_format = FORMAT_BY_EXTENSION[_suffix(file)]
             inner_path = file.relative_to(self.path.parent).as_posix()
             base_iri = f"file:///{quote(os.fsencode(inner_path))}"
-            sources.append((file, file_format, base_iri, f"f{number}n"))
+            sources.append((file, self.formats[number - 1], base_iri, f"f{number}n"))
         try:
-            for data in parse_as_nquads(sources, on_position=self.tell_position):
+            for data in parse_as_nquads(
+                sources, on_position=self.tell_position, on_changes=self._note_changes
+            ):
                 self._count(data)
                 self.labels.read(data)
                 yield split_by_blank_nodes(data)
         except SyntaxError as error:
             hint = _FIX_FILE_HINT
-            if "remote contexts" in error.msg:
-                hint = _REMOTE_CONTEXT_HINT
-            elif "percent encoding" in error.msg:
-                hint = _PERCENT_HINT
+            for part, remedy in _PARSE_HINTS.items():
+                if part in error.msg:
+                    hint = remedy
             message = f"{error.filename} does not parse: {error.msg}"
             raise GraphFileError(
                 message, hint=hint, line=error.lineno, column=error.offset
             ) from error
+
+    def _note_changes(self, number: int, changes: dict[str, Any]) -> None:
+        """Note what the parser changed in the file with this number."""
+        name = self.files[number].name
+        replaced = []
+        for tag, valid, count in changes["languages"]:
+            replaced.append(f"@{tag} as @{valid} ({count:,})")
+        if replaced:
+            shown = list_first(replaced, _MAX_SHOWN_TAGS)
+            self.notes.append(
+                f"{name}: language tags that are not valid were read otherwise: {shown}"
+            )
+        if changes["directions"]:
+            texts = pluralize(changes["directions"], "text")
+            self.notes.append(
+                f"{name}: {texts} lost the base direction, which RDF 1.1 does not have"
+            )
 
     def _count(self, lines: bytes) -> None:
         """Count lines as triples that were read. Raises LoadStoppedError after ``stop``."""
@@ -426,19 +488,19 @@ def _load_drafts(store: Store, load: Load, draft: Path, blank_nodes_draft: Path)
     blank_nodes_draft.unlink()
 
 
-def _load_plain_files(store: Store, load: Load) -> None:
+def _load_plain_files(store: Store, load: Load, drafts: tuple[Path, Path]) -> None:
     """Load files for which ``Load.read_if_plain`` is true into a store.
 
     Raises GraphFileError, with line and column, for the first file that does not parse.
     """
     try:
-        for file in load.files:
-            store.bulk_load(path=str(file), format=FORMAT_BY_EXTENSION[_suffix(file)])
-    except SyntaxError as error:
-        # Each of Oxigraph's threads has a part of the file, and does not know the line.
-        deque(load.parse(), maxlen=0)
-        message = f"{load.path} does not parse: {error.msg}"
-        raise GraphFileError(message, hint=_FIX_FILE_HINT) from error
+        for file, rdf_format in zip(load.files, load.formats, strict=True):
+            store.bulk_load(path=str(file), format=rdf_format)
+    except SyntaxError:
+        # Each of Oxigraph's threads has a part of the file, and does not know the line. The parser
+        # knows it, and reads language tags that are not valid.
+        _write_drafts(load, *drafts)
+        _load_drafts(store, load, *drafts)
 
 
 def _finish_store(store: Store, load: Load) -> None:
@@ -494,8 +556,12 @@ def reads_union(store: Store) -> bool:
 # The cache folder: in a folder named by the fingerprint, the store, the label index, and checksums
 
 
-def _open_or_build_cache(load: Load, digest: str) -> tuple[Store, LabelIndex]:
-    """Open a graph's store and label index in the cache; build them first if missing or damaged.
+_Cached = tuple[Store, LabelIndex, tuple[str, ...]]
+"""What a folder of the cache has: the store, the label index, and the notes on what was changed."""
+
+
+def _open_or_build_cache(load: Load, digest: str) -> _Cached:
+    """Open a graph's store, label index and notes in the cache; build them first if missing or damaged.
 
     ``digest`` is that of the files. Folders that killed processes and lower versions left are
     removed before. The graph is built in a temporary folder and then renamed, so that other
@@ -574,7 +640,7 @@ def remove_copy(folder: Path) -> None:
 
 
 def _build_cache(folder: Path, load: Load) -> None:
-    """Write the store of the files, its label index, and the checksums of both to a new folder.
+    """Write the store of the files, its label index, notes, and checksums of all to a new folder.
 
     Raises GraphFileError for a file that does not parse, and if there is no triple, and
     LoadStoppedError after ``load.stop``. Both are closed at the end.
@@ -591,7 +657,7 @@ def _build_cache(folder: Path, load: Load) -> None:
             # At the same time, because Oxigraph loads a file without Python.
             indexing = executor.submit(_write_index, folder / "labels.sqlite", load)
             if is_plain:
-                _load_plain_files(store, load)
+                _load_plain_files(store, load, drafts)
             else:
                 _load_drafts(store, load, *drafts)
             _finish_store(store, load)
@@ -599,6 +665,7 @@ def _build_cache(folder: Path, load: Load) -> None:
     finally:
         # This closes it. An open store goes on writing to its folder, which could not be removed.
         del store
+    (folder / _NOTES_FILE).write_text(json.dumps(load.notes), encoding="utf-8")
     load.begin("checking the files", STORING_SHARE)
     checksums = json.dumps(_compute_checksums(folder))
     checksums_file = folder / _CHECKSUMS_FILE
@@ -624,7 +691,7 @@ def _build_index(load: Load, file: Path | None = None) -> LabelIndex:
         raise
 
 
-def _move_into_cache(draft: Path, folder: Path) -> tuple[Store, LabelIndex]:
+def _move_into_cache(draft: Path, folder: Path) -> _Cached:
     """Rename the graph folder in ``draft`` to ``folder``, and return what is opened there.
 
     If ``folder`` exists, another process was first: its graph is opened and the draft is not used,
@@ -640,11 +707,11 @@ def _move_into_cache(draft: Path, folder: Path) -> tuple[Store, LabelIndex]:
             os.rename(folder, draft / "damaged")
             os.rename(graph, folder)
     # Its checksums were computed a moment ago, so they are not compared.
-    return _open_store_and_labels(folder)
+    return _open_parts(folder)
 
 
-def _open_cached(folder: Path) -> tuple[Store, LabelIndex]:
-    """Open the store and the label index in a folder of the cache, if they are as they were written.
+def _open_cached(folder: Path) -> _Cached:
+    """Open the store, the label index and the notes in a folder of the cache, if they are as they were written.
 
     The checksums of all files are compared first, because opening a damaged store may end the
     process. Raises ValueError if they differ, FileNotFoundError if there is no such folder, or
@@ -654,17 +721,18 @@ def _open_cached(folder: Path) -> tuple[Store, LabelIndex]:
     checksums = json.loads(checksums_file.read_text(encoding="utf-8"))
     if checksums != _compute_checksums(folder):
         raise ValueError("its files are not as they were written")
-    return _open_store_and_labels(folder)
+    return _open_parts(folder)
 
 
-def _open_store_and_labels(folder: Path) -> tuple[Store, LabelIndex]:
-    """Open the store (read-only) and the label index in a folder of the cache.
+def _open_parts(folder: Path) -> _Cached:
+    """Open the store (read-only), the label index and the notes in a folder of the cache.
 
     Raises one of _DAMAGED_CACHE_ERRORS if one of them cannot be opened.
     """
     store = Store.read_only(str(folder / "store"))
     labels = LabelIndex.open(folder / "labels.sqlite")
-    return store, labels
+    notes = json.loads((folder / _NOTES_FILE).read_text(encoding="utf-8"))
+    return store, labels, tuple(notes)
 
 
 def _compute_checksums(folder: Path) -> dict[str, int]:
@@ -716,7 +784,7 @@ PROCESSOR_S = 20.0
 PROCESSOR_S_PER_MB = 1.0
 """Further seconds for each megabyte of the source. The slowest format, JSON-LD, takes 0.02."""
 GZIP_RATIO = 10
-"""How many bytes of RDF a byte of a .gz file counts as."""
+"""How many bytes of RDF a byte of a gzip file counts as."""
 MAX_COUNTED_REPLY_BYTES = 4_000_000
 """How much of an endpoint's reply counts for its limits. A file counts whole: a person chose it."""
 MAX_REPORT_LINES = 20
@@ -739,12 +807,16 @@ def parse_as_nquads(
     timeout_s: float = inf,
     max_counted_bytes: int = sys.maxsize,
     on_position: Callable[[int, int], None] = lambda number, position: None,
+    on_changes: Callable[[int, dict[str, Any]], None] = lambda number, changes: None,
 ) -> Iterator[bytes]:
     """Parse files, and yield whole lines of N-Quads, some _READ_BYTES at once.
 
     The parser may take memory and processor time, and write N-Quads, in proportion to the size of a
     file, of which ``max_counted_bytes`` count. ``on_position`` is called on another thread with the
-    number of a file and how many of its bytes were read, from time to time.
+    number of a file and how many of its bytes were read, from time to time. ``on_changes`` is called
+    with the number of a file in which something was changed: "languages" has each language tag that
+    is not valid with the one in its place and how often, and "directions" how many base directions
+    were left out.
 
     Raises SyntaxError with file, line and column for the first file that does not parse, also if
     the parser dies. A part of the N-Quads was yielded by then. Raises TimeoutError
@@ -762,7 +834,7 @@ def parse_as_nquads(
     with process:
         assert process.stdin and process.stdout and process.stderr
         report_lines: deque[bytes] = deque(maxlen=MAX_REPORT_LINES)
-        reports = _watch_reports(process.stderr, on_position)
+        reports = _watch_reports(process.stderr, on_position, on_changes)
         reader = Thread(target=report_lines.extend, args=(reports,), name="kgwb-parser")
         reader.start()
         timer = Timer(min(timeout_s, MAX_TIMEOUT_S), process.kill)
@@ -805,13 +877,18 @@ def _read_lines(stream: IO[bytes]) -> Iterator[bytes]:
 
 
 def _watch_reports(
-    lines: Iterable[bytes], on_position: Callable[[int, int], None]
+    lines: Iterable[bytes],
+    on_position: Callable[[int, int], None],
+    on_changes: Callable[[int, dict[str, Any]], None],
 ) -> Iterator[bytes]:
-    """Yield the lines that the parser process reports, without positions, which are told."""
+    """Yield the lines that the parser process reports, without positions and changes, which are told."""
     number = 0
     for line in lines:
         if line.startswith(b'{"position"'):
             on_position(number, json.loads(line)["position"])
+            continue
+        if line.startswith(b'{"changes"'):
+            on_changes(number, json.loads(line)["changes"])
             continue
         if line.startswith(b'{"source"'):
             number = json.loads(line)["source"]
@@ -822,13 +899,14 @@ def _parser_job(source: RdfSource, max_counted_bytes: int) -> tuple[Any, ...]:
     """Return a source as the parser process gets it, as JSON data.
 
     It is the path, media type, base IRI, what the names of blank nodes begin with, and what is
-    allowed: the bytes of memory and of output, and the seconds of processor time. A byte of a .gz
+    allowed: the bytes of memory and of output, and the seconds of processor time. A byte of a gzip
     file counts as GZIP_RATIO bytes.
     """
     file, rdf_format, base_iri, blank_node_prefix = source
     size = file.stat().st_size
-    if file.suffix.lower() == ".gz":
-        size *= GZIP_RATIO
+    with suppress(OSError), file.open("rb") as stream:
+        if stream.read(len(GZIP_MARK)) == GZIP_MARK:
+            size *= GZIP_RATIO
     counted_bytes = min(size, max_counted_bytes)
     extra = EXPANSION_FACTOR * counted_bytes
     processor_s = PROCESSOR_S + PROCESSOR_S_PER_MB * counted_bytes / 1e6

@@ -48,6 +48,8 @@ class LocalGraph:
 
     remote = False
     muted: Triples = ()
+    notes: tuple[str, ...] = ()
+    """What was left out or changed when the graph was read from its files, a sentence each."""
 
     def __init__(
         self,
@@ -85,7 +87,10 @@ class LocalGraph:
         """
         vocabulary = vocabulary or Vocabulary()
         opened = open_files(Path(path), vocabulary, cache=cache)
-        return cls(*opened, str(path), vocabulary, limits)
+        store, labels, identity, prefixes, notes = opened
+        graph = cls(store, labels, identity, prefixes, str(path), vocabulary, limits)
+        graph.notes = notes
+        return graph
 
     @classmethod
     def from_rdflib(
@@ -109,7 +114,7 @@ class LocalGraph:
         converted = (cast(ox.Quad, to_ox(statement)) for statement in statements)
         try:
             store.extend(converted)
-        except ValueError as error:
+        except (ValueError, TypeError) as error:
             raise GraphFileError(
                 f"the rdflib graph contains a term that RDF does not allow: {error}",
                 hint="remove this term from the rdflib graph, or correct it",
@@ -131,7 +136,8 @@ class LocalGraph:
         return cls(store, labels, identity, prefixes, source, vocabulary, limits)
 
     def __repr__(self) -> str:
-        return f"LocalGraph({self.source!r})"
+        notes = "".join(f"; {note}" for note in self.notes)
+        return f"LocalGraph({self.source!r}){notes}"
 
     def _use_label_index(self, labels: LabelIndex) -> None:
         """Let an index answer ``search``, ``exact`` and ``names``."""

@@ -22,9 +22,11 @@ import sys
 import threading
 import time
 import zlib
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 import pyoxigraph
 
@@ -37,6 +39,7 @@ TOO_SLOW_MESSAGE = (
     "it takes far longer to parse than its size explains, as if it were nested too deeply"
 )
 INVALID_GZIP_MESSAGE = "it is not a complete gzip file"
+FORMULA_MESSAGE = "it has an N3 formula in braces, and RDF has none"
 MAX_STACK_BYTES = 2 << 20
 """Less than a thread has: what is parsed here cannot overflow the stack that reads the N-Quads."""
 TOO_SLOW_EXIT_CODE = 124
@@ -57,9 +60,101 @@ BLANK_NODE = re.compile(
 What looks like a blank node within an IRI or a literal is passed over. After the last blank node
 the name is empty.
 """
+BASE_DIRECTION = re.compile(
+    rb'("@[A-Za-z0-9-]+?)--(?:ltr|rtl)(?= (?:<[^<> ]*> |_:[^ ]+ )?\.$)', re.MULTILINE
+)
+"""The base direction of a text in N-Quads (RDF 1.2), after its language."""
+READ_BYTES = 1 << 16
+GZIP_MARK = b"\x1f\x8b"
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 UTF8_MARK = b"\xef\xbb\xbf"
 """Programs of Windows put it before UTF-8."""
+
+
+class LanguageTags(NamedTuple):
+    """How a format writes language tags."""
+
+    pattern: re.Pattern[bytes]
+    """Finds a tag, which is the group 1."""
+    empty: bytes
+    """What stands in the place of all that the pattern finds if the tag is empty."""
+    end: bytes
+    """A byte that never stands within a match."""
+
+
+LANGUAGE_TAGS = {
+    "application/rdf+xml": LanguageTags(
+        re.compile(rb"""\sxml:lang\s*=\s*["']([^"'<>]*)["']"""), b"", b">"
+    ),
+    "application/ld+json": LanguageTags(
+        re.compile(rb'"@language"\s*:\s*"([^"\\{}]*)"'), b'"@language":"und"', b"}"
+    ),
+}
+LANGUAGE_TAGS_IN_TEXT = LanguageTags(
+    re.compile(rb"(?<=[^\\][\"'])@(\w+(?:-\w+)*)", re.ASCII), b"", b"\n"
+)
+"""Those of Turtle and its relatives. A quote after a backslash does not end a text."""
+
+
+@cache
+def _valid_language(tag: bytes) -> bytes:
+    """Return a tag if it is valid, else the longest beginning that is, with "-" for "_".
+
+    "en_US" gives "en-US", and "zh-classical", a code of Wikipedia with a part of nine letters, "zh".
+    If no beginning is valid, it is "und", the tag of an undetermined language.
+    """
+    parts = tag.decode(errors="replace").replace("_", "-").split("-")
+    while parts:
+        shorter = "-".join(parts)
+        with suppress(ValueError):
+            pyoxigraph.Literal("", language=shorter)
+            return shorter.encode()
+        parts.pop()
+    return b"und"
+
+
+class _RepairedStream:
+    """A stream of RDF in which invalid language tags are replaced by valid ones."""
+
+    def __init__(self, source: Any, tags: LanguageTags) -> None:
+        self._source = source
+        self._tags = tags
+        self._unread = b""
+        """What is repaired and was not read yet."""
+        self._rest = b""
+        """What follows, from the last end on: a tag in it may not be complete."""
+        self.is_repaired = False
+        """Whether anything was replaced so far."""
+        self.replaced: Counter[tuple[bytes, bytes]] = Counter()
+        """How often each tag was replaced by which."""
+
+    def read(self, size: int) -> bytes:
+        """Return at most ``size`` bytes, and none at the end."""
+        while not self._unread:
+            data = self._source.read(READ_BYTES)
+            whole, end, self._rest = (self._rest + data).rpartition(self._tags.end)
+            if not data:
+                whole, end, self._rest = whole + end, self._rest, b""
+            self._unread = self._tags.pattern.sub(self._repair, whole + end)
+            if not data:
+                break
+        result = self._unread[:size]
+        self._unread = self._unread[size:]
+        return result
+
+    def _repair(self, match: re.Match[bytes]) -> bytes:
+        """Return what stands in the place of a match, and count it if its tag is not valid."""
+        tag = match[1]
+        valid = _valid_language(tag)
+        if valid == tag:
+            return match[0]
+        self.is_repaired = True
+        if not tag:  # valid in XML: it says that there is no language
+            return self._tags.empty
+        self.replaced[tag, valid] += 1
+        before = match.string[match.start() : match.start(1)]
+        after = match.string[match.end(1) : match.end()]
+        return before + valid + after
 
 
 class _LimitedOutput:
@@ -91,38 +186,56 @@ class _LimitedOutput:
         sys.stdout.buffer.flush()
 
 
-class _NumberingOutput:
-    """Another output, where the blank nodes of N-Quads are numbered in their order.
+class _LineOutput:
+    """Another output, to which lines of N-Quads are written whole, without base directions.
 
-    The parser gives random names to blank nodes without a name. By their numbers a file has the
-    same triples each time. ``prefix`` stands before each number.
+    Blank nodes are numbered in their order. The parser gives random names to blank nodes without a
+    name. By their numbers a file has the same triples each time. ``prefix`` stands before each
+    number; without one, blank nodes keep their names. The last line is held back until ``finish``:
+    before the error in "o"@en_US Oxigraph writes a triple with "o"@en.
     """
 
     def __init__(self, output: _LimitedOutput, prefix: str) -> None:
+        self.directions = 0
+        """How many base directions were left out: no term of RDF 1.1 has one."""
         self._output = output
         self._prefix = f"_:{prefix}".encode()
+        self._is_numbered = prefix != ""
         self._names: dict[bytes, bytes] = {}
         """The new names of blank nodes by those of the parser."""
         self._pieces: list[bytes] = []
-        """The beginning of a line that is not complete."""
+        """The last line, and the beginning of one that is not complete."""
 
     def write(self, data: bytes) -> int:
-        """Write all lines that are complete now, and return how many bytes were given.
+        """Write all lines that are complete now, but the last, and return how many bytes were given.
 
         Raises MemoryError, see ``_LimitedOutput``.
         """
-        ending, newline, beginning = data.rpartition(b"\n")
-        if newline:
-            lines = b"".join([*self._pieces, ending, newline])
-            if b"_:" in lines:
-                lines = self._number_blank_nodes(lines)
-            self._output.write(lines)
-            self._pieces.clear()
-        self._pieces.append(beginning)
+        self._pieces.append(data)
+        if b"\n" in data:
+            lines = b"".join(self._pieces)
+            last_end = lines.rindex(b"\n")
+            last_start = lines.rfind(b"\n", 0, last_end) + 1
+            self._write_lines(lines[:last_start])
+            self._pieces = [lines[last_start:]]
         return len(data)
 
     def flush(self) -> None:
         self._output.flush()
+
+    def finish(self) -> None:
+        """Write the last line. Raises MemoryError, see ``_LimitedOutput``."""
+        self._write_lines(b"".join(self._pieces))
+        self._pieces.clear()
+
+    def _write_lines(self, lines: bytes) -> None:
+        """Write lines with the new names of their blank nodes, and without base directions."""
+        if self._is_numbered and b"_:" in lines:
+            lines = self._number_blank_nodes(lines)
+        if b"--" in lines:
+            lines, left_out = BASE_DIRECTION.subn(rb"\1", lines)
+            self.directions += left_out
+        self._output.write(lines)
 
     def _number_blank_nodes(self, lines: bytes) -> bytes:
         """Return lines with the new names of their blank nodes."""
@@ -197,33 +310,80 @@ def _convert_to_nquads(
 
     The limits are bytes of memory, bytes of output, and ``processor_s`` seconds of processor time
     from now, after which the process ends. Blank nodes are numbered in their order, after
-    ``blank_node_prefix``; without one they keep their names. A file whose name ends in ".gz" is
-    unpacked, and a byte order mark of UTF-8 skipped. Raises SyntaxError for a file that does not
-    parse or is UTF-16, MemoryError above a limit, OSError or ValueError, and EOFError, zlib.error
-    or gzip.BadGzipFile for a broken .gz file.
+    ``blank_node_prefix``; without one they keep their names. A gzip file is unpacked, and a byte
+    order mark of UTF-8 skipped. Raises SyntaxError for a file that does not parse or is UTF-16,
+    MemoryError above a limit, OSError or ValueError, and EOFError, zlib.error or gzip.BadGzipFile
+    for a broken gzip file.
+
+    Language tags that are not valid are replaced, and reported. Only in JSON-LD is that done at
+    once, because Oxigraph leaves such texts out without an error. Another file is parsed again, and
+    its first triples are written twice.
     """
     set_resource_limit("RLIMIT_AS", memory_bytes)
     _processor_time.limit(time.process_time() + processor_s)
-    file = open(path, "rb")  # noqa: SIM115 (the process ends soon)
-    source: Any = file
-    if path.lower().endswith(".gz"):
-        source = gzip.GzipFile(fileobj=source)
+    rdf_format = pyoxigraph.RdfFormat.from_media_type(media_type)
+    tags = LANGUAGE_TAGS.get(media_type, LANGUAGE_TAGS_IN_TEXT)
+    has_quiet_errors = rdf_format == pyoxigraph.RdfFormat.JSON_LD
+
+    def convert(*, repairs: bool) -> None:
+        """Write the triples, and report what was changed."""
+        file = open(path, "rb")  # noqa: SIM115 (the process ends soon)
+        source = _unpack(file)
+        if repairs:
+            source = _RepairedStream(source, tags)
+        limited_output = _LimitedOutput(output_bytes, lambda: _report(position=file.tell()))
+        output: Any = _LineOutput(limited_output, blank_node_prefix)
+        quads: Any = pyoxigraph.parse(source, rdf_format, base_iri=base_iri)
+        if rdf_format == pyoxigraph.RdfFormat.N3:
+            quads = map(_refuse_formula, quads)
+        pyoxigraph.serialize(quads, output, pyoxigraph.RdfFormat.N_QUADS)
+        output.finish()
+        replaced = []
+        if repairs:
+            for (tag, valid), number in source.replaced.most_common():
+                replaced.append((tag.decode(errors="replace"), valid.decode(), number))
+        if replaced or output.directions:
+            _report(changes={"languages": replaced, "directions": output.directions})
+
+    try:
+        convert(repairs=has_quiet_errors)
+    except SyntaxError:
+        if has_quiet_errors or not _has_invalid_language(path, tags):
+            raise
+        convert(repairs=True)
+
+
+def _unpack(file: Any) -> Any:
+    """Return a stream of what is in a file: unpacked if it is gzip, without a byte order mark.
+
+    Raises SyntaxError for UTF-16.
+    """
+    source = file
+    if file.peek(2).startswith(GZIP_MARK):
+        source = gzip.GzipFile(fileobj=file)
     start = source.peek(3)
     if start.startswith(UTF16_MARKS):
         raise SyntaxError("the file is UTF-16, and RDF is read as UTF-8: save it as UTF-8")
     if start.startswith(UTF8_MARK):
         source.read(len(UTF8_MARK))
-    rdf_format = pyoxigraph.RdfFormat.from_media_type(media_type)
-    quads = pyoxigraph.parse(source, rdf_format, base_iri=base_iri)
+    return source
 
-    def report() -> None:
-        """Report how many bytes of the file were read."""
-        _report(position=file.tell())
 
-    output: Any = _LimitedOutput(output_bytes, report)
-    if blank_node_prefix:
-        output = _NumberingOutput(output, blank_node_prefix)
-    pyoxigraph.serialize(quads, output, pyoxigraph.RdfFormat.N_QUADS)
+def _refuse_formula(quad: pyoxigraph.Quad) -> pyoxigraph.Quad:
+    """Return a quad as it is. Raises SyntaxError for one in a formula, which is not asserted."""
+    if quad.graph_name != pyoxigraph.DefaultGraph():
+        raise SyntaxError(FORMULA_MESSAGE)
+    return quad
+
+
+def _has_invalid_language(path: str, tags: LanguageTags) -> bool:
+    """Return whether a file has a language tag that is to be replaced."""
+    with open(path, "rb") as file:
+        stream = _RepairedStream(_unpack(file), tags)
+        while stream.read(READ_BYTES):
+            if stream.is_repaired:
+                return True
+    return False
 
 
 def _report(**data: Any) -> None:

@@ -139,7 +139,6 @@ def test_a_triple_of_several_graphs_is_there_once(
     ("name", "content", "keyword"),
     [
         ("cut.nt.gz", gzip.compress(TRIPLE.encode() * 99, mtime=0)[:-9], "gzip"),
-        ("plain.nt.gz", TRIPLE.encode(), "gzip"),
         ("long.nt", b'<http://e/s> <http://e/p> "' + b"a" * 20_000_000, "maximal size"),
         ("utf16.ttl", "<http://e/s> <http://e/p> 1 .".encode("utf-16"), "UTF-16"),
         (

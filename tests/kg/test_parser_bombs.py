@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyoxigraph import RdfFormat
 
 sys.path.insert(
     0, str(Path(__file__).parents[1])
@@ -25,7 +26,7 @@ sys.path.insert(
 from hostile.servers import Said, Seen, serving
 
 from kgwb.errors import GraphError, GraphTimeoutError
-from kgwb.kg import files, open_kg
+from kgwb.kg import open_kg
 from kgwb.kg.parser_process import EXPANSION_MESSAGE
 
 MOST_BYTES = 1_000_000_000
@@ -142,11 +143,9 @@ def outcomes() -> Iterator[dict[str, Any]]:
 def _bomb(seen: Seen) -> Said:
     """Answer every query with the file that its path names."""
     name = seen.path[1:].partition("?")[0]
-    return (
-        200,
-        {"Content-Type": files.FORMAT_BY_EXTENSION[Path(name).suffix].media_type},
-        (BOMBS | SLOW)[name],
-    )
+    rdf_format = RdfFormat.from_extension(Path(name).suffix[1:])
+    assert rdf_format is not None
+    return 200, {"Content-Type": rdf_format.media_type}, (BOMBS | SLOW)[name]
 
 
 def _error(way: Callable[[], object]) -> str:
