@@ -34,20 +34,39 @@ R = TypeVar("R", bound=BaseModel)
 
 JSON_CHECK_NAME = "well-formed JSON"
 SCHEMA_CHECK_NAME = "the reply's form"
+CUT_OFF = "cut off by the length limit (setting max_output_tokens)"
 UNFINISHED_REPLIES = {
-    "length": "cut off by the length limit (setting max_output_tokens)",
+    "length": CUT_OFF,
+    "max_tokens": CUT_OFF,  # Anthropic and Gemini, behind OpenAI's protocol
+    "model_length": CUT_OFF,  # Mistral
     "refusal": "the model refused",
     "content_filter": "the server's content filter stopped the reply",
 }
-"""Why a reply is not complete, by its finish reason."""
-JSON_OPENING = re.compile(r"[{\[]")
-MAX_JSON_STARTS = 200
-"""Positions in a reply at which JSON is looked for."""
-CHARS_PER_EXTRA_START = 10_000
-"""Characters that were read in vain count as a further start for each so many of them.
+"""Why a reply is not complete, by its finish reason in small letters."""
+THOUGHT_NAMES = r"(?:\w+[:_])?(?:think(?:ing)?|thoughts?|reason(?:ing)?)"
+"""Names in the markers of thoughts; some models put their own name before, as in "seed:think"."""
+THOUGHTS_BEGIN = (
+    rf"<{THOUGHT_NAMES}>|<\|(?:start|begin)(?:_of)?_{THOUGHT_NAMES}\|>"
+    r"|\[think\]|◁think▷|<\|channel\|?>\s*(?:analysis|commentary|thought)"
+)
+THOUGHTS_END = (
+    rf"</{THOUGHT_NAMES}>|<\|end(?:_of)?_{THOUGHT_NAMES}\|>"
+    r"|\[/think\]|◁/think▷|<\|channel\|>\s*final|<channel\|>"
+)
+THOUGHTS_OR_JSON = re.compile(
+    rf"(?P<begin>{THOUGHTS_BEGIN})|(?P<end>{THOUGHTS_END})|[{{\[]", re.IGNORECASE
+)
+"""Where thoughts begin or end in a reply, or JSON may begin."""
+NOTHING_MORE = re.compile(rf"[`\s]*(?:{THOUGHTS_END})?[`\s]*", re.IGNORECASE)
+MAX_JSON_WORK = 2_000_000
+"""How much is done in vain to find the JSON in a reply, in characters that are read.
 
 Garbage full of braces must not take quadratic time.
 """
+WORK_OF_START = 200
+"""What it takes to begin at a brace or bracket."""
+WORK_OF_DEEP_JSON = 20_000
+"""What it takes to read JSON that is nested too deeply."""
 
 
 class Reply(BaseModel):
@@ -258,8 +277,9 @@ def check_reply(
     reply. Without a reply the problem is that of the first JSON tried. If the model did not finish
     (``finish_reason``), that is the problem, in place of wrong JSON.
     """
+    unfinished = UNFINISHED_REPLIES.get(finish_reason.lower(), "")
     first_problem = ""
-    for data in find_json(text):
+    for data in find_json(text, is_finished=not unfinished):
         reply, problem = _read_reply(data, reply_class)
         if reply is not None:
             results = [CheckResult(JSON_CHECK_NAME), CheckResult(SCHEMA_CHECK_NAME)]
@@ -268,11 +288,12 @@ def check_reply(
             return reply, tuple(results)
         first_problem = first_problem or problem
 
-    unfinished = UNFINISHED_REPLIES.get(finish_reason, "")
     if first_problem and not unfinished:
         wrong_form = CheckResult(SCHEMA_CHECK_NAME, first_problem)
         return None, (CheckResult(JSON_CHECK_NAME), wrong_form)
     no_json = "no JSON" if text.strip() else "the reply is empty"
+    if re.search(THOUGHTS_BEGIN, text, re.IGNORECASE):
+        no_json = "it holds reasoning alone, and no JSON after it"
     return None, (CheckResult(JSON_CHECK_NAME, unfinished or no_json),)
 
 
@@ -295,34 +316,63 @@ def _read_reply(data: Any, reply_class: type[R]) -> tuple[R | None, str]:
     return reply, ""
 
 
-def find_json(text: str) -> list[Any]:
+def find_json(text: str, *, is_finished: bool = True) -> list[Any]:
     """Return the outermost JSON objects in a text, the last first, and after them the lists.
 
     Models put JSON into code fences, think aloud before it, or add a sentence after it; the last
-    object is their conclusion. At most MAX_JSON_STARTS braces and brackets are tried; one from
-    which much text was read in vain counts as one more for every CHARS_PER_EXTRA_START characters.
-    An object with a name given twice gets a field that no reply class has.
+    object is their conclusion. An object with a name given twice gets a field that no reply class
+    has. MAX_JSON_WORK limits the search.
+
+    JSON in thoughts is a draft, and left out. Thoughts end at the last marker of an end, also
+    without a marker of their beginning, which may stand in the prompt; or nowhere. If a model has
+    finished (``is_finished``) and said nothing after its thoughts, the JSON that ends them is its
+    reply.
     """
     decoder = json.JSONDecoder(object_pairs_hook=_object_with_duplicates)
-    objects: list[Any] = []
-    lists: list[Any] = []
+    found: list[Any] = []
+    drafts: list[Any] = []
+    is_thinking = False
     position = 0
-    starts = 0
-    while starts < MAX_JSON_STARTS:
-        opening = JSON_OPENING.search(text, position)
-        if opening is None:
+    end_of_last = 0
+    work = 0
+    while work < MAX_JSON_WORK:
+        mark = THOUGHTS_OR_JSON.search(text, position)
+        if mark is None:
             break
-        starts += 1
-        position = opening.end()
-        try:
-            value, position = decoder.raw_decode(text, opening.start())
-        except (ValueError, RecursionError) as error:
-            read_in_vain = getattr(error, "pos", position) - position
-            starts += read_in_vain // CHARS_PER_EXTRA_START
+        position = mark.end()
+        if mark["begin"]:
+            is_thinking = True
+        elif mark["end"]:
+            if not is_thinking:
+                drafts += found
+                found = []
+            is_thinking = False
         else:
-            found = objects if isinstance(value, dict) else lists
-            found.append(value)
+            try:
+                value, position = decoder.raw_decode(text, mark.start())
+            except (ValueError, RecursionError) as error:
+                work += _work_in_vain(error, mark.start())
+                continue
+            end_of_last = position
+            values = drafts if is_thinking else found
+            values.append(value)
+
+    is_end = NOTHING_MORE.fullmatch(text, end_of_last) is not None
+    if drafts and not found and is_finished and is_end:
+        found = drafts[-1:]
+    objects = [value for value in found if isinstance(value, dict)]
+    lists = [value for value in found if isinstance(value, list)]
     return [*reversed(objects), *reversed(lists)]
+
+
+def _work_in_vain(error: Exception, start: int) -> int:
+    """Return what an attempt to read JSON took that failed, in characters that are read.
+
+    For its message the decoder goes through all text before the error, some 50 times as fast as it
+    reads.
+    """
+    position: int = getattr(error, "pos", start + WORK_OF_DEEP_JSON)
+    return WORK_OF_START + position - start + position // 50
 
 
 def _object_with_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

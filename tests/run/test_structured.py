@@ -33,6 +33,7 @@ SMALL = Check[Reply](
 KIND = Check[Reply]("kind", lambda reply: "rude word" if reply.word == "rude" else "")
 GRAPH = films()
 GOOD = {"word": "a", "number": 1}
+DRAFT = '{"word": "draft", "number": 2}'
 
 
 def run_with(*lines: Any, last_resort: Any = None, **settings: Any) -> tuple[Run, Scripted]:
@@ -70,6 +71,23 @@ def run_with(*lines: Any, last_resort: Any = None, **settings: Any) -> tuple[Run
         '<think>{"word": </think>{"word": "a", "number": "1"}',
         '[] {"word": "a", "number": 1} []',
         "{" * 50 + '{"word": "a", "number": 1}',
+        "SELECT ?x WHERE { ?x ?p ?o } [no]\n" * 125 + '{"word": "a", "number": 1}',
+        "<think>" + "{ ?x ?p ?o } [no]\n" * 125 + '</think>\n{"word": "a", "number": 1}',
+        # Drafts in thoughts, with a beginning or without, several, nested, in other markers
+        f'<think>{DRAFT}, no</think>{{"word": "a", "number": 1}}',
+        f'{DRAFT}, no</think>{{"word": "a", "number": 1}}',
+        f'<think>{DRAFT}</think>So.<think>{DRAFT}</think>```json\n{{"word": "a", "number": 1}}\n```',
+        f'<think>x <think>y</think> {DRAFT}</think>{{"word": "a", "number": 1}}',
+        f'<thinking>{DRAFT}</thinking>{{"word": "a", "number": 1}}',
+        f'<seed:think>{DRAFT}</seed:think>{{"word": "a", "number": 1}}',
+        f'[THINK]{DRAFT}[/THINK]{{"word": "a", "number": 1}}',
+        f'◁think▷{DRAFT}◁/think▷{{"word": "a", "number": 1}}',
+        f'<|START_THINKING|>{DRAFT}<|END_THINKING|>{{"word": "a", "number": 1}}',
+        f"<|channel|>analysis<|message|>{DRAFT}<|end|><|start|>assistant"
+        '<|channel|>final<|message|>{"word": "a", "number": 1}<|return|>',
+        # The reply stands before further thoughts
+        f'{{"word": "a", "number": 1}}<think>Or {DRAFT}? No</think>',
+        f'{{"word": "a", "number": 1}}\n<think>Or {DRAFT}? No',
     ],
 )
 @pytest.mark.parametrize("finish_reason", ["stop", "length"])
@@ -81,6 +99,53 @@ def test_the_json_in_a_reply_is_found(text: str, finish_reason: str) -> None:
         (SCHEMA_CHECK_NAME, ""),
         ("small", ""),
     ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'So <think>it is {"word": "a", "number": 1}',
+        f'<think>Not {DRAFT}\n```json\n{{"word": "a", "number": 1}}\n```\n',
+        f'<think>Not {DRAFT}, rather {{"word": "a", "number": 1}}</think>\n',
+        f'Not {DRAFT}, rather {{"word": "a", "number": 1}}</think>\n',
+        '[THINK]{"word": "a", "number": 1}',
+    ],
+)
+def test_the_json_that_ends_thoughts_is_the_reply_of_a_model_that_finished(text: str) -> None:
+    reply, _ = check_reply(text, "stop", Reply, ())
+    assert reply == Reply(word="a", number=1)
+    reply, [result] = check_reply(text, "length", Reply, ())
+    assert reply is None
+    assert "length limit" in result.problem
+
+
+@pytest.mark.parametrize("finish_reason", ["stop", "length", "MAX_TOKENS", "model_length"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"<think>Perhaps {DRAFT}, but that is wrong. The right one",
+        f"<think>Perhaps {DRAFT}, but no.</think> I do not know",
+        f"Perhaps {DRAFT}, but no.</think> I do not know",
+        f"<THINKING>Perhaps {DRAFT}, but",
+        f"<thought>Perhaps {DRAFT}, but",
+        f"<reasoning>Perhaps {DRAFT}, but",
+        f"[THINK]Perhaps {DRAFT}, but",
+        f"<|channel|>analysis<|message|>Perhaps {DRAFT}, but",
+        f"<|begin_of_thought|>Perhaps {DRAFT}, but",
+        f"<think>x</think> Hm <think>Perhaps {DRAFT}, but",
+    ],
+)
+def test_a_draft_in_thoughts_is_no_reply(text: str, finish_reason: str) -> None:
+    reply, [result] = check_reply(text, finish_reason, Reply, ())
+    assert reply is None
+    assert result.name == JSON_CHECK_NAME
+    assert ("length limit" in result.problem) == (finish_reason != "stop")
+
+
+def test_markers_of_thoughts_in_a_text_of_the_reply_are_part_of_it() -> None:
+    for word in ("<think>", "</think>", "a</think>b<think>c"):
+        reply, _ = check_reply(f"Here: {json.dumps({**GOOD, 'word': word})}", "stop", Reply, ())
+        assert reply == Reply(word=word, number=1)
 
 
 @pytest.mark.parametrize(
