@@ -149,6 +149,7 @@ from kgwb.run.answers import (
     RetrievedCandidates,
     Turn,
     Value,
+    doubt_counted_text,
     with_display_names,
 )
 from kgwb.run.ask import (
@@ -203,7 +204,6 @@ from kgwb.run.queries import (
     execute_unrecorded,
     find_row_support,
     get_names_in_rows,
-    is_number,
     label_terms,
 )
 from kgwb.run.steps import Step
@@ -217,6 +217,8 @@ from kgwb.terms import (
     Triples,
     choose_prefix,
     format_term,
+    is_amount,
+    is_number,
     local_part,
     name_from_iri,
     split_iri,
@@ -428,6 +430,7 @@ __all__ = [
     "compute_similarities",
     "describe_vertices",
     "div",
+    "doubt_counted_text",
     "draft_of",
     "execute_sparql",
     "execute_unrecorded",
@@ -463,6 +466,7 @@ __all__ = [
     "has_literal",
     "highlight_words",
     "inspect_result",
+    "is_amount",
     "is_decided_unasked",
     "is_exact_match",
     "is_number",

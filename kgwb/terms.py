@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
+from numbers import Number
 from typing import Annotated, Any, TypeAlias
 from urllib.parse import unquote
 
@@ -108,6 +109,60 @@ def _iri_from_data(data: object) -> URIRef:
     if not isinstance(data, str):
         raise ValueError(f"not an IRI: {data!r}")
     return URIRef(data)
+
+
+NUMBER = r"[+-]?\d+(?:[,'’\u00a0\u2009\u202f]\d{3})*(?:\.\d+)?(?:[eE][+-]?\d+)?"
+NUMBER_TEXT = re.compile(NUMBER)
+"""A text that is a number, perhaps with commas, apostrophes or narrow spaces between thousands."""
+QUANTITY_TEXT = re.compile(rf"\s*{NUMBER}\s*([^\W\d].*)")
+"""A text that begins with a number, and what is behind it: "rooms" of "12 rooms"."""
+MIN_NOUN_CHARS = 3
+"""Letters that a noun and its plural begin with."""
+_W3C = "http://www.w3.org/"
+
+
+def is_number(term: object) -> bool:
+    """Return whether a term is a literal whose value is a number, or that is written like one.
+
+    Graphs made of tables often have numbers without a datatype, or "1,200" as an integer. A
+    datatype may also be a unit, as in DBpedia. Truth values and dates are not numbers.
+    """
+    if not isinstance(term, Literal):
+        return False
+    value = term.value
+    if value is None or isinstance(value, str):
+        return NUMBER_TEXT.fullmatch(term.strip()) is not None
+    return isinstance(value, Number) and not isinstance(value, bool)
+
+
+def is_amount(term: Term, question: str) -> bool:
+    """Return whether a term is the number that a question asks for, perhaps with what it counts.
+
+    "12 rooms" is one for "How many rooms has it?", but "12 Monkeys" is none for "How many films
+    ...?". With a datatype, as in "12.5 km2"^^cdt:area, what stands behind the number is a unit.
+    """
+    if is_number(term):
+        return True
+    quantity = QUANTITY_TEXT.fullmatch(str(term))
+    if not isinstance(term, Literal) or quantity is None:
+        return False
+    if unit_datatype(term):
+        return True
+    asked = question.casefold().split()
+    for word in quantity[1].casefold().split():
+        beginning = word[:-1] if word.endswith("s") else word
+        is_noun = len(beginning) >= MIN_NOUN_CHARS
+        if is_noun and any(each.startswith(beginning) for each in asked):
+            return True
+    return False
+
+
+def unit_datatype(term: object) -> str:
+    """Return the datatype of a literal that may be a unit: one that no W3C standard has; else ""."""
+    datatype = term.datatype if isinstance(term, Literal) else None
+    if datatype is None or datatype.startswith(_W3C):
+        return ""
+    return str(datatype)
 
 
 Term: TypeAlias = Annotated[

@@ -7,13 +7,13 @@ Also the vertices that the mentions of a question may refer to, and those chosen
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from typing import Any, ClassVar, TypeVar
 
-from rdflib import URIRef
+from rdflib import Literal, URIRef
 
 from kgwb.kg.base import AnswerKind, Graph
 from kgwb.kg.queries import MAX_SUPPORTED_ROWS
@@ -31,7 +31,17 @@ from kgwb.records import (
     one_line,
     summarize_fields,
 )
-from kgwb.terms import DisplayNames, Iri, Term, Triple, describe_term, format_triple
+from kgwb.terms import (
+    DisplayNames,
+    Iri,
+    Term,
+    Triple,
+    describe_term,
+    format_triple,
+    is_number,
+    name_from_iri,
+    unit_datatype,
+)
 from kgwb.text import (
     first_items,
     list_first,
@@ -374,6 +384,33 @@ def with_display_names(
     if known is None or not all(iri in known for iri in iris):
         known = kg.names(iris)
     return replace(answer, names=tuple((iri, known[iri]) for iri in iris))
+
+
+def add_units(answer: Answer) -> Answer:
+    """Return an answer in which a number whose datatype is a unit has the unit's name behind it."""
+    if not any(unit_datatype(value.term) for value in answer.values):
+        return answer
+    return replace(answer, values=tuple(map(_add_unit, answer.values)))
+
+
+def _add_unit(value: Value) -> Value:
+    """Return a value with its unit in the label, if its datatype says one: "12.5 square kilometre"."""
+    datatype = unit_datatype(value.term)
+    if not datatype or value.label != str(value.term) or not is_number(value.term):
+        return value
+    return replace(value, label=f"{value.label} {name_from_iri(datatype)}")
+
+
+def doubt_counted_text(answer: Answer, counted: Collection[Term]) -> Answer:
+    """Return a count with a doubt if all that was counted is one text with a digit.
+
+    "about 300" may be the answer to "How many rooms ...?", or one thing of that name.
+    """
+    for term in counted:
+        has_digit = any(map(str.isdigit, str(term)))
+        if len(counted) == 1 and isinstance(term, Literal) and has_digit:
+            return replace(answer, doubt=f'the only value is "{shorten(term)}", counted as one')
+    return answer
 
 
 MAX_NEAREST_CANDIDATES = 5

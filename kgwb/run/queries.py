@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from numbers import Number
 
-from rdflib import Literal, URIRef
+from rdflib import URIRef
 
 from kgwb.errors import GraphError, QueryError
 from kgwb.kg.base import Graph, ResultSet
@@ -14,9 +12,6 @@ from kgwb.kg.queries import Row, find_support_by_row
 from kgwb.kg.sparql import validate_query
 from kgwb.run import Run
 from kgwb.terms import Term, Triples
-
-NUMBER_TEXT = re.compile(r"[+-]?\d+(,\d{3})*(\.\d+)?")
-"""A text that is a number, perhaps with commas between thousands."""
 
 
 def execute_sparql(kg: Graph, sparql: str) -> ResultSet | bool:
@@ -57,18 +52,6 @@ def label_terms(terms: Iterable[Term], run: Run) -> dict[Term, str]:
     for iri, name in run.kg.names(iris).items():
         labels[iri] = name
     return labels
-
-
-def is_number(term: Term) -> bool:
-    """Return whether a term is a literal whose value is a number, or a text that is written like one.
-
-    Graphs made of tables often have numbers without a datatype. Truth values are not numbers.
-    """
-    if not isinstance(term, Literal):
-        return False
-    if isinstance(term.value, str):
-        return NUMBER_TEXT.fullmatch(term.value.strip()) is not None
-    return isinstance(term.value, Number) and not isinstance(term.value, bool)
 
 
 def get_names_in_rows(rows: Iterable[Row], kg: Graph) -> Mapping[URIRef, str]:

@@ -34,7 +34,7 @@ from kgwb.llm.base import ChatModel, ChatRequest, Message
 from kgwb.llm.notice import DataNotice
 from kgwb.records import from_data, to_data
 from kgwb.run.agents import AgentKind, System, agent, agent_of_key
-from kgwb.run.answers import Answer, Dialogue, Question, Reading, Turn
+from kgwb.run.answers import Answer, Dialogue, Question, Reading, Turn, add_units
 from kgwb.run.calls import Call, RecordedGraph, utc_now
 from kgwb.run.diagnostics import (
     doubt_cut_results,
@@ -308,7 +308,7 @@ class Run(EditableRun):
                     answer = self.system.answer(question, self.dialogue, self)
                     self._check_answer(answer)
                     calls = used_calls(self.steps, self.calls)
-                    answer = doubt_cut_results(answer, calls)
+                    answer = doubt_cut_results(add_units(answer), calls)
                     answer = remark_on_twins(answer, self.steps)
                     execution.answer = remark_on_changing_queries(answer)
                     self.turn = self.system.remember(self)

@@ -23,9 +23,11 @@ from kgwb.build import (
     TriplePattern,
     Value,
     agent,
+    doubt_counted_text,
     find_ask_support,
     find_row_support,
     find_support_by_value,
+    is_amount,
     is_number,
     label_terms,
     names_unit,
@@ -486,9 +488,10 @@ def _answer_values(
     supports = results.supports
     if not supports:
         return Answer(qir.kind, queries=results.sparql, reason=NO_ROWS)
-    has_other_values = not all(map(is_number, supports))
-    if qir.kind == "count" and settings.counts_values and has_other_values:
-        return with_display_names(run.kg, _count_values(results, qir.target, run))
+    are_amounts = all(is_amount(term, run.question) for term in supports)
+    if qir.kind == "count" and settings.counts_values and not are_amounts:
+        counted = doubt_counted_text(_count_values(results, qir.target, run), supports)
+        return with_display_names(run.kg, counted)
     terms = set(chain(supports, *results.units.values()))
     for triples in supports.values():
         terms.update(chain.from_iterable(triples))

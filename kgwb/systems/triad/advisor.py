@@ -20,8 +20,9 @@ from kgwb.build import (
     agent,
     analyze_query,
     ask_model,
+    doubt_counted_text,
     find_row_support,
-    is_number,
+    is_amount,
     label_terms,
     with_display_names,
 )
@@ -65,16 +66,19 @@ def build_answer(query: CandidateQuery, asked: AnswerType, run: Run) -> Answer:
     labels = label_terms(terms.values(), run)
 
     kind = KIND_BY_ANSWER_TYPE[asked]
+    counted: set[Term] = set()
     if truth is not None:
         kind = "boolean"
         values = [_make_total(truth, support)]
-    elif kind == "count" and not all(map(is_number, terms.values())):
+    elif kind == "count" and not all(is_amount(term, run.question) for term in terms.values()):
         values = [_make_total(len(terms), support)]
+        counted = set(terms.values())
     else:
         values = []
         for row, term in terms.items():
             values.append(Value(term, labels[term], support.get(row, ())))
     answer = Answer(kind, tuple(values), (sparql,))
+    answer = doubt_counted_text(answer, counted)
     return with_display_names(run.kg, answer)
 
 
