@@ -97,8 +97,8 @@ def _requests_past(run: Run) -> Iterator[str]:
         steps = [step.key for step in run.steps if host in step.past_calls]
         places = ", ".join(steps) or "outside of all steps"
         yield (
-            f"{requests} to {host} went past the run (in {places}): wrap the client, "
-            "and the executor that starts threads"
+            f"{requests} to {host} went past the run (in {places}): wrap the executor that starts "
+            "threads, or send them by httpx, requests, urllib or aiohttp"
         )
 
 
@@ -113,7 +113,7 @@ def _unwrapped_graph(run: Run, plain_reads: PlainReads) -> Iterator[str]:
     if not kinds & GRAPH_KINDS and not has_read_wrapped_graph(run):
         yield (
             "no query went through the run, so muting a triple changes nothing: wrap the graph that "
-            "the pipeline asks (wrap_rdflib, wrap_sparqlwrapper), or give no kg if it asks none"
+            "the pipeline asks (wrap_rdflib), or give no kg if it asks none"
         )
         return
     graph = run.kg.inner

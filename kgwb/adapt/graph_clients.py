@@ -2,60 +2,25 @@
 
 from __future__ import annotations
 
-import copy
 import hashlib
-import io
-import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-import pyoxigraph
 import rdflib
-from oxrdflib._converter import to_ox
-from rdflib import BNode, Variable
+from rdflib import BNode
+from rdflib.plugins.stores.sparqlstore import SPARQLStore
 from rdflib.query import Result
 from SPARQLWrapper import SPARQLWrapper
-from SPARQLWrapper.Wrapper import QueryResult
 
-from kgwb.adapt.clients import missing_calls_noted
-from kgwb.errors import GraphError, QueryError, SettingError
-from kgwb.kg.base import ResultSet
-from kgwb.kg.local import read_triples
-from kgwb.kg.responses import parse_cell
+from kgwb.errors import QueryError, SettingError
 from kgwb.kg.sparql import is_serializable, n3, validate_query
-from kgwb.kg.sparql_client import rdf_format
-from kgwb.records import JsonObject
 from kgwb.run import Run
+from kgwb.run.http_queries import recorded_form, result_of
+from kgwb.run.http_recorder import missing_calls_noted
 from kgwb.run.steps import current_run
-from kgwb.terms import Term, Triple
-from kgwb.text import mask_url
-
-
-def record_query(
-    run: Run,
-    form: str,
-    identity: str,
-    query: str,
-    make: Callable[[], Any],
-    *,
-    parameters: JsonObject | None = None,
-) -> Any:
-    """Return the recorded result of a query; without one, call ``make`` and record what it returns.
-
-    ``form`` is "select", "ask" or "construct": the result is a ResultSet, a bool, or triples.
-    ``identity`` is that of the pipeline's graph. ``query`` is recorded with the triples that are
-    muted in the run and, if given, ``parameters``. ``make`` is not called in a replay.
-
-    Raises NotRecordedError in a replay that lacks the query, and what ``make`` raises.
-    """
-    request: JsonObject = {"graph": identity, "query": query, **run.kg.muted_data}
-    if parameters:
-        request["parameters"] = parameters
-    with missing_calls_noted(run):
-        return run.call(form, request, None if run.is_replay else make)
-
+from kgwb.terms import Term
 
 Bindings = Mapping[str, Term]
 """Terms by the name of their variable."""
@@ -68,7 +33,8 @@ def wrap_rdflib(graph: rdflib.Graph) -> rdflib.Graph:
 
     Inside a run, ``query`` is recorded and found again, and neither queries nor methods such as
     ``objects`` see the triples that are muted in the run. Outside of a run it is the plain graph.
-    Both graphs share their triples.
+    Both graphs share their triples. A graph of an endpoint (``SPARQLStore``) is returned as it is:
+    a run records the queries that it sends.
 
     Raises SettingError for a Dataset, and for what is no graph of rdflib.
     """
@@ -78,6 +44,8 @@ def wrap_rdflib(graph: rdflib.Graph) -> rdflib.Graph:
             f"wrap_rdflib got a {type(graph).__name__}, which is not a single rdflib.Graph",
             hint="pass one graph, such as a named graph of a Dataset",
         )
+    if isinstance(graph.store, SPARQLStore):
+        return graph
     return RecordedRdflibGraph(graph)
 
 
@@ -150,12 +118,14 @@ class RecordedRdflibGraph(rdflib.Graph):
 
         def make() -> Any:
             """Return the result of the query as a run records it."""
-            return _recorded_form(query_plainly())
+            return recorded_form(query_plainly())
 
         if bindings:
             text += _values_of(bindings)
-        recorded = record_query(run, kind, self._identity(), text, make)
-        return _result_of(form, recorded)
+        request = {"graph": self._identity(), "query": text, **run.kg.muted_data}
+        with missing_calls_noted(run):
+            recorded = run.call(kind, request, None if run.is_replay else make)
+        return result_of(form, recorded)
 
     def _self_contained(self, query: Any, prefixes: Mapping[str, Any] | None) -> str:
         """Return the text of a query with PREFIX lines for the prefixes that it does not declare.
@@ -230,81 +200,8 @@ def _values_of(bindings: Bindings) -> str:
     return f"\nVALUES ({' '.join(variables)}) {{ ({' '.join(terms)}) }}"
 
 
-def _recorded_form(result: Result) -> Any:
-    """Return a result of rdflib as a run records it.
-
-    A ResultSet for SELECT, a bool for ASK, a tuple of triples for CONSTRUCT and DESCRIBE.
-    """
-    if result.type == "ASK":
-        return bool(result.askAnswer)
-    if result.type != "SELECT":
-        return tuple(result.graph or ())
-    variables = list(result.vars or ())
-    rows: list[Any] = []
-    for binding in result.bindings:
-        row = map(binding.get, variables)
-        rows.append(tuple(row))
-    names = tuple(map(str, variables))
-    return ResultSet(names, tuple(rows))
-
-
-def _result_of(form: str, recorded: Any) -> Result:
-    """Return a recorded result as rdflib's Result; ``form`` is that of the query."""
-    result = Result(form.upper())
-    if form == "ask":
-        result.askAnswer = recorded
-    elif form == "select":
-        fill_select_result(result, recorded)
-    else:
-        result.graph = graph_of(recorded)
-    return result
-
-
-def fill_select_result(result: Result, recorded: ResultSet) -> None:
-    """Set ``vars`` and ``bindings`` of rdflib's result to the variables and rows of a run's result.
-
-    An unbound cell is not in the binding of its row.
-    """
-    variables = [Variable(name) for name in recorded.variables]
-    bindings: list[Any] = []
-    for row in recorded.rows:
-        pairs = zip(variables, row, strict=True)
-        bindings.append({variable: term for variable, term in pairs if term is not None})
-    result.vars = variables
-    result.bindings = bindings
-
-
-def graph_of(triples: tuple[Triple, ...]) -> rdflib.Graph:
-    """Return a graph of rdflib with these triples."""
-    graph = rdflib.Graph()
-    for triple in triples:
-        graph.add(triple)
-    return graph
-
-
-RESULT_FORMATS = {
-    "json": "application/sparql-results+json",
-    "xml": "application/sparql-results+xml",
-    "csv": "text/csv",
-}
-"""The content type of each format in which the result of a SELECT or ASK can be returned."""
-GRAPH_FORMATS = {
-    "xml": "application/rdf+xml",
-    "rdf": "application/rdf+xml",
-    "rdf+xml": "application/rdf+xml",
-    "turtle": "text/turtle",
-    "n3": "text/turtle",
-    "json-ld": "application/ld+json",
-}
-"""The content type of each format in which a graph can be returned."""
-
-
 def wrap_sparqlwrapper(wrapper: SPARQLWrapper) -> SPARQLWrapper:
-    """Return a SPARQLWrapper with the same settings whose queries go through the run.
-
-    Inside a run, ``query`` and ``queryAndConvert`` are recorded and found again. In a run with
-    muted triples they raise GraphError, because an endpoint cannot leave them out. Outside of a run
-    it is the plain wrapper; updates are sent plainly in any case. The given wrapper does not change.
+    """Return a SPARQLWrapper as it is: a run records its queries without a wrapper.
 
     Raises SettingError for anything but a SPARQLWrapper.
     """
@@ -313,155 +210,4 @@ def wrap_sparqlwrapper(wrapper: SPARQLWrapper) -> SPARQLWrapper:
             f"wrap_sparqlwrapper got a {type(wrapper).__name__}, which is not a SPARQLWrapper",
             hint="pass a SPARQLWrapper.SPARQLWrapper",
         )
-    wrapped = copy.copy(wrapper)
-    wrapped.__class__ = RecordedSPARQLWrapper
-    return wrapped
-
-
-class RecordedSPARQLWrapper(SPARQLWrapper):
-    """A SPARQLWrapper whose queries are recorded inside a run. See ``wrap_sparqlwrapper``."""
-
-    def query(self) -> QueryResult:
-        """Return the run's result of the present query, in the format that was set.
-
-        Outside of a run, and for an update, the plain wrapper sends it.
-        """
-        run = current_run()
-        form = self._form()
-        if run is None or form not in ("select", "ask", "construct", "describe"):
-            return super().query()
-        if form in ("construct", "describe"):
-            return self._query_graph(run, form)
-        return self._query_result(run, form)
-
-    def _form(self) -> str:
-        """Return the form of the present query, in lower case.
-
-        SPARQLWrapper tells it by a search for words, which finds those in comments, too. It is asked
-        only for what does not parse as a query, such as an update.
-        """
-        try:
-            return validate_query(self.queryString, allow_service=True).form
-        except GraphError:
-            return str(self.queryType).lower()
-
-    def _query_result(self, run: Run, form: str) -> QueryResult:
-        """Return the run's result of a SELECT or ASK, serialized in the format that was set.
-
-        Raises SettingError for a format that is not in RESULT_FORMATS.
-        """
-        content_type = _content_type(RESULT_FORMATS, self.returnFormat)
-        recorded = self._record(run, form, self._send_query)
-        result = Result(form.upper())
-        if form == "ask":
-            result.askAnswer = recorded
-        else:
-            fill_select_result(result, recorded)
-        body = result.serialize(format=self.returnFormat) or b""
-        return self._response(body, content_type)
-
-    def _query_graph(self, run: Run, form: str) -> QueryResult:
-        """Return the run's result of a CONSTRUCT or DESCRIBE in the format that was set.
-
-        It is written and read by Oxigraph: rdflib cuts doubles to seven digits in Turtle, and may
-        leave INF and NaN out of JSON-LD. Raises SettingError for a format that is not in
-        GRAPH_FORMATS.
-        """
-        content_type = _content_type(GRAPH_FORMATS, self.returnFormat)
-        triples = []
-        for triple in self._record(run, "construct", self._send_graph_query):
-            terms: Any = map(to_ox, triple)
-            triples.append(pyoxigraph.Triple(*terms))
-        body = pyoxigraph.serialize(triples, format=rdf_format(content_type))
-        return self._response(body or b"", content_type)
-
-    def _response(self, body: bytes, content_type: str) -> QueryResult:
-        """Return a result as if the endpoint had sent it in the format that was set."""
-        response: Any = _Response(body, content_type, self.endpoint)
-        return QueryResult((response, self.returnFormat))
-
-    def _record(self, run: Run, kind: str, send: Any) -> Any:
-        """Return the recorded result of the present query; without one, send and record it.
-
-        It is recorded under the endpoint, with secrets masked, and all parameters besides the
-        query. Raises GraphError in a run with muted triples.
-        """
-        if run.kg.muted:
-            raise GraphError(
-                "a SPARQLWrapper asks an endpoint, which cannot leave out the muted triples",
-                hint="CONSTRUCT the part that the question needs, parse it into an rdflib.Graph, and"
-                " ask that through wrap_rdflib",
-            )
-        parameters = {name: values for name, values in self.parameters.items() if name != "query"}
-        return record_query(
-            run, kind, mask_url(self.endpoint), self.queryString, send, parameters=parameters
-        )
-
-    def _plain(self, return_format: str) -> Any:
-        """Send the present query by a plain wrapper with these settings, and return the response."""
-        plain: Any = copy.copy(self)
-        plain.__class__ = SPARQLWrapper
-        plain.setReturnFormat(return_format)
-        return plain.query()
-
-    def _send_query(self) -> ResultSet | bool:
-        """Send the present SELECT or ASK to the endpoint; return its rows or its truth value.
-
-        The reply is asked for in JSON. Raises ValueError for a cell that is not an RDF term.
-        """
-        data: JsonObject = self._plain("json").convert()
-        if "boolean" in data:
-            return bool(data["boolean"])
-        variables = tuple(data["head"].get("vars", ()))
-        rows = tuple(_row_of(binding, variables) for binding in data["results"]["bindings"])
-        return ResultSet(variables, rows)
-
-    def _send_graph_query(self) -> tuple[Any, ...]:
-        """Return the triples of the present CONSTRUCT or DESCRIBE, which is sent to the endpoint."""
-        response = self._plain("turtle").response
-        file_format = rdf_format(response.info()["content-type"] or "")
-        body = response.read()
-        quads = pyoxigraph.parse(body, file_format, base_iri=self.endpoint, lenient=True)
-        return read_triples(quads, max_triples=sys.maxsize)
-
-
-def _row_of(binding: JsonObject, variables: tuple[str, ...]) -> tuple[Term | None, ...]:
-    """Return the terms of a row in the order of the variables; None for an unbound one."""
-    cells = []
-    for variable in variables:
-        cell = binding.get(variable)
-        cells.append(None if cell is None else parse_cell(cell))
-    return tuple(cells)
-
-
-def _content_type(formats: dict[str, str], return_format: str) -> str:
-    """Return the content type of a result format, one of ``formats``.
-
-    Raises SettingError, which lists them, for another format: a run cannot write it.
-    """
-    if return_format not in formats:
-        raise SettingError(
-            f"a SPARQLWrapper cannot return the format {return_format} inside a run",
-            hint=f"call setReturnFormat with one of {', '.join(formats)}",
-        )
-    return formats[return_format]
-
-
-class _Response(io.BytesIO):
-    """A recorded result in the form of the response of an endpoint."""
-
-    def __init__(self, body: bytes, content_type: str, url: str) -> None:
-        super().__init__(body)
-        self._content_type = content_type
-        self._url = url
-
-    def info(self) -> dict[str, str]:
-        """Return the headers of the response."""
-        return {"content-type": self._content_type}
-
-    def geturl(self) -> str:
-        """Return the address of the endpoint."""
-        return self._url
-
-    def __iter__(self) -> Iterator[bytes]:
-        return iter(self.getvalue().splitlines(keepends=True))
+    return wrapper

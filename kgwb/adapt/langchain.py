@@ -19,26 +19,23 @@ from langchain_core.messages import (
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable
 
-from kgwb.adapt.clients import (
-    ask_client,
-    await_on_client_loop,
+from kgwb.adapt.clients import json_options
+from kgwb.errors import SettingError
+from kgwb.llm.base import ChatReply, ChatRequest, Message, parse_token_count
+from kgwb.records import JsonObject
+from kgwb.run.agents import AgentSpec, agent
+from kgwb.run.http_clients import await_on_client_loop, wait_for
+from kgwb.run.http_protocols import (
     data_from_message,
     fields_of_text,
-    json_options,
     message_from_data,
     text_of_fields,
-    wait_for,
 )
-from kgwb.errors import SettingError
-from kgwb.llm.base import ChatReply, Message, parse_token_count
-from kgwb.llm.openai import OPENAI_URL
-from kgwb.records import JsonObject
-from kgwb.run import Run
-from kgwb.run.agents import AgentSpec, agent
+from kgwb.run.http_recorder import TASK, ClientModel, missing_calls_noted
 from kgwb.run.steps import current_run
 
-ADDRESS_FIELDS = ("openai_api_base", "base_url", "anthropic_api_url")
-"""Fields in which models of LangChain have the address of their server."""
+HTTP_PROVIDERS = ("openai", "azure", "ollama", "anthropic")
+"""Providers whose requests a run records at HTTP, with all that the program reads of the reply."""
 REPLY_FIELDS = ("content", "tool_calls", "invalid_tool_calls", "additional_kwargs")
 """The fields of a reply that are recorded besides its tokens, if they are not empty."""
 Generate = Callable[[list[BaseMessage]], ChatResult]
@@ -96,10 +93,10 @@ class RecordedChatModel(BaseChatModel):
             """Ask the plain model."""
             return self.inner._generate(sent, stop=stop, run_manager=run_manager, **options)
 
-        run = current_run()
-        if run is None:
+        asked = self._request_to_record(messages, {**options, "stop": stop})
+        if asked is None:
             return generate(messages)
-        return self._recorded(run, messages, {**options, "stop": stop}, generate)
+        return self._recorded(asked, messages, generate)
 
     async def _agenerate(
         self,
@@ -121,51 +118,57 @@ class RecordedChatModel(BaseChatModel):
         run = current_run()
         if run is None:
             return await await_on_client_loop(generate(messages))
+        asked = self._request_to_record(messages, {**options, "stop": stop})
+        if asked is None:
+            return await generate(messages)
 
         def generate_and_wait(sent: list[BaseMessage]) -> ChatResult:
             """Ask the plain model by its coroutine, and wait for the reply."""
             return wait_for(generate(sent))
 
-        return self._recorded(run, messages, {**options, "stop": stop}, generate_and_wait)
+        return self._recorded(asked, messages, generate_and_wait)
 
-    def _recorded(
-        self, run: Run, messages: list[BaseMessage], options: JsonObject, generate: Generate
-    ) -> ChatResult:
-        """Return the reply that the run has recorded; without one, ask ``generate`` and record it.
+    def _request_to_record(
+        self, messages: list[BaseMessage], options: JsonObject
+    ) -> tuple[str, ChatRequest] | None:
+        """Return the name of the model and its request, if that is to be recorded here; else None.
 
-        The call is recorded under provider and model name, with the model's parameters and
+        It is not outside of a run, nor for one of the HTTP_PROVIDERS, unless an earlier version has
+        recorded it. The name has provider and model, the request the model's parameters and
         ``options``.
         """
+        run = current_run()
+        if run is None:
+            return None
         shown = [message_from_data(data) for data in convert_to_openai_messages(messages)]
         described: Any = self.inner._get_ls_params()
         identity = {**self.inner._identifying_params, **described}
-
-        def send(sent: Sequence[Message]) -> ChatReply:
-            """Ask ``generate`` the given messages; if a person edited them, the edited ones."""
-            if list(sent) == shown:
-                return _reply_of(generate(messages))
-            edited = [data_from_message(message) for message in sent]
-            return _reply_of(generate(convert_to_messages(edited)))
-
         provider = described.get("ls_provider", self._llm_type)
         model_name = described.get("ls_model_name", type(self.inner).__name__)
         name = f"{provider}:{model_name}"
         recorded = json_options({**identity, **options})
-        url = _address_of(self.inner, provider)
-        call = ask_client(run, name, shown, recorded, send, url=url)
-        return _result_of(call.result)
+        request = ChatRequest(TASK, tuple(shown), options=recorded)
+        if provider in HTTP_PROVIDERS and not run.has_reply(name, request):
+            return None
+        return name, request
 
+    def _recorded(
+        self, asked: tuple[str, ChatRequest], messages: list[BaseMessage], generate: Generate
+    ) -> ChatResult:
+        """Return the reply that the run has recorded; without one, ask ``generate`` and record it."""
+        name, request = asked
 
-def _address_of(inner: Any, provider: str) -> str:
-    """Return the address that a model of LangChain asks, as far as its fields say it; else "".
+        def send(sent: Sequence[Message]) -> ChatReply:
+            """Ask ``generate`` the given messages; if a person edited them, the edited ones."""
+            if tuple(sent) == request.messages:
+                return _reply_of(generate(messages))
+            edited = [data_from_message(message) for message in sent]
+            return _reply_of(generate(convert_to_messages(edited)))
 
-    A model of OpenAI without an address asks OpenAI.
-    """
-    for field in ADDRESS_FIELDS:
-        value = getattr(inner, field, None)
-        if isinstance(value, str) and value:
-            return value
-    return OPENAI_URL if provider == "openai" else ""
+        run = current_run()
+        with missing_calls_noted(run):
+            _, reply = run.chat(request, ClientModel(name, "", send))
+        return _result_of(reply)
 
 
 def _reply_of(result: ChatResult) -> ChatReply:

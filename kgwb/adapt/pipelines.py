@@ -6,7 +6,6 @@ import ast
 import asyncio
 import functools
 import inspect
-import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,10 +13,11 @@ from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+import rdflib
+
 from kgwb.adapt.answers import make_answer
 from kgwb.adapt.clients import wrap_executor
 from kgwb.adapt.graph_clients import wrap_rdflib
-from kgwb.adapt.openai_client import wrap_openai
 from kgwb.errors import SettingError
 from kgwb.run import Run
 from kgwb.run.agents import AgentSpec, System, agent
@@ -205,9 +205,9 @@ def system_from_file(
     """Return a system of a pipeline in a file, "pipeline.py:answer"; the file is not changed.
 
     ``steps`` are the names of the functions that are to be steps. In the module, as it is loaded,
-    these become agents; clients of openai, graphs of rdflib, SPARQLWrappers and thread pools that
-    stand under a name are wrapped, and so are those that its functions make. ``name`` is by default
-    that of the file. ``to_answer`` and ``options`` are those of ``system_from_function``.
+    these become agents; graphs of rdflib and thread pools that stand under a name are wrapped, and so
+    are those that its functions make. ``name`` is by default that of the file. ``to_answer`` and
+    ``options`` are those of ``system_from_function``.
 
     Raises SettingError if the place does not name a file and a function, if there is no such file,
     function or step, or if its module cannot be imported.
@@ -266,25 +266,8 @@ def _wrap_clients(module: ModuleType) -> None:
 
 
 def _client_wrappers() -> Mapping[type, Callable[[Any], Any]]:
-    """Return the function that wraps a client, by the client's class.
-
-    The classes are OpenAI, AsyncOpenAI, rdflib's Graph, ThreadPoolExecutor and SPARQLWrapper; those
-    of openai and SPARQLWrapper only if the library is imported already.
-    """
-    wrappers: dict[type, Callable[[Any], Any]] = {}
-    openai = sys.modules.get("openai")
-    if openai is not None:
-        wrappers[openai.OpenAI] = wrap_openai
-        wrappers[openai.AsyncOpenAI] = wrap_openai
-    rdflib = sys.modules["rdflib"]
-    wrappers[rdflib.Graph] = wrap_rdflib
-    wrappers[ThreadPoolExecutor] = wrap_executor
-    library = sys.modules.get("SPARQLWrapper")
-    if library is not None:
-        from kgwb.adapt.graph_clients import wrap_sparqlwrapper
-
-        wrappers[library.SPARQLWrapper] = wrap_sparqlwrapper
-    return wrappers
+    """Return the function that wraps a client in this process, by the client's class."""
+    return {rdflib.Graph: wrap_rdflib, ThreadPoolExecutor: wrap_executor}
 
 
 def _making_wrapped(client_class: type, wrap: Callable[[Any], Any]) -> Callable[..., Any]:

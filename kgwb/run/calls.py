@@ -42,6 +42,8 @@ Systems have further kinds. They give the types of these to ``Run.call``.
 """
 TRACED_QUERY = "query"
 """The kind of a query in the trace of another program. Its reply is JSON data of any form."""
+HTTP_KIND = "http"
+"""The kind of a request of a pipeline over HTTP that is neither a model call nor a query."""
 QUERY_KINDS = frozenset({"select", "ask", "construct", TRACED_QUERY})
 """Kinds that count as queries in the cost of a step."""
 SEARCH_KINDS = frozenset({"search", "exact"})
@@ -54,6 +56,14 @@ Recorder = Callable[..., Any]
 encode_canonical = json.JSONEncoder(
     sort_keys=True, separators=(",", ":"), ensure_ascii=False, check_circular=False
 ).encode
+
+
+class Sent(NamedTuple):
+    """The result of a call that was made over HTTP."""
+
+    result: Any
+    response: JsonObject
+    """What the server sent: see ``Call.response``."""
 
 
 class CallIdentity(NamedTuple):
@@ -110,6 +120,8 @@ class Call:
     """How long the call took."""
     result_type: Any = None
     """None for the result of a system's own kind of call that was read from a file: JSON data."""
+    response: JsonObject | None = None
+    """For the query of a pipeline: status, headers and body of the endpoint's reply, as JSON data."""
 
     def to_data(self) -> JsonObject:
         """Return the call as JSON data, in the form of a run file.
@@ -117,7 +129,7 @@ class Call:
         The result, of the type ``result_type``, is named "reply". Seconds are rounded to
         microseconds.
         """
-        return {
+        data = {
             "key": self.key,
             "kind": self.kind,
             "step": self.step,
@@ -127,6 +139,9 @@ class Call:
             "taken_at": self.taken_at,
             "seconds": round(self.seconds, 6),
         }
+        if self.response is not None:
+            data["response"] = self.response
+        return data
 
     def to_json(self, request_json: str = "") -> str:
         """Return the data of ``to_data`` as JSON text; request and reply stand last.
@@ -141,6 +156,8 @@ class Call:
             "taken_at": self.taken_at,
             "seconds": round(self.seconds, 6),
         }
+        if self.response is not None:
+            others["response"] = self.response
         start = encode_data(others).removesuffix("}")
         request_json = request_json or encode_canonical(self.request)
         return f'{start},"request":{request_json},"reply":{self._reply_to_json()}}}'
@@ -179,6 +196,7 @@ class Call:
             taken_at=from_data(data["taken_at"], str),
             seconds=from_data(data["seconds"], float),
             result_type=result_type,
+            response=from_data(data.get("response"), JsonObject | None),
         )
 
 

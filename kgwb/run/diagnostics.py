@@ -8,10 +8,8 @@ result changes with the time.
 
 from __future__ import annotations
 
-import http.client
 import json
 import re
-import sys
 import sysconfig
 import threading
 import traceback
@@ -199,9 +197,6 @@ def explained_failure(run: _FailingRun) -> Iterator[None]:
 T = TypeVar("T")
 _is_in_call: ContextVar[bool] = ContextVar("kgwb_is_in_call", default=False)
 """Whether a recorded call is being made here, whose requests are the run's own."""
-_lock = threading.Lock()
-_watched: set[str] = set()
-"""The libraries that are watched already."""
 _frames: weakref.WeakKeyDictionary[threading.Thread, Frame] = weakref.WeakKeyDictionary()
 """Where the execution was when it started a thread that does not know its run."""
 OWN_THREADS = "kgwb"
@@ -220,46 +215,7 @@ def make_recorded(make: Callable[[], T]) -> T:
         _is_in_call.reset(token)
 
 
-def watch_requests() -> None:
-    """Begin to count the HTTP requests of this process that http.client, httpx and httpx2 send.
-
-    Each library is patched once for the life of the process. httpx and httpx2 are patched only if
-    they are imported already; so each execution calls this again.
-    """
-    with _lock:
-        if "http.client" not in _watched:
-            _watched.add("http.client")
-            connection = http.client.HTTPConnection
-            _watch(connection, "putrequest", lambda self, *_, **__: str(self.host))
-            _watch_threads()
-        for name in ("httpx", "httpx2"):
-            library = sys.modules.get(name)
-            client = getattr(library, "Client", None)
-            async_client = getattr(library, "AsyncClient", None)
-            if client is None or async_client is None or name in _watched:
-                continue
-            _watched.add(name)
-            _watch(client, "send", _host_of_httpx_request)
-            _watch(async_client, "send", _host_of_httpx_request)
-
-
-def _watch(owner: Any, name: str, host_of: Callable[..., str]) -> None:
-    """Replace a method of a class, for good, by one that first counts the request that it sends.
-
-    ``host_of`` gets the method's arguments and returns the host.
-    """
-    method = getattr(owner, name)
-
-    @wraps(method)
-    def counted(*args: Any, **kwargs: Any) -> Any:
-        """Count the request, unless it is recorded, and send it."""
-        _count_request(host_of(*args, **kwargs))
-        return method(*args, **kwargs)
-
-    setattr(owner, name, counted)
-
-
-def _watch_threads() -> None:
+def watch_threads() -> None:
     """Patch the start of threads, for good: a thread belongs to the step that started it.
 
     Threads of kgwb itself, and those of a recorded call, are left out.
@@ -281,16 +237,22 @@ def _watch_threads() -> None:
     setattr(threading.Thread, "start", remembering_start)  # noqa: B010 - mypy refuses an assignment
 
 
-def _host_of_httpx_request(_client: Any, request: Any, **_options: Any) -> str:
-    return str(request.url.host)
+def is_in_call() -> bool:
+    """Return whether a recorded call is being made here, whose requests are the run's own."""
+    return _is_in_call.get()
 
 
-def _count_request(host: str) -> None:
+def executing_frame() -> Frame | None:
+    """Return where the execution is here; on a thread that does not know its run, where it was started."""
+    return current_frame.get(None) or _frames.get(threading.current_thread())
+
+
+def count_past_call(host: str) -> None:
     """Count a request on the step that is being executed here, unless it is part of a call.
 
     On a thread that does not know its run, that is the step at which the thread was started.
     """
-    frame = current_frame.get(None) or _frames.get(threading.current_thread())
+    frame = executing_frame()
     if frame is not None and not _is_in_call.get():
         counts = frame.step.past_calls
         counts[host] = counts.get(host, 0) + 1

@@ -29,11 +29,13 @@ from kgwb.records import JsonObject, from_data, to_data
 from kgwb.run.agents import AgentSpec, System, subject_of
 from kgwb.run.answers import Answer, Dialogue
 from kgwb.run.calls import (
+    HTTP_KIND,
     RESULT_TYPES,
     Call,
     CallIdentity,
     CallSource,
     RecordedGraph,
+    Sent,
     utc_now,
 )
 from kgwb.run.diagnostics import (
@@ -51,6 +53,9 @@ from kgwb.settings import Settings
 
 T = TypeVar("T")
 R = TypeVar("R")
+FIRST_ERROR_STATUS = 400
+LASTING_REFUSALS = (400, 413, 414, 422)
+"""HTTP statuses with which the same request will be refused again: it is wrong in itself."""
 
 
 class Engine:
@@ -203,13 +208,19 @@ class Engine:
         missing = f"the reply of {model_name} to {request.task}"
         try:
             call = self._call(identity, make, is_remote, missing, ChatReply)
-        except NotRecordedError:
-            raise
         except Exception:
             if own_model is not None:  # the client may send it again, which is no other request
                 self.execution.forget_request(content, agent_name, step.subject)
             raise
         return call, call.result
+
+    def has_reply(self, model_name: str, request: ChatRequest) -> bool:
+        """Return whether the reply to the next request of a pipeline's own model is recorded."""
+        step = the_frame().step
+        agent_name = step.agent or request.task
+        request = self._edited_request(step, request)
+        content = self._content_for_client(model_name, request, agent_name, step.subject)
+        return self.execution.find_next(content, agent_name, step.subject) is not None
 
     @property
     def notices(self) -> tuple[DataNotice, ...]:
@@ -254,7 +265,7 @@ class Engine:
         if self.prefer_recorded:
             model_name = self._recorded_model_name(agent_name)
             content = self._content_for_model(model_name, request)
-            if self.execution.is_recorded(content, agent_name, subject):
+            if self.execution.find_next(content, agent_name, subject):
                 return content
         return self._content_for_model(self.model_name(agent_name), request)
 
@@ -268,7 +279,7 @@ class Engine:
         at another address is used.
         """
         content = self._content_for_model(client_name, request)
-        if not self.is_replay or self.execution.is_recorded(content, agent_name, subject):
+        if not self.is_replay or self.execution.find_next(content, agent_name, subject):
             return content
         recorded_names: dict[str, None] = {}
         for call in self.calls.values():
@@ -278,7 +289,7 @@ class Engine:
             if _without_address(recorded_name) != _without_address(client_name):
                 continue
             elsewhere = self._content_for_model(recorded_name, request)
-            if self.execution.is_recorded(elsewhere, agent_name, subject):
+            if self.execution.find_next(elsewhere, agent_name, subject):
                 return elsewhere
         return content
 
@@ -324,6 +335,19 @@ class Engine:
 
         Raises what ``make`` raises, and NotRecordedError without a recorded result and ``make``.
         """
+        result: T = self.find_or_make_call(kind, request, make, result_type).result
+        if kind not in RESULT_TYPES:  # it is JSON data if the call was read from a file
+            result = from_data(result, result_type or Any)
+        return result
+
+    def find_or_make_call(
+        self,
+        kind: str,
+        request: JsonObject,
+        make: Callable[[], Any] | None,
+        result_type: Any = None,
+    ) -> Call:
+        """Return the call itself whose result ``call`` returns; the arguments are the same."""
         missing = f"a {kind}"
         is_remote = False
         if kind != "similarity":
@@ -332,16 +356,46 @@ class Engine:
         result_type = RESULT_TYPES.get(kind, result_type or Any)
         identity = CallIdentity.of(kind, request, 0)
         call = self._call(identity, make, is_remote, missing, result_type)
-        result: T = call.result
-        if kind not in RESULT_TYPES:  # it is JSON data if the call was read from a file
-            result = from_data(result, result_type)
+        result = call.result
         if isinstance(result, ResultSet) and result.cut:
             self.note(f"the result was cut at {len(result.rows)} rows")
         if kind == "select" and isinstance(result, ResultSet):
             unbound = describe_unbound_concat(request["query"], result)
             if unbound:
                 self.note(unbound)
-        return result
+        return call
+
+    def exchange(self, request: JsonObject, make: Callable[[], JsonObject] | None) -> Call:
+        """Return the recorded call of a request over HTTP; without one, make and record it.
+
+        ``request`` is JSON data that says what is sent. The repeat number counts how often it was
+        sent before, as for a model call: a pipeline may ask until the reply is another one.
+        """
+        step = the_frame().step
+        place = (step.agent, step.subject, HTTP_KIND)
+        self.find_exchange(request)
+        identity = self.execution.count_request(request, *place)
+        missing = f"the reply to {request['method']} {request['url']}"
+        try:
+            return self._call(identity, make, True, missing, Any)
+        except Exception:
+            self.execution.forget_request(request, *place)
+            raise
+
+    def find_exchange(self, request: JsonObject) -> Call | None:
+        """Return the recorded call that ``exchange`` would return next for a request, or None.
+
+        A refusal that may pass, such as that of a busy server, is used in replays only.
+        """
+        step = the_frame().step
+        call = self.execution.find_next(request, step.agent, step.subject, HTTP_KIND)
+        if call is None or self.is_replay:
+            return call
+        status = call.result["status"]
+        if status >= FIRST_ERROR_STATUS and status not in LASTING_REFUSALS:
+            self.record.outdated.add(call.key)
+            return None
+        return call
 
     def similarity(self, phrase: str, names: Sequence[str]) -> tuple[float, ...]:
         """Return the similarity of a phrase with each name, -1 to 1.
@@ -423,6 +477,8 @@ class Engine:
             )
             started = time.perf_counter()
             call.result = self._make_result(step, call, make, is_remote, missing)
+            if isinstance(call.result, Sent):
+                call.result, call.response = call.result
             call.seconds = time.perf_counter() - started
             made_calls.append(call)
             return call

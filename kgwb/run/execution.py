@@ -33,7 +33,6 @@ from kgwb.run.diagnostics import (
     matches_type,
     type_text,
     value_text,
-    watch_requests,
 )
 from kgwb.run.record import Record
 from kgwb.run.steps import (
@@ -106,10 +105,15 @@ class Execution:
         ``status`` is "running", then "done"; "paused" after Stopped and "cancelled" after
         Cancelled, which are caught; "failed" after another error, which is kept in ``error`` and
         raised; "cancelled" after a KeyboardInterrupt, which is raised. After "done" no call is
-        outdated any more. HTTP requests of this process are watched from now on.
+        outdated any more. HTTP requests of runs are recorded from now on, and connections of
+        replays refused.
         """
+        from kgwb.run.http_clients import guard_replays, watch_requests
+
         self.status = "running"
         watch_requests()
+        if run.is_replay:
+            guard_replays()
         token = current_frame.set(Frame(self.root, self.steps, run))
         started = time.perf_counter()
         try:
@@ -357,7 +361,8 @@ class Execution:
             requests = pluralize(number, "request")
             step.notes.append(
                 f"{requests} to {host} went past the run: not recorded, and made again each time; "
-                "use run.chat, run.kg or run.call"
+                "send them on the run's own thread by httpx, requests, urllib or aiohttp, or use "
+                "run.chat, run.kg or run.call"
             )
 
     def _notify_listeners(self, event: str, step: Step) -> None:
@@ -367,14 +372,16 @@ class Execution:
 
     # Requests to models
 
-    def count_request(self, content: JsonObject, agent_name: str, subject: str) -> CallIdentity:
+    def count_request(
+        self, content: JsonObject, agent_name: str, subject: str, kind: str = "model"
+    ) -> CallIdentity:
         """Count a request, and return the identity of its call.
 
         Its repeat number is how often the request was sent before: 0 the first time. Requests of
         the same agent for the same subject are equal if their content is. Counting begins anew with
         each execution. It is safe on several threads.
         """
-        first = CallIdentity.of("model", content, 0)
+        first = CallIdentity.of(kind, content, 0)
         counter = (agent_name, subject, first.key)
         with self._lock:
             repeat = self._request_counts[counter]
@@ -383,22 +390,25 @@ class Execution:
             return first  # the key of a long prompt is not computed twice
         return first.with_repeat(repeat)
 
-    def forget_request(self, content: JsonObject, agent_name: str, subject: str) -> None:
+    def forget_request(
+        self, content: JsonObject, agent_name: str, subject: str, kind: str = "model"
+    ) -> None:
         """Take back the count of a request that got no reply; sent again, it has the same number."""
-        counter = (agent_name, subject, call_key("model", content, 0))
+        counter = (agent_name, subject, call_key(kind, content, 0))
         with self._lock:
             self._request_counts[counter] -= 1
 
-    def is_recorded(self, content: JsonObject, agent_name: str, subject: str) -> bool:
-        """Return whether the next model call of an agent with this content is recorded.
+    def find_next(
+        self, content: JsonObject, agent_name: str, subject: str, kind: str = "model"
+    ) -> Call | None:
+        """Return the recorded call that an agent's next request with this content will use, or None.
 
         It is the call whose repeat number ``count_request`` will return next. An outdated call
         does not count as recorded.
         """
-        first_key = call_key("model", content, 0)
+        first_key = call_key(kind, content, 0)
         repeat = self._request_counts[agent_name, subject, first_key]
-        key = call_key("model", content, repeat)
-        return self.record.find(key) is not None
+        return self.record.find(call_key(kind, content, repeat))
 
     # What it used
 

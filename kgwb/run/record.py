@@ -12,7 +12,7 @@ from kgwb.background import shielded
 from kgwb.llm.base import Message
 from kgwb.llm.notice import DataNotice
 from kgwb.records import encode_data
-from kgwb.run.calls import Call, CallSource
+from kgwb.run.calls import HTTP_KIND, Call, CallSource
 from kgwb.run.run_file import RunFile
 
 
@@ -123,9 +123,10 @@ class Record:
     ) -> Call:
         """Return the call from the store; without a store, or if the call is outdated, make it.
 
-        A call that is made is added to the store, if there is one.
+        A call that is made is added to the store, if there is one. One of HTTP_KIND is not: what it
+        returns may change from run to run.
         """
-        if self.store is None:
+        if self.store is None or kind == HTTP_KIND:
             return make()
         if key in self.outdated:
             return self.store.make(make)

@@ -152,13 +152,17 @@ class Endpoint:
         self.store = ox.Store()
         self.store.load(turtle.encode(), format=ox.RdfFormat.TURTLE)
 
-    def result(self, query: str) -> tuple[bytes, str]:
+    def result(self, query: str, accepted: str) -> tuple[bytes, str]:
         self.queries.append(query)
         found = self.store.query(query)
         if isinstance(found, ox.QueryTriples):
-            return found.serialize(format=ox.RdfFormat.TURTLE), "text/turtle"
-        body = found.serialize(format=ox.QueryResultsFormat.JSON)
-        return body, "application/sparql-results+json"
+            asked_first, _, _ = accepted.partition(",")
+            graph_format = ox.RdfFormat.from_media_type(asked_first) or ox.RdfFormat.TURTLE
+            return found.serialize(format=graph_format), graph_format.media_type
+        formats = (ox.QueryResultsFormat.CSV, ox.QueryResultsFormat.XML)
+        asked = [each for each in formats if each.media_type in accepted]
+        result_format = [*asked, ox.QueryResultsFormat.JSON][0]
+        return found.serialize(format=result_format), result_format.media_type
 
 
 @contextmanager
@@ -169,7 +173,8 @@ def sparql_endpoint(turtle: str, port: int = 0) -> Iterator[Endpoint]:
         def do_GET(self) -> None:
             parameters = urllib.parse.parse_qs(urllib.parse.urlsplit(self.path).query)
             try:
-                body, content_type = endpoint.result(parameters["query"][0])
+                accepted = self.headers.get("Accept", "")
+                body, content_type = endpoint.result(parameters["query"][0], accepted)
             except SyntaxError as error:
                 self.reply(str(error).encode(), "text/plain", 400)
                 return

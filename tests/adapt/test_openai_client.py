@@ -16,11 +16,12 @@ from pydantic import BaseModel
 from small import films
 
 import kgwb
-from kgwb.adapt.clients import NOT_RECORDED_NOTE, json_options
+from kgwb.adapt.clients import json_options
 from kgwb.build import Answer, System, agent, wrap_openai
 from kgwb.errors import SettingError
 from kgwb.llm.base import Message
 from kgwb.run import Run
+from kgwb.run.http_recorder import NOT_RECORDED_NOTE
 
 USER = {"role": "user", "content": "Hello"}
 CHAT_TOOL: Any = {
@@ -534,7 +535,7 @@ def test_other_doors_of_a_wrapped_client_are_recorded_too(server: ChatServer, fo
 
 
 @pytest.mark.parametrize("what", ["background", "embeddings"])
-def test_what_is_no_reply_to_messages_goes_past_the_run(server: ChatServer, what: str) -> None:
+def test_what_is_no_reply_to_messages_is_recorded_as_it_is(server: ChatServer, what: str) -> None:
     client = client_of(server)
 
     def work() -> str:
@@ -549,13 +550,24 @@ def test_what_is_no_reply_to_messages_goes_past_the_run(server: ChatServer, what
         made = {"model": "tiny-1", "data": [vector], "object": "list"}
         server.completion = lambda body: made  # type: ignore[method-assign]
     run.go()
-    assert sum(run.past_calls.values()) == 1
+    before = run.output("talk")
+    assert run.go().output("talk") == before
+    assert [call.kind for call in run.calls.values()] == ["http"]
+    assert not run.past_calls
     assert run.totals.model_calls == 0
 
 
-@pytest.mark.parametrize("reply", [{"status_code": 429}, {"status_code": 500}, {"choices": None}])
-def test_a_refusal_is_the_clients_own_and_is_not_recorded(
-    server: ChatServer, reply: dict[str, Any]
+@pytest.mark.parametrize(
+    ("reply", "is_lasting"),
+    [
+        ({"status_code": 429}, False),
+        ({"status_code": 500}, False),
+        ({"status_code": 400}, True),
+        ({"choices": None}, True),
+    ],
+)
+def test_a_refusal_is_the_clients_own_and_is_replayed(
+    server: ChatServer, tmp_path: Path, reply: dict[str, Any], is_lasting: bool
 ) -> None:
     client = client_of(server)
     server.script = lambda body: reply
@@ -570,7 +582,10 @@ def test_a_refusal_is_the_clients_own_and_is_not_recorded(
     assert run.output("talk").endswith("Error")
     assert run.totals.model_calls == 0
     run.go()
-    assert len(server.requests) == 2
+    assert len(server.requests) == (1 if is_lasting else 2)
+    replay = kgwb.load_run(run.save(tmp_path / "run.jsonl"), system=run.system)
+    assert replay.output("talk") == run.output("talk")
+    assert len(server.requests) == (1 if is_lasting else 2)
 
 
 @pytest.mark.parametrize("is_async", [False, True])
@@ -584,7 +599,7 @@ def test_a_request_that_the_client_sends_again_is_one_call(
         return text_of(await ask(client, "chat"))
 
     run = run_of(lambda: asyncio.run(wait()) if is_async else text_of(ask(client, "chat"))).go()
-    assert [call.repeat for call in run.calls.values()] == [0]
+    assert [(call.kind, call.repeat) for call in run.calls.values()] == [("http", 0), ("model", 0)]
     assert run.go().output("talk") == "yes"
     replay = kgwb.load_run(run.save(tmp_path / "run.jsonl"), system=run.system)
     assert replay.output("talk") == "yes"
@@ -621,7 +636,10 @@ def test_a_replay_says_that_the_pipeline_caught_a_missing_reply(
         except Exception as error:  # noqa: BLE001 - as pipelines do
             return type(error).__name__
 
-    server.script = lambda body: {"status_code": 500}
+    def script(body: dict[str, Any]) -> Any:
+        raise RuntimeError("the server breaks the connection")
+
+    server.script = script
     run = run_of(work).go()
     assert not any(NOT_RECORDED_NOTE in step.notes for step in run.steps)
     replay = Run.load(run.save(tmp_path / "run.jsonl"), run.system).go()
@@ -629,13 +647,13 @@ def test_a_replay_says_that_the_pipeline_caught_a_missing_reply(
     assert NOT_RECORDED_NOTE in replay["talk"].notes
 
 
-def test_the_given_client_stays_as_it_is(server: ChatServer) -> None:
+def test_a_client_without_wrapper_is_recorded(server: ChatServer) -> None:
     plain = openai.OpenAI(api_key="no-key-needed", base_url=server.url, max_retries=0)
-    wrap_openai(plain)
-    gc.collect()
+    assert wrap_openai(plain) is plain
     run = run_of(lambda: text_of(ask(plain, "chat"))).go()
-    assert run.output("talk") == "reply to Hello"
-    assert sum(run.past_calls.values()) == 1
+    assert run.go().output("talk") == "reply to Hello"
+    assert len(server.requests) == 1
+    assert not run.past_calls
 
 
 def test_the_connections_outlive_the_given_client(server: ChatServer) -> None:

@@ -170,7 +170,10 @@ def test_a_check_finds_chance_and_requests_past_the_run(
 ) -> None:
     @agent
     def guess(question: str) -> float:
-        urllib.request.urlopen(f"{endpoint.url}?query=ASK%7B%7D").close()
+        url = f"{endpoint.url}?query=ASK%7B%7D"
+        thread = threading.Thread(target=urllib.request.urlopen, args=(url,))
+        thread.start()
+        thread.join()
         return random.random()
 
     def answer(question: str) -> float:

@@ -1,0 +1,630 @@
+"""How model servers are asked over HTTP: the messages in the bodies of requests, and the bodies of replies.
+
+A request is read as messages, which a person can edit, and all else. A reply is read as a text with
+its cost, and kept whole. A text that a person put in for a reply becomes a body, streamed or not.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from kgwb.llm.base import ChatReply, Message, parse_token_count
+from kgwb.records import JsonObject
+
+THOUGHTS = {"reasoning", "reasoning_content", "reasoning_details", "thinking"}
+"""Fields of a message with what a model thought. They are no part of what it said."""
+INSTRUCTIONS_MARK = "the first message"
+"""Recorded as ``instructions`` of a request whose instructions are its first message."""
+FINISH_REASONS = {
+    "completed": "stop",
+    "max_output_tokens": "length",
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "tool_use": "tool_calls",
+}
+"""How chat completions call why a reply ended, by the word of another protocol."""
+
+
+class Api(NamedTuple):
+    """How the bodies of one protocol of model servers are read and written."""
+
+    provider: str
+    """The beginning of the names of its models."""
+    path: str
+    """The end of the path of its requests."""
+    url: str
+    """The address of its usual server, which is left out of the names of its models."""
+    items_of: Callable[[JsonObject], list[JsonObject]]
+    """Returns the messages of a request."""
+    with_items: Callable[[JsonObject, list[JsonObject]], JsonObject]
+    """Returns a request with other messages."""
+    options_of: Callable[[JsonObject], JsonObject]
+    """Returns what is recorded of a request besides its messages."""
+    whole_of: Callable[[list[JsonObject]], JsonObject]
+    """Returns the whole reply that the events of a stream make."""
+    reply_of: Callable[[JsonObject], ChatReply]
+    data_of: Callable[[ChatReply], JsonObject]
+    """Returns the data of a reply that has no body: a person's, or one of an earlier version."""
+    events_of: Callable[[JsonObject], Iterator[JsonObject]]
+    """Returns the events of a stream that make a whole reply."""
+
+
+def read_model_request(method: str, path: str, body: bytes) -> tuple[Api, JsonObject] | None:
+    """Return the protocol and the data of a request to a model; None for any other request.
+
+    A reply that comes later (``background``) is not that of a model.
+    """
+    if method != "POST":
+        return None
+    for api in APIS:
+        if path.endswith(api.path):
+            try:
+                data = json.loads(body)
+                if data.get("background") or not all(map(dict, api.items_of(data))):
+                    return None
+            except (ValueError, KeyError, TypeError, AttributeError):
+                return None
+            return api, data
+    return None
+
+
+def reply_of_body(api: Api, body: str) -> ChatReply:
+    """Return what is recorded of the body of a reply, which may be a stream.
+
+    That is a stream of events, or lines of JSON. Raises ValueError, KeyError, TypeError or
+    AttributeError for a body that is no reply.
+    """
+    text = body.strip()
+    lines = text.split("\n")
+    if text.startswith("{"):
+        try:
+            return replace(api.reply_of(json.loads(text)), body=text)
+        except json.JSONDecodeError:
+            events = list(map(json.loads, filter(str.strip, lines)))
+            return replace(api.reply_of(api.whole_of(events)), body=body)
+    events = []
+    for line in lines:
+        field, _, data = line.partition(":")
+        if field == "data" and data.strip() != "[DONE]":
+            events.append(json.loads(data))
+    return replace(api.reply_of(api.whole_of(events)), body=body)
+
+
+def body_of_reply(api: Api, reply: ChatReply, *, is_streamed: bool) -> tuple[str, str]:
+    """Return the body of a reply with its content type: as it came, else made of its text."""
+    body = reply.body
+    if not body:
+        data = api.data_of(reply)
+        body = json.dumps(data)
+        if is_streamed and api is not OLLAMA:
+            body = "".join(map(_event_text, api.events_of(data)))
+            body += "data: [DONE]\n\n"
+    if not body.startswith("{"):
+        return body, "text/event-stream"
+    if is_streamed and api is OLLAMA:
+        return body, "application/x-ndjson"
+    return body, "application/json"
+
+
+def _event_text(event: JsonObject) -> str:
+    """Return an event of a stream as text; its name is its type, if it has one."""
+    name = f"event: {event['type']}\n" if "type" in event else ""
+    return f"{name}data: {json.dumps(event)}\n\n"
+
+
+# Messages
+
+
+WRAPPER = "message"
+"""The only name in the JSON text of a message that is more than a text."""
+
+
+def message_from_data(data: Mapping[str, Any]) -> Message:
+    """Return the message of a run for a message, or an item, in a form of OpenAI.
+
+    One with more than a text, such as calls of tools, has the JSON of its fields as its text:
+    ``{"message": {"tool_calls": [...]}}``. One without a role is of "tool" if it is an output, else
+    of "assistant".
+    """
+    fields = {name: value for name, value in data.items() if value is not None}
+    is_output = str(fields.get("type", "")).endswith("_output")
+    role = fields.pop("role", "tool" if is_output else "assistant")
+    return Message(role, text_of_fields(fields))
+
+
+def data_from_message(message: Message) -> JsonObject:
+    """Return the message in OpenAI's form, as ``message_from_data`` read it or a person edited it."""
+    fields = fields_of_text(message.content)
+    if fields.get("type", "message") != "message":
+        return fields  # an item without a role
+    return {"role": message.role, **fields}
+
+
+def text_of_fields(fields: JsonObject) -> str:
+    """Return the fields of a message, without its role, as one text.
+
+    That is the content if it is the only field and a text; otherwise the JSON ``{WRAPPER:
+    fields}``.
+    """
+    content = fields.get("content")
+    is_text = isinstance(content, str) and len(fields) == 1
+    if is_text and _wrapped_fields(content) is None:
+        return str(content)
+    return json.dumps({WRAPPER: fields}, ensure_ascii=False)
+
+
+def fields_of_text(text: str) -> JsonObject:
+    """Return the fields of the message that ``text_of_fields`` wrote as this text.
+
+    A text that is not the JSON of wrapped fields is the content.
+    """
+    fields = _wrapped_fields(text)
+    if fields is None:
+        return {"content": text}
+    return fields
+
+
+def _wrapped_fields(text: Any) -> JsonObject | None:
+    """Return the fields in a text that is the JSON ``{WRAPPER: fields}``; else None."""
+    if not text.lstrip().startswith("{"):
+        return None
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(data, dict) or list(data) != [WRAPPER]:
+        return None
+    fields = data[WRAPPER]
+    if not isinstance(fields, dict):
+        return None
+    return fields
+
+
+def _said_in(message: JsonObject) -> str:
+    """Return what a message of a model says: its content, or the JSON of its fields if there are others.
+
+    Its thoughts are left out, and what is empty.
+    """
+    fields: JsonObject = {"content": message.get("content")}
+    for name, value in message.items():
+        if value and name not in THOUGHTS and name != "role":
+            fields[name] = value
+    if fields["content"] is None and len(fields) > 1:
+        del fields["content"]
+    return text_of_fields(fields)
+
+
+# Chat completions
+
+
+def _items_of_chat(body: JsonObject) -> list[JsonObject]:
+    """Return the messages of a request for a chat completion."""
+    return list(body["messages"])
+
+
+def _with_chat_items(body: JsonObject, items: list[JsonObject]) -> JsonObject:
+    """Return a request for a chat completion with other messages."""
+    return {**body, "messages": items}
+
+
+def _options_of_chat(body: JsonObject) -> JsonObject:
+    """Return what a request for a chat completion has besides its messages."""
+    return {name: value for name, value in body.items() if name != "messages"}
+
+
+def _completion_of_chunks(chunks: list[JsonObject]) -> JsonObject:
+    """Return the completion that the chunks of a stream make."""
+    from openai.lib.streaming.chat import ChatCompletionStreamState
+    from openai.types.chat import ChatCompletionChunk
+
+    state: Any = ChatCompletionStreamState()
+    for chunk in chunks:
+        state.handle_chunk(ChatCompletionChunk.construct(**chunk))
+    completion: JsonObject = state.current_completion_snapshot.model_dump(
+        mode="json", exclude_none=True, warnings=False
+    )
+    return completion
+
+
+def _reply_of_completion(data: JsonObject) -> ChatReply:
+    """Return what is recorded of a completion besides its body.
+
+    The text is what its message says. If there are several choices, it is the JSON of all of them.
+    Servers write null for what a choice does not have.
+    """
+    choices = []
+    for choice in data["choices"]:
+        choices.append({name: value for name, value in choice.items() if value is not None})
+    text = text_of_fields({"choices": choices})
+    if len(choices) == 1:
+        text = _said_in(choices[0]["message"])
+    usage = data.get("usage") or {}
+    return ChatReply(
+        text,
+        model=str(data.get("model") or ""),
+        prompt_tokens=parse_token_count(usage.get("prompt_tokens")),
+        completion_tokens=parse_token_count(usage.get("completion_tokens")),
+        finish_reason=str(choices[0].get("finish_reason", "stop") if choices else "stop"),
+        fingerprint=str(data.get("system_fingerprint") or ""),
+    )
+
+
+def _completion_of_reply(reply: ChatReply) -> JsonObject:
+    """Return the completion of a reply; without recorded choices, it has the recorded message."""
+    fields = fields_of_text(reply.text)
+    message = {"role": "assistant", "content": None, **fields}
+    choice = {"index": 0, "message": message, "finish_reason": reply.finish_reason}
+    return {
+        "id": "recorded",
+        "object": "chat.completion",
+        "created": 0,
+        "model": reply.model,
+        "choices": fields.get("choices", [choice]),
+        "usage": {
+            "prompt_tokens": reply.prompt_tokens,
+            "completion_tokens": reply.completion_tokens,
+            "total_tokens": reply.prompt_tokens + reply.completion_tokens,
+        },
+    }
+
+
+def _chunks_of_completion(data: JsonObject) -> Iterator[JsonObject]:
+    """Yield a completion as one chunk of a stream."""
+    choices = []
+    for choice in data["choices"]:
+        delta = dict(choice["message"])
+        calls = delta.get("tool_calls") or ()
+        delta["tool_calls"] = [{"index": place, **call} for place, call in enumerate(calls)]
+        choices.append({**choice, "delta": delta})
+    yield {**data, "object": "chat.completion.chunk", "choices": choices}
+
+
+# Responses
+
+
+def _items_of_response(body: JsonObject) -> list[JsonObject]:
+    """Return the messages of a request for a response: its instructions, of the system, and its input.
+
+    A message has its role and content only if it is a text, as in earlier output that is sent on.
+    """
+    items = []
+    if isinstance(body.get("instructions"), str):
+        items.append({"role": "system", "content": body["instructions"]})
+    given = body.get("input", ())
+    if isinstance(given, str):
+        given = [{"role": "user", "content": given}]
+    for item in given:
+        fields = {
+            name: value for name, value in item.items() if (name, value) != ("type", "message")
+        }
+        text = _text_of_output([item])
+        if text is not None:
+            fields = {"role": "assistant", "content": text}
+        items.append(fields)
+    return items
+
+
+def _with_response_items(body: JsonObject, items: list[JsonObject]) -> JsonObject:
+    """Return a request for a response with other messages.
+
+    A first message of the system becomes the instructions if there were instructions. The only
+    message of a user is sent as a text if the input was a text.
+    """
+    sent = {name: value for name, value in body.items() if name not in ("instructions", "input")}
+    rest = list(items)
+    if isinstance(body.get("instructions"), str) and rest and rest[0].get("role") == "system":
+        sent["instructions"] = rest.pop(0)["content"]
+    sent["input"] = rest
+    if isinstance(body.get("input"), str) and [item.get("role") for item in rest] == ["user"]:
+        sent["input"] = rest[0]["content"]
+    return sent
+
+
+def _options_of_response(body: JsonObject) -> JsonObject:
+    """Return what a request for a response has besides its messages, and what tells it from others.
+
+    Otherwise a request of another API, or with a message of the system for its instructions, would
+    be equal to it.
+    """
+    options = {name: value for name, value in body.items() if name != "input"}
+    if isinstance(body.get("instructions"), str):
+        options["instructions"] = INSTRUCTIONS_MARK
+    return {**options, "api": "responses"}
+
+
+def _response_of_events(events: list[JsonObject]) -> JsonObject:
+    """Return the response that the last event of a stream has."""
+    response: JsonObject = events[-1]["response"]
+    return response
+
+
+def _text_of_output(output: list[JsonObject]) -> str | None:
+    """Return the text of an output if one text is all of it; else None."""
+    contents: list[JsonObject] = []
+    for item in output:
+        content = item.get("content")
+        contents += content if isinstance(content, list) and content else [item]
+    if [content.get("type") for content in contents] != ["output_text"]:
+        return None
+    return str(contents[0]["text"])
+
+
+def _reply_of_response(data: JsonObject) -> ChatReply:
+    """Return what is recorded of a response besides its body.
+
+    The text is that of the output if one text is all of it, else the JSON of the output and of its
+    error. The finish reason is in the words of chat completions where they have one.
+    """
+    output = data["output"]
+    fields: JsonObject = {"output": output}
+    text = _text_of_output(output)
+    if text is not None:
+        fields = {"content": text}
+    if data.get("error"):
+        fields = {"output": output, "error": data["error"]}
+    details = data.get("incomplete_details") or {}
+    reason = details.get("reason") or data.get("status", "completed")
+    usage = data.get("usage") or {}
+    return ChatReply(
+        text_of_fields(fields),
+        model=str(data.get("model") or ""),
+        prompt_tokens=parse_token_count(usage.get("input_tokens")),
+        completion_tokens=parse_token_count(usage.get("output_tokens")),
+        finish_reason=FINISH_REASONS.get(reason, str(reason)),
+    )
+
+
+def _response_of_reply(reply: ChatReply) -> JsonObject:
+    """Return the response of a reply; without a recorded output, it has the recorded text."""
+    fields = fields_of_text(reply.text)
+    part: JsonObject = {"type": "output_text", "text": fields.get("content"), "annotations": []}
+    message = {"id": "recorded", "type": "message", "role": "assistant", "status": "completed"}
+    return {
+        "id": "recorded",
+        "object": "response",
+        "created_at": 0,
+        "status": "completed",
+        "model": reply.model,
+        "output": fields.get("output", [{**message, "content": [part]}]),
+        "error": fields.get("error"),
+        "usage": {
+            "input_tokens": reply.prompt_tokens,
+            "output_tokens": reply.completion_tokens,
+            "total_tokens": reply.prompt_tokens + reply.completion_tokens,
+        },
+    }
+
+
+def _events_of_response(data: JsonObject) -> Iterator[JsonObject]:
+    """Yield the events of a stream that make a response, each part of its output in one piece."""
+    events: list[JsonObject] = [{"type": "created", "response": {**data, "output": []}}]
+    for index, item in enumerate(data["output"]):
+        place = {"output_index": index, "item_id": item.get("id", "recorded")}
+        begun = {**item, "content": []} if "content" in item else {**item, "arguments": ""}
+        events.append({"type": "output_item.added", **place, "item": begun})
+        for number, part in enumerate(item.get("content", ())):
+            at = {**place, "content_index": number, "part": part}
+            text = part.get("text")
+            empty = {**part, "text": ""}
+            events.append({"type": "content_part.added", **at, "part": empty})
+            events.append({"type": "output_text.delta", **at, "delta": text, "logprobs": []})
+            events.append({"type": "output_text.done", **at, "text": text, "logprobs": []})
+            events.append({"type": "content_part.done", **at})
+        if "arguments" in item:
+            said = {"delta": item["arguments"], "arguments": item["arguments"]}
+            events.append({"type": "function_call_arguments.delta", **place, **said})
+            events.append({"type": "function_call_arguments.done", **place, **said})
+        events.append({"type": "output_item.done", **place, "item": item})
+    events.append({"type": "completed", "response": data})
+    for number, event in enumerate(events):
+        yield {**event, "type": f"response.{event['type']}", "sequence_number": number}
+
+
+# Ollama
+
+
+def _whole_of_lines(lines: list[JsonObject]) -> JsonObject:
+    """Return the whole reply that the lines of a stream of Ollama make."""
+    message: JsonObject = {"role": "assistant", "content": ""}
+    for line in lines:
+        for name, value in line["message"].items():
+            if name != "role" and value:
+                message[name] = message.get(name, type(value)()) + value
+    return {**lines[-1], "message": message}
+
+
+def _reply_of_ollama(data: JsonObject) -> ChatReply:
+    """Return what is recorded of a reply of Ollama besides its body."""
+    return ChatReply(
+        _said_in(data["message"]),
+        model=str(data.get("model") or ""),
+        prompt_tokens=parse_token_count(data.get("prompt_eval_count")),
+        completion_tokens=parse_token_count(data.get("eval_count")),
+        finish_reason=str(data.get("done_reason") or "stop"),
+    )
+
+
+def _ollama_of_reply(reply: ChatReply) -> JsonObject:
+    """Return the reply of Ollama with this text."""
+    message = {"role": "assistant", "content": "", **fields_of_text(reply.text)}
+    return {
+        "model": reply.model,
+        "created_at": "1970-01-01T00:00:00Z",
+        "message": message,
+        "done": True,
+        "done_reason": reply.finish_reason,
+        "prompt_eval_count": reply.prompt_tokens,
+        "eval_count": reply.completion_tokens,
+    }
+
+
+def _lines_of_ollama(data: JsonObject) -> Iterator[JsonObject]:
+    """Yield a reply of Ollama as the only line of a stream."""
+    yield data
+
+
+# Anthropic's messages
+
+
+def _items_of_messages(body: JsonObject) -> list[JsonObject]:
+    """Return the messages of a request to Anthropic; its instructions are the first, of the system."""
+    if "max_tokens" not in body:
+        raise ValueError("a request of another protocol")
+    items = list(body["messages"])
+    if body.get("system"):
+        items.insert(0, {"role": "system", "content": body["system"]})
+    return items
+
+
+def _with_message_items(body: JsonObject, items: list[JsonObject]) -> JsonObject:
+    """Return a request to Anthropic with other messages; those of the system are its instructions."""
+    sent = {name: value for name, value in body.items() if name != "system"}
+    sent["messages"] = [item for item in items if item["role"] != "system"]
+    for item in items:
+        if item["role"] == "system":
+            sent["system"] = item["content"]
+    return sent
+
+
+def _options_of_messages(body: JsonObject) -> JsonObject:
+    """Return what a request to Anthropic has besides its messages."""
+    options = _options_of_chat(body)
+    if body.get("system"):
+        options["system"] = INSTRUCTIONS_MARK
+    return options
+
+
+def _message_of_events(events: list[JsonObject]) -> JsonObject:
+    """Return the message that the events of a stream of Anthropic make."""
+    message: JsonObject = {}
+    blocks: dict[int, JsonObject] = {}
+    inputs: dict[int, str] = {}
+    for event in events:
+        match event["type"]:
+            case "message_start":
+                message = dict(event["message"])
+            case "content_block_start":
+                blocks[event["index"]] = dict(event["content_block"])
+            case "content_block_delta":
+                for name, value in event["delta"].items():
+                    if name == "partial_json":
+                        inputs[event["index"]] = inputs.get(event["index"], "") + value
+                    elif name != "type":
+                        block = blocks[event["index"]]
+                        block[name] = block.get(name, "") + value
+            case "message_delta":
+                usage = {**message["usage"], **event["usage"]}
+                message.update(event["delta"], usage=usage)
+    for index, text in inputs.items():
+        blocks[index]["input"] = json.loads(text)
+    return {**message, "content": list(blocks.values())}
+
+
+def _reply_of_message(data: JsonObject) -> ChatReply:
+    """Return what is recorded of a message of Anthropic besides its body.
+
+    The text is that of its blocks if all of them are texts, else the JSON of the blocks, without
+    thoughts.
+    """
+    blocks = [block for block in data["content"] if block["type"] not in THOUGHTS]
+    content: Any = blocks
+    if {block["type"] for block in blocks} <= {"text"}:
+        content = "".join(block["text"] for block in blocks)
+    usage = data.get("usage") or {}
+    reason = str(data.get("stop_reason") or "end_turn")
+    return ChatReply(
+        text_of_fields({"content": content}),
+        model=str(data.get("model") or ""),
+        prompt_tokens=parse_token_count(usage.get("input_tokens")),
+        completion_tokens=parse_token_count(usage.get("output_tokens")),
+        finish_reason=FINISH_REASONS.get(reason, reason),
+    )
+
+
+def _message_of_reply(reply: ChatReply) -> JsonObject:
+    """Return the message of Anthropic with this text, or with the blocks that it describes."""
+    content = fields_of_text(reply.text).get("content")
+    if isinstance(content, str):
+        content = [{"type": "text", "text": content}]
+    return {
+        "id": "recorded",
+        "type": "message",
+        "role": "assistant",
+        "model": reply.model,
+        "content": content,
+        "stop_reason": "end_turn",
+        "stop_sequence": None,
+        "usage": {"input_tokens": reply.prompt_tokens, "output_tokens": reply.completion_tokens},
+    }
+
+
+def _events_of_message(data: JsonObject) -> Iterator[JsonObject]:
+    """Yield the events of a stream that make a message of Anthropic."""
+    yield {"type": "message_start", "message": {**data, "content": [], "stop_reason": None}}
+    for index, block in enumerate(data["content"]):
+        delta = {"type": "text_delta", "text": block.get("text", "")}
+        begun = {**block, "text": ""}
+        if block["type"] == "tool_use":
+            delta = {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
+            begun = {**block, "input": {}}
+        yield {"type": "content_block_start", "index": index, "content_block": begun}
+        yield {"type": "content_block_delta", "index": index, "delta": delta}
+        yield {"type": "content_block_stop", "index": index}
+    ended = {"stop_reason": data["stop_reason"], "stop_sequence": None}
+    yield {"type": "message_delta", "delta": ended, "usage": data["usage"]}
+    yield {"type": "message_stop"}
+
+
+CHAT_COMPLETIONS = Api(
+    "openai",
+    "/chat/completions",
+    "https://api.openai.com/v1",
+    _items_of_chat,
+    _with_chat_items,
+    _options_of_chat,
+    _completion_of_chunks,
+    _reply_of_completion,
+    _completion_of_reply,
+    _chunks_of_completion,
+)
+RESPONSES = Api(
+    "openai",
+    "/responses",
+    "https://api.openai.com/v1",
+    _items_of_response,
+    _with_response_items,
+    _options_of_response,
+    _response_of_events,
+    _reply_of_response,
+    _response_of_reply,
+    _events_of_response,
+)
+OLLAMA = Api(
+    "ollama",
+    "/api/chat",
+    "http://127.0.0.1:11434",
+    _items_of_chat,
+    _with_chat_items,
+    _options_of_chat,
+    _whole_of_lines,
+    _reply_of_ollama,
+    _ollama_of_reply,
+    _lines_of_ollama,
+)
+ANTHROPIC = Api(
+    "anthropic",
+    "/v1/messages",
+    "https://api.anthropic.com",
+    _items_of_messages,
+    _with_message_items,
+    _options_of_messages,
+    _message_of_events,
+    _reply_of_message,
+    _message_of_reply,
+    _events_of_message,
+)
+APIS = (CHAT_COMPLETIONS, RESPONSES, OLLAMA, ANTHROPIC)

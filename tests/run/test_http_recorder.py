@@ -1,0 +1,459 @@
+"""What a run records of its own HTTP requests: by client and by protocol, replayed without a server."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+import pytest
+from http_clients import CLIENTS, by_httpx, by_requests, by_urllib
+from small import films
+
+import kgwb
+from kgwb.build import Answer, System, agent
+from kgwb.errors import NotRecordedError
+from kgwb.kg.base import ResultSet
+from kgwb.run import Run
+
+SECRET = "kg7Hq2-secret-key-93"
+HEADERS = {"Authorization": f"Bearer {SECRET}", "Content-Type": "application/json"}
+SPARQL = "SELECT ?film WHERE { ?film a <http://example.org/Film> }"
+TABLE = {
+    "head": {"vars": ["film"]},
+    "results": {"bindings": [{"film": {"type": "uri", "value": "http://example.org/dune"}}]},
+}
+SAID = [{"role": "user", "content": "Hello"}]
+USAGE = {"prompt_tokens": 4, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 1}}
+CHAT = {"id": "c", "object": "chat.completion", "created": 1, "model": "tiny-1"}
+
+
+def events(*data: dict[str, Any]) -> str:
+    texts = []
+    for each in data:
+        name = f"event: {each['type']}\n" if "type" in each else ""
+        texts.append(f"{name}data: {json.dumps(each)}\n\n")
+    return "".join(texts)
+
+
+def chunk(**delta: str) -> dict[str, Any]:
+    choice = {"index": 0, "delta": delta, "finish_reason": None}
+    return {**CHAT, "object": "chat.completion.chunk", "choices": [choice]}
+
+
+class Protocol(NamedTuple):
+    path: str
+    body: dict[str, Any] | None
+    """What is posted; None for a GET."""
+    reply: str
+    kind: str
+    text: str = ""
+    """What a model says in the reply."""
+    content_type: str = "application/json"
+
+
+COMPLETION = {
+    **CHAT,
+    "citations": ["http://example.org/source"],
+    "choices": [
+        {
+            "index": 0,
+            "message": {
+                "role": "assistant",
+                "content": "Hi",
+                "refusal": None,
+                "annotations": [],
+                "reasoning_content": "hm",
+            },
+            "logprobs": {"content": []},
+            "finish_reason": "stop",
+        }
+    ],
+    "usage": USAGE,
+}
+RESPONSE = {
+    "id": "r",
+    "object": "response",
+    "status": "completed",
+    "model": "tiny-1",
+    "output": [
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Hi"}]}
+    ],
+    "usage": {"input_tokens": 4, "output_tokens": 2},
+}
+OLLAMA = {
+    "model": "tiny-1",
+    "created_at": "2026-01-01T00:00:00Z",
+    "message": {"role": "assistant", "content": "Hi"},
+    "done": True,
+    "done_reason": "stop",
+    "prompt_eval_count": 4,
+    "eval_count": 2,
+}
+MESSAGE = {
+    "id": "m",
+    "type": "message",
+    "role": "assistant",
+    "model": "tiny-1",
+    "content": [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "Hi"}],
+    "stop_reason": "end_turn",
+    "usage": {"input_tokens": 4, "output_tokens": 2},
+}
+ASKED = {"model": "tiny", "messages": SAID}
+STREAMED = {**ASKED, "stream": True}
+TO_ANTHROPIC = {**ASKED, "max_tokens": 9, "system": "Be short."}
+PART = {"type": "content_block_delta", "index": 0}
+PROTOCOLS = {
+    "chat": Protocol("/v1/chat/completions", ASKED, json.dumps(COMPLETION), "model", "Hi"),
+    "chat stream": Protocol(
+        "/v1/chat/completions",
+        STREAMED,
+        events(chunk(role="assistant", content="H"), chunk(content="i"))
+        + events({**CHAT, "choices": [], "usage": USAGE})
+        + "data: [DONE]\n\n",
+        "model",
+        "Hi",
+        "text/event-stream",
+    ),
+    "responses": Protocol(
+        "/v1/responses", {"model": "tiny", "input": "Hello"}, json.dumps(RESPONSE), "model", "Hi"
+    ),
+    "responses stream": Protocol(
+        "/v1/responses",
+        {"model": "tiny", "input": "Hello", "stream": True},
+        events({"type": "response.completed", "response": RESPONSE}),
+        "model",
+        "Hi",
+        "text/event-stream",
+    ),
+    "ollama": Protocol("/api/chat", {**ASKED, "stream": False}, json.dumps(OLLAMA), "model", "Hi"),
+    "ollama stream": Protocol(
+        "/api/chat",
+        ASKED,
+        "\n".join(
+            [
+                json.dumps(
+                    {**OLLAMA, "done": False, "message": {"role": "assistant", "content": "H"}}
+                ),
+                json.dumps({**OLLAMA, "message": {"role": "assistant", "content": "i"}}),
+            ]
+        ),
+        "model",
+        "Hi",
+        "application/x-ndjson",
+    ),
+    "anthropic": Protocol("/v1/messages", TO_ANTHROPIC, json.dumps(MESSAGE), "model", "Hi"),
+    "anthropic stream": Protocol(
+        "/v1/messages",
+        {**TO_ANTHROPIC, "stream": True},
+        events(
+            {"type": "message_start", "message": {**MESSAGE, "content": []}},
+            {
+                "type": "content_block_start",
+                "index": 0,
+                "content_block": {"type": "text", "text": ""},
+            },
+            {**PART, "delta": {"type": "text_delta", "text": "H"}},
+            {**PART, "delta": {"type": "text_delta", "text": "i"}},
+            {"type": "content_block_stop", "index": 0},
+            {
+                "type": "message_delta",
+                "delta": {"stop_reason": "end_turn"},
+                "usage": {"output_tokens": 2},
+            },
+            {"type": "message_stop"},
+        ),
+        "model",
+        "Hi",
+        "text/event-stream",
+    ),
+    "sparql": Protocol(
+        f"/sparql?query={quote(SPARQL)}&format=json",
+        None,
+        json.dumps(TABLE),
+        "select",
+        content_type="application/sparql-results+json",
+    ),
+    "other": Protocol(
+        f"/search?q=dune&api_key={SECRET}",
+        {"text": "dune", "api_key": SECRET},
+        json.dumps({"hits": ["Dune"], "key_used": SECRET}),
+        "http",
+    ),
+}
+
+
+class Server:
+    """Replies on loopback with what it was given last, and keeps what it was sent."""
+
+    def __init__(self) -> None:
+        self.reply = ("", "text/plain", 200)
+        self.requests: list[tuple[str, bytes, dict[str, str]]] = []
+        server = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                length = int(self.headers.get("Content-Length") or 0)
+                sent = self.rfile.read(length)
+                server.requests.append((self.path, sent, dict(self.headers)))
+                text, content_type, status = server.reply
+                body = text.encode()
+                self.send_response(status)
+                self.send_header("Content-Type", content_type)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            do_GET = do_POST
+
+            def log_message(self, *_: object) -> None: ...
+
+        self._made = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._made.server_port}"
+        threading.Thread(target=self._made.serve_forever, args=(0.01,), daemon=True).start()
+
+    def close(self) -> None:
+        self._made.shutdown()
+        self._made.server_close()
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    made = Server()
+    yield made
+    made.close()
+
+
+def run_of(work: Callable[[], Any]) -> Run:
+    """A run whose one step does the work; not executed yet."""
+
+    @agent
+    def talk() -> Any:
+        return work()
+
+    def answer(question: Any, dialogue: Any, run: Run) -> Answer:
+        return Answer("list", text=str(talk()))
+
+    return Run(System("talking", answer, [talk]), "Who?", kg=films(), models=None)
+
+
+def asking(server: Server, client: str, protocol: Protocol) -> Callable[[], Any]:
+    """Work that sends the request of a protocol by a client."""
+    server.reply = (protocol.reply, protocol.content_type, 200)
+    body = None if protocol.body is None else json.dumps(protocol.body).encode()
+    headers = {} if body is None else HEADERS
+    return lambda: list(CLIENTS[client](server.url + protocol.path, body, headers))
+
+
+@pytest.fixture
+def connections(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The connections that are opened from now on."""
+    opened: list[Any] = []
+    connect = socket.socket.connect
+
+    def counted(self: socket.socket, address: Any) -> None:
+        opened.append(address)
+        connect(self, address)
+
+    monkeypatch.setattr(socket.socket, "connect", counted)
+    return opened
+
+
+@pytest.mark.parametrize("protocol_name", PROTOCOLS)
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_request_is_recorded_and_replayed_without_a_server(
+    server: Server, tmp_path: Path, connections: list[Any], client: str, protocol_name: str
+) -> None:
+    protocol = PROTOCOLS[protocol_name]
+    run = run_of(asking(server, client, protocol)).go()
+    status, text = run.output("talk")
+    assert (status, text.strip()) == (200, protocol.reply.strip())
+    [call] = run.calls.values()
+    assert call.kind == protocol.kind
+    assert not run.past_calls
+    if protocol.kind == "model":
+        assert call.result.text == protocol.text
+        assert (call.result.prompt_tokens, call.result.completion_tokens) == (4, 2)
+        assert call.request["content"]["messages"][-1] == ["user", "Hello"]
+    if protocol.kind == "select":
+        assert isinstance(call.result, ResultSet)
+        assert [str(cell) for (cell,) in call.result.rows] == ["http://example.org/dune"]
+    if protocol.body is not None:
+        path, sent, headers = server.requests[0]
+        assert (path, json.loads(sent)) == (protocol.path, protocol.body)
+        assert SECRET in str(headers)
+
+    assert run.go().output("talk") == run.output("talk")
+    path = run.save(tmp_path / "run.jsonl")
+    assert SECRET not in path.read_text()
+    server.close()
+    connections.clear()
+    replay = kgwb.load_run(path, system=run.system)
+    assert replay.is_replay
+    shown = json.dumps(run.output("talk")).replace(SECRET, "***")
+    assert json.dumps(replay.output("talk")) == shown
+    assert connections == []
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "protocol_name", [name for name in PROTOCOLS if name not in ("sparql", "other")]
+)
+@pytest.mark.parametrize("client", CLIENTS)
+def test_edited_messages_are_sent_in_place_of_those_of_the_request(
+    server: Server, client: str, protocol_name: str
+) -> None:
+    protocol = PROTOCOLS[protocol_name]
+    run = run_of(asking(server, client, protocol)).go()
+    run.edit_messages("talk", "[system]\nBe long.\n\n[user]\nBye\n").go()
+    _, sent, headers = server.requests[-1]
+    assert len(server.requests) == 2
+    assert "Bye" in sent.decode() and "Be long." in sent.decode() and "Hello" not in sent.decode()
+    assert int(headers["Content-Length"]) == len(sent)
+    assert json.loads(sent)["model"] == "tiny"
+    assert bool(json.loads(sent).get("stream")) == bool((protocol.body or {}).get("stream"))
+    assert SECRET in str(headers)
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("status", [400, 503])
+def test_a_refusal_of_an_endpoint_is_replayed(
+    server: Server, tmp_path: Path, client: str, status: int
+) -> None:
+    work = asking(server, client, PROTOCOLS["sparql"])
+    server.reply = ("malformed", "text/plain", status)
+    run = run_of(work).go()
+    assert run.output("talk") == [status, "malformed"]
+    asked = len(server.requests)
+    run.go()
+    assert (len(server.requests) == asked) == (status == 400)
+    asked = len(server.requests)
+    replay = kgwb.load_run(run.save(tmp_path / "run.jsonl"), system=run.system)
+    assert replay.output("talk") == [status, "malformed"]
+    server.reply = (json.dumps(TABLE), "application/sparql-results+json", 200)
+    assert replay.fork().go().output("talk") == [status, "malformed"]
+    assert len(server.requests) == asked
+
+
+def test_a_request_that_is_sent_until_its_reply_is_another_one_is_recorded_each_time(
+    server: Server,
+) -> None:
+    def work() -> list[str]:
+        texts = []
+        for number in range(3):
+            server.reply = (f"state {number}", "text/plain", 200)
+            texts.append(by_requests(f"{server.url}/job", None, {})[1])
+        return texts
+
+    run = run_of(work).go()
+    assert run.output("talk") == ["state 0", "state 1", "state 2"]
+    assert run.go().output("talk") == ["state 0", "state 1", "state 2"]
+    assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize("accepted", ["text/csv", "application/sparql-results+xml"])
+def test_a_recorded_result_is_written_in_the_format_that_is_asked_for(
+    server: Server, accepted: str
+) -> None:
+    given = {"Accept": "application/sparql-results+json"}
+    url = server.url + PROTOCOLS["sparql"].path.replace("&format=json", "")
+    server.reply = (json.dumps(TABLE), "application/sparql-results+json", 200)
+    run = run_of(lambda: by_urllib(url, None, given)[1]).go()
+    given["Accept"] = accepted
+    text = run.go().output("talk")
+    assert "http://example.org/dune" in text
+    assert not text.startswith("{")
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("client", ["httpx", "requests", "urllib"])
+def test_what_is_no_text_comes_back_byte_for_byte(
+    server: Server, tmp_path: Path, client: str
+) -> None:
+    server.reply = ("\udcff\udcfe binary", "application/octet-stream", 200)
+
+    class Bytes(str):
+        def encode(self, *_: Any) -> bytes:  # type: ignore[override]
+            return b"\xff\xfe binary"
+
+    server.reply = (Bytes(), "application/octet-stream", 200)
+
+    def work() -> str:
+        if client == "httpx":
+            import httpx
+
+            return httpx.get(server.url).content.hex()
+        if client == "requests":
+            import requests
+
+            return requests.get(server.url, timeout=5).content.hex()
+        import urllib.request
+
+        with urllib.request.urlopen(server.url) as response:
+            return str(response.read().hex())
+
+    run = run_of(work).go()
+    assert run.output("talk") == b"\xff\xfe binary".hex()
+    replay = kgwb.load_run(run.save(tmp_path / "run.jsonl"), system=run.system)
+    assert replay.output("talk") == run.output("talk")
+
+
+# --- replays
+
+
+def test_a_replay_opens_no_connection_and_names_what_wanted_one(
+    server: Server, tmp_path: Path
+) -> None:
+    host, port = server.url.removeprefix("http://").split(":")
+
+    def work() -> str:
+        with socket.create_connection((host, int(port))) as raw:
+            raw.sendall(b"GET / HTTP/1.0\r\n\r\n")
+            return raw.recv(100).decode()[:8]
+
+    run = run_of(work).go()
+    assert run.output("talk") == "HTTP/1.0"
+    replay = Run.load(run.save(tmp_path / "run.jsonl"), run.system)
+    with pytest.raises(NotRecordedError, match=r"127\.0\.0\.1"):
+        replay.go()
+    assert any("127.0.0.1" in note for note in replay["talk"].notes)
+    assert len(server.requests) == 1
+    assert run.go().output("talk") == "HTTP/1.0"
+    assert len(server.requests) == 2
+
+
+def test_a_replay_sends_nothing_from_its_threads(server: Server, tmp_path: Path) -> None:
+    def work() -> list[str]:
+        said: list[str] = []
+
+        def ask() -> None:
+            try:
+                said.append(by_httpx(server.url, None, {})[1])
+            except Exception as error:  # noqa: BLE001 - as pipelines do
+                said.append(type(error).__name__)
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        thread.join()
+        return said
+
+    server.reply = ("ok", "text/plain", 200)
+    run = run_of(work).go()
+    assert run.output("talk") == ["ok"]
+    assert sum(run.past_calls.values()) == 1
+    replay = kgwb.load_run(run.save(tmp_path / "run.jsonl"), system=run.system)
+    assert replay.output("talk") == ["NotRecordedError"]
+    assert len(server.requests) == 1
+
+
+def test_outside_of_a_run_every_client_is_as_it_was(server: Server) -> None:
+    for client in CLIENTS:
+        if client == "aiohttp":
+            continue
+        assert asking(server, client, PROTOCOLS["chat"])()[1] == PROTOCOLS["chat"].reply
+    assert len(server.requests) == len(CLIENTS) - 1
