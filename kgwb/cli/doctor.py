@@ -105,13 +105,19 @@ def _check_systems() -> Iterator[HealthCheck]:
 
 
 def _check_graph(source: str) -> Iterator[HealthCheck]:
-    """Open a graph and yield two results: "graph" and "dialect".
+    """Open a graph and yield three results: "graph", "dialect" and "names".
 
     "graph" fails if the graph has no triple; its detail has the source and the seconds that opening
     and one query took. "dialect" never fails: its detail is how an endpoint's labels are searched,
-    or "label index of kgwb" for a file. Raises GraphError if the graph cannot be opened or asked.
+    or "label index of kgwb" for a file. "names" has the predicates that the graph names its things
+    by, the preferred first, and the languages. It fails if there is none, but is not required. A
+    failed result "file" for each note tells what was left out or changed when files were read.
+    Raises GraphError if the graph cannot be opened or asked.
     """
     from kgwb.kg import open_kg
+    from kgwb.kg.queries import find_label_usage, find_name_links
+    from kgwb.kg.term_text import to_curie
+    from kgwb.terms import KNOWN_PREFIXES
 
     started = time.perf_counter()
     kg = open_kg(source)
@@ -121,6 +127,19 @@ def _check_graph(source: str) -> Iterator[HealthCheck]:
     yield HealthCheck("graph", has_triples, detail, "the graph is empty: load triples into it")
     dialect = getattr(kg, "dialect", None) or "label index of kgwb"
     yield HealthCheck("dialect", True, str(dialect))
+    for note in getattr(kg, "notes", ()):
+        yield HealthCheck("file", False, note, required=False)
+    predicates, languages = find_label_usage(kg)
+    used = [*predicates, *find_name_links(kg)]
+    shown = list_first([to_curie(predicate, KNOWN_PREFIXES) for predicate in used])
+    if languages:
+        shown += f"; languages: {list_first([tag or 'none' for tag in languages])}"
+    remedy = (
+        "things are named by predicates that are called name or title, else by their IRIs; to name"
+        " another predicate of labels, use --vocabulary (see docs/how-to/my-graph.md)"
+    )
+    detail = shown or "no predicate of labels that kgwb knows"
+    yield HealthCheck("names", bool(used), detail, remedy, required=False)
 
 
 def survey_lines(source: str) -> Iterator[str]:

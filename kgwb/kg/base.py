@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
@@ -133,6 +134,14 @@ class Vocabulary:
     """
 
     @property
+    def all_labels(self) -> tuple[URIRef, ...]:
+        """Every predicate from a thing to a name by which it is found, the preferred first.
+
+        After ``labels`` come those that are the same for all vocabularies, in ``names.toml``.
+        """
+        return _join_labels(self.labels)
+
+    @property
     def excluded_predicates(self) -> PredicateSet:
         """The predicates that relation linking leaves out: noise, labels and descriptions."""
         return _make_predicate_set(self.noise, self.labels, self.descriptions)
@@ -150,6 +159,21 @@ class Vocabulary:
             data[name] = list(dict.fromkeys(values))
         vocabulary: Vocabulary = from_data(data, Vocabulary)
         return vocabulary
+
+
+_NAMES = tomllib.loads(Path(__file__).with_name("names.toml").read_text(encoding="utf-8"))
+FURTHER_LABELS = tuple(map(URIRef, _NAMES["labels"]))
+"""Label predicates that hold for all graphs, after those of a vocabulary."""
+NAME_LINKS = tuple(map(URIRef, _NAMES["links"]))
+"""Predicates from a thing to a name that is a thing of its own, as in SKOS-XL."""
+NAME_TEXTS = tuple(map(URIRef, _NAMES["texts"]))
+"""Predicates from such a name to its text."""
+
+
+@lru_cache(maxsize=64)
+def _join_labels(labels: tuple[URIRef, ...]) -> tuple[URIRef, ...]:
+    """Return label predicates and FURTHER_LABELS, each once. It is asked for with each row of some results."""
+    return tuple(dict.fromkeys((*labels, *FURTHER_LABELS)))
 
 
 @lru_cache(maxsize=64)

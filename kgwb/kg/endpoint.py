@@ -269,12 +269,12 @@ def _pick_best_labels(result: ResultSet, vocabulary: Vocabulary) -> dict[str, st
     """
     best: dict[str, LabelRank] = {}
     for vertex, predicate, label in result.rows:
-        if not isinstance(label, Literal) or predicate not in vocabulary.labels:
+        if not isinstance(label, Literal) or predicate not in vocabulary.all_labels:
             continue
         text = label.strip()
         if not text:
             continue
-        order = vocabulary.labels.index(URIRef(predicate))
+        order = vocabulary.all_labels.index(URIRef(predicate))
         rank = rank_label(text, label.language, order, vocabulary)
         iri = str(vertex)
         if iri not in best or rank < best[iri]:

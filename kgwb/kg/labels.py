@@ -17,7 +17,14 @@ from pyoxigraph import Literal, Quad, RdfFormat, parse, serialize
 from rdflib import URIRef
 from rdflib.namespace import RDF
 
-from kgwb.kg.base import SCHEMA_CLASSES, SCHEMA_NAMESPACES, WIKIBASE_NAMESPACE, Vocabulary
+from kgwb.kg.base import (
+    NAME_LINKS,
+    NAME_TEXTS,
+    SCHEMA_CLASSES,
+    SCHEMA_NAMESPACES,
+    WIKIBASE_NAMESPACE,
+    Vocabulary,
+)
 from kgwb.kg.label_search import Label, language_rank
 from kgwb.kg.sparql import n3, string_literal
 from kgwb.terms import name_from_iri
@@ -69,15 +76,21 @@ class LabelReader:
         self._more_labels: dict[bytes, list[LabelRank]] = defaultdict(list)
         """By IRI the other labels, in the order in which they were read."""
         self._without_text: set[bytes] = set()
-        """IRIs with a label that is blank or no literal."""
+        """IRIs with a label of the vocabulary that is blank or no literal."""
         self._in_facts: set[bytes] = set()
         """IRIs that are subject or object of a fact."""
         self._classes: set[bytes] = set()
         """The types of vertices, and the instances of SCHEMA_CLASSES."""
         self._claims: dict[tuple[bytes, bytes], None] = {}
         """Predicates of Wikidata's triples, each with the property entity that has its label."""
+        self._name_links: list[tuple[bytes, bytes, int]] = []
+        """Things, each with a name that is a thing of its own, and the place of the predicate."""
+        self._name_texts: dict[bytes, list[tuple[str, bytes]]] = defaultdict(list)
+        """The texts of such names, each with its language."""
         self._own_names: dict[bytes, list[tuple[bytes, str, bytes]]] = defaultdict(list)
         """By predicate with a name of a label predicate: IRI, text and language of each value."""
+        self._has_name_texts = False
+        """Whether a predicate of NAME_TEXTS was read."""
         self.may_be_nested = False
         """Whether a triple in a triple may have been read."""
 
@@ -86,6 +99,9 @@ class LabelReader:
         if b"<<(" in lines:
             self.may_be_nested = True
         self.read_lines(split_lines(lines))
+        if self._has_name_texts and b"_:" in lines:
+            for line in _TEXT_OF_BLANK_NODE.findall(lines):
+                self._read_name_text(line)
 
     def read_lines(self, lines: Iterable[Line]) -> None:
         """Add the labels of lines."""
@@ -122,7 +138,12 @@ class LabelReader:
             readers.append(LabelReader._read_declaration)
         if term in _CLAIM_PREDICATES:
             readers.append(LabelReader._read_claim)
-        if term in self._vocabulary.labels:
+        if term in NAME_LINKS:
+            readers.append(LabelReader._read_name_link)
+        if term in NAME_TEXTS:
+            self._has_name_texts = True
+            readers.append(LabelReader._read_name_text)
+        if term in self._vocabulary.all_labels:
             readers.append(LabelReader._read_label)
         elif name in _NAMES_OF_NAME_PREDICATES:
             readers.append(LabelReader._read_own_name)
@@ -150,6 +171,19 @@ class LabelReader:
         if iri and subject:
             self._claims[iri, subject] = None
 
+    def _read_name_link(self, line: Line) -> None:
+        """Add a name that is a thing of its own, an IRI or a blank node, to the subject."""
+        subject, predicate, iri, _, _, rest = line
+        if subject:
+            order = NAME_LINKS.index(URIRef(_to_text(predicate)))
+            self._name_links.append((subject, iri or rest, order))
+
+    def _read_name_text(self, line: Line) -> None:
+        """Add the text of a name that is a thing of its own."""
+        text, language = _read_literal(line)
+        if text:
+            self._name_texts[line[0]].append((text, language))
+
     def _read_own_name(self, line: Line) -> None:
         """Add the value of a predicate with a name of a label predicate."""
         subject, predicate, _, _, _, _ = line
@@ -164,18 +198,22 @@ class LabelReader:
             return
         text, language = _read_literal(line)
         if not text:
-            self._without_text.add(subject)
+            if URIRef(_to_text(predicate)) in self._vocabulary.labels:
+                self._without_text.add(subject)
             return
         preference = self._preferences.get((predicate, language))
         if preference is None:
             preference = self._find_preference(predicate, language)
-        rank = (preference, text)
+        self._add_label(subject, (preference, text))
+
+    def _add_label(self, subject: bytes, rank: LabelRank) -> None:
+        """Add a label with its rank."""
         if self._first_labels.setdefault(subject, rank) is not rank:
             self._more_labels[subject].append(rank)
 
     def _find_preference(self, predicate: bytes, language: bytes) -> _Preference:
         """Return what the ranks of labels of a predicate and a language begin with, and keep it."""
-        order = self._vocabulary.labels.index(URIRef(_to_text(predicate)))
+        order = self._vocabulary.all_labels.index(URIRef(_to_text(predicate)))
         preference, _ = rank_label("", language.decode(), order, self._vocabulary)
         self._preferences[predicate, language] = preference
         return preference
@@ -193,12 +231,14 @@ class LabelReader:
         This can be done once: what was read is dropped, because the store that is being loaded
         meanwhile needs the memory.
         """
+        self._add_linked_names()
         schema = self._roles.keys() | self._classes
         not_searchable = schema - self._in_facts
         unlabelled = self._in_facts
         self._in_facts = set()
         unlabelled.difference_update(self._first_labels)
         unlabelled -= self._without_text
+        unlabelled.difference_update(self._name_texts)
         yield from self._label_claims(unlabelled)
         while self._first_labels:
             iri, rank = self._first_labels.popitem()
@@ -217,6 +257,14 @@ class LabelReader:
             else:
                 text = _to_text(iri)
                 yield Label(text, name_from_iri(text), True, True)
+
+    def _add_linked_names(self) -> None:
+        """Add the texts of names that are things of their own to the things that have them."""
+        first_order = len(self._vocabulary.all_labels)
+        for subject, name, order in self._name_links:
+            for text, language in self._name_texts.get(name, ()):
+                rank = rank_label(text, language.decode(), first_order + order, self._vocabulary)
+                self._add_label(subject, rank)
 
     def _label_claims(self, unlabelled: set[bytes]) -> Iterator[Label]:
         """Yield the labels of Wikidata's predicates without one, which are those of their properties."""
@@ -292,11 +340,12 @@ def rank_label(text: str, language: str | None, order: int, vocabulary: Vocabula
     """Return the key that a label of an IRI is sorted by: the smallest is the best.
 
     Labels in the vocabulary's languages come before others. Then the predicate decides, of which
-    ``order`` is the position in the vocabulary, then the language, then the alphabet.
+    ``order`` is the position in ``all_labels``, then the language, then the alphabet. A predicate
+    after those of the vocabulary is like a foreign language: the label of any other is better.
     """
     languages = vocabulary.languages
     position = language_rank(language or "", languages)
-    is_foreign = position >= len(languages)
+    is_foreign = position >= len(languages) or order >= len(vocabulary.labels)
     return (is_foreign, order, position), text
 
 
@@ -336,6 +385,11 @@ def _compile(pattern: bytes) -> re.Pattern[bytes]:
 _LINE = _compile(rb"^(?:(<[^ ]+)|[^ ]+) ([^ ]+) (?:(<[^ <]+)|TEXT|)(.*) \.\n")
 _PLAIN_LINE = _compile(rb"^(IRI) (IRI) (?:(IRI)|TEXT|(ESCAPED))(?: IRI)?+ \.\n")
 """A line without blank nodes and triples in triples. Its rest is a literal with escaped characters."""
+
+_TEXT_OF_BLANK_NODE = _compile(
+    b"^(_:[^ ]+) (%s) ()(?:TEXT|)(.*) \\.\n" % b"|".join(f"<{iri}>".encode() for iri in NAME_TEXTS)
+)
+"""A line with the text of a name that is a blank node, in the form of ``Line``."""
 
 
 def split_lines(data: bytes) -> list[Line]:

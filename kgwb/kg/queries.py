@@ -24,7 +24,14 @@ from kgwb.kg.algebra import (
     patterns_to_sparql,
     variables_of,
 )
-from kgwb.kg.base import SCHEMA_CLASSES, SCHEMA_NAMESPACES, Direction, Graph, Vocabulary
+from kgwb.kg.base import (
+    NAME_LINKS,
+    SCHEMA_CLASSES,
+    SCHEMA_NAMESPACES,
+    Direction,
+    Graph,
+    Vocabulary,
+)
 from kgwb.kg.label_search import language_rank, normalize
 from kgwb.kg.labels import fact_condition
 from kgwb.kg.sparql import (
@@ -169,17 +176,17 @@ def find_predicates(kg: Graph, *vertices: URIRef | Literal) -> tuple[tuple[URIRe
 def find_label_usage(kg: Graph) -> tuple[tuple[URIRef, ...], tuple[str, ...]]:
     """Return the label predicates that the graph uses, and the languages of its labels.
 
-    The predicates are in the order of the vocabulary, the languages from frequent to rare ("" for
+    The predicates are in the order of ``Vocabulary.all_labels``, the languages from frequent to rare ("" for
     labels without a language). Both are empty if no label predicate is used. MAX_SAMPLED_LABELS
     labels of each predicate are read, and MAX_LANGUAGES languages. If a limit was reached, the
     preferred languages of the vocabulary come first. At most two queries are sent.
     """
     vocabulary = kg.vocabulary
-    values = values_clause("?p", vocabulary.labels)
+    values = values_clause("?p", vocabulary.all_labels)
     is_used = "FILTER EXISTS { ?v ?p ?label }"
     used = kg.select(f"SELECT ?p WHERE {{ {values} {is_used} }}")
     predicates = []
-    for predicate in vocabulary.labels:
+    for predicate in vocabulary.all_labels:
         if (predicate,) in used.rows:
             predicates.append(predicate)
     if not predicates:
@@ -205,6 +212,13 @@ def find_label_usage(kg: Graph) -> tuple[tuple[URIRef, ...], tuple[str, ...]]:
         languages = [*vocabulary.languages, *languages]
     distinct_languages = dict.fromkeys(languages)
     return tuple(predicates), tuple(distinct_languages)
+
+
+def find_name_links(kg: Graph) -> tuple[URIRef, ...]:
+    """Return those of NAME_LINKS that the graph uses, in their order. One query is sent."""
+    values = values_clause("?p", NAME_LINKS)
+    used = kg.select(f"SELECT ?p WHERE {{ {values} FILTER EXISTS {{ ?v ?p ?name }} }}")
+    return tuple(link for link in NAME_LINKS if (link,) in used.rows)
 
 
 def find_schema_terms(kg: Graph, iris: Sequence[URIRef]) -> frozenset[URIRef]:

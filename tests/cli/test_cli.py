@@ -11,6 +11,7 @@ import pytest
 
 import kgwb
 from kgwb.cli import doctor, main
+from kgwb.kg.base import ResultSet, Vocabulary
 from kgwb.kg.dialects import DIALECTS
 from kgwb.llm.rules import BASELINE_REMARK
 
@@ -455,7 +456,11 @@ def test_doctor_fails_where_something_needed_is_missing(
 def test_doctor_names_the_dialect_of_an_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
     virtuoso = DIALECTS["virtuoso"]
     endpoint = SimpleNamespace(
-        source="http://example.org/sparql", ask=lambda query: True, dialect=virtuoso
+        source="http://example.org/sparql",
+        ask=lambda query: True,
+        select=lambda query: ResultSet(("p",), ()),
+        dialect=virtuoso,
+        vocabulary=Vocabulary(),
     )
     monkeypatch.setattr("kgwb.kg.open_kg", lambda source: endpoint)
     findings = {
