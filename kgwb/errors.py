@@ -124,6 +124,10 @@ class ModelRefusedError(ModelError):
     """The server rejects the request (status 400, 401, 403, 404 or 422)."""
 
 
+class KeyRefusedError(ModelRefusedError):
+    """The server of a model refuses the key (status 401)."""
+
+
 class InvalidReplyError(KgwbError):
     """A model gave no valid reply within ``Settings.theta`` attempts.
 

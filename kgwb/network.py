@@ -122,15 +122,18 @@ def _decompress(chunks: Iterable[bytes], coding: str) -> Iterator[bytes]:
 
 
 def read_retry_after(headers: Any) -> float | None:
-    """Return how many seconds the header "retry-after" asks to wait, at least 0; None if it does not say.
+    """Return how many seconds the headers ask to wait, at least 0; None if they do not say.
 
-    It is a number of seconds or a date (RFC 9110, section 10.2.3). A date is compared with the
+    The header "retry-after-ms" of OpenAI and Azure has milliseconds. The header "retry-after" is a number
+    of seconds or a date (RFC 9110, section 10.2.3). A date is compared with the
     server's own clock, the header "date", and without that with the clock of this machine.
     """
     text = headers.get("retry-after", "")
-    with suppress(ValueError):
-        seconds = float(text)
-        return max(0.0, seconds) if isfinite(seconds) else None
+    for number, unit_s in ((headers.get("retry-after-ms", ""), 0.001), (text, 1.0)):
+        with suppress(ValueError):
+            seconds = float(number) * unit_s
+            if isfinite(seconds):
+                return max(0.0, seconds)
     until = _parse_date(text)
     if until is None:
         return None

@@ -7,12 +7,15 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from kgwb.llm.base import ChatReply, ChatRequest, parse_token_count
+from kgwb.llm.base import ChatRequest, parse_token_count
 from kgwb.llm.remote import (
     CONNECT_TIMEOUT_S,
     RemoteModel,
+    ReplyPart,
     RequestFailure,
     RequestFormat,
+    error_message,
+    failure_from_report,
     failure_from_status,
     make_client,
     messages_to_data,
@@ -57,11 +60,12 @@ class OllamaModel(RemoteModel):
         hints = (
             "check the environment variable OLLAMA_API_KEY",
             f"fetch it with: ollama pull {model}",
+            "look into Ollama's log, and check the address: it ends in no path such as /v1",
         )
         super().__init__(name, model, url, form, hints)
         self._context_tokens = MIN_CONTEXT_TOKENS
 
-    def _stream_reply(self, form: RequestFormat, request: ChatRequest) -> Iterator[ChatReply]:
+    def _stream_reply(self, form: RequestFormat, request: ChatRequest) -> Iterator[ReplyPart]:
         """Send one request to /api/chat, and yield the parts of the reply.
 
         Streamed, that is one part for each line; the last one has the token counts and the finish
@@ -87,12 +91,13 @@ class OllamaModel(RemoteModel):
             finish_reason = ""
             if part.done:
                 finish_reason = part.done_reason or "stop"
-            yield ChatReply(
+            yield ReplyPart(
                 text=part.message.content or "",
                 model=part.model or "",
                 prompt_tokens=parse_token_count(part.prompt_eval_count),
                 completion_tokens=parse_token_count(part.eval_count),
                 finish_reason=finish_reason,
+                reasoning=part.message.thinking or "",
             )
 
     def _options(self, form: RequestFormat, request: ChatRequest) -> dict[str, Any]:
@@ -156,20 +161,21 @@ class OllamaModel(RemoteModel):
     def _classify_error(self, error: Exception) -> RequestFailure:
         """Return the failure for an exception.
 
-        An error of Ollama becomes a failure with its HTTP status, or "nonsense" if it came inside a
-        stream. A refused connection is transient. A reply that has not the SDK's form is
+        An error of Ollama becomes a failure with its HTTP status, or with the one that it would have
+        had if it came inside a stream. A refused connection is transient. A reply that has not the SDK's form is
         "nonsense", with the first part of it that is wrong. The base class handles the others.
         """
         import ollama
         import pydantic
 
+        response = getattr(error.__context__, "response", None)
+        if (
+            response is not None
+        ):  # the SDK raises AttributeError for a body that is a list or a text
+            message = error_message(getattr(error, "error", response.text))
+            return failure_from_status(response.status_code, message, response.headers)
         if isinstance(error, ollama.ResponseError):
-            message = str(error.error)
-            if error.status_code < 0:  # an error inside a reply that had begun well
-                return RequestFailure("nonsense", message)
-            response = getattr(error.__context__, "response", None)
-            headers = getattr(response, "headers", {})
-            return failure_from_status(error.status_code, message, headers)
+            return failure_from_report(error.error)
         if isinstance(error, ConnectionError) or type(error).__name__ == "ConnectError":
             return RequestFailure(
                 "connection", "no connection; is Ollama running?", is_transient=True

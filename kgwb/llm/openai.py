@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from kgwb.errors import UnknownModelError
-from kgwb.llm.base import ChatReply, ChatRequest, parse_token_count
+from kgwb.llm.base import ChatRequest, parse_token_count
 from kgwb.llm.remote import (
     CONNECT_TIMEOUT_S,
     RemoteModel,
+    ReplyPart,
     RequestFailure,
     RequestFormat,
+    error_message,
+    failure_from_report,
     failure_from_status,
     httpx_package,
     make_client,
@@ -29,6 +32,10 @@ if TYPE_CHECKING:
     import openai
 
 OPENAI_URL = "https://api.openai.com/v1"
+
+
+class ReportedError(Exception):
+    """A server reports an error inside a reply. The argument is the error, as JSON data."""
 
 
 class OpenAIModel(RemoteModel):
@@ -71,6 +78,8 @@ class OpenAIModel(RemoteModel):
         hints = (
             f"{verb} the environment variable OPENAI_API_KEY",
             "check the model's name, and the address: it usually ends in /v1",
+            "look into the server's log, and check the address: for an OpenAI-compatible server it "
+            "usually ends in /v1",
         )
         super().__init__(name, model, url, form, hints)
         self._certificates: object = None
@@ -115,14 +124,14 @@ class OpenAIModel(RemoteModel):
         weakref.finalize(self, client.close)
         return client
 
-    def _stream_reply(self, form: RequestFormat, request: ChatRequest) -> Iterator[ChatReply]:
+    def _stream_reply(self, form: RequestFormat, request: ChatRequest) -> Iterator[ReplyPart]:
         """Send one chat request, and yield the parts of the reply.
 
         Streamed, that is one part for each chunk. If the format omits "stream", it is one part with
         all of the reply.
 
-        Raises ValueError for an error inside the reply and for a whole reply without a choice, and
-        what the SDK raises.
+        Raises ReportedError for an error inside the reply, ValueError for a whole reply without a
+        choice, and what the SDK raises.
         """
         create: Any = self._client.chat.completions.create
         body = self._request_body(form, request)
@@ -132,7 +141,7 @@ class OpenAIModel(RemoteModel):
                 for chunk in answer:
                     yield _parse_chunk(chunk)
             return
-        reply = ChatReply("", finish_reason="")
+        reply = ReplyPart("", finish_reason="")
         if not isinstance(answer, str):
             reply = _parse_chunk(answer)
         if not reply.finish_reason:
@@ -171,15 +180,20 @@ class OpenAIModel(RemoteModel):
         """Return the failure for an exception.
 
         For an error with an HTTP status this has the status, the server's message and headers, and
-        the field of the request that the server names. Any other error is classified by the base
+        the field of the request that the server names. An error inside a reply has the status that
+        fits it. Any other error is classified by the base
         class, by its cause if it is a connection error of the SDK.
         """
         import openai
 
         if isinstance(error, openai.APIStatusError):
-            message = _error_message(error.body) or error.message
+            message = error_message(error.body) or error.message
             param = str(error.param or "")
             return failure_from_status(error.status_code, message, error.response.headers, param)
+        if isinstance(error, ReportedError):
+            return failure_from_report(error.args[0])
+        if isinstance(error, openai.APIError) and error.body:
+            return failure_from_report(error.body)
         cause = error.__cause__
         if isinstance(error, openai.APIConnectionError) and isinstance(cause, Exception):
             error = cause
@@ -235,55 +249,68 @@ def _timeout(timeout_s: float) -> openai.Timeout:
     return openai.Timeout(timeout_s, connect=min(timeout_s, CONNECT_TIMEOUT_S))
 
 
-def _parse_chunk(answer: Any) -> ChatReply:
-    """Return the first choice of a whole answer, or of a chunk of a streamed one, as a reply.
+REASONING_FIELDS = ("reasoning_content", "reasoning", "thinking")
+"""Fields in which servers send a model's thoughts apart from the text."""
+
+
+def _parse_chunk(answer: Any) -> ReplyPart:
+    """Return the first choice of a whole answer, or of a chunk of a streamed one, as a part of a reply.
 
     The first choice is the first with the index 0 or none. The text is that of its message or
     delta; a refusal is the text if there is none, and sets the finish reason "refusal". Without a
     choice the text is empty. A whole answer without a finish reason counts as finished ("stop").
     The SDK does not check types, so any attribute may be None, absent or of another type.
 
-    Raises ValueError if the answer or the choice has an error.
+    Raises ReportedError if the answer or the choice has an error, or the answer is one.
     """
     choice = None
-    for candidate in reversed(answer.choices or ()):
+    for candidate in reversed(getattr(answer, "choices", None) or ()):
         if candidate.index in (0, None):
             choice = candidate
-    for part in (answer, choice):
+    parts = (
+        answer if isinstance(answer, list) else [answer, choice]
+    )  # Gemini sends a list of one error
+    for part in parts:
         error = getattr(part, "error", None)
         if error:
-            raise ValueError(_error_message(error))
+            raise ReportedError(error)
+    if choice is None and getattr(
+        answer, "message", None
+    ):  # as vLLM sent it once, or "event: error"
+        raise ReportedError(answer.to_dict())
 
     delta = getattr(choice, "delta", None)
     message = delta or getattr(choice, "message", None)
-    content = getattr(message, "content", None)
-    if isinstance(content, list):  # some servers send the text in parts
-        texts = [str(part.get("text") or "") for part in content]
-        content = "".join(texts)
+    text = _join_texts(getattr(message, "content", None))
+    reasoning = ""
+    for name in REASONING_FIELDS:
+        reasoning = reasoning or _join_texts(getattr(message, name, None))
     refusal = getattr(message, "refusal", None)
     finish_reason = getattr(choice, "finish_reason", None)
     if refusal:
         finish_reason = "refusal"
+    elif finish_reason == "error":  # OpenRouter and Mistral
+        raise ReportedError("the reply ended in an error")
     elif not finish_reason and message and hasattr(choice, "message"):
         finish_reason = "stop"
-    return ChatReply(
-        text=str(content or refusal or ""),
+    usage = getattr(answer, "usage", None)
+    return ReplyPart(
+        text=text or str(refusal or ""),
         model=str(answer.model or ""),
-        prompt_tokens=parse_token_count(getattr(answer.usage, "prompt_tokens", 0)),
-        completion_tokens=parse_token_count(getattr(answer.usage, "completion_tokens", 0)),
+        prompt_tokens=parse_token_count(getattr(usage, "prompt_tokens", 0)),
+        completion_tokens=parse_token_count(getattr(usage, "completion_tokens", 0)),
         finish_reason=str(finish_reason or ""),
         fingerprint=str(getattr(answer, "system_fingerprint", None) or ""),
+        reasoning=reasoning,
     )
 
 
-def _error_message(body: Any) -> str:
-    """Return the message in the body of an error: its field "message", else the body as text.
-
-    A list of one error stands for that error, as Gemini sends it: ``[{"error": {...}}]``.
-    """
-    if isinstance(body, list) and len(body) == 1 and isinstance(body[0], dict):
-        body = body[0].get("error") or body[0]
-    message = body
-    if isinstance(body, dict):
-        message = body.get("message") or body
-    return str(message or "")
+def _join_texts(content: Any) -> str:
+    """Return the content of a message as text. Some servers send a list of its parts."""
+    if not isinstance(content, list):
+        return str(content or "")
+    texts = []
+    for part in content:
+        text = part.get("text") if isinstance(part, dict) else part
+        texts.append(str(text or ""))
+    return "".join(texts)

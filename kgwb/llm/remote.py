@@ -28,6 +28,7 @@ from urllib.parse import urlsplit
 from kgwb.background import poll_interval_s, run_in_thread
 from kgwb.errors import (
     Cancelled,
+    KeyRefusedError,
     ModelError,
     ModelRefusedError,
     ModelTimeoutError,
@@ -300,6 +301,19 @@ MAX_EXCERPT_CHARS = 300
 TRANSIENT_STATUSES = frozenset({408, 409, 429})
 """HTTP statuses below 500 after which the same request may succeed."""
 FORMAT_WORDS = ("format", "schema", "grammar")
+STATUS_FIELDS = ("code", "status", "status_code", "type", "message")
+"""Where an error inside a reply says what kind of error it is."""
+STATUS_WORDS = {
+    429: "rate.?limit|too.?many.?requests|resource.?exhausted",
+    503: "overloaded|unavailable",
+    401: "authentica|api.?key",
+    400: "invalid|bad.?request|context.?length|context.?window",
+}
+"""Words in these fields, as a regular expression, and the HTTP status that such an error has."""
+ASKED_WAIT = re.compile(
+    r"(?:again|retry|wait)\D{1,20}?(?:(\d+)m)?(\d+(?:\.\d+)?) ?(ms|s\b|sec)", re.IGNORECASE
+)
+"""A wait in the words of a server: "Please try again in 1m2.5s", "Please retry after 7 seconds"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,14 +350,50 @@ EMPTY_RESPONSE = replace(INTERRUPTED_STREAM, kind="nonsense", message="an empty 
 """A response without a body. The server may not stream, or report its error only without a stream."""
 
 
+def failure_from_report(error: Any) -> RequestFailure:
+    """Return the failure for an error inside a reply: that of the HTTP status that fits it.
+
+    The status is the number in one of STATUS_FIELDS, else that of their STATUS_WORDS, else 500.
+    """
+    fields = error if isinstance(error, dict) else {"message": error}
+    values = [str(fields.get(name)) for name in STATUS_FIELDS]
+    statuses = [int(value) for value in values if re.fullmatch(r"[45]\d\d", value)]
+    for status, words in STATUS_WORDS.items():
+        if re.search(words, " ".join(values), re.IGNORECASE):
+            statuses.append(status)
+    status = [*statuses, 500][0]
+    message = f"{error_message(error)} (said inside a reply that began with status 200)"
+    return failure_from_status(status, message, {}, str(fields.get("param") or ""))
+
+
+def error_message(body: Any) -> str:
+    """Return the message in the body of an error: its field "message", else the body as text.
+
+    A list of one error stands for that error, as Gemini sends it: ``[{"error": {...}}]``.
+    """
+    if isinstance(body, list) and len(body) == 1 and isinstance(body[0], dict):
+        body = body[0].get("error") or body[0]
+    message = body
+    if isinstance(body, dict):
+        message = body.get("message") or body
+    return str(message or "")
+
+
 def failure_from_status(status: int, text: str, headers: Any, param: str = "") -> RequestFailure:
     """Return the failure that an HTTP status stands for.
 
     ``text`` is the message of the server, and ``param`` the field of the request that it names. The
     failure is transient for TRANSIENT_STATUSES and from 500 on; but a 500 whose text has one of
-    FORMAT_WORDS is a problem of the request's format. ``retry_after_s`` is that of the header
-    "retry-after".
+    FORMAT_WORDS is a problem of the request's format. ``retry_after_s`` is that of the headers,
+    else the wait that the text asks for.
     """
+    retry_after_s = read_retry_after(headers)
+    asked_wait = ASKED_WAIT.search(text)
+    if retry_after_s is None and asked_wait:
+        minutes, seconds, unit = asked_wait.groups()
+        retry_after_s = 60.0 * int(minutes or 0) + float(seconds)
+        if unit.lower() == "ms":
+            retry_after_s = float(seconds) / 1000
     # Ollama and llama.cpp answer 500, and not 400, if they cannot make a grammar of a schema
     names_format = any(word in text.lower() for word in FORMAT_WORDS)
     is_format_problem = status == 500 and names_format
@@ -355,7 +405,7 @@ def failure_from_status(status: int, text: str, headers: Any, param: str = "") -
         refused_field=param,
         is_format_problem=is_format_problem,
         is_transient=is_transient and not is_format_problem,
-        retry_after_s=read_retry_after(headers),
+        retry_after_s=retry_after_s,
     )
 
 
@@ -451,6 +501,14 @@ class RequestFormat:
         return replace(self, modes=self.modes[1:])
 
 
+@dataclass(frozen=True, slots=True)
+class ReplyPart(ChatReply):
+    """A part of a reply, as a server sends it."""
+
+    reasoning: str = ""
+    """Thoughts of the model, which some servers send apart from the text."""
+
+
 class RemoteModel(ChatModel):
     """A model behind a server.
 
@@ -461,16 +519,17 @@ class RemoteModel(ChatModel):
     remote = True
 
     def __init__(
-        self, name: str, model: str, url: str, form: RequestFormat, hints: tuple[str, str]
+        self, name: str, model: str, url: str, form: RequestFormat, hints: tuple[str, str, str]
     ) -> None:
         """Set the specification, the model's name on the server, and the format of the first request.
 
-        ``hints`` say what to do about a refused key, and about a model that is not there.
+        ``hints`` say what to do about a refused key, about a model that is not there, and about an
+        answer of another form than the protocol's.
         """
         self.name = name
         self.model = model
         self.url = url
-        self._key_hint, self._model_hint = hints
+        self._key_hint, self._model_hint, self._protocol_hint = hints
         self._lock = threading.Lock()
         self._request_format = form
         self._schema_works = False
@@ -572,7 +631,7 @@ class RemoteModel(ChatModel):
         return names
 
     @abstractmethod
-    def _stream_reply(self, form: RequestFormat, request: ChatRequest) -> Iterator[ChatReply]:
+    def _stream_reply(self, form: RequestFormat, request: ChatRequest) -> Iterator[ReplyPart]:
         """Send one request, and yield the parts of the reply.
 
         A part with a finish reason ends the text. Only counts may follow it.
@@ -644,7 +703,7 @@ class RemoteModel(ChatModel):
         called while the reply is read.
         """
         started = time.perf_counter()
-        parts: list[ChatReply] = []
+        parts: list[ReplyPart] = []
 
         def read_parts() -> None:
             """Add the parts of the reply, each with the time since the request was sent."""
@@ -659,19 +718,23 @@ class RemoteModel(ChatModel):
         if failure is None:
             return INTERRUPTED_STREAM if parts else EMPTY_RESPONSE
         has_text = any(part.text for part in parts)
-        if has_text and failure.is_transient:
+        if has_text and failure.kind == "connection" and failure.is_transient:
             return replace(INTERRUPTED_STREAM, message=failure.message)
         return failure
 
-    def _join_parts(self, parts: list[ChatReply]) -> ChatReply | RequestFailure:
+    def _join_parts(self, parts: list[ReplyPart]) -> ChatReply | RequestFailure:
         """Return the reply that is made of parts, with the key masked in it.
 
-        The texts are joined. Model and fingerprint are the first that are named, and the counts are the highest.
+        The texts are joined; if there is reasoning alone, that is the text, as thoughts without an
+        end. Model and fingerprint are the first that are named, and the counts are the highest.
         The finish reason is "refusal" if any part has that, else the last one. The time to the first
         token is None for a single part. Returns a failure of kind "nonsense" if the text is longer
         than MAX_REPLY_CHARS.
         """
         text = "".join(part.text for part in parts)
+        reasoning = "".join(part.reasoning for part in parts)
+        if reasoning and not text.strip():
+            text = f"<think>{reasoning}"
         if len(text) > MAX_REPLY_CHARS:
             message = f"{len(text):,} letters: {text[:MAX_EXCERPT_CHARS]}"
             return RequestFailure("nonsense", message)
@@ -744,8 +807,7 @@ class RemoteModel(ChatModel):
         if failure.kind == "nonsense":
             return ModelUnreachableError(
                 f"the model server {self.url} answers with something other than a model's reply: {text}",
-                hint="look into the server's log, and check the address: for an OpenAI-compatible "
-                "server it usually ends in /v1",
+                hint=self._protocol_hint,
             )
         if failure.status == 404 and not is_listing:
             return ModelRefusedError(
@@ -758,9 +820,12 @@ class RemoteModel(ChatModel):
     def _error_of_status(self, failure: RequestFailure, message: str) -> ModelError:
         """Return the error for a failure with an HTTP status, with a hint for that status.
 
-        It is ModelUnreachableError for 429 and transient failures, and else ModelRefusedError.
+        It is KeyRefusedError for 401, ModelUnreachableError for 429 and transient failures, and else
+        ModelRefusedError.
         """
-        if failure.status in (401, 403):
+        if failure.status == 401:
+            return KeyRefusedError(message, hint=self._key_hint)
+        if failure.status == 403:
             return ModelRefusedError(message, hint=self._key_hint)
         if failure.status == 429:
             hint = "wait a little, or check the quota of the key"

@@ -20,6 +20,7 @@ from model_servers import (
     OpenAIServer,
     ask,
     complete,
+    ndjson,
     openai_events,
     sse,
 )
@@ -27,6 +28,7 @@ from page import wait_for
 
 from kgwb.errors import (
     Cancelled,
+    KeyRefusedError,
     ModelError,
     ModelRefusedError,
     ModelTimeoutError,
@@ -83,6 +85,41 @@ def busy(**headers: str) -> Callable[[Api], list[Answer]]:
 
 RESET = Answer(hang_up=True, end="reset")
 EVENTS = openai_events({"content": GOETHE}, "stop", None)
+PASSING_ERRORS: list[Any] = [
+    {"error": {"message": "slow down", "code": 429}},
+    {"error": {"message": "slow down", "code": "502"}},
+    {"error": {"message": "slow down", "type": "rate_limit_error"}},
+    {"error": {"message": "Rate limit exceeded", "type": "None", "code": None}},
+    {"error": {"message": "x", "type": "server_error", "code": "1302"}},
+    {"error": "the server is overloaded"},
+    [{"error": {"message": "x", "code": 503, "status": "UNAVAILABLE"}}],
+    {"object": "error", "message": "engine died", "type": "InternalServerError", "code": 500},
+    {"choices": [{"delta": {"content": ""}, "finish_reason": "error"}],
+     "error": {"message": "Provider disconnected", "code": 502}},
+    {"choices": [{"delta": {"content": ""}, "finish_reason": "error", "error": {"message": "x", "code": 502}}]},
+    {"choices": [{"delta": {"content": ""}, "finish_reason": "error"}]},
+]  # fmt: skip
+"""Errors inside a stream after which the request is repeated, in the forms of several servers."""
+REFUSING_ERRORS = [
+    {"error": {"message": "no", "code": 403}},
+    {
+        "error": {
+            "message": "no",
+            "type": "invalid_request_error",
+            "code": "context_length_exceeded",
+        }
+    },
+    {"object": "error", "message": "no", "type": "BadRequestError", "code": 400},
+]
+ASKED_WAITS = {
+    "Rate limit reached for gpt-4o. Please try again in 1.5s. Visit https://platform.openai.com": 1.5,
+    "Please try again in 240ms.": 0.24,
+    "Please try again in 0m7.2s.": 7.2,
+    "Please retry after 7 seconds.": 7.0,
+    "Please retry in 37.5s.": 37.5,
+    "Try again in a while, you have 3 requests": 0.001,
+}
+"""Seconds to wait, by the message of the server."""
 CASES = [
     # Replies
     Case("schema", expect={"mode": "schema", "prompt_tokens": 12, "completion_tokens": 5, "tries": 1}),
@@ -119,8 +156,23 @@ CASES = [
          server={"streams": False}, error=ModelUnreachableError, says="cannot be reached", chats=3,
          hint="check that the server runs"),
     Case("error inside the stream", lambda api: [
-         stream(api.beginning('{"an') + api.said("CUDA out of memory"))], error=ModelUnreachableError,
+         stream(api.beginning('{"an') + api.said("CUDA out of memory"))], chats=2, expect={"tries": 2}),
+    Case("error inside the stream for ever", forever=lambda api: stream(
+         api.beginning('{"an') + api.said("CUDA out of memory")), chats=3, error=ModelUnreachableError,
          says="CUDA out of memory", hint="look into the server's log"),
+    *(Case(f"error inside the stream: {error}", lambda api, error=error: [
+           stream(sse(error)), stream(api.beginning('{"an') + sse(error, "[DONE]"))], only="openai", chats=3)
+      for error in PASSING_ERRORS),
+    *(Case(f"error inside the stream, a refusal: {error}", lambda api, error=error: [stream(sse(error))],
+           only="openai", request={"schema": None}, error=ModelRefusedError, says="no")
+      for error in REFUSING_ERRORS),
+    Case("the key is refused inside the stream", lambda api: [stream(sse({"error": {
+         "message": "no", "code": 401}}))], only="openai", error=KeyRefusedError, says="no", hint="OPENAI_API_KEY"),
+    Case("a wait is asked for inside the stream", lambda api: [stream(sse({"error": {
+         "message": "Rate limit reached. Please try again in 1m2.5s.", "code": "rate_limit_exceeded"}}))],
+         only="openai", error=ModelUnreachableError, says="status 429"),
+    *(Case(f"status 429, whose body is {body}", lambda api, body=body: [Answer(body, 429)], chats=2)
+      for body in (["busy"], '"busy"', "429", {"error": {"message": "busy"}}, {"error": "busy"}, {}, "<p>busy")),
     Case("error inside the stream of llama.cpp", lambda api: [
          stream('error: {"code": 500, "message": "context shift is disabled"}\n\n'),
          api.error(500, "context shift is disabled")], only="openai", chats=3, first_token=False),
@@ -134,6 +186,31 @@ CASES = [
          error=ModelUnreachableError, says="reply: .*<p>busy</p>"),
     Case("nothing, streamed or not", forever=lambda api: Answer(""), chats=2, error=ModelUnreachableError,
          says="an empty page"),
+    *(Case(f"status 200 with {body}", forever=lambda api, body=body: Answer(body), only="openai",
+           error=ModelUnreachableError, says="upstream is down", chats=4)
+      for body in ({"error": {"message": "upstream is down", "code": 502}},
+                   {"choices": [{"message": {"content": ""}, "error": {"message": "upstream is down"}}]},
+                   {"error": "upstream is down"})),
+    Case("status 200 with an error", forever=lambda api: Answer({"error": "the runner has stopped"}), only="ollama",
+         error=ModelUnreachableError, says="runner has stopped", chats=3, hint="log"),
+    # Reasoning
+    *(Case(f"{name} alone", lambda api, name=name: [stream(sse(*(
+           {"choices": [{"delta": delta}]} for delta in ({name: '{"a'}, {name: '":1}', "content": None})),
+           {"choices": [{"delta": {}, "finish_reason": "stop"}]}))], only="openai", text='<think>{"a":1}',
+           first_token=False)
+      for name in ("reasoning_content", "reasoning", "thinking")),
+    Case("reasoning_content alone, not streamed", lambda api: [api.reply(None, reasoning_content="Hm")] * 2,
+         server={"streams": False}, only="openai", chats=2, text="<think>Hm", first_token=False),
+    Case("thinking alone", lambda api: [stream(ndjson(
+         {"message": {"role": "assistant", "content": "", "thinking": "H"}, "done": False},
+         {"message": {"role": "assistant", "content": "", "thinking": "m"}, "done": True, "done_reason": "length"}))],
+         only="ollama", text="<think>Hm", first_token=False, expect={"finish_reason": "length"}),
+    Case("reasoning before the text", lambda api: [stream(sse(
+         {"choices": [{"delta": {"reasoning_content": "Hm"}}]}, *EVENTS))], only="openai"),
+    Case("content in parts, with thoughts", lambda api: [api.reply([
+         {"type": "thinking", "thinking": [{"type": "text", "text": "Hm"}]}, {"type": "text", "text": GOETHE}])],
+         only="openai"),
+    Case("content in parts that are texts", lambda api: [api.reply([GOETHE])], only="openai"),
     # Fields
     Case("json_schema unknown, said with 500", lambda api: [api.error(500, "1 validation error: "
          "{'loc': ('body', 'response_format', 'type'), 'msg': \"Input should be 'text' or 'json_object'\"}")],
@@ -143,6 +220,10 @@ CASES = [
          says="has no model named tiny", hint="its models: m0, m1, m2, m3, m4, m5, m6, m7 and 2 more"),
     Case("404 model, no list", server={"model_names": [], "listing": lambda: Answer("Not Found", 404)},
          error=ModelRefusedError, says="no model named tiny", hint="tiny|/v1"),
+    Case("429, milliseconds", busy(retry_after_ms="1500", retry_after="2"), chats=2, waits=1.5),
+    Case("429, no milliseconds", busy(retry_after_ms="soon", retry_after="2"), chats=2, waits=2),
+    *(Case(f"429, {text}", lambda api, text=text: [api.error(429, text)], chats=2, waits=wait)
+      for text, wait in ASKED_WAITS.items()),
     Case("429, seconds", busy(retry_after="2"), chats=2, waits=2, expect={"tries": 2}),
     Case("429, a date", busy(retry_after="Wed, 21 Oct 2015 07:28:00 GMT"), chats=2, waits=0.0),
     Case("429, a date without a zone", busy(retry_after="Wed, 21 Oct 2015 07:28:00 -0000"), chats=2, waits=0.0),
@@ -227,14 +308,11 @@ def test_a_date_to_wait_for_is_read_by_the_clock_of_the_server() -> None:
 EVERY = [
     (Answer("<title>Welcome" + "far too much " * 1000), "<title>Welcome"),
     (Answer(""), "an empty page"),
-    (Answer({"error": "overloaded"}), "overloaded"),
 ]
 OF_OPENAI = [
-    (Answer({"error": {"message": "upstream is down", "code": 502}}), "upstream is down"),
     (Answer({"choices": []}), "no choice"),
     (Answer({"choices": None}), "no choice"),
     (Answer({"choices": [{"message": None}]}), "no choice"),
-    (Answer({"choices": [{"message": {"content": ""}, "error": {"message": "cut"}}]}), "cut"),
     (Answer(["what"]), "list"),
 ]
 
