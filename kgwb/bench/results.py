@@ -176,6 +176,8 @@ class ResultRowSchema(RowSchema):
     """In results of earlier versions: the agent whose decision varied without a change."""
     unreachable: bool = False
     """Whether the model or the graph could not be reached. The question is then asked again."""
+    key_refused: bool = False
+    """Whether that was because the model's server refuses the key."""
     remembered: Annotated[Any, PlainValidator(lambda data: from_data(data, Turn | None))] = None
 
     def model_post_init(self, context: object, /) -> None:

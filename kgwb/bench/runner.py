@@ -51,6 +51,7 @@ from kgwb.errors import (
     GraphUnreachableError,
     InputError,
     InvalidReplyError,
+    KeyRefusedError,
     KgwbError,
     ModelUnreachableError,
 )
@@ -61,6 +62,7 @@ from kgwb.run import Setup as RunSetup
 from kgwb.run.answers import Dialogue, Turn
 from kgwb.run.calls import Call
 from kgwb.run.store import CallStore, find_store
+from kgwb.text import pluralize
 
 Task = Generator[tuple[Any, ...], Any, None]
 """Yields calls, each a function with its arguments, one after another, and is sent each result."""
@@ -108,11 +110,11 @@ class RunCanceller:
 
 
 def is_unreachable(error: BaseException | None) -> bool:
-    """Return whether an error says that the model or the graph could not be reached.
+    """Return whether an error says that the model or the graph could not be reached, or the key is refused.
 
     Such an error says nothing about the decisions of a run's agents.
     """
-    return isinstance(error, ModelUnreachableError | GraphUnreachableError)
+    return isinstance(error, ModelUnreachableError | GraphUnreachableError | KeyRefusedError)
 
 
 def raise_if_unreachable(run: Run) -> None:
@@ -409,13 +411,15 @@ class Benchmark:
         if not is_finished:
             announce_models(self.setup.models.values(), self.setup.kg)
         canceller = RunCanceller()
+        # An executor of other machines has workers of its own, which are to have something to do
+        may_wait = self.executor is not None and not self.budget.limits
         with nullcontext() if is_finished else self._store_kept_open():
             run_tasks(
                 (self._ask_dialogue(turns, canceller) for turns in group_by_dialogue(questions)),
                 self.executor or self.workers,
                 canceller,
                 should_stop=lambda: self.budget.exhausted,
-                max_pending=self.workers if self.budget.limits else None,
+                max_pending=None if may_wait else self.workers,
             )
         rows = self.results.rows_for(questions)
         self.stop_reason = self.budget.exhausted if len(rows) < len(questions) else ""
@@ -461,18 +465,19 @@ class Benchmark:
         """Count rows in a row whose model or graph could not be reached; any other row ends the count.
 
         Raises BenchmarkStoppedError at MAX_UNREACHABLE_IN_A_ROW, or at the number of workers if
-        that is higher.
+        that is higher; and at the first row whose key was refused.
         """
         if not row.get("unreachable"):
             self._unreachable_in_a_row = 0
             return
         self._unreachable_in_a_row += 1
-        if self._unreachable_in_a_row == max(MAX_UNREACHABLE_IN_A_ROW, self.workers):
+        is_over = self._unreachable_in_a_row == max(MAX_UNREACHABLE_IN_A_ROW, self.workers)
+        if is_over or row.get("key_refused"):
+            asked = pluralize(self._unreachable_in_a_row, "question")
             raise BenchmarkStoppedError(
-                f"the benchmark stopped, since {self._unreachable_in_a_row} questions in a row ended in the error: "
-                f"{row['error']}",
-                hint="give the same command again when the server can be reached: it asks these "
-                "questions again, and continues",
+                f"the benchmark stopped, since {asked} in a row ended in the error: {row['error']}",
+                hint="give the same command again when the server can be reached and takes the key: "
+                "it asks these questions again, and continues",
             )
 
     def _ask_dialogue(self, turns: Sequence[BenchQuestion], canceller: RunCanceller) -> Task:
@@ -635,18 +640,19 @@ def ask_question(  # a function with arguments, since executors take no closures
                 turn = run.turn
                 if places.asks_readings:
                     readings = list(_ask_readings(run, canceller))
-            is_cut_off = is_unreachable(run.error)
+            cause: BaseException | None = run.error
         except KgwbError as exc:
             error = exc.message
-            is_cut_off = is_unreachable(exc)
+            cause = exc
     paid = None
     if store.reused_keys or places.earlier_folder or readings:
         paid = sum_usage(store.made_calls)
     row = _make_valid_row(question, run, error, paid)
     if readings is not None:
         row["readings"] = readings
-    if error is not None and is_cut_off:
+    if error is not None and is_unreachable(cause):
         row["unreachable"] = True
+        row["key_refused"] = isinstance(cause, KeyRefusedError)
     if question.dialogue is not None:
         row["remembered"] = to_data(turn, Turn | None)
     save_error = store.error

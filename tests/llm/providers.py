@@ -290,6 +290,7 @@ OUTAGES = (
     Trouble("429 for an hour", _limited(retry_after="3600"), every=0, first=4),
     Trouble("cut in the middle", _cut, every=0, first=4),
     Trouble("no connection", lambda server, good: Answer(hang_up=True, end="reset"), every=0, first=4),
+    Trouble("the key is refused", lambda server, good: server.error(401, "Incorrect key"), every=0, first=4),
     Trouble("no credit", lambda server, good: server.error(402, "Your credit is used up"), every=0, first=4),
 )  # fmt: skip
 """Troubles that do not end: a benchmark stops, and continues when they are over."""

@@ -93,6 +93,24 @@ def rows_of(folder: Path) -> dict[str, dict[str, Any]]:
     return rows
 
 
+@pytest.mark.parametrize("workers", ["1", "3"])
+@pytest.mark.parametrize("provider", BOTH_PROTOCOLS, ids=lambda provider: provider.name)
+def test_a_benchmark_stops_at_the_first_question_whose_key_is_refused(
+    provider: Provider, workers: str, here: Path, capsys: Capture
+) -> None:
+    refused = Trouble("401", lambda server, good: server.error(401, "Incorrect key"), every=0)
+    with provider.started(refused) as server:
+        assert main(bench_command(server, "--workers", workers)) != 0
+        assert server.answered <= int(workers)
+        [row] = rows_of(Path("r")).values()
+        assert "401" in row["error"]
+        server.trouble = None
+        assert main(bench_command(server)) == 0
+    rows = rows_of(Path("r"))
+    assert len(rows) == 4
+    assert not any(row["error"] for row in rows.values())
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("outage", OUTAGES, ids=lambda outage: outage.name)
 @pytest.mark.parametrize("provider", BOTH_PROTOCOLS, ids=lambda provider: provider.name)
