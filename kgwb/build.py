@@ -29,13 +29,23 @@ from kgwb.errors import (
 )
 from kgwb.kg import open_kg
 from kgwb.kg.algebra import (
+    LIST_MEMBER,
     TriplePattern,
     analyze_query,
     find_iris,
     patterns_to_sparql,
+    term_from_text,
     variables_of,
 )
-from kgwb.kg.base import SCHEMA_NAMESPACES, AnswerKind, Direction, Graph, ResultSet, Vocabulary
+from kgwb.kg.base import (
+    OPPOSITE_DIRECTION,
+    SCHEMA_NAMESPACES,
+    AnswerKind,
+    Direction,
+    Graph,
+    ResultSet,
+    Vocabulary,
+)
 from kgwb.kg.embeddings import EmbeddingIndex, Embeddings
 from kgwb.kg.findings import (
     Finding,
@@ -51,6 +61,7 @@ from kgwb.kg.label_search import (
     normalized_words,
     score_label,
 )
+from kgwb.kg.nodes import leads_to_member, read_nodes
 from kgwb.kg.queries import (
     MAX_TRIPLES_PER_VALUE,
     CandidateQuery,
@@ -207,6 +218,7 @@ from kgwb.run.queries import (
     label_terms,
 )
 from kgwb.run.steps import Step
+from kgwb.run.values import count_values, read_values
 from kgwb.settings import STRICT_CONFIG, Count, Settings
 from kgwb.terms import (
     KNOWN_PREFIXES,
@@ -300,12 +312,14 @@ __all__ = [
     "KNOWN_PREFIXES",
     "LINKING_AGENTS",
     "LINKING_RULES",
+    "LIST_MEMBER",
     "MAX_ROWS",
     "MAX_SUMMARY_PARTS",
     "MAX_TRIPLES_PER_VALUE",
     "NAME_SEPARATOR",
     "NOT_IN_GRAPH",
     "NO_NAMES",
+    "OPPOSITE_DIRECTION",
     "POLITE_SUBJECTS",
     "PREPOSITIONS",
     "PRONOUNS",
@@ -428,6 +442,7 @@ __all__ = [
     "collect_iris",
     "collect_vertices",
     "compute_similarities",
+    "count_values",
     "describe_vertices",
     "div",
     "doubt_counted_text",
@@ -476,6 +491,7 @@ __all__ = [
     "label_terms",
     "lay_out",
     "leads_to_agent",
+    "leads_to_member",
     "link_entity",
     "list_first",
     "list_outputs",
@@ -504,6 +520,8 @@ __all__ = [
     "quote_text",
     "quote_unless_number",
     "read_json_lines",
+    "read_nodes",
+    "read_values",
     "remember_turn",
     "render",
     "render_answer_parts",
@@ -546,6 +564,7 @@ __all__ = [
     "tell_apart",
     "tell_rows_apart",
     "term_from_data",
+    "term_from_text",
     "term_to_data",
     "to_curie",
     "to_data",

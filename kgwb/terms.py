@@ -6,9 +6,12 @@ Terms are rdflib terms everywhere in kgwb. Their JSON form is that of SPARQL 1.1
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Hashable, Mapping
+from datetime import UTC, datetime
+from decimal import Decimal
 from numbers import Number
 from typing import Annotated, Any, TypeAlias
+from unicodedata import normalize
 from urllib.parse import unquote
 
 import rdflib
@@ -32,6 +35,13 @@ MAX_PREFIX_CHARS = 12
 _STRING_DATATYPE = str(XSD.string)
 _PARSED_DATATYPES = frozenset((RDF.XMLLiteral, RDF.HTML))
 """Datatypes of which rdflib parses a literal when it is made."""
+NAMELESS = "a node without a name"
+"""What is shown of a blank node of which nothing else is known."""
+_NUMBER = re.compile(r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
+_DATE_OR_DATETIME = re.compile(
+    r"(-?[0-9]{4,}-[0-9]{2}-[0-9]{2})(T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?)?(Z|[+-][0-9]{2}:[0-9]{2})?"
+)
+_MIDNIGHT = re.compile(r"T00:00:00(?:\.0+)?")
 CAMEL_CASE_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 """Where a word begins in "directedBy" and in "isPartOfUSState"."""
 
@@ -179,6 +189,49 @@ DisplayNames: TypeAlias = Mapping[str, str]
 """Display names by IRI. For an IRI that has none, ``name_from_iri`` makes one."""
 
 
+def value_of_text(text: str) -> Hashable:
+    """Return the value that a text stands for: texts of one value are equal, however it is written.
+
+    - A number is its numeric value: "3999", "3999.0" and "+3.999E3" are equal. With leading zeros
+      it is a code and stays text ("007").
+    - A dateTime at midnight is its date, because Wikidata and DBpedia write dates like that. Any
+      other dateTime is its moment in UTC; without a time zone it is taken to be in UTC. The time
+      zone of a date is dropped.
+    - Anything else is its text in Unicode's form NFC. Letter case counts.
+    """
+    if _NUMBER.fullmatch(text):
+        return Decimal(text)
+    moment = _DATE_OR_DATETIME.fullmatch(text)
+    if moment:
+        day, time, zone = moment.groups()
+        if time is None or _MIDNIGHT.fullmatch(time):
+            return str(day)
+        return _in_utc(text if zone else f"{text}Z")
+    return normalize("NFC", text)
+
+
+def _in_utc(text: str) -> str:
+    """Return a dateTime in UTC, or unchanged if Python's calendar lacks its year."""
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC).isoformat()
+    except (ValueError, OverflowError):
+        return text
+
+
+def value_of_term(term: Term) -> Hashable:
+    """Return what makes a term one value with others: an IRI or a blank node itself, the value of a literal.
+
+    The language does not count, nor does a datatype that is no unit, but that a number or a truth
+    value may be written in several ways: "0100"^^xsd:integer is 100, and "1"^^xsd:boolean is true.
+    """
+    if not isinstance(term, Literal):
+        return term
+    text = str(term)
+    if isinstance(term.value, Number):
+        text = str(term.value).lower()
+    return value_of_text(text), unit_datatype(term)
+
+
 def split_iri(iri: str) -> tuple[str, str]:
     """Return the namespace of an IRI, up to its last "/" or "#", and the local part after it.
 
@@ -238,22 +291,32 @@ def choose_prefix(namespace: str, taken: Collection[str] = ()) -> str:
 
 
 def format_term(term: Term, names: DisplayNames) -> str:
-    """Return the display name of an IRI, or the lexical form of another term, shortened.
+    """Return the display name of an IRI or a blank node, or the text of a literal, shortened.
 
-    The name of an IRI that is not in ``names`` is made from the IRI.
+    The name of an IRI that is not in ``names`` is made from the IRI. The name of a blank node
+    stands under ``node_key``; without one it is NAMELESS.
     """
     text = str(term)
     if isinstance(term, URIRef):
         text = names.get(text) or name_from_iri(text)
+    elif isinstance(term, BNode):
+        text = names.get(node_key(term)) or NAMELESS
     return shorten(text)
+
+
+def node_key(node: BNode) -> URIRef:
+    """Return what a blank node's display name stands under, among those of IRIs: "_:b1"."""
+    return URIRef(f"_:{node}")
 
 
 def describe_term(term: Term) -> str:
     """Return what tells a term from others of its name.
 
-    That is the IRI, the id of a blank node, or the language or datatype of a literal ("text" for
-    none). A literal whose text may look like another one has its text in ASCII as well.
+    That is the IRI, or the language or datatype of a literal ("text" for none), and NAMELESS for a
+    blank node. A literal whose text may look like another one has its text in ASCII as well.
     """
+    if isinstance(term, BNode):
+        return NAMELESS
     if not isinstance(term, Literal):
         return str(term)
     literal_type = str(term.language or term.datatype or "text")

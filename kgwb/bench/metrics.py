@@ -21,14 +21,11 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields, replace
-from datetime import UTC, datetime
-from decimal import Decimal
 from functools import cached_property
 from itertools import chain, combinations
 from math import inf
 from types import MappingProxyType
 from typing import Any, NamedTuple
-from unicodedata import normalize
 from urllib.parse import quote, unquote_to_bytes, urlsplit
 
 import numpy
@@ -44,13 +41,9 @@ from kgwb.bench.statistics import (
     permutation_p_value,
 )
 from kgwb.errors import InputError
+from kgwb.terms import value_of_text
 from kgwb.text import pluralize
 
-_NUMBER = re.compile(r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
-_DATE_OR_DATETIME = re.compile(
-    r"(-?[0-9]{4,}-[0-9]{2}-[0-9]{2})(T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?)?(Z|[+-][0-9]{2}:[0-9]{2})?"
-)
-_MIDNIGHT = re.compile(r"T00:00:00(?:\.0+)?")
 _IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S+")
 _ESCAPES = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
 _UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
@@ -68,36 +61,14 @@ def is_iri(text: str) -> bool:
 def normalize_value(text: str) -> Hashable:
     """Return the value that is compared in place of an answer's text.
 
-    Gold answers have no datatypes, so the kind of a value is recognized by its lexical form:
-    - A number is its numeric value: "3999", "3999.0" and "+3.999E3" are equal. With leading zeros
-      it is a code and stays text ("007").
-    - A dateTime at midnight is its date, because Wikidata and DBpedia write dates like that. Any
-      other dateTime is its moment in UTC; without a time zone it is taken to be in UTC. The time
-      zone of a date is dropped.
-    - An IRI is brought into the normal form of RFC 3987, section 5.3: scheme and host in lower
-      case, no needless escapes, no default port. http and https stay different, and so do upper and
-      lower case in a path.
-    - Anything else is its text in Unicode's form NFC. Letter case counts.
+    Gold answers have no datatypes, so the kind of a value is recognized by its lexical form. An IRI
+    is brought into the normal form of RFC 3987, section 5.3: scheme and host in lower case, no
+    needless escapes, no default port. http and https stay different, and so do upper and lower case
+    in a path. Of anything else it is the value that it stands for (``value_of_text``).
     """
-    if _NUMBER.fullmatch(text):
-        return Decimal(text)
-    moment = _DATE_OR_DATETIME.fullmatch(text)
-    if moment:
-        day, time, zone = moment.groups()
-        if time is None or _MIDNIGHT.fullmatch(time):
-            return str(day)
-        return _in_utc(text if zone else f"{text}Z")
     if is_iri(text):
         text = _normalize_iri(text)
-    return normalize("NFC", text)
-
-
-def _in_utc(text: str) -> str:
-    """Return a dateTime in UTC, or unchanged if Python's calendar lacks its year."""
-    try:
-        return datetime.fromisoformat(text).astimezone(UTC).isoformat()
-    except (ValueError, OverflowError):
-        return text
+    return value_of_text(text)
 
 
 def _normalize_iri(iri: str) -> str:

@@ -11,7 +11,7 @@ from itertools import chain, count
 from operator import itemgetter
 from typing import Any
 
-from rdflib import XSD, BNode, Literal, URIRef, Variable
+from rdflib import RDF, RDFS, XSD, BNode, Literal, URIRef, Variable
 from rdflib.paths import AlternativePath, InvPath, MulPath, Path, SequencePath
 from rdflib.plugins.sparql.algebra import translatePath, translateQuery, traverse
 from rdflib.plugins.sparql.parser import parseQuery
@@ -44,6 +44,8 @@ RdflibPattern = tuple[Any, Any, Any]
 
 TRANSLATION_ERRORS = (*PARSE_ERRORS, SPARQLError, NotImplementedError, RecursionError)
 """The exceptions of rdflib for a query that it cannot parse or translate to its algebra."""
+LIST_MEMBER = f"<{RDF.rest}>*/<{RDF.first}>"
+"""The predicate of a pattern that leads from an rdf:List to its members. In a triple it is rdfs:member."""
 PATH_PLACEHOLDER = "path"
 """Stands in a triple pattern in the place of a property path."""
 _NEGATION_NODES = ("Builtin_NOTEXISTS", "UnaryNot", "Minus")
@@ -471,7 +473,9 @@ def variables_of(patterns: Iterable[TriplePattern]) -> tuple[str, ...]:
 
 
 def term_from_text(text: str) -> Term:
-    """Return the RDF term for its N-Triples form; for any other text, a literal of this text."""
+    """Return the RDF term for its N-Triples form, rdfs:member for LIST_MEMBER; else a literal of the text."""
+    if text == LIST_MEMBER:
+        return RDFS.member
     if text.startswith("<"):
         return URIRef(text[1:-1])
     term: Any = from_n3(text)

@@ -27,6 +27,7 @@ AnswerKind = Literal["list", "count", "boolean"]
 """What a question asks for: values, their number, or whether something is true."""
 Direction = Literal["out", "in"]
 """How a predicate is followed: from subject to object, or from object to subject."""
+OPPOSITE_DIRECTION: Mapping[Direction, Direction] = {"out": "in", "in": "out"}
 
 SCHEMA_ORG = "http://schema.org/"
 WIKIBASE_NAMESPACE = "http://wikiba.se/ontology#"

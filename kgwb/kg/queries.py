@@ -717,7 +717,7 @@ def _solutions_query(
     values = ""
     if columns:
         cells = [_project(row, columns) for row in rows]
-        values = _values_table(columns, cells)
+        values = values_table(columns, cells)
     body = clauses.where
     if "BIND" in clauses.words:
         # The variable of a BIND must not be bound before it in its group, but may be by the VALUES
@@ -748,7 +748,7 @@ def _find_keyword(text: str, keyword: str) -> int | None:
     return None
 
 
-def _values_table(variables: Iterable[str], rows: Iterable[Row]) -> str:
+def values_table(variables: Iterable[str], rows: Iterable[Row]) -> str:
     """Return "VALUES (?x ?y) { (...) (...) }" of several variables and the distinct rows.
 
     A cell that is unbound, or a term that cannot stand in a query, becomes UNDEF.
@@ -818,7 +818,7 @@ def existing_triples(kg: Graph, triples: Collection[Triple]) -> set[Triple]:
     known.sort(key=str)
     for start in range(0, len(known), TRIPLES_PER_QUERY):
         batch = known[start : start + TRIPLES_PER_QUERY]
-        values = _values_table(("?s", "?p", "?o"), batch)
+        values = values_table(("?s", "?p", "?o"), batch)
         result = kg.select(f"SELECT ?s ?p ?o WHERE {{ {values} ?s ?p ?o }}")
         existing |= set(batch).intersection(result.rows)
     return existing

@@ -182,6 +182,11 @@ class Value(Record):
         return "" if self.row else self.label
 
     @property
+    def language(self) -> str:
+        """The language of ``term``; "" if it has none."""
+        return getattr(self.term, "language", None) or ""
+
+    @property
     def terms(self) -> tuple[Term, ...]:
         """The terms of the row without empty cells, or the one term if there is no row."""
         cells = tuple(cell for cell in self.row if cell is not None)
@@ -281,11 +286,18 @@ class Answer(Record):
         return self._with_note(text)
 
     def _distinct_labels(self) -> list[str]:
-        """Return the labels of the values, with terms in brackets where labels look the same."""
+        """Return the labels of the values, with terms in brackets where labels look the same.
+
+        Texts of several languages have their language in brackets.
+        """
+        languages = {value.language for value in self.values} - {""}
 
         def label(position: int) -> str:
             """Return the label of the value at a position."""
-            return self.values[position].label
+            value = self.values[position]
+            if value.language and len(languages) > 1:
+                return f"{value.label} ({value.language})"
+            return value.label
 
         def label_with_term(position: int) -> str:
             """Return the label of the value at a position, with its terms in brackets."""

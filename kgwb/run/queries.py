@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from rdflib import URIRef
+from rdflib import BNode, URIRef
 
 from kgwb.errors import GraphError, QueryError
 from kgwb.kg.base import Graph, ResultSet
 from kgwb.kg.queries import Row, find_support_by_row
 from kgwb.kg.sparql import validate_query
 from kgwb.run import Run
-from kgwb.terms import Term, Triples
+from kgwb.terms import NAMELESS, Term, Triples
 
 
 def execute_sparql(kg: Graph, sparql: str) -> ResultSet | bool:
@@ -43,11 +43,13 @@ def execute_unrecorded(sparql: str, run: Run) -> ResultSet | bool | None:
 
 
 def label_terms(terms: Iterable[Term], run: Run) -> dict[Term, str]:
-    """Return the label of each distinct term, in their order: the display name of an IRI, else the term's text.
+    """Return the label of each distinct term, in their order: the display name of an IRI, or a literal's text.
 
-    Names are asked of the graph with one request for all IRIs.
+    A blank node is NAMELESS. Names are asked of the graph with one request for all IRIs.
     """
-    labels = {term: str(term) for term in terms}
+    labels = {}
+    for term in terms:
+        labels[term] = NAMELESS if isinstance(term, BNode) else str(term)
     iris = [term for term in labels if isinstance(term, URIRef)]
     for iri, name in run.kg.names(iris).items():
         labels[iri] = name

@@ -16,6 +16,7 @@ from kgwb.build import (
     TriplePattern,
     agent,
     patterns_to_sparql,
+    term_from_text,
     try_to_ask,
     variables_of,
 )
@@ -459,7 +460,7 @@ def _find_examples(
 
 def _list_predicates(patterns: Sequence[TriplePattern]) -> list[URIRef]:
     """Return the IRIs of the predicates of triple patterns, in order."""
-    return [URIRef(predicate[1:-1]) for _, predicate, _ in patterns]
+    return [URIRef(term_from_text(predicate)) for _, predicate, _ in patterns]
 
 
 def _make_branch(number: int, patterns: Sequence[TriplePattern], filters: str) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, islice, product
 from typing import NamedTuple, TypeGuard
 
-from rdflib import BNode, Literal, URIRef
+from rdflib import Literal, URIRef
 from rdflib.namespace import XSD
 
 from kgwb.build import (
@@ -24,18 +24,18 @@ from kgwb.build import (
     Value,
     agent,
     doubt_counted_text,
+    count_values,
     find_ask_support,
     find_row_support,
     find_support_by_value,
     is_amount,
     is_number,
     label_terms,
-    names_unit,
     parse_count,
     patterns_to_sparql,
+    read_values,
     variables_of,
     where_clause,
-    with_display_names,
 )
 from kgwb.systems.chatty_kg.predicate_selection import MIN_SETTLING_SCORE
 from kgwb.systems.chatty_kg.records import (
@@ -66,8 +66,6 @@ MIN_FACTOR = 1e-3
 """The least similarity in the score of a combination; a similarity may be negative."""
 ROUNDING = 1e-9
 """Products of similarities that differ by a smaller part are taken for equal."""
-UNIT_SEPARATOR = " / "
-"""Between several units of one number."""
 NO_ROWS = f"{NOT_IN_GRAPH}: no selected query has rows"
 """The reason of an answer without values."""
 
@@ -302,7 +300,7 @@ def execute_queries(selection: QuerySelection, qir: QIR, linked: LinkingResult, 
         answer = _answer_boolean(selection.queries, one_direction, run)
     else:
         answer = _answer_table(selection.queries, qir, one_direction, run)
-    return with_display_names(run.kg, answer)
+    return read_values(run.kg, answer, reads_numbers=settings.looks_into_nodes)
 
 
 def _find_missing(selection: QuerySelection, linked: LinkingResult, run: Run) -> str:
@@ -355,10 +353,8 @@ def _execute(
     """Execute queries in their order, and yield each with its rows; queries without a column are left out.
 
     With ``one_direction``, so is a query if an earlier one, with a score of at least
-    MIN_SETTLING_SCORE and with rows, differs from it in directions only. For a list, blank nodes
-    are replaced by their literals, with ``looks_into_nodes``.
+    MIN_SETTLING_SCORE and with rows, differs from it in directions only.
     """
-    looks_into_nodes = qir.kind == "list" and ChattySettings.of_run(run).looks_into_nodes
     settled = set()
     for query in queries:
         predicates = pattern_predicates(query)
@@ -366,42 +362,10 @@ def _execute(
             continue
         result = run.kg.select(query.sparql)
         executed = _Executed(query, qir.selected, result.rows, result.cut)
-        if looks_into_nodes:
-            executed = _look_into_nodes(executed, run)
         is_settling = one_direction and query.score >= MIN_SETTLING_SCORE
         if is_settling and any(map(_is_bound, chain.from_iterable(executed.rows))):
             settled.add(predicates)
         yield executed
-
-
-def _look_into_nodes(executed: _Executed, run: Run) -> _Executed:
-    """Return a query for the literals at blank nodes, executed, in place of one whose rows have blank nodes.
-
-    A blank node tells a person nothing: a length may be a node that has the number. Columns with
-    blank nodes are replaced by any literals that these nodes have. What was given is returned if
-    there are no blank nodes, or these have no literals.
-    """
-    query = executed.query
-    patterns = list(query.patterns)
-    filters = query.filters
-    columns = []
-    for position, column in enumerate(executed.columns):
-        literal = column
-        if any(isinstance(row[position], BNode) for row in executed.rows):
-            # no unknown of a QIR begins with "_"
-            literal = f"?_literal{position}"
-            patterns.append((column, f"?_predicate{position}", literal))
-            filters += f"FILTER(isLiteral({literal})) "
-        columns.append(literal)
-    if columns == list(executed.columns):
-        return executed
-    body = f"{patterns_to_sparql(patterns)} {filters}".strip()
-    sparql = f"SELECT DISTINCT {' '.join(columns)} WHERE {{ {body} }}"
-    rows = run.kg.select(sparql).rows
-    if not rows:
-        return executed
-    with_literals = replace(query, sparql=sparql, patterns=tuple(patterns), filters=filters)
-    return _Executed(with_literals, tuple(columns), rows, executed.is_cut)
 
 
 def _is_bound(cell: Term | None) -> TypeGuard[Term]:
@@ -456,8 +420,6 @@ class _Results:
     """The supporting triples of each value."""
     scores: dict[Term, float] = field(default_factory=dict)
     """The highest score of a query that has the value."""
-    units: dict[Term, tuple[Term, ...]] = field(default_factory=dict)
-    """The units of numbers, with ``shows_units``."""
     queries: list[CandidateQuery] = field(default_factory=list)
     """The queries that were executed."""
     is_cut: bool = False
@@ -488,28 +450,25 @@ def _answer_values(
     supports = results.supports
     if not supports:
         return Answer(qir.kind, queries=results.sparql, reason=NO_ROWS)
-    are_amounts = all(is_amount(term, run.question) for term in supports)
-    if qir.kind == "count" and settings.counts_values and not are_amounts:
-        counted = doubt_counted_text(_count_values(results, qir.target, run), supports)
-        return with_display_names(run.kg, counted)
-    terms = set(chain(supports, *results.units.values()))
+    terms = set(supports)
     for triples in supports.values():
         terms.update(chain.from_iterable(triples))
     labels = label_terms(terms, run)
-    values = []
-    for term, triples in supports.items():
-        label = labels[term]
-        # A unit that is among the values is a value of its own.
-        units = [labels[unit] for unit in results.units.get(term, ()) if unit not in supports]
-        if units:
-            label = f"{label} {UNIT_SEPARATOR.join(sorted(units))}"
-        values.append(Value(term, label, triples))
+    values = [Value(term, labels[term], triples) for term, triples in supports.items()]
     if settings.value_order == "by_query":
         values.sort(key=lambda value: (value.label, str(value.term)))
     # Sorting is stable: the values of one query keep their order.
     values.sort(key=lambda value: -results.scores[value.term])
     answer = Answer(qir.kind, tuple(values), results.sparql)
-    return with_display_names(run.kg, answer, labels)
+    reads_numbers = settings.looks_into_nodes and qir.kind == "list"
+    answer = read_values(
+        run.kg, answer, labels, reads_numbers=reads_numbers, shows_units=settings.shows_units
+    )
+    if qir.kind != "count" or not settings.counts_values:
+        return answer
+    if all(is_amount(term, run.question) for term in supports):
+        return replace(answer, doubt="; ".join(answer.remarks))
+    return doubt_counted_text(_count_values(answer, results, qir.target, run), supports)
 
 
 def _collect_values(
@@ -520,7 +479,6 @@ def _collect_values(
     A value has the score of the best query that found it.
     """
     results = _Results()
-    shows_units = ChattySettings.of_run(run).shows_units
     for executed in _execute(queries, qir, one_direction, run):
         query, column = executed.query, executed.columns[0]
         results.queries.append(query)
@@ -531,10 +489,6 @@ def _collect_values(
             earlier = results.supports.get(value, ())
             results.supports[value] = tuple(dict.fromkeys(earlier + triples))
             results.scores[value] = max(query.score, results.scores.get(value, query.score))
-        if shows_units:
-            for value, units in find_units(query, column, supports, run).items():
-                earlier_units = results.units.get(value, ())
-                results.units[value] = tuple(dict.fromkeys(earlier_units + units))
     return results
 
 
@@ -569,69 +523,21 @@ def _merge_names(results: _Results, run: Run) -> None:
         results.scores[thing] = max(results.scores[thing], score)
 
 
-def _count_values(results: _Results, target: str, run: Run) -> Answer:
-    """Return an answer with the number of distinct values, supported by the triples of all of them.
+def _count_values(answer: Answer, results: _Results, target: str, run: Run) -> Answer:
+    """Return an answer with the number of the values, supported by the triples of all of them.
 
     If a result set was cut, the graph counts the values of all executed queries together, with one
     more query. Raises QueryError if that count is not a number.
     """
-    sparql = results.sparql
-    number = len(results.supports)
-    if results.is_cut:
-        branches = []
-        for clause in map(where_clause, results.queries):
-            branches.append(f"{{ {clause} }}")
-        union = " UNION ".join(branches)
-        counting = f"SELECT (COUNT(DISTINCT {target}) AS ?_n) WHERE {{ {union} }}"
-        rows = run.kg.select(counting).rows
-        number = parse_count(rows[0][0] if rows else None)
-        sparql += (counting,)
-    triples: dict[Triple, None] = {}
-    for support in results.supports.values():
-        triples.update(dict.fromkeys(support))
-    value = Value(Literal(number), str(number), tuple(triples))
-    return Answer("count", (value,), sparql)
-
-
-UNIT_PREDICATE = "?_unit_predicate"
-UNIT = "?_unit"
-Units = Mapping[Term, tuple[Term, ...]]
-"""The units of each number that has any. Nodes with one number and different units give several."""
-
-
-def find_units(
-    query: CandidateQuery, variable: str, supports: Mapping[Term, tuple[Triple, ...]], run: Run
-) -> Units:
-    """Return the units of the numbers among the values of a query.
-
-    A number has a unit if a blank node has it, and says with another predicate in what it is
-    counted (``names_unit``). ``variable`` is that of the values, and ``supports`` has their triples.
-    One query is sent if there is such a number, and none otherwise.
-    """
-    nodes = []
-    for subject, _, object_ in query.patterns:
-        if object_ == variable and subject.startswith("?"):
-            nodes.append(subject)
-    if not nodes or not _has_number_at_node(supports):
-        return {}
-    patterns = (*query.patterns, (nodes[0], UNIT_PREDICATE, UNIT))
-    body = f"{patterns_to_sparql(patterns)} {query.filters}".strip()
-    columns = f"{variable} {UNIT_PREDICATE} {UNIT}"
-    rows = run.kg.select(f"SELECT DISTINCT {columns} WHERE {{ {body} }}").rows
-    predicates = {predicate for _, predicate, _ in rows if isinstance(predicate, URIRef)}
-    names = run.kg.names(sorted(predicates))
-    units: dict[Term, dict[Term, None]] = {}
-    for value, predicate, unit in rows:
-        if value is None or unit is None or isinstance(unit, BNode):
-            continue
-        if isinstance(predicate, URIRef) and names_unit(names[predicate]) and is_number(value):
-            units.setdefault(value, {})[unit] = None
-    return {value: tuple(found) for value, found in units.items()}
-
-
-def _has_number_at_node(supports: Mapping[Term, tuple[Triple, ...]]) -> bool:
-    """Return whether a triple that supports a value leads from a blank node to a number."""
-    for subject, _, object_ in chain.from_iterable(supports.values()):
-        if isinstance(subject, BNode) and object_ in supports and is_number(object_):
-            return True
-    return False
+    counted = count_values(answer)
+    if not results.is_cut:
+        return counted
+    branches = []
+    for clause in map(where_clause, results.queries):
+        branches.append(f"{{ {clause} }}")
+    union = " UNION ".join(branches)
+    counting = f"SELECT (COUNT(DISTINCT {target}) AS ?_n) WHERE {{ {union} }}"
+    rows = run.kg.select(counting).rows
+    number = parse_count(rows[0][0] if rows else None)
+    value = replace(counted.values[0], term=Literal(number), label=str(number))
+    return replace(counted, values=(value,), queries=(*counted.queries, counting))

@@ -10,9 +10,11 @@ from itertools import chain
 from typing import NamedTuple
 
 from rdflib import URIRef
-from rdflib.namespace import RDFS
+from rdflib.namespace import RDF, RDFS
 
 from kgwb.build import (
+    LIST_MEMBER,
+    OPPOSITE_DIRECTION,
     Direction,
     Link,
     Run,
@@ -20,6 +22,7 @@ from kgwb.build import (
     TriplePattern,
     agent,
     compute_similarities,
+    leads_to_member,
     n3,
     name_from_iri,
     patterns_to_sparql,
@@ -279,9 +282,16 @@ def make_patterns(
     positions = list(terms)
     first, last = [positions.index(end) for end in fact.ends]
     node = f"?_node{first}_{last}"
-    to_node = _make_pattern(subject, n3(predicate.iri), node, predicate.direction)
-    onward = _make_pattern(node, n3(predicate.onward), object_, predicate.onward_direction)
+    to_node = _make_pattern(subject, _write_predicate(predicate.iri), node, predicate.direction)
+    onward = _make_pattern(
+        node, _write_predicate(predicate.onward), object_, predicate.onward_direction
+    )
     return [to_node, onward], class_filter
+
+
+def _write_predicate(iri: URIRef) -> str:
+    """Return a predicate as SPARQL; rdf:first stands for all members of a list, however far they are."""
+    return LIST_MEMBER if iri == RDF.first else n3(iri)
 
 
 def _make_pattern(start: str, predicate: str, end: str, direction: Direction) -> TriplePattern:
@@ -331,8 +341,12 @@ def link_relation(fact: Fact, paths: PathsByEnd, run: Run) -> LinkedRelation:
     for predicate in type_predicates:
         found.discard((predicate.iri, "out"))
         found.discard((predicate.iri, "in"))
+    memberships = set(filter(leads_to_member, (iri for iri, _ in found)))
+    found = {pair for pair in found if pair[0] not in (*memberships, RDF.rest)}
     pairs = _without_literal_subjects(found, fact, paths)
     ranked = _rank_predicates(pairs, fact.relation, run) + type_predicates
+    for membership in sorted(memberships):
+        ranked += _find_predicates_over_containers(fact, paths, membership, run)
     over_node: list[RankedPredicate] = []
     if settings.joins_over_node and not connecting:
         over_node = find_predicates_over_node(fact, paths, run)
@@ -471,6 +485,39 @@ def _find_predicates_at_ends(fact: Fact, paths: PathsByEnd, run: Run) -> set[Pai
         else:
             patterns += at_end
     return select_predicates(patterns, run)
+
+
+def _find_predicates_over_containers(
+    fact: Fact, paths: PathsByEnd, membership: URIRef, run: Run
+) -> list[RankedPredicate]:
+    """Return predicates of the containers that an end of a fact is in, and of the members that it has.
+
+    ``membership`` leads from a container to a member. So what is said of a list is said of each of
+    its members. Two queries are sent for each end.
+    """
+    limit = ChattySettings.of_run(run).join_sample
+    ranked = []
+    for end, paths_to_end in paths.items():
+        wheres = [where for where, _ in paths_to_end]
+        [term] = {term for _, term in paths_to_end}
+        samples = make_sample_clause(wheres, term, limit)
+        for direction in OPPOSITE_DIRECTION:
+            hop = _make_pattern(term, _write_predicate(membership), "?_n", direction)
+            start = f"{samples}{patterns_to_sparql([hop])}"
+            patterns = [f"{start} ?_n ?_out ?_o", f"{start} ?_o ?_in ?_n"]
+            for found in _rank_predicates(select_predicates(patterns, run), fact.relation, run):
+                over_node = replace(
+                    found, onward=membership, onward_direction=OPPOSITE_DIRECTION[direction]
+                )
+                over_node = replace(over_node, direction=OPPOSITE_DIRECTION[found.direction])
+                if end == fact.subject:
+                    over_node = replace(found, iri=membership, direction=direction)
+                    over_node = replace(
+                        over_node, onward=found.iri, onward_direction=found.direction
+                    )
+                if not leads_to_member(found.iri) and found.iri != RDF.rest:
+                    ranked.append(over_node)
+    return ranked
 
 
 def _prefer_worded_direction(
@@ -700,9 +747,9 @@ def _read_pair(cells: Sequence[Term | None]) -> NodePair | None:
 
 
 def _is_allowed(pair: NodePair, run: Run) -> bool:
-    """Return whether the vocabulary of the graph excludes neither predicate of a pair."""
+    """Return whether neither predicate of a pair is excluded by the vocabulary, or leads to a member."""
     excluded = run.kg.vocabulary.excluded_predicates
-    return all(iri not in excluded for iri, _ in pair)
+    return not any(iri in excluded or leads_to_member(iri) for iri, _ in pair)
 
 
 def _rank_pairs(pairs: Iterable[NodePair], relation: str, run: Run) -> list[RankedPredicate]:
@@ -861,9 +908,8 @@ def _is_way_back(pair: NodePair) -> bool:
 
 def _reverse_pair(pair: NodePair) -> NodePair:
     """Return a pair of predicates as it is seen from its other end: in reverse order, directions swapped."""
-    opposite: Mapping[Direction, Direction] = {"in": "out", "out": "in"}
     (first, direction), (second, onward_direction) = pair
-    return (second, opposite[onward_direction]), (first, opposite[direction])
+    return (second, OPPOSITE_DIRECTION[onward_direction]), (first, OPPOSITE_DIRECTION[direction])
 
 
 def _rank_pairs_to_open_end(pairs: NodePairs, fact: OpenFact, run: Run) -> list[RankedPredicate]:

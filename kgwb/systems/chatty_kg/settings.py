@@ -227,7 +227,7 @@ class ChattySettings(Settings):
     counts_values: bool = True
     """Whether values are counted if a count is asked for and no number is stored."""
     looks_into_nodes: bool = True
-    """Whether a blank node is answered by its literals: a length is a node that has the number.
+    """Whether a blank node that stands for a number is answered by it: a length has a number and a unit.
 
     The paper returns the bindings as they are (section 5.2.4).
     """

@@ -39,9 +39,9 @@ from kgwb.build import (
     Term,
     agent,
     link_entity,
+    read_values,
     retrieve_candidates,
     select_vertex,
-    with_display_names,
 )
 from kgwb.systems.dog.gold import GOLD
 from kgwb.systems.dog.hop import (
@@ -161,7 +161,7 @@ def _make_answer(hops: Sequence[Hop], heads: Sequence[Head], run: Run) -> Answer
         explanation = _explain_no_answer(hops, run)
         return replace(answer, reason=f"{NOT_IN_GRAPH}: {explanation}")
 
-    answer = with_display_names(run.kg, answer)
+    answer = read_values(run.kg, answer)
     # In the walk, terms of one name have different labels. In the answer they have their names.
     names = dict[Term, str](answer.names)
     return replace(answer, values=relabel_values(answer.values, names))

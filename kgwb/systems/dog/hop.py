@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 from operator import attrgetter
 
-from rdflib import BNode, Literal, URIRef
+from rdflib import RDF, RDFS, BNode, Literal, URIRef
 
 from kgwb.build import (
     MAX_TRIPLES_PER_VALUE,
@@ -32,6 +32,7 @@ from kgwb.build import (
     find_problems,
     label_terms,
     local_part,
+    read_nodes,
     values_clause,
     with_display_names,
 )
@@ -372,6 +373,10 @@ class _Path:
     triples: tuple[Triple, ...]
     second_hop: tuple[URIRef, Direction] | None = None
     """The predicate of the second triple, and its direction as seen from the unnamed node."""
+    name: str = ""
+    """The name of a tail that is a blank node or an empty list; "" if it has none."""
+    place: int = 0
+    """The place of the tail in a list, from 1."""
 
 
 _WrittenTriple = tuple[tuple[str, ...], tuple[Term, Term]]
@@ -407,7 +412,9 @@ def fill_triples(filtered: FilteredRelation, head: Head, run: Run) -> FilledTrip
         run.note(f"the result was cut at {len(result.rows):,} rows: raise the graph's row_limit")
 
     paths = [path for path in paths if path.tail not in head.start]
-    unnamed_nodes = _find_unnamed_nodes([path.tail for path in paths], head, run)
+    paths = _read_nodes(paths, run)
+    tails = [path.tail for path in paths if not path.name]
+    unnamed_nodes = _find_unnamed_nodes(tails, head, run)
     if unnamed_nodes:
         queries.append(longer_query)
         longer_paths = _read_longer_paths(
@@ -417,6 +424,27 @@ def fill_triples(filtered: FilteredRelation, head: Head, run: Run) -> FilledTrip
         if longer_paths:
             run.note("where a node has no name, the path was followed one hop further")
     return _make_filled_triples(head, relation, paths, queries, unconnected, run)
+
+
+def _read_nodes(paths: Sequence[_Path], run: Run) -> list[_Path]:
+    """Return the paths, those to a container continued to its members, and blank nodes with their names.
+
+    An empty list stays a tail. The graph is asked if there are such tails.
+    """
+    to_nodes = [path for path in paths if isinstance(path.tail, BNode) or path.tail == RDF.nil]
+    if not to_nodes:
+        return list(paths)
+    nodes = read_nodes(run.kg, list(chain.from_iterable(path.triples for path in to_nodes)), {})
+    read = []
+    for path in paths:
+        members = nodes.members(path.tail)
+        if not members:
+            read.append(replace(path, name=nodes.name(path.tail)))
+            continue
+        for place, member in enumerate(members, 1):
+            triples = (*path.triples, (path.tail, RDFS.member, member))
+            read.append(replace(path, tail=member, triples=triples, place=place))
+    return read
 
 
 def _write_queries(heads: Sequence[Term], relation: Relation) -> tuple[str, str]:
@@ -534,12 +562,13 @@ def _read_longer_paths(
 def _replace_paths(paths: Sequence[_Path], longer_paths: Sequence[_Path]) -> list[_Path]:
     """Return the paths, but for those that a longer one continues, followed by the longer ones.
 
-    Paths that end at a blank node are left out, too.
+    Paths that end at a blank node without a name are left out, too.
     """
     continued = {path.triples[0] for path in longer_paths}
     kept = []
     for path in paths:
-        if path.triples[0] not in continued and not isinstance(path.tail, BNode):
+        is_unnamed = isinstance(path.tail, BNode) and not path.name
+        if path.triples[0] not in continued and not is_unnamed:
             kept.append(path)
     return [*kept, *longer_paths]
 
@@ -552,8 +581,9 @@ def _make_filled_triples(
     unconnected: Sequence[str] | None,
     run: Run,
 ) -> FilledTriples:
-    """Return the tails of paths sorted by name, and the triples in words, at most ``fan_out`` of each.
+    """Return the tails of paths, and the triples in words, at most ``fan_out`` of each.
 
+    Tails are sorted by name, the members of a list by their places.
     ``unconnected`` are the labels of the vertices of the head without a triple; None if the graph
     did not return all triples, so that they are not known. What is cut is noted on the step.
     Without tails the result has a reason. Names are asked of the graph.
@@ -566,8 +596,14 @@ def _make_filled_triples(
         for triple in path.triples:
             terms.update(triple)
     labels = label_terms(terms, run)
+    for path in paths:
+        labels[path.tail] = path.name or labels[path.tail]
 
-    tails = sorted(paths_by_tail, key=lambda tail: (labels[tail], str(tail)))
+    def order(tail: Term) -> tuple[int, str, str]:
+        """Return what a tail is sorted by: its place in a list, then its label."""
+        return paths_by_tail[tail][0].place, labels[tail], str(tail)
+
+    tails = sorted(paths_by_tail, key=order)
     values = []
     for tail in tails[:limit]:
         support = _collect_support(paths_by_tail[tail], head_values)

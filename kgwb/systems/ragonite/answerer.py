@@ -28,7 +28,7 @@ from kgwb.build import (
     ask_model,
     get_output,
     local_part,
-    with_display_names,
+    read_values,
 )
 from kgwb.systems.ragonite.database import is_name_of
 from kgwb.systems.ragonite.records import (
@@ -244,13 +244,13 @@ def build_answer(question: str, cited: CitedAnswer, run: Run) -> Answer:
         )
         evidence = tuple(dict.fromkeys(triples))[:MAX_TRIPLES_PER_VALUE]
         answer = Answer("list", queries=tuple(queries), text=cited.text, evidence=evidence)
-        return with_display_names(run.kg, answer)
+        return read_values(run.kg, answer)
     values: dict[Value, None] = {}
     for cited_value in cited.values:
         for term in _find_terms(cited_value, cited, run):
             values[_make_value(term, cited_value, cited, question)] = None
     answer = Answer(cited.kind, tuple(values), tuple(queries), cited.text)
-    return with_display_names(run.kg, answer)
+    return read_values(run.kg, answer)
 
 
 def _is_none(cited: CitedAnswer) -> bool:

@@ -42,7 +42,7 @@ from kgwb.build import (
     list_first,
     patterns_to_sparql,
     pluralize,
-    with_display_names,
+    read_values,
 )
 from kgwb.systems.robodata.records import (
     TRANSITIONS,
@@ -578,7 +578,7 @@ def build_answer(position: Position, produced: Produced, run: Run) -> Answer:
         doubt = describe_unproved(produced, position.local, sentences)
     kind = ANSWER_KINDS[produced.kind]
     answer = Answer(kind, tuple(values), text=text, reason=produced.missing, doubt=doubt)
-    return with_display_names(run.kg, answer)
+    return read_values(run.kg, answer)
 
 
 def _make_values(

@@ -50,10 +50,10 @@ from kgwb.build import (
     extract_schema_facts,
     find_row_support,
     list_outputs,
+    read_values,
     remember_turn,
     survey_graph,
     to_data,
-    with_display_names,
     writer_of_survey,
 )
 from kgwb.systems.surveyor.drafter import (
@@ -212,7 +212,7 @@ def build_answer(drafted: Draft, executed: Executed, run: Run) -> Answer:
     if executed.truth is not None:
         value = _truth_value(executed, run)
         answer = Answer("boolean", (value,), queries, reason=assumptions, readings=drafted.readings)
-        return with_display_names(run.kg, answer)
+        return read_values(run.kg, answer)
 
     values = _row_values(executed, run)
     if not values:
@@ -233,7 +233,7 @@ def build_answer(drafted: Draft, executed: Executed, run: Run) -> Answer:
         measure=executed.measure,
         remarks=remarks,
     )
-    return with_display_names(run.kg, answer)
+    return read_values(run.kg, answer)
 
 
 def _readings_of_result(executed: Executed) -> Iterator[Reading]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import chain
 
 import rdflib
@@ -21,10 +22,11 @@ from kgwb.build import (
     analyze_query,
     ask_model,
     doubt_counted_text,
+    count_values,
     find_row_support,
     is_amount,
     label_terms,
-    with_display_names,
+    read_values,
 )
 from kgwb.systems.triad.generalist import prompt_of_guidelines
 from kgwb.systems.triad.records import KIND_BY_ANSWER_TYPE, AnswerType
@@ -66,26 +68,19 @@ def build_answer(query: CandidateQuery, asked: AnswerType, run: Run) -> Answer:
     labels = label_terms(terms.values(), run)
 
     kind = KIND_BY_ANSWER_TYPE[asked]
-    counted: set[Term] = set()
-    if truth is not None:
-        kind = "boolean"
-        values = [_make_total(truth, support)]
-    elif kind == "count" and not all(is_amount(term, run.question) for term in terms.values()):
-        values = [_make_total(len(terms), support)]
-        counted = set(terms.values())
-    else:
-        values = []
-        for row, term in terms.items():
-            values.append(Value(term, labels[term], support.get(row, ())))
+    values = []
+    for row, term in terms.items():
+        values.append(Value(term, labels[term], support.get(row, ())))
     answer = Answer(kind, tuple(values), (sparql,))
-    answer = doubt_counted_text(answer, counted)
-    return with_display_names(run.kg, answer)
-
-
-def _make_total(total: int, support: Mapping[Row, Triples]) -> Value:
-    """Return a truth value or a number as a value with the support of all rows."""
-    triples = dict.fromkeys(chain.from_iterable(support.values()))
-    return Value(rdflib.Literal(total), str(total).lower(), tuple(triples))
+    if truth is not None:
+        triples = dict.fromkeys(chain.from_iterable(support.values()))
+        total = Value(rdflib.Literal(truth), str(truth).lower(), tuple(triples))
+        answer = replace(answer, kind="boolean", values=(total,))
+    answer = read_values(run.kg, answer)
+    are_amounts = all(is_amount(term, run.question) for term in terms.values())
+    if truth is not None or kind != "count" or are_amounts:
+        return answer
+    return doubt_counted_text(count_values(answer), set(terms.values()))
 
 
 @agent("own_knowledge", kind="model")

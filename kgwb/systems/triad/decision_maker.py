@@ -15,6 +15,7 @@ from pydantic import StrictInt
 from rdflib import BNode, Literal, URIRef
 
 from kgwb.build import (
+    OPPOSITE_DIRECTION,
     Candidate,
     CandidateQuery,
     Check,
@@ -353,7 +354,6 @@ def _normalize_space(text: str) -> str:
 
 TermsByEnd = Mapping[str, Sequence[Term]]
 """The vertices or values that each end of triplets may stand for, by the text of the end."""
-OPPOSITE_DIRECTION: Mapping[Direction, Direction] = {"out": "in", "in": "out"}
 
 
 def link_triplets(
@@ -489,8 +489,6 @@ def sample_reached_terms(
 
 
 MAX_EXAMPLE_CHARS = 60
-NO_NAME = "a node without a name"
-"""What is shown of a blank node."""
 Reached = dict[tuple[URIRef, Direction], Term]
 """A term that each relation leads to, by predicate and direction of the triplet."""
 
@@ -553,8 +551,7 @@ def _find_reached(
 def _describe_terms(terms: Iterable[Term], run: Run) -> dict[Term, str]:
     """Return the text of each term: the name of an IRI with its types in brackets, or the value of a literal.
 
-    A text is cut at MAX_EXAMPLE_CHARS characters. A blank node is called NO_NAME. Names and types
-    are asked of the graph.
+    A text is cut at MAX_EXAMPLE_CHARS characters. Names and types are asked of the graph.
     """
     labels = label_terms(terms, run)
     iris = [term for term in labels if isinstance(term, URIRef)]
@@ -562,9 +559,7 @@ def _describe_terms(terms: Iterable[Term], run: Run) -> dict[Term, str]:
     described = {}
     for term, label in labels.items():
         text = label
-        if isinstance(term, BNode):
-            text = NO_NAME
-        elif isinstance(term, URIRef) and descriptions[term].types:
+        if isinstance(term, URIRef) and descriptions[term].types:
             text = f"{label} ({', '.join(descriptions[term].types)})"
         described[term] = shorten(text, MAX_EXAMPLE_CHARS)
     return described

@@ -202,8 +202,8 @@ def test_a_number_at_a_blank_node_has_its_units(
     assert sorted(answer.labels) == labels
     numbers = [label.split()[0] for label in labels]
     assert sorted(str(value.term) for value in answer.values) == numbers
-    unit_queries = [call for call in run.calls.values() if "?_unit" in str(call.request)]
-    assert bool(unit_queries) is is_asked
+    node_queries = [call for call in run.calls.values() if "isBlank" in str(call.request)]
+    assert bool(node_queries) is is_asked
 
 
 def test_a_unit_that_is_a_value_itself_stands_alone() -> None:

@@ -1,0 +1,171 @@
+"""Lists, other containers and blank nodes: what the graph says of them, and how a person reads them.
+
+An rdf:List, rdf:Seq, rdf:Bag or rdf:Alt is read as its members, in order. Any other blank node is
+read by its name, or else by what it has: "offer: currency EUR; price 100".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import rdflib
+from rdflib import RDF, BNode, Literal, URIRef
+from rdflib.graph import Seq
+
+from kgwb.kg.base import Graph
+from kgwb.kg.label_search import language_rank, names_unit
+from kgwb.kg.queries import values_table
+from kgwb.kg.sparql import is_serializable, n3
+from kgwb.terms import NAMELESS, Term, Triple, format_term, is_number, local_part, node_key
+
+CONTAINERS = frozenset((RDF.Seq, RDF.Bag, RDF.Alt))
+NAME_WORDS = frozenset(("name", "label", "title"))
+"""Local parts of predicates that give a blank node its name, beside those of the vocabulary."""
+NUMBER_WORDS = frozenset("amount magnitude number numericvalue quantity value".split())
+"""Local parts of predicates that lead from a node to the number that it stands for."""
+MAX_DESCRIBED_FACTS = 8
+"""How much of what a blank node has its description tells."""
+LIST_STEPS = f"({n3(RDF.rest)}|{n3(RDF.first)})*"
+NEAR = f"{LIST_STEPS}/(!{n3(RDF.nil)})?/{LIST_STEPS}"
+"""The path from a node to the cells of its list, to nodes that are members of it, and one step further."""
+
+
+def leads_to_member(predicate: URIRef) -> bool:
+    """Return whether a predicate leads from a container to a member: rdf:first, rdf:_1, rdf:_2, ..."""
+    return predicate == RDF.first or str(predicate).startswith(f"{RDF}_")
+
+
+@dataclass(frozen=True, slots=True)
+class Nodes:
+    """What the graph says of some blank nodes, and of the lists that begin with them."""
+
+    kg: Graph
+    triples: rdflib.Graph
+    """The triples of the graph with these nodes as subjects."""
+    kinds: Mapping[Any, Term]
+    """The predicate that leads to each node."""
+    names: Mapping[str, str]
+    """The display names of IRIs."""
+
+    def facts(self, node: Term) -> list[tuple[Any, Any]]:
+        """Return the predicates and objects of a node, sorted by their text."""
+        return sorted(self.triples.predicate_objects(node), key=str)
+
+    def members(self, node: Term) -> list[Any] | None:
+        """Return the members of a container in their order, each as often as it stands there.
+
+        None for anything else. A list that leads back to itself ends there.
+        """
+        members: list[Any] = list(Seq(self.triples, node))
+        if (node, RDF.rest, None) in self.triples:
+            with suppress(ValueError):
+                members += self.triples.items(node)
+        is_container = not CONTAINERS.isdisjoint(self.triples.objects(node, RDF.type))
+        if members or is_container or node == RDF.nil:
+            return members
+        return None
+
+    def name(self, node: Term) -> str:
+        """Return the name that a node has, in the language that is preferred; "" if it has none."""
+        if self.members(node) == []:
+            return "(empty list)"
+        vocabulary = self.kg.vocabulary
+        names = []
+        for predicate, value in self.facts(node):
+            is_name = predicate in vocabulary.labels or local_part(predicate) in NAME_WORDS
+            if is_name and isinstance(value, Literal):
+                rank = language_rank(value.language or "", vocabulary.languages)
+                names.append((predicate not in vocabulary.labels, rank, str(value)))
+        return min(names)[2] if names else ""
+
+    def describe(self, term: Term, around: tuple[Term, ...] = ()) -> str:
+        """Return the text of a term: a name, a literal's text, "(Xena, Yara)", or what a blank node has.
+
+        ``around`` are the nodes whose description it is part of, which may lead back to each other.
+        """
+        if not isinstance(term, BNode) and term != RDF.nil:
+            return format_term(term, self.names)
+        name = self.name(term)
+        facts = self.facts(term)
+        if name or not facts or term in around:
+            return name or NAMELESS
+        inside = (*around, term)
+        members = self.members(term)
+        if members:
+            listed = ", ".join(self.describe(member, inside) for member in members)
+            return f"({listed})"
+        kind = self.kinds.get(term)
+        described = []
+        for predicate, value in facts:
+            if predicate == RDF.type:
+                kind = value
+            else:
+                described.append(f"{self.describe(predicate)} {self.describe(value, inside)}")
+        text = "; ".join(described[:MAX_DESCRIBED_FACTS])
+        if around:
+            return f"({text})"
+        return f"{self.describe(kind)}: {text}" if kind else text
+
+    def unit(self, node: Term) -> str:
+        """Return the name of the unit that a node has beside a number; "" if it has none."""
+        for predicate, value in self.facts(node):
+            if names_unit(self.describe(predicate)):
+                return self.describe(value)
+        return ""
+
+    def number(self, node: Term) -> Literal | None:
+        """Return the number that a node stands for: ``[ :amount 60 ; :unit :metre ]``; None for another node.
+
+        It is the only number of the node, which also has a unit, or whose predicate says so.
+        """
+        numbers = {}
+        for predicate, value in self.facts(node):
+            if is_number(value):
+                numbers[local_part(predicate).casefold()] = value
+        is_quantity = self.unit(node) or not NUMBER_WORDS.isdisjoint(numbers)
+        if len(numbers) == 1 and is_quantity:
+            return Literal(numbers.popitem()[1])
+        return None
+
+    def display_names(self) -> dict[URIRef, str]:
+        """Return the names of IRIs, and the descriptions of the blank nodes under their ``node_key``."""
+        names = {URIRef(iri): name for iri, name in self.names.items()}
+        nodes: set[Any] = set(self.triples.subjects())
+        for node in nodes:
+            names[node_key(node)] = self.describe(node)
+        return names
+
+
+def read_nodes(kg: Graph, triples: Collection[Triple], names: Mapping[str, str]) -> Nodes:
+    """Return what the graph says of the blank nodes in some of its triples, and of those next to them.
+
+    A query cannot name a blank node, so that it is found again from the other end of its triples.
+    One query is sent if there are any, and one request for names. ``names`` are those that are known.
+    """
+    ends: dict[tuple[Term, Term], None] = {}
+    kinds = {}
+    for subject, predicate, object_ in triples:
+        if isinstance(object_, BNode):
+            ends[subject, predicate] = None
+            kinds[object_] = predicate
+        if isinstance(subject, BNode):
+            ends[object_, predicate] = None
+    found = rdflib.Graph()
+    known = [end for end in ends if is_serializable(end[0])]
+    if known:
+        query = (
+            f"SELECT DISTINCT ?_c ?_p ?_o WHERE {{ {values_table(('?_e', '?_q'), known)}"
+            f" {{ ?_e ?_q ?_n }} UNION {{ ?_n ?_q ?_e }} FILTER(isBlank(?_n))"
+            f" ?_n {NEAR} ?_c . ?_c ?_p ?_o FILTER(isBlank(?_c)) }}"
+        )
+        rows: Any = kg.select(query).rows
+        for row in rows:
+            found.add(row)
+    terms = {*kinds.values(), *chain.from_iterable(found)}
+    iris = sorted(term for term in terms if isinstance(term, URIRef))
+    all_names = {**names, **{str(iri): name for iri, name in kg.names(iris).items()}}
+    return Nodes(kg, found, kinds, all_names)
