@@ -304,9 +304,9 @@ def format_term(term: Term, names: DisplayNames) -> str:
     return shorten(text)
 
 
-def node_key(node: BNode) -> URIRef:
+def node_key(node: BNode) -> str:
     """Return what a blank node's display name stands under, among those of IRIs: "_:b1"."""
-    return URIRef(f"_:{node}")
+    return f"_:{node}"
 
 
 def describe_term(term: Term) -> str:

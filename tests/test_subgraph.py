@@ -127,7 +127,7 @@ def test_literals_and_blank_nodes_are_nodes() -> None:
     assert roles_by_label(build_subgraph(answered(Answer("list", values)))) == {
         "Arrival": (SUPPORT,),
         "116": (ANSWER, SUPPORT),
-        "blank node": (ANSWER,),
+        "a node without a name": (ANSWER,),
     }
 
 

@@ -136,7 +136,7 @@ class Nodes:
         names = {URIRef(iri): name for iri, name in self.names.items()}
         nodes: set[Any] = set(self.triples.subjects())
         for node in nodes:
-            names[node_key(node)] = self.describe(node)
+            names[URIRef(node_key(node))] = self.describe(node)
         return names
 
 

@@ -285,17 +285,21 @@ class Answer(Record):
         text = self.text or values or self.reason or "no answer, and no reason given"
         return self._with_note(text)
 
+    @property
+    def languages(self) -> set[str]:
+        """The languages of the values."""
+        return {value.language for value in self.values} - {""}
+
     def _distinct_labels(self) -> list[str]:
         """Return the labels of the values, with terms in brackets where labels look the same.
 
         Texts of several languages have their language in brackets.
         """
-        languages = {value.language for value in self.values} - {""}
 
         def label(position: int) -> str:
             """Return the label of the value at a position."""
             value = self.values[position]
-            if value.language and len(languages) > 1:
+            if value.language and len(self.languages) > 1:
                 return f"{value.label} ({value.language})"
             return value.label
 

@@ -332,7 +332,8 @@ def with_unique_names(answer: Answer, context: RenderContext) -> RenderContext:
 def _find_ambiguous_literals(answer: Answer, names: Mapping[str, str]) -> frozenset[Term]:
     """Return the literals of an answer that look like another term of its values or support.
 
-    Only what is shown counts. ``names`` are the display names of the IRIs.
+    So are its values if they are texts of several languages. Only what is shown counts. ``names``
+    are the display names of the IRIs.
     """
     terms_by_look: dict[str, set[Term]] = defaultdict(set)
     for value in answer.values[:MAX_ROWS]:
@@ -341,6 +342,8 @@ def _find_ambiguous_literals(answer: Answer, names: Mapping[str, str]) -> frozen
             look = look_of(format_term(term, names))
             terms_by_look[look].add(term)
     ambiguous: set[Term] = set()
+    if len(answer.languages) > 1:
+        ambiguous.update(value.term for value in answer.values if value.language)
     for terms in terms_by_look.values():
         if len(terms) > 1:
             ambiguous.update(term for term in terms if isinstance(term, Literal))

@@ -260,10 +260,8 @@ def _same_roles(role: Role, terms: Iterable[Term], triples: Iterable[Triple]) ->
 def _label(term: Term, names: DisplayNames) -> str:
     """Return the label of a node or an edge: the text of its term in one line.
 
-    Blank nodes are called "blank node", and an empty literal "empty text".
+    An empty literal is called "empty text".
     """
-    if isinstance(term, BNode):
-        return "blank node"
     text = single_line(format_term(term, names))
     if not text:
         text = single_line(shorten(term))

@@ -207,7 +207,7 @@ def curie_text(iri: str, context: RenderContext) -> str:
 def render_term(term: Term, context: RenderContext) -> Html:
     """Render an IRI as a link with its label, or a literal with its language, else its datatype.
 
-    A blank node is its identifier, with the remark that it is one.
+    A blank node is its name, or what it has, with the remark that it is one.
     """
     if isinstance(term, URIRef):
         return iri_link(term, format_term(term, context.names))
@@ -216,7 +216,7 @@ def render_term(term: Term, context: RenderContext) -> Html:
         annotation = term.language or name_from_iri(term.datatype or "")
     if term in context.ambiguous_literals:
         annotation = describe_term(term)
-    text = tag("bdi", shorten(str(term)))
+    text = tag("bdi", format_term(term, context.names))
     if not annotation:
         return text
     return join(text, " ", muted_text(annotation))

@@ -22,6 +22,7 @@ from small import answer_of
 
 from kgwb.llm import Scripted
 from kgwb.run import Run
+from kgwb.terms import value_of_term
 
 
 def test_support_that_is_not_in_the_graph_is_marked_beside_its_sentence() -> None:
