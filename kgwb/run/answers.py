@@ -7,6 +7,7 @@ Also the vertices that the mentions of a question may refer to, and those chosen
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -206,6 +207,87 @@ class Reading(Record):
         return f"{self.other} (taken: {self.taken})"
 
 
+MIN_CONTENT_WORD_CHARS = 4
+"""Letters of the shortest word that can distinguish two candidates."""
+
+
+def content_words(text: str) -> set[str]:
+    """Return the words of a text, in lower case, that have MIN_CONTENT_WORD_CHARS letters or more."""
+    words = re.findall(r"\w+", text.casefold())
+    return {word for word in words if len(word) >= MIN_CONTENT_WORD_CHARS}
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate(Record):
+    """A vertex that a mention may refer to."""
+
+    iri: Iri
+    label: str
+    score: Score = 0.0
+    """How well the label fits the mention; 1 if they are equal but for letter case."""
+    types: tuple[str, ...] = ()
+    """Names of its classes."""
+    description: str = ""
+    relations: tuple[str, ...] = ()
+    """Names of its predicates, where several vertices share a label.
+
+    A system may add where they lead: "member of: Marketing".
+    """
+
+    def __str__(self) -> str:
+        return f"{self.label_with_types} <{self.iri}>"
+
+    @property
+    def name(self) -> str:
+        return self.label
+
+    @property
+    def label_with_types(self) -> str:
+        """The label, with the names of the classes in parentheses if there are any."""
+        if not self.types:
+            return self.label
+        types = ", ".join(self.types)
+        return f"{self.label} ({types})"
+
+    @property
+    def describing_words(self) -> set[str]:
+        """The content words of its types, its description, and the neighbours in its relations.
+
+        Relations are written "member of: Marketing"; the words before the colon do not count, nor
+        do relations without one.
+        """
+        texts = [*self.types, self.description]
+        for relation in self.relations:
+            _, _, neighbours = relation.partition(": ")
+            texts.append(neighbours)
+        return content_words(" ".join(texts))
+
+
+@dataclass(frozen=True, slots=True)
+class NameReading(Record):
+    """A name of a question, and the thing or text of another name, or of the same, that it was read as."""
+
+    name: str
+    """As the question writes it; empty if it has no name that is like the other one."""
+    read_as: str
+    """The label of the thing, or the text."""
+    difference: str = ""
+    """What differs, such as "a number"; empty if it is the same name, which several things have."""
+    iri: Iri | None = None
+    """The thing; None for a text."""
+    others: Hidden[tuple[Candidate, ...]] = ()
+    """What else the name may mean: the other candidates, or the other things of the name."""
+
+    def __str__(self) -> str:
+        if not self.difference:
+            others = list_first([f"<{other.iri}>" for other in self.others])
+            number = len(self.others) + 1
+            return f"{number} things are named {self.read_as}: this is about <{self.iri}>, not {others}"
+        if not self.name:
+            return f"“{self.read_as}” was looked up, which the question does not name"
+        return f"“{self.name}” was read as “{self.read_as}”, which differs in {self.difference}"
+
+
 @dataclass(frozen=True, slots=True)
 class Answer(Record):
     """What a system answers. An answer without values has a reason instead."""
@@ -238,6 +320,8 @@ class Answer(Record):
     """What the ``measure`` of each value is, as the query names it; empty if there is none."""
     remarks: tuple[str, ...] = ()
     """What to know beside the values, such as how many more are level with the last one."""
+    read_names: Hidden[tuple[NameReading, ...]] = ()
+    """The names of the question that were read as others, or that several things have."""
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -429,41 +513,10 @@ def doubt_counted_text(answer: Answer, counted: Collection[Term]) -> Answer:
     return answer
 
 
+CLASS_TYPES = ("class",)
+"""The types of a candidate that is a class, and not a thing."""
 MAX_NEAREST_CANDIDATES = 5
 """How many candidates are named if a mention has no vertex."""
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate(Record):
-    """A vertex that a mention may refer to."""
-
-    iri: Iri
-    label: str
-    score: Score = 0.0
-    """How well the label fits the mention; 1 if they are equal but for letter case."""
-    types: tuple[str, ...] = ()
-    """Names of its classes."""
-    description: str = ""
-    relations: tuple[str, ...] = ()
-    """Names of its predicates, where several vertices share a label.
-
-    A system may add where they lead: "member of: Marketing".
-    """
-
-    def __str__(self) -> str:
-        return f"{self.label_with_types} <{self.iri}>"
-
-    @property
-    def name(self) -> str:
-        return self.label
-
-    @property
-    def label_with_types(self) -> str:
-        """The label, with the names of the classes in parentheses if there are any."""
-        if not self.types:
-            return self.label
-        types = ", ".join(self.types)
-        return f"{self.label} ({types})"
 
 
 @dataclass(frozen=True, slots=True)

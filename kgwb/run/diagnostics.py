@@ -2,20 +2,19 @@
 
 Of a system's code: an output of another type than promised, an error that is none of kgwb's, a
 request over the network that goes past the run, and a step that asks something else when it is
-executed again. Of an answer: a cut result, a name that several things have, and a query whose
+executed again. Of an answer: a cut result, and a query whose
 result changes with the time.
 """
 
 from __future__ import annotations
 
-import json
 import re
 import sysconfig
 import threading
 import traceback
 import types
 import weakref
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -27,21 +26,17 @@ from typing import (
     Any,
     Literal,
     Protocol,
-    TypeAlias,
     TypeVar,
     Union,
     get_args,
     get_origin,
 )
 
-from rdflib import URIRef
-
 from kgwb.errors import AgentFailedError, GraphError, KgwbError
 from kgwb.kg.base import ResultSet
-from kgwb.kg.label_search import exact_form
 from kgwb.kg.sparql import tokenize
-from kgwb.records import JsonObject, to_data
-from kgwb.run.answers import Answer, Candidate, Link, RetrievedCandidates
+from kgwb.records import JsonObject
+from kgwb.run.answers import Answer
 from kgwb.run.calls import Call, encode_canonical
 from kgwb.run.steps import Frame, Step, current_frame
 from kgwb.text import common_prefix_length, list_first, pluralize, shorten, single_line
@@ -422,72 +417,6 @@ def _is_cut(call: Call) -> bool:
 def _is_one_of(sent: str, queries: Sequence[str]) -> bool:
     """Return whether a query that was sent is one of these, perhaps with PREFIX lines before it."""
     return any(query and sent.strip().endswith(query) for query in queries)
-
-
-Candidates: TypeAlias = tuple[Candidate, ...]
-MAX_NAME_CHARS = 80
-"""Letters of a name that a remark shows."""
-
-
-def remark_on_twins(answer: Answer, steps: Collection[Step]) -> Answer:
-    """Return an answer with a remark for each vertex that was chosen among things of its name.
-
-    Such a thing has the same label and the same types, and is not meant together with the vertex. A
-    vertex was chosen if a step linked it, or if a query of the answer names it. There is no remark
-    on a vertex that a person put in.
-    """
-    remarks: dict[URIRef, str] = {}
-    for step in steps:
-        candidates, chosen = _find_choice(step, answer)
-        for vertex in chosen:
-            twins = _find_twins(vertex, candidates, chosen)
-            if twins and not _was_put_in(vertex, steps):
-                remarks.setdefault(vertex.iri, _describe_twins(vertex, twins))
-    if not remarks:
-        return answer
-    return replace(answer, remarks=(*answer.remarks, *remarks.values()))
-
-
-def _find_choice(step: Step, answer: Answer) -> tuple[Candidates, Candidates]:
-    """Return the candidates that a step has, and those of them that were chosen; else nothing."""
-    output = step.output
-    if isinstance(output, Link):
-        return output.candidates, output.vertices
-    if isinstance(output, RetrievedCandidates):
-        queries = "\n".join(answer.queries)
-        chosen = [each for each in output.candidates if f"<{each.iri}>" in queries]
-        return output.candidates, tuple(chosen)
-    return (), ()
-
-
-def _find_twins(vertex: Candidate, candidates: Candidates, chosen: Candidates) -> list[Candidate]:
-    """Return the candidates that were not chosen, and have label and types of the vertex."""
-    chosen_iris = {each.iri for each in chosen}
-    label = exact_form(vertex.label)
-    types = set(vertex.types)
-    twins = []
-    for candidate in candidates:
-        is_alike = exact_form(candidate.label) == label and set(candidate.types) == types
-        if is_alike and candidate.iri not in chosen_iris:
-            twins.append(candidate)
-    return twins
-
-
-def _was_put_in(vertex: Candidate, steps: Collection[Step]) -> bool:
-    """Return whether a person put in a value that names the vertex."""
-    for step in steps:
-        if step.origin == "by hand":
-            value = json.dumps(to_data(step.output))
-            if json.dumps(str(vertex.iri)) in value:
-                return True
-    return False
-
-
-def _describe_twins(vertex: Candidate, twins: Collection[Candidate]) -> str:
-    """Return a remark that names the vertex, and the things that have its name."""
-    name = shorten(vertex.label_with_types, MAX_NAME_CHARS)
-    others = list_first([f"<{twin.iri}>" for twin in twins])
-    return f"{len(twins) + 1} things are named {name}: this is about <{vertex.iri}>, not {others}"
 
 
 CHANGING_FUNCTIONS = ("NOW", "RAND", "UUID", "STRUUID")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -12,12 +11,13 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator
 from rdflib import URIRef
 
-from kgwb.kg.label_search import normalize
+from kgwb.kg.label_search import SAME_WORDS_SCORE, normalize
+from kgwb.kg.names import compare_names
 from kgwb.kg.queries import describe_vertices
 from kgwb.kg.sparql import union_clause, values_clause
 from kgwb.llm.rules import linking as _rules  # noqa: F401  # the model rules selects by them
 from kgwb.run import Run, agent
-from kgwb.run.answers import Candidate, Context, Link, RetrievedCandidates
+from kgwb.run.answers import Candidate, Context, Link, RetrievedCandidates, content_words
 from kgwb.run.ask import Check, Reply, try_to_ask
 from kgwb.run.gold import GoldQuery, Rung, collect_iris, get_output, list_outputs
 from kgwb.settings import Settings
@@ -26,8 +26,6 @@ from kgwb.text import tell_apart
 
 LISTED_CHECK_NAME = "in the candidate list"
 NO_VALID_CHOICE = "no valid choice within the attempts"
-MIN_CONTENT_WORD_CHARS = 4
-"""Letters of the shortest word that can distinguish two candidates."""
 MAX_DOUBTFUL = 10
 """Candidates of an entity that may be a common noun."""
 MAX_LONGER = 10
@@ -146,7 +144,7 @@ def search_candidates(
         if keeps_longer:
             longer = [found for found in candidates if is_longer_form(found.label, entity)]
         candidates = _describe_best(
-            candidates, run, keeps_inexact=is_doubtful, longer=longer[:MAX_LONGER]
+            entity, candidates, run, keeps_inexact=is_doubtful, longer=longer[:MAX_LONGER]
         )
     return RetrievedCandidates(
         entity, tuple(candidates), result.how, result.query, len(result.hits)
@@ -180,6 +178,7 @@ def is_longer_form(label: str, name: str) -> bool:
 
 
 def _describe_best(
+    entity: str,
     candidates: Sequence[Candidate],
     run: Run,
     *,
@@ -188,12 +187,12 @@ def _describe_best(
 ) -> list[Candidate]:
     """Return the best candidates, at most ``shown_candidates``, with their types and descriptions.
 
-    If any matches the entity exactly, only exact matches are returned, with those in ``longer``
+    If any is called as the entity (``compare_names``), only such candidates are returned, with those in ``longer``
     behind them, or with ``keeps_inexact`` the best MAX_DOUBTFUL of all; they then get the names of
-    their predicates too. A single exact match is returned without any of this, as there is nothing
+    their predicates too. A single such candidate is returned without any of this, as there is nothing
     to distinguish it from. Asks the graph up to three kinds of queries.
     """
-    exact = [candidate for candidate in candidates if is_exact_match(candidate)]
+    exact = [candidate for candidate in candidates if _is_same_name(candidate, entity)]
     best = list(candidates)
     if exact:
         best = [*exact, *(found for found in longer if found not in exact)]
@@ -211,6 +210,14 @@ def _describe_best(
         names = relations.get(candidate.iri, ())
         described.append(replace(candidate, types=types, description=description, relations=names))
     return described
+
+
+def _is_same_name(candidate: Candidate, entity: str) -> bool:
+    """Return whether a candidate is called as the entity, but for what tells no names apart."""
+    if is_exact_match(candidate):
+        return True
+    has_same_words = candidate.score >= SAME_WORDS_SCORE
+    return has_same_words and compare_names(entity, candidate.label).nearness == "same"
 
 
 def is_exact_match(candidate: Candidate) -> bool:
@@ -438,10 +445,10 @@ def find_earlier_link(
     earlier = _find_latest_candidate(retrieved, context)
     if earlier is None:
         return None
-    question_words = _content_words(question) - _content_words(retrieved.entity)
-    earlier_words = _candidate_words(earlier)
+    question_words = content_words(question) - content_words(retrieved.entity)
+    earlier_words = earlier.describing_words
     for candidate in retrieved.candidates:
-        if question_words & (_candidate_words(candidate) - earlier_words):
+        if question_words & (candidate.describing_words - earlier_words):
             return None
     return earlier
 
@@ -464,25 +471,6 @@ def _find_latest_candidate(retrieved: RetrievedCandidates, context: Context) -> 
             if mention.casefold() == entity:
                 return find_candidate(iri, retrieved.candidates)
     return None
-
-
-def _candidate_words(candidate: Candidate) -> set[str]:
-    """Return the content words of a candidate's types, its description, and the neighbours in its relations.
-
-    Relations are written "member of: Marketing"; the words before the colon do not count, nor do
-    relations without one.
-    """
-    texts = [*candidate.types, candidate.description]
-    for relation in candidate.relations:
-        _, _, neighbours = relation.partition(": ")
-        texts.append(neighbours)
-    return _content_words(" ".join(texts))
-
-
-def _content_words(text: str) -> set[str]:
-    """Return the words of a text, in lower case, that have MIN_CONTENT_WORD_CHARS letters or more."""
-    words = re.findall(r"\w+", text.casefold())
-    return {word for word in words if len(word) >= MIN_CONTENT_WORD_CHARS}
 
 
 # The choice by labels

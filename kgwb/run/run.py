@@ -40,10 +40,10 @@ from kgwb.run.diagnostics import (
     doubt_cut_results,
     explained_failure,
     remark_on_changing_queries,
-    remark_on_twins,
     value_text,
 )
 from kgwb.run.differences import Differences, compare_steps
+from kgwb.run.doubts import doubt_names
 from kgwb.run.edits import EditableRun
 from kgwb.run.execution import Execution, Listener
 from kgwb.run.gold import RightAnswer
@@ -309,7 +309,7 @@ class Run(EditableRun):
                     self._check_answer(answer)
                     calls = used_calls(self.steps, self.calls)
                     answer = doubt_cut_results(add_units(answer), calls)
-                    answer = remark_on_twins(answer, self.steps)
+                    answer = doubt_names(answer, self)
                     execution.answer = remark_on_changing_queries(answer)
                     self.turn = self.system.remember(self)
             except BaseException:

@@ -19,6 +19,7 @@ from kgwb.run.answers import (
     UNGROUNDED_NOTE,
     Answer,
     CitedText,
+    NameReading,
     Value,
     was_graph_asked,
 )
@@ -90,7 +91,8 @@ def render_answer(answer: Answer, context: RenderContext) -> Html:
 def render_answer_parts(answer: Answer, context: RenderContext) -> list[Html]:
     """Return the parts of a rendered answer: warnings, text, values with support, queries.
 
-    There is a warning for an answer from a model's own knowledge, and for a doubt. An answer
+    There is a warning for an answer from a model's own knowledge, and for a doubt. Below it is,
+    collapsed, what else a name may mean that was read as another one. An answer
     without values has the reason in their place. At most MAX_ROWS values are shown: MAX_VALUES at
     once, the others collapsed. An answer of several columns is a table, and the support of its rows
     is collapsed. Vertices that share a name are told apart by their IRIs.
@@ -101,6 +103,7 @@ def render_answer_parts(answer: Answer, context: RenderContext) -> list[Html]:
         parts.append(note(UNGROUNDED_NOTE))
     if answer.doubt:
         parts.append(note(answer.doubt))
+    parts += [_render_other_candidates(reading, context) for reading in answer.read_names]
     if answer.text:
         parts.append(div("b", shorten(answer.text, MAX_LINE_CHARS)))
     if not answer.values and (answer.reason or not answer.text):
@@ -127,6 +130,19 @@ def render_answer_parts(answer: Answer, context: RenderContext) -> list[Html]:
     if answer.queries:
         parts.append(_render_answer_queries(answer, context))
     return parts
+
+
+def _render_other_candidates(reading: NameReading, context: RenderContext) -> Html:
+    """Render what else a name may mean, collapsed; nothing if nothing else was found."""
+    rows = []
+    for other in reading.others[:MAX_ROWS]:
+        label = shorten(other.label_with_types)
+        rows.append([label, shorten(other.description), render_curie(other.iri, context)])
+    if not rows:
+        return Html()
+    title = f"what else “{shorten(reading.name or reading.read_as)}” may mean"
+    listed = table(["thing", "description", "IRI"], rows, total=len(reading.others))
+    return collapsible(muted_text(title), listed)
 
 
 def _collapse_values(values: Sequence[Html]) -> Html:

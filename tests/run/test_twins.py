@@ -1,4 +1,4 @@
-"""An answer about one of several things of a name says which one it is about."""
+"""An answer about one of several things of a name is in doubt, and says which one it is about."""
 
 from __future__ import annotations
 
@@ -37,23 +37,25 @@ def test_an_answer_names_the_things_of_the_same_name(system: System, tmp_path: P
     kg = kgwb.open_kg(Graph().parse(data=RIVERS, format="turtle"))
     run = kgwb.Workbench(kg, "rules", system=system).ask("What is the river of Frankfurt?")
     assert run.answer is not None
-    [remark] = run.answer.remarks
-    for city in ("hesse", "brandenburg"):
-        assert str(iri(city)) in remark
-    assert str(iri("ballad")) not in remark  # a thing of another kind
-    assert remark in run.answer.summary()
-    assert remark in answer_view(RunState.of(run)).details
+    [reading] = run.answer.read_names
+    assert {str(reading.iri), *(str(other.iri) for other in reading.others)} == {
+        str(iri("hesse")),
+        str(iri("brandenburg")),  # and not the ballad, which has no river
+    }
+    view = answer_view(RunState.of(run))
+    assert view.icon == "doubt"
+    assert run.answer.doubt in view.details
     assert kgwb.load_run(run.save(tmp_path / "run.jsonl")).answer == run.answer
 
 
-def test_a_name_of_one_thing_of_its_kind_has_no_remark(workbench: kgwb.Workbench) -> None:
+def test_a_name_of_one_thing_of_its_kind_is_in_no_doubt(workbench: kgwb.Workbench) -> None:
     run = workbench.ask("What is the river of Bonn?")
     assert run.answer is not None
     assert run.answer.labels == ("Rhine",)
-    assert run.answer.remarks == ()
+    assert run.answer.doubt == ""
 
 
-def test_a_vertex_that_a_person_put_in_has_no_remark(workbench: kgwb.Workbench) -> None:
+def test_a_vertex_that_a_person_put_in_is_in_no_doubt(workbench: kgwb.Workbench) -> None:
     run = workbench.ask("What is the river of Frankfurt?")
     [key] = [step.key for step in run.steps if step.agent == "vertex_selection"]
     link = run[key].output
@@ -61,4 +63,4 @@ def test_a_vertex_that_a_person_put_in_has_no_remark(workbench: kgwb.Workbench) 
     run.override(key, replace(link, vertex=other)).go()
     assert run.answer is not None
     assert run.answer.labels == ("Oder",)
-    assert run.answer.remarks == ()
+    assert run.answer.doubt == ""

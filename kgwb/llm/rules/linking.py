@@ -8,14 +8,13 @@ from typing import Any
 
 from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
-from kgwb.kg.label_search import exact_form, normalize
+from kgwb.kg.label_search import normalize
+from kgwb.kg.names import compare_names
 from kgwb.llm.base import ReplyData, Rule
 from kgwb.llm.rules.grammar import parse_question
 from kgwb.llm.rules.predicates import max_similarity
 from kgwb.llm.rules.words import FUNCTION_WORDS, singularize
 
-MIN_SPELLING_SIMILARITY = 0.82
-"""Ratio of matching characters from which a label that is not the name itself is taken for it."""
 MAX_COMPARED_CHARS = 300
 """How much of a name is compared. Time grows with the square of it."""
 YEAR_WEIGHT = 2.0
@@ -29,39 +28,27 @@ def choose_vertex(
 ) -> ReplyData:
     """Return the number and label of the candidate that an entity of a question means, as a reply.
 
-    It is a candidate whose label is the name, but for letter case; else one whose label has the
-    same words with other signs or accents. Of several, it is the one that fits the question best.
-    Otherwise it is the one spelled most alike, if its label has all words of the name or a
-    similarity of MIN_SPELLING_SIMILARITY. If none has, the number is 0 and the label empty. There
-    must be a candidate. Candidates have "number", "label", "type", "description", and perhaps
+    It is a candidate whose label is the name as it is written, else one whose label is the same
+    name (``compare_names``). Of several, it is the one that fits the question best. Otherwise it is
+    the one spelled most alike among those whose names are near. If there is none, the number is 0
+    and the label empty. Candidates have "number", "label", "type", "description", and perhaps
     "relations". The reply has a "reason" as well. Raises ModelError if there are several and the
     grammar cannot read the question.
     """
-    name = normalize(entity)
-    name_words = set(name.split())
-    exact: list[Any] = []
-    with_same_words: list[Any] = []
-    containing: list[Any] = []
+    by_distance: dict[int, list[Any]] = {0: [], 1: [], 2: []}
     for candidate in candidates:
-        label = normalize(candidate["label"])
-        if exact_form(candidate["label"]) == exact_form(entity):
-            exact.append(candidate)
-        if label == name:
-            with_same_words.append(candidate)
-        if name_words <= set(label.split()):
-            containing.append(candidate)
-
-    same = exact or with_same_words
-    if len(same) > 1:
-        best = _choose_homonym(question, entity, same, kg, embeddings)
+        likeness = compare_names(entity, candidate["label"])
+        by_distance[likeness.distance].append(candidate)
+    same, near, _ = by_distance.values()
+    exact = [candidate for candidate in same if candidate["label"] == entity]
+    if not same and not near:
+        reason = f"no label is like {entity!r}"
+        return {"reason": reason, "number": 0, "label": ""}
+    if len(exact or same) > 1:
+        best = _choose_homonym(question, entity, exact or same, kg, embeddings)
     else:
-        similar = same or containing or candidates
-        best = max(similar, key=lambda candidate: _rank_label(entity, candidate["label"]))
-        spelling = _compare_spelling(entity, best["label"])
-        if not containing and spelling < MIN_SPELLING_SIMILARITY:
-            reason = f"no label is like {entity!r}"
-            return {"reason": reason, "number": 0, "label": ""}
-    reason = "the label is the name" if exact else "the label most like the name"
+        best = max(exact or same or near, key=lambda each: _rank_label(entity, each["label"]))
+    reason = "the label is the name" if same else "the label most like the name"
     return {"reason": reason, "number": best["number"], "label": best["label"]}
 
 
@@ -122,9 +109,14 @@ def choose_vertices(
 
 
 def choose_label(entity: str, labels: Sequence[str]) -> ReplyData:
-    """Return the label spelled most like an entity, the first of equals."""
-    best = max(labels, key=lambda label: _compare_spelling(entity, label))
-    return {"label": best}
+    """Return the label spelled most like an entity, the first of equals.
+
+    Of labels that differ only in letter case, it is the entity itself where that has a capital.
+    """
+    ranks = {label: _compare_spelling(entity, label) for label in labels}
+    if entity in ranks and entity != entity.lower():
+        return {"label": entity}
+    return {"label": max(ranks, key=ranks.__getitem__)}
 
 
 def choose_local_name(entity: str, names: Sequence[str]) -> ReplyData:

@@ -97,7 +97,8 @@ def _record_error(
     text is then taken from the record. Raises NotRecordedError if it is not there either.
     """
     local_data = to_data(local)
-    del local_data["doubt"]  # which recorded requests do not have
+    for name in ("doubt", "read_names"):  # which recorded requests do not have
+        del local_data[name]
     request: JsonObject = {"graph": run.kg.identity, "use": use_text, "local": local_data}
     if isinstance(error, GraphError):
         make = partial(quote_text, error.message, MAX_ERROR_CHARS)

@@ -1,0 +1,412 @@
+"""Whether the things that an answer is about are those that the question names.
+
+At the end of a run, what it linked, or what its queries name, is compared with the question,
+whichever model or system chose it. ``kgwb.kg.names`` has the rules.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from itertools import chain, pairwise, product
+from typing import Any
+
+from rdflib import RDFS, URIRef
+
+from kgwb.errors import GraphError, NotRecordedError
+from kgwb.kg.algebra import analyze_query, find_iris
+from kgwb.kg.base import Graph, ResultSet
+from kgwb.kg.names import MAX_MORE_WORDS, SAME, Likeness, compare_labels, compare_names
+from kgwb.kg.queries import describe_vertices
+from kgwb.kg.sparql import find_tokens, n3, values_clause
+from kgwb.records import to_data
+from kgwb.run.answers import (
+    CLASS_TYPES,
+    Answer,
+    Candidate,
+    Link,
+    NameReading,
+    content_words,
+)
+from kgwb.run.calls import QUERY_KINDS
+from kgwb.run.steps import Step, names_in_steps, used_calls
+from kgwb.terms import Term, name_from_iri
+
+CLASS_PREDICATES = frozenset((RDFS.subClassOf, RDFS.domain, RDFS.range))
+"""Predicates that lead to a class, beside those of the vocabulary for types."""
+SQL_TEXT = re.compile(r"'((?:[^']|'')*)'")
+MIN_RESEMBLANCE = 0.6
+"""How much (difflib's ratio) a part of a question must be like a label to be shown as its name."""
+AROUND_NAME = '.,;:?"“”«»'
+"""Punctuation around a name in a question that is no part of it."""
+POSSESSIVE = re.compile(r"['’]s$")
+UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0e7f]")
+"""Letters of scripts that write no space between words."""
+COMPASS = frozenset("north south east west northern southern eastern western".split())
+EMPTY_CELLS = ("None", "0")
+"""How cells look that say that nothing was found."""
+MIN_TEXT_CHARS = 3
+"""Letters of the shortest text in lower case that is no flag or language tag of a query."""
+PEOPLE = frozenset("person people human man woman author writer director actor scientist".split())
+"""Words in the names of classes whose members are called by their surnames."""
+
+
+@dataclass(frozen=True)
+class _Named:
+    """A thing, or a text, that an answer is about."""
+
+    labels: tuple[str, ...]
+    """What it is called, as far as the run knows. The first one is shown."""
+    mention: str = ""
+    """The name that was linked to it; empty for what a query names."""
+    iri: URIRef | None = None
+    candidates: tuple[Candidate, ...] = ()
+    """What was found for the name."""
+
+
+def doubt_names(answer: Answer, run: Any) -> Answer:
+    """Return an answer with a doubt if what it is about is not called as in the question.
+
+    ``run`` is a run at the end of its execution. Names that were read as others, and those that
+    several things have, are one doubt, and each is kept in ``read_names`` with the other candidates.
+    A surname alone that means one person is a remark. What a person put in is in no doubt.
+    """
+    texts = _texts_of(run)
+    readings: dict[NameReading, None] = {}
+    remarks = dict.fromkeys(answer.remarks)
+    all_named = dict.fromkeys(_find_named(answer, run))
+    for named in all_named:
+        if _was_put_in(named, run.steps):
+            continue
+        others = [each for each in all_named if each is not named]
+        reading = _read_name(named, others, texts, run) or _find_twins(named, others, answer, run)
+        if reading is not None and _is_surname(reading, named):
+            remarks[str(reading)] = None
+        elif reading is not None:
+            readings[reading] = None
+    doubts = filter(None, [answer.doubt, *map(str, readings)])
+    return replace(
+        answer, doubt="; ".join(doubts), remarks=tuple(remarks), read_names=tuple(readings)
+    )
+
+
+def _texts_of(run: Any) -> Sequence[str]:
+    """Return the texts that may name a thing: the question, then the dialogue, the latest turn first."""
+    texts = [run.question]
+    for turn in reversed(run.dialogue.turns):
+        texts += [turn.question, turn.standalone, turn.text, *turn.answers, *turn.entities]
+    return list(filter(None, texts))
+
+
+# What an answer is about
+
+
+def _find_named(answer: Answer, run: Any) -> Iterator[_Named]:
+    """Yield the things and texts that an answer is about: what was linked, else what its queries name.
+
+    Classes and predicates are left out.
+    """
+    steps = [step for step in run.steps if step.done]
+    links = [step.output for step in steps if isinstance(step.output, Link)]
+    linked = [link for link in links if link.is_linked]
+    for link in linked:
+        if link.value is not None:
+            yield _Named((str(link.value),), link.entity)
+        for vertex in link.vertices:
+            if vertex.types != CLASS_TYPES:
+                yield _Named((vertex.label,), link.entity, vertex.iri, link.candidates)
+    if not linked:
+        yield from _find_queried(answer, run, steps)
+
+
+def _find_queried(answer: Answer, run: Any, steps: Sequence[Step]) -> Iterator[_Named]:
+    """Yield the things and texts that the queries of an answer name.
+
+    Of an answer without queries, these are the things in its support that any query of the run
+    names, and the texts in the SQL of the run.
+    """
+    ends = _find_ends(answer, run.kg)
+    iris: dict[URIRef, None] = {}
+    texts: dict[str, None] = {}
+    for query in answer.queries:
+        iris |= dict.fromkeys(_find_constants(query, ends, run.kg))
+        texts |= dict.fromkeys(_find_texts(query))
+    if not answer.queries:
+        for call in used_calls(steps, run.calls):
+            query = call.request.get("query", "")
+            if call.kind in QUERY_KINDS:
+                iris |= dict.fromkeys(sorted(ends & find_iris(query, {})))
+            else:
+                texts |= dict.fromkeys(SQL_TEXT.findall(query))
+    if not iris and not texts:
+        return
+
+    names = {str(iri): name for iri, name in answer.names}
+    names |= names_in_steps(steps, run.calls)
+    found = _find_candidates(steps)
+    for iri in iris:
+        candidates = found.get(iri, ())
+        labels = [names.get(str(iri)) or name_from_iri(iri)]
+        labels += [candidate.label for candidate in candidates if candidate.iri == iri]
+        yield _Named(tuple(labels), iri=iri, candidates=candidates)
+    for text in texts:
+        yield _Named((text,))
+
+
+def _find_ends(answer: Answer, kg: Graph) -> set[URIRef]:
+    """Return the things in the support of an answer that are neither its values nor classes."""
+    ends = set()
+    for subject, predicate, object_ in answer.support:
+        ends.add(subject)
+        if not _leads_to_class(predicate, kg):
+            ends.add(object_)
+    values = set(chain.from_iterable(value.terms for value in answer.values))
+    return {end for end in ends - values if isinstance(end, URIRef)}
+
+
+def _leads_to_class(predicate: Term, kg: Graph) -> bool:
+    """Return whether the objects of a predicate are classes."""
+    return predicate in kg.vocabulary.types or predicate in CLASS_PREDICATES
+
+
+def _find_constants(query: str, ends: set[URIRef], kg: Graph) -> Iterator[URIRef]:
+    """Yield the things that a SPARQL query names, without its predicates and classes.
+
+    Of those outside of its triple patterns, only ``ends`` are things.
+    """
+    with suppress(GraphError):
+        for subject, predicate, object_ in analyze_query(query).steps:
+            terms = [subject, object_]
+            if _leads_to_class(URIRef(predicate[1:-1]), kg):
+                terms = [subject]
+            for term in terms:
+                if term.startswith("<"):
+                    yield URIRef(term[1:-1])
+    yield from sorted(ends & find_iris(query, {}))
+
+
+def _find_texts(query: str) -> Iterator[str]:
+    """Yield the texts in a SPARQL query that may be names: those without a datatype, and no tags or flags."""
+    tokens = list(find_tokens(query))
+    for token, following in zip(tokens, [*tokens[1:], None], strict=True):
+        text = token[0].strip("\"'")
+        is_tag = text.islower() and len(text) < MIN_TEXT_CHARS
+        is_typed = following is not None and following[0] == "^"
+        if token.lastgroup == "string" and not is_tag and not is_typed:
+            yield text.strip("^$")
+
+
+def _find_candidates(steps: Iterable[Step]) -> Mapping[URIRef, tuple[Candidate, ...]]:
+    """Return, for each thing that a search of a run found, all that the search found."""
+    found: dict[URIRef, tuple[Candidate, ...]] = {}
+    for step in steps:
+        candidates: tuple[Candidate, ...] = getattr(step.output, "candidates", ())
+        for candidate in candidates:
+            found[candidate.iri] = candidates
+    return found
+
+
+# How the question names it
+
+
+def _was_put_in(named: _Named, steps: Iterable[Step]) -> bool:
+    """Return whether a person put in a value that has the thing or the text."""
+    wanted = json.dumps(named.iri or named.labels[0])
+    put_in = [to_data(step.output) for step in steps if step.origin == "by hand"]
+    return any(wanted in json.dumps(value) for value in put_in)
+
+
+def _read_name(
+    named: _Named, others: Iterable[_Named], texts: Sequence[str], run: Any
+) -> NameReading | None:
+    """Return what in the question was read as a thing or a text; None if that is its name.
+
+    The graph is asked for all labels of a thing that is not called by one that the run knows. A
+    thing that nothing in the question is like counts only if no query had led to it.
+    """
+    other_labels = chain.from_iterable(each.labels for each in others)
+    taken = set(chain.from_iterable(label.casefold().split() for label in other_labels))
+    name, likeness = _find_name(named.mention, named.labels, texts, taken)
+    if likeness.nearness != "same" and named.iri is not None:
+        labels = _find_labels(named.iri, run.kg) or named.labels
+        name, likeness = _find_name(named.mention, labels, texts, taken)
+    if likeness.nearness == "same":
+        return None
+    if not name and named.iri is not None and _was_reached(named.iri, run):
+        return None
+    candidates = tuple(each for each in named.candidates if each.iri != named.iri)
+    return NameReading(name, named.labels[0], likeness.difference, named.iri, candidates)
+
+
+def _find_labels(iri: URIRef, kg: Graph) -> Sequence[str]:
+    """Return all labels of a thing, in every language; none in a replay that has not recorded them."""
+    predicates = values_clause("?p", kg.vocabulary.labels)
+    with suppress(GraphError, NotRecordedError):
+        result = kg.select(f"SELECT ?label WHERE {{ {predicates} {n3(iri)} ?p ?label }}")
+        return [str(label) for (label,) in result.rows]
+    return []
+
+
+def _find_name(
+    mention: str, labels: Sequence[str], texts: Sequence[str], taken: Set[str]
+) -> tuple[str, Likeness]:
+    """Return the name in some texts that is nearest to the labels of a thing, and how near.
+
+    If the texts have the mention, that is the name, unless a longer one around it is a label.
+    Otherwise the name is "" if nothing in the texts is like a label. ``taken`` are the words of
+    other names.
+    """
+    wanted = [mention] if mention else labels
+    spans = list(chain.from_iterable(_find_spans(text, wanted, taken) for text in texts))
+    around = [span for span in spans if mention.casefold() in span.casefold()]
+    if mention and around:
+        spans = sorted(around, key=len)
+    likenesses = {}
+    for span in spans:
+        likenesses[span] = compare_labels(span, labels)
+        if likenesses[span] == SAME:
+            return span, SAME
+    if mention and around:
+        return spans[0], likenesses[spans[0]]
+    resemblances = {span: _resemblance(span, labels[0]) for span in likenesses}
+    ranked = sorted(likenesses, key=lambda span: (likenesses[span].distance, -resemblances[span]))
+    for name in ranked[:1]:
+        if likenesses[name].nearness == "near" or resemblances[name] >= MIN_RESEMBLANCE:
+            return name, likenesses[name]
+    return "", Likeness("different", "another name")
+
+
+def _resemblance(first: str, second: str) -> float:
+    return SequenceMatcher(None, first.casefold(), second.casefold(), autojunk=False).ratio()
+
+
+def _find_spans(text: str, labels: Sequence[str], taken: Set[str]) -> Iterator[str]:
+    """Yield the parts of a text that may be a name of about as many words as one of the labels.
+
+    Words beside such a part that belong to the same name are added to it.
+    """
+    words = text.split()
+    counts = {len(label.split()) for label in labels}
+    fewest = max(1, min(counts) - MAX_MORE_WORDS)
+    most = max(counts) + MAX_MORE_WORDS
+    goes_on = [False]
+    for position, (word, following) in enumerate(pairwise(words)):
+        goes_on.append(_belong_together(word, following, taken, is_first=position == 0))
+    goes_on.append(False)
+    for start in range(len(words)):
+        for end in range(start + fewest, min(start + most, len(words)) + 1):
+            if goes_on[start] or goes_on[end]:
+                continue
+            span = " ".join(words[start:end]).strip(AROUND_NAME)
+            yield span
+            if POSSESSIVE.search(span):
+                yield POSSESSIVE.sub("", span)
+    if UNSPACED.search(text):
+        for start, label in product(range(len(text)), labels):
+            yield text[start : start + len(label)]
+
+
+def _belong_together(word: str, following: str, taken: Set[str], *, is_first: bool) -> bool:
+    """Return whether two words of a question that stand side by side are parts of one name.
+
+    They are if both are capitalized, or the second one is a number, or if the first one is a point
+    of the compass, or the second one in brackets. The capital of the first word of a question says
+    nothing.
+    """
+    if word[-1] in AROUND_NAME or POSSESSIVE.search(word):
+        return False
+    if not taken.isdisjoint((word.casefold(), following.casefold().strip(AROUND_NAME))):
+        return False
+    if following[0] in "([" or word.casefold() in COMPASS:
+        return True
+    is_name = word[0].isupper() and not is_first
+    return is_name and (following[0].isupper() or following[0].isdigit())
+
+
+def _was_reached(iri: URIRef, run: Any) -> bool:
+    """Return whether a query had a thing in its result before any query named it."""
+    for call in used_calls(run.steps, run.calls):
+        if call.kind not in QUERY_KINDS:
+            continue
+        if iri in find_iris(call.request.get("query", ""), {}):
+            return False
+        rows = call.result.rows if isinstance(call.result, ResultSet) else call.result
+        if isinstance(rows, tuple) and any(iri in row for row in rows):
+            return True
+    return False
+
+
+def _is_surname(reading: NameReading, named: _Named) -> bool:
+    """Return whether a name is the surname alone of the one person found that has it."""
+    ending = f" {reading.name}".casefold()
+    types: list[str] = []
+    for candidate in named.candidates:
+        if candidate.iri == named.iri:
+            types += candidate.types
+        elif candidate.label.casefold().endswith(ending):
+            return False
+    is_person = not PEOPLE.isdisjoint(" ".join(types).casefold().split())
+    return is_person and named.labels[0].casefold().endswith(ending)
+
+
+# Several things of one name
+
+
+def _find_twins(
+    named: _Named, others: Iterable[_Named], answer: Answer, run: Any
+) -> NameReading | None:
+    """Return the other things that have the name, if nothing in the question tells them apart; else None."""
+    if named.iri is None or _was_earlier(named.iri, run):
+        return None
+    meant = {each.iri for each in others}
+    candidates = named.candidates or _find_homonyms(named, run.kg)
+    own = [each for each in candidates if each.iri == named.iri]
+    twins = []
+    for candidate in candidates:
+        is_other = candidate.iri not in (named.iri, *meant)
+        is_twin = is_other and compare_names(named.labels[0], candidate.label) == SAME
+        if is_twin and own and not _is_told_apart(own[0], candidate, answer, run):
+            twins.append(candidate)
+    if not twins:
+        return None
+    return NameReading(named.labels[0], own[0].label_with_types, "", named.iri, tuple(twins))
+
+
+def _was_earlier(iri: URIRef, run: Any) -> bool:
+    """Return whether the dialogue is about a thing already, which tells it apart from others of its name."""
+    return any(iri in (*turn.linked, *turn.vertices) for turn in run.dialogue.turns)
+
+
+def _find_homonyms(named: _Named, kg: Graph) -> Sequence[Candidate]:
+    """Return the things with a label of a thing, which was not searched; none if they are not recorded."""
+    label = named.labels[0]
+    with suppress(GraphError, NotRecordedError):
+        iris = kg.exact([label]).get(label, ())
+        if len(iris) > 1:
+            described = describe_vertices(kg, iris)
+            return [Candidate(iri, label, 1.0, *described[iri]) for iri in iris]
+    return ()
+
+
+def _is_told_apart(vertex: Candidate, twin: Candidate, answer: Answer, run: Any) -> bool:
+    """Return whether the question is about one of two things of a name, and not about the other one.
+
+    It is if it has a word that describes only the first one, or if a query of the answer has no
+    result for the other one. Where that cannot be asked, their types tell.
+    """
+    words = content_words(run.question) - content_words(vertex.label)
+    if words & (vertex.describing_words - twin.describing_words):
+        return True
+    term = n3(vertex.iri)
+    queries = [query for query in answer.queries if term in query]
+    try:
+        results = [run.kg.select(query.replace(term, n3(twin.iri))) for query in queries]
+    except (GraphError, NotRecordedError):
+        results = []
+    if not results:
+        return set(vertex.types) != set(twin.types)
+    return any(all(str(term) in EMPTY_CELLS for term in chain(*result.rows)) for result in results)
