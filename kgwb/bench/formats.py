@@ -31,6 +31,7 @@ from rdflib import Literal
 
 from kgwb import disk
 from kgwb.bench.questions import (
+    BOOLEANS,
     BenchQuestion,
     LexicalForm,
     answer_to_strings,
@@ -222,6 +223,27 @@ class _Cell(BaseModel):
     value: LexicalForm
 
 
+def _read_bindings(bindings: Any) -> Any:
+    """Return the rows of a result in their standard form: a list of cells by variable.
+
+    Some files have one row without the list, cells in the place of rows, "?" before variables, or
+    null for a cell or a row. Anything else is returned as it is.
+    """
+    if isinstance(bindings, dict):
+        bindings = [bindings]
+    if not isinstance(bindings, list):
+        return bindings
+    rows = []
+    for row in bindings:
+        cells = row or {}
+        if isinstance(cells, dict):
+            if "value" in cells and not isinstance(cells["value"], dict):
+                cells = {"": row}
+            cells = {name.lstrip("?$"): cell for name, cell in cells.items() if cell is not None}
+        rows.append(cells)
+    return rows
+
+
 class _SparqlResults(BaseModel):
     """SPARQL 1.1 Query Results JSON. QALD also has an empty ``results`` beside a ``boolean``."""
 
@@ -229,25 +251,36 @@ class _SparqlResults(BaseModel):
     bindings: Annotated[
         tuple[dict[str, _Cell], ...] | None,
         Field(validation_alias=AliasPath("results", "bindings")),
+        BeforeValidator(_read_bindings),
     ] = None
     boolean: bool | None = None
 
     def first_column(self) -> list[str] | None:
         """Return the values of the first variable, or ["true"] or ["false"] of a boolean; None without results.
 
-        Without a header, the first variable of each row counts. Rows without the variable are left
-        out.
+        The first variable is the first of the header that a row has; if none is, the first one of
+        each row. Rows without the variable are left out. Rows without any cell are no results.
         """
         if self.boolean is not None:
             return [str(self.boolean).lower()]
-        if self.bindings is None:
+        if self.bindings is None or (self.bindings and not any(self.bindings)):
             return None
+        bound = set(chain.from_iterable(self.bindings))
+        named = [variable.lstrip("?$") for variable in self.variables or ()]
+        column = next((variable for variable in named if variable in bound), None)
         values = []
         for binding in self.bindings:
-            variable = next(iter(self.variables or binding), "")
+            variable = next(iter(binding), "") if column is None else column
             if variable in binding:
                 values.append(binding[variable].value)
         return values
+
+
+def _read_results(answers: Any) -> Any:
+    """Return the results of a QALD question as a list. null is no result; an object is one."""
+    if isinstance(answers, dict):
+        answers = [answers]
+    return list(filter(None, answers)) if isinstance(answers, list) else answers or ()
 
 
 def _wordings_to_list(question: object) -> object:
@@ -263,15 +296,16 @@ class _Qald(BaseModel):
     id: LexicalForm
     question: Annotated[tuple[_Wording, ...], BeforeValidator(_wordings_to_list)]
     query: dict[str, Any] | None = None
-    answers: tuple[_SparqlResults, ...] = ()
+    answers: Annotated[tuple[_SparqlResults, ...], BeforeValidator(_read_results)] = ()
 
 
 def _read_qald(entry: Any, number: int) -> Iterator[BenchQuestion]:
     """Yield one question in its first language, with all wordings as ``translations``.
 
-    Its answers are the distinct values in the first columns of all results, None without results.
-    It is boolean if a result is, else it has the type of its gold query. Raises ValueError if all
-    texts are empty.
+    Its answers are the distinct values in the first columns of all results. They are None without
+    results, and if there is a gold query which they contradict: it has no values, or is an ASK and
+    they are no truth value, or the reverse. Then the query decides. A question is boolean if a
+    result is, else it has the type of its gold query. Raises ValueError if all texts are empty.
     """
     qald = _Qald.model_validate(entry)
     translations = []
@@ -283,16 +317,21 @@ def _read_qald(entry: Any, number: int) -> Iterator[BenchQuestion]:
         raise ValueError("question: there is no text in any language")
     columns = [result.first_column() for result in qald.answers]
     known_columns = [column for column in columns if column is not None]
-    answers = tuple(dict.fromkeys(chain.from_iterable(known_columns)))
+    values = tuple(dict.fromkeys(chain.from_iterable(known_columns)))
     sparql = (qald.query or {}).get("sparql")
+    type_of_query = _classify_query(sparql)
     is_boolean = any(result.boolean is not None for result in qald.answers)
+    is_truth_value = len(values) == 1 and values[0] in BOOLEANS
+    has_query = isinstance(sparql, str) and "{" in sparql  # QALD has "OUT OF SCOPE" as well
+    is_contradicted = not values or is_truth_value != (type_of_query == "boolean")
+    is_known = bool(known_columns) and not (has_query and is_contradicted)
     yield BenchQuestion(
         id=qald.id,
         question=translations[0][1],
         translations=tuple(translations),
         sparql=sparql,
-        answers=answers if known_columns else None,
-        type="boolean" if is_boolean else _classify_query(sparql),
+        answers=values if is_known else None,
+        type="boolean" if is_boolean else type_of_query,
     )
 
 

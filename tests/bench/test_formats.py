@@ -29,7 +29,7 @@ def qald(**changes: Any) -> dict[str, Any]:
     }
 
 
-def results(*rows: dict[str, Any], **others: Any) -> dict[str, Any]:
+def results(*rows: Any, **others: Any) -> dict[str, Any]:
     return {"results": {"bindings": list(rows)}, **others}
 
 
@@ -92,6 +92,9 @@ def test_questions_with_one_wording_are_selected_by_language(
     assert caught.value.hint.endswith(" de, en")
 
 
+CELL = {"type": "uri", "value": "y"}
+
+
 @pytest.mark.parametrize(
     ("answers", "gold"),
     [
@@ -101,16 +104,61 @@ def test_questions_with_one_wording_are_selected_by_language(
             [results({"a": {"value": "y"}}, {"b": {"value": "x"}}, head={"vars": ["a", "b"]})],
             ("y",),
         ),
-        ([results()], ()),
         ([results({"x": {"value": "1"}}), results({"x": {"value": "2"}})], ("1", "2")),
-        ([{"head": {}, "results": {}, "boolean": False}], ("false",)),
+        # the query decides:
+        ([results()], None),
+        ([results({})], None),
+        ([results({}, {}, head={"vars": ["a"]})], None),
+        ([results({"a": None})], None),
+        ([results(None)], None),
+        ([{"head": {}, "results": {}, "boolean": False}], None),
         ([{"head": {}, "results": {}}], None),
+        ([{"results": None}], None),
+        ([{"results": {"bindings": None}}], None),
         ([{}], None),
+        ([None], None),
         ([], None),
+        (None, None),
+        # other forms of the same:
+        ([results({"a": CELL}, head={"vars": ["?a"]})], ("y",)),
+        ([results({"?a": CELL}, head={"vars": ["a"]})], ("y",)),
+        ([results({"a": CELL}, head={"vars": ["other"]})], ("y",)),
+        ([results({"a": CELL}, head={"vars": ["other", "a"]})], ("y",)),
+        ([results({"a": CELL}, head={"vars": []})], ("y",)),
+        ([results({"a": CELL}, {}, {"a": None})], ("y",)),
+        ([results(CELL)], ("y",)),
+        ([results(CELL, head={"vars": ["a"]})], ("y",)),
+        ([results({"value": CELL}, head={"vars": ["value"]})], ("y",)),
+        ([{"results": {"bindings": {"a": CELL}}}], ("y",)),
+        (results({"a": CELL}), ("y",)),
     ],
 )
-def test_the_gold_of_qald(tmp_path: Path, answers: list[Any], gold: tuple[str, ...] | None) -> None:
+def test_the_gold_of_qald(tmp_path: Path, answers: Any, gold: tuple[str, ...] | None) -> None:
     [question] = read(tmp_path, qald(answers=answers))
+    assert question.answers == gold
+
+
+ASK = "ASK { ?s ?p ?o }"
+TRUE = {"head": {}, "results": {}, "boolean": True}
+
+
+@pytest.mark.parametrize(
+    ("sparql", "answers", "gold"),
+    [
+        (None, results(), ()),
+        ("OUT OF SCOPE", results(), ()),
+        (ASK, TRUE, ("true",)),
+        (ASK, results({"c": {"type": "literal", "value": True}}), ("true",)),
+        (ASK, results({"a": CELL}), None),
+        (ASK, results(), None),
+        (DIRECTOR, TRUE, None),
+        (None, TRUE, ("true",)),
+    ],
+)
+def test_gold_that_contradicts_its_query_is_left_to_the_query(
+    sparql: str | None, answers: Any, gold: tuple[str, ...] | None, tmp_path: Path
+) -> None:
+    [question] = read(tmp_path, qald(query={"sparql": sparql}, answers=[answers]))
     assert question.answers == gold
 
 
