@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from rdflib import BNode, Literal, URIRef
@@ -65,12 +66,18 @@ def make_answer(
 
 
 def _queries_without_rows(run: Run | None) -> tuple[str, ...]:
-    """Return the latest MAX_FOUND_QUERIES queries of the run that have no rows, the last first."""
+    """Return the latest MAX_FOUND_QUERIES queries of the run that have no rows, the last first.
+
+    A row without any term is none: rdflib keeps one for GROUP BY over nothing, and never shows it.
+    """
     if run is None:
         return ()
     texts: dict[str, None] = {}
     for call in reversed(_recorded_queries(run)):
-        if isinstance(call.result, ResultSet) and not call.result.rows:
+        if not isinstance(call.result, ResultSet):
+            continue
+        terms = chain.from_iterable(call.result.rows)
+        if all(term is None for term in terms):
             texts[call.request["query"]] = None
     return tuple(texts)[:MAX_FOUND_QUERIES]
 

@@ -170,11 +170,20 @@ def _digest_of(triples: Iterable[Any]) -> str:
     """
     total = 0
     for triple in triples:
-        parts = ["_:" if isinstance(term, BNode) else term.n3() for term in triple]
-        text = " ".join(parts).encode("utf-8", "surrogatepass")
+        text = _text_of(triple).encode("utf-8", "surrogatepass")
         digest = hashlib.sha256(text).digest()
         total += int.from_bytes(digest, "big")
     return f"rdflib:{total % 2**256:064x}"
+
+
+def _text_of(term: Any) -> str:
+    """Return a term in N-Triples form, and a blank node as "_:".
+
+    Of a triple, and of a triple term, which oxrdflib shows as a tuple, it is that of its parts.
+    """
+    if isinstance(term, tuple):
+        return " ".join(map(_text_of, term))
+    return "_:" if isinstance(term, BNode) else str(term.n3())
 
 
 def _named_bindings(bindings: Mapping[Any, Any]) -> Bindings:

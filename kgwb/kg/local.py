@@ -111,10 +111,10 @@ class LocalGraph:
         statements: Iterable[Any] = graph
         if quads:
             statements = quads()
-        converted = (cast(ox.Quad, to_ox(statement)) for statement in statements)
+        converted = map(_to_quad, statements)
         try:
             store.extend(converted)
-        except (ValueError, TypeError) as error:
+        except ValueError as error:
             raise GraphFileError(
                 f"the rdflib graph contains a term that RDF does not allow: {error}",
                 hint="remove this term from the rdflib graph, or correct it",
@@ -286,6 +286,20 @@ class LocalGraph:
             if time.monotonic() > deadline:
                 raise TimeoutError
         return ResultSet(variables, tuple(rows))
+
+
+def _to_quad(statement: Any) -> ox.Quad:
+    """Return a triple or a quad of rdflib as Oxigraph's.
+
+    oxrdflib shows a triple term of RDF 1.2 as a tuple, in the place of an object. Raises ValueError
+    for a term that RDF does not allow.
+    """
+    subject, predicate, object_, *graph = statement
+    if not isinstance(object_, tuple):
+        return cast(ox.Quad, to_ox(statement))
+    term = _to_quad(object_).triple
+    quad = cast(ox.Quad, to_ox((subject, predicate, predicate, *graph)))
+    return ox.Quad(quad.subject, quad.predicate, term, quad.graph_name)
 
 
 def add_muted(muted: Triples, triples: Sequence[Triple]) -> Triples:

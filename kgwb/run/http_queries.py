@@ -146,7 +146,8 @@ def write_result(query: WebQuery, recorded: Any) -> tuple[bytes, str]:
 def recorded_form(result: Result) -> Any:
     """Return a result of rdflib as a run records it.
 
-    A ResultSet for SELECT, a bool for ASK, a tuple of triples for CONSTRUCT and DESCRIBE.
+    A ResultSet for SELECT, a bool for ASK, a tuple of triples for CONSTRUCT and DESCRIBE. Raises
+    QueryError for a triple term, which oxrdflib shows as a tuple: RDF 1.1 has none.
     """
     if result.type == "ASK":
         return bool(result.askAnswer)
@@ -155,8 +156,13 @@ def recorded_form(result: Result) -> Any:
     variables = list(result.vars or ())
     rows: list[Any] = []
     for binding in result.bindings:
-        row = map(binding.get, variables)
-        rows.append(tuple(row))
+        row = tuple(map(binding.get, variables))
+        if any(isinstance(cell, tuple) for cell in row):
+            raise QueryError(
+                "the result holds a triple term of RDF 1.2, which a run cannot record",
+                hint="leave its variable out, or select SUBJECT(?t), PREDICATE(?t) and OBJECT(?t)",
+            )
+        rows.append(row)
     names = tuple(map(str, variables))
     return ResultSet(names, tuple(rows))
 

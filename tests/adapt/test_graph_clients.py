@@ -15,6 +15,7 @@ from rdflib.plugins.sparql import prepareQuery
 from small import FILMS, films, iri
 
 import kgwb
+from kgwb import open_kg
 from kgwb.build import (
     Answer,
     System,
@@ -258,6 +259,30 @@ def test_a_query_with_a_mistake_fails_as_in_rdflib() -> None:
     assert run_of(lambda: error_of(wrapped)).go().output("look") == error_of(graph) != ""
 
 
+def annotated() -> rdflib.Graph:
+    graph = rdflib.Graph(store="Oxigraph")
+    text = "PREFIX : <http://e/> :a :p :b {| :source :c {| :year 2016 |} |} ."
+    return graph.parse(data=text, format="ox-turtle")
+
+
+def test_a_graph_with_annotations_is_asked_as_any_other() -> None:
+    plain = annotated()
+    graph = wrap_rdflib(plain)
+    query = "SELECT ?s ?o { ?s <http://e/source> ?o }"
+    found: list[Any] = []
+    run_of(lambda: found.append(list(graph.query(query)))).go()
+    assert found == [list(plain.query(query))]
+    assert len(found[0]) == 1
+    with pytest.raises(QueryError, match="triple term"):
+        run_of(lambda: graph.query("SELECT ?o { ?s ?p ?o }")).go()
+
+
+def test_an_rdflib_graph_with_annotations_opens() -> None:
+    kg = open_kg(annotated())
+    [[number]] = kg.select("SELECT (COUNT(*) AS ?n) { ?s ?p ?o }").rows
+    assert str(number) == "5"
+
+
 def test_a_dataset_is_refused() -> None:
     with pytest.raises(SettingError, match="Dataset"):
         wrap_rdflib(rdflib.Dataset())
@@ -402,6 +427,10 @@ def test_what_is_no_wrapper_is_refused() -> None:
     ("query", "reason", "query_count"),
     [
         (PREFIX + "SELECT ?x WHERE { :arrival :sequel ?x }", NOT_IN_GRAPH, 1),
+        # rdflib keeps a row without terms for these, and shows none
+        (PREFIX + "SELECT ?x (COUNT(*) AS ?n) { ?x :sequel ?y } GROUP BY ?x", NOT_IN_GRAPH, 1),
+        (PREFIX + "SELECT ?x { OPTIONAL { ?x :sequel ?y } }", NOT_IN_GRAPH, 1),
+        (PREFIX + "SELECT (COUNT(*) AS ?n) { ?x :sequel ?y }", CANNOT_EXPRESS, 0),
         (PREFIX + "SELECT ?x WHERE { :arrival :director ?x }", CANNOT_EXPRESS, 0),
         (None, CANNOT_EXPRESS, 0),
     ],
