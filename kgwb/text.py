@@ -26,6 +26,24 @@ PLURAL_ENDINGS = {"ex": "ices", "y": "ies", "ch": "ches", "ss": "sses"}
 """Plural endings by the endings of nouns; other nouns get an "s"."""
 
 
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+"""A spreadsheet computes a cell that begins with one of these."""
+
+
+def quote_cell(text: str) -> str:
+    """Return a text for a cell of a table, with "'" before one that a spreadsheet would compute.
+
+    So has one that has such quotes already: ``unquote_cell`` returns each text as it was.
+    """
+    return f"'{text}" if text.lstrip("'").startswith(FORMULA_STARTS) else text
+
+
+def unquote_cell(cell: str) -> str:
+    """Return the text that ``quote_cell`` made a cell of."""
+    text = cell.removeprefix("'")
+    return text if text.lstrip("'").startswith(FORMULA_STARTS) else cell
+
+
 def pluralize(number: int, noun: str) -> str:
     """Return a number with its noun, singular or plural: "1 query", "2 queries", "1,000 films".
 

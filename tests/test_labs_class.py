@@ -4,6 +4,7 @@ import csv
 import json
 import os
 from collections.abc import Callable
+from io import StringIO
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -316,6 +317,53 @@ def test_with_pseudonyms_no_name_is_shown_and_a_student_keeps_the_pseudonym(
     file.write_text("a,b\n")
     with pytest.raises(InputError, match="pseudonyms"):
         Pseudonyms(file)
+
+
+STUDENTS = ["Ada", "Bob", "Cleo"]
+
+
+@pytest.mark.parametrize("deleted", [[], ["Ada"], ["Bob"], ["Cleo"], ["Ada", "Cleo"], STUDENTS])
+def test_a_pseudonym_is_never_given_to_a_second_student(deleted: list[str], tmp_path: Path) -> None:
+    file = tmp_path / "pseudonyms.csv"
+    earlier = Pseudonyms(file)
+    given = {name: earlier.of_student(name, "") for name in STUDENTS}
+    earlier.save()
+    lines = file.read_text().splitlines()
+    kept = [line for line in lines if not any(f",{name}," in line for name in deleted)]
+    file.write_text("\n".join([*kept, ""]))
+    later = Pseudonyms(file)
+    for name in STUDENTS:
+        if name not in deleted:
+            assert later.of_student(name, "") == given[name]
+    new = [later.of_student(name, "") for name in ("Dora", "Emil")]
+    assert not set(new) & set(given.values())
+    assert len(set(new)) == 2
+
+
+def test_pseudonyms_of_earlier_versions_are_kept_and_one_given_twice_is_an_error(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "pseudonyms.csv"
+    rows = "pseudonym,student,id\nstudent 2,Bob,\n\nFalcon,Cleo,\nstudent 7,Emil,\n"
+    file.write_text(rows)
+    pseudonyms = Pseudonyms(file)
+    assert pseudonyms.of_student("Cleo", "") == "Falcon"
+    assert pseudonyms.of_student("Dora", "") == "student 8"
+    file.write_text(f"{rows}student 2,Dora,\n")
+    with pytest.raises(InputError, match="student 2"):
+        Pseudonyms(file)
+
+
+def test_a_spreadsheet_computes_no_cell_of_the_pseudonyms(tmp_path: Path) -> None:
+    file = tmp_path / "pseudonyms.csv"
+    names = ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "'=1", "''=1", "'quoted'", "O'Neil", "'"]
+    earlier = Pseudonyms(file)
+    given = {name: earlier.of_student(name, name) for name in names}
+    earlier.save()
+    for row in csv.reader(StringIO(file.read_text())):
+        assert not any(cell.startswith(("=", "+", "-", "@", "\t")) for cell in row)
+    later = Pseudonyms(file)
+    assert {name: later.of_student(name, name) for name in names} == given
 
 
 def test_the_page_sums_up_by_stage_and_by_the_agent_blamed_first(tmp_path: Path) -> None:

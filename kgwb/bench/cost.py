@@ -14,14 +14,14 @@ from pydantic import BaseModel, Field, ValidationError
 
 from kgwb import disk
 from kgwb.errors import InputError
+from kgwb.llm.base import MODEL_WITHOUT_TOKENS
 from kgwb.records import describe_validation_error
 from kgwb.run.agents import OTHER_STAGE, System
 from kgwb.run.calls import Call
 from kgwb.run.steps import Step, Totals
+from kgwb.text import pluralize
 
 DEFAULT_PRICES_FILE = Path(__file__).with_name("prices.toml")
-MODEL_WITHOUT_TOKENS = "rules"
-"""The model that reads no tokens, so that 0 of them is right."""
 COUNT_FIELDS = ("model_calls", "prompt_tokens", "completion_tokens", "queries")
 BUDGET_NAMES = ("money", "tokens", "model_calls", "seconds")
 NonNegativeAmount = Annotated[float, Field(strict=True, ge=0, lt=1e15)]
@@ -64,18 +64,13 @@ class Prices(BaseModel, frozen=True):
 
         Tokens of prompts and of completions have different prices, each for a million. It is 0 if
         the row has no ``models``, as in earlier versions. Raises InputError if a model has no
-        price, or if it has one and its server reported no tokens.
+        price, or if it has one and its server did not report the tokens of a call.
         """
         money = 0.0
         for model, used in row.get("models", {}).items():
             price = self.find_price(model)
-            tokens = used["prompt_tokens"] + used["completion_tokens"]
-            is_unknown = used["calls"] and not tokens and model != MODEL_WITHOUT_TOKENS
-            if is_unknown and (price.input or price.output):
-                raise InputError(
-                    f"it is not known what the calls of {model} cost: its server reports no tokens",
-                    hint="see what the provider says, and limit tokens or money in another way there",
-                )
+            if price.input or price.output:
+                _check_counted(model, used)
             input_money = price.input * used["prompt_tokens"]
             output_money = price.output * used["completion_tokens"]
             money += (input_money + output_money) / 1e6
@@ -86,14 +81,31 @@ class Prices(BaseModel, frozen=True):
 
         "money" is that of ``compute_money``, and "tokens" are those of prompts and completions
         together. What the row does not have is 0. Raises InputError for "money" as
-        ``compute_money`` does.
+        ``compute_money`` does, and for "tokens" if a server did not report those of a call.
         """
         if budget == "money":
             return self.compute_money(row)
         amount: float = row.get(budget, 0)
         if budget == "tokens":
+            for model, used in row.get("models", {}).items():
+                _check_counted(model, used)
             amount = row.get("prompt_tokens", 0) + row.get("completion_tokens", 0)
         return amount
+
+
+def _check_counted(model: str, used: Mapping[str, Any]) -> None:
+    """Raise InputError if a server did not report the tokens of prompt and reply of each call.
+
+    ``used`` are the counts of ``sum_usage``; those of earlier versions do not say of how many calls
+    the tokens are unknown.
+    """
+    uncounted = used.get("uncounted_calls", used["calls"] if not used["prompt_tokens"] else 0)
+    if uncounted and model != MODEL_WITHOUT_TOKENS:
+        raise InputError(
+            f"it is not known what the calls of {model} cost: its server did not report "
+            f"all tokens of {pluralize(uncounted, 'call')}",
+            hint="see what the provider says, and limit tokens or money in another way there",
+        )
 
 
 def load_prices(path: str | Path | None = None) -> Prices:
@@ -186,8 +198,8 @@ def sum_usage(calls: Sequence[Call]) -> dict[str, Any]:
     """Return the cost of calls as fields of a row of a results file.
 
     They are "seconds" and "model_seconds", rounded to microseconds, the counts of COUNT_FIELDS, and
-    "models": the calls and the tokens of prompts and completions by the model's name. Each call
-    counts, also one from the record.
+    "models": the calls and the tokens of prompts and completions by the model's name, and how many
+    calls did not say both. Each call counts, also one from the record.
     """
     models: defaultdict[str, Counter[str]] = defaultdict(Counter)
     seconds = 0.0
@@ -198,6 +210,8 @@ def sum_usage(calls: Sequence[Call]) -> dict[str, Any]:
             counts["calls"] += 1
             counts["prompt_tokens"] += call.result.prompt_tokens
             counts["completion_tokens"] += call.result.completion_tokens
+            if not call.result.is_counted:
+                counts["uncounted_calls"] += 1
     totals = Totals.of(calls, 0, seconds)
     usage: dict[str, Any] = {
         "seconds": round(totals.seconds, 6),

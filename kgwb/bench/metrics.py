@@ -26,6 +26,7 @@ from itertools import chain, combinations
 from math import inf
 from types import MappingProxyType
 from typing import Any, NamedTuple
+from unicodedata import normalize
 from urllib.parse import quote, unquote_to_bytes, urlsplit
 
 import numpy
@@ -201,11 +202,11 @@ def _has_gold_name(answers: Sequence[str], gold: Sequence[str], labels: Mapping[
 
 
 def _squeezed_names(values: Iterable[str], labels: Mapping[str, str]) -> Iterator[str]:
-    """Yield the name of each value, in lower case and without white space."""
+    """Yield the name of each value, in lower case and in NFC, without white space."""
     for value in values:
         name = labels.get(value, value)
         without_blanks = "".join(name.split())
-        yield without_blanks.casefold()
+        yield normalize("NFC", without_blanks.casefold())
 
 
 def _best_f1_of_columns(table: TableCells, gold: Sequence[str]) -> float:

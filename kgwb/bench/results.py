@@ -76,6 +76,7 @@ _DISK_FULL_HINT = "free some space and give the same command again: it continues
 class _TokenCounts(BaseModel):
     prompt_tokens: NonNegativeInt
     completion_tokens: NonNegativeInt
+    uncounted_calls: NonNegativeInt = 0
 
 
 class _Usage(_TokenCounts):

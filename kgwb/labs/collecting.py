@@ -21,23 +21,29 @@ from kgwb.labs.found_files import FoundFile, find_files
 from kgwb.labs.hand_ins import HandIn, parse_hand_in
 from kgwb.labs.rechecking import check_again
 from kgwb.labs.tasks import STAGES, Lab, Stage, load_lab
-from kgwb.text import look_of, pluralize, single_line
+from kgwb.text import look_of, pluralize, quote_cell, single_line, unquote_cell
 
 HEADINGS = ("pseudonym", "student", "id")
+NEXT = ("the next student", "")
+"""Stands as name and id beside the pseudonym that nobody has had, so that rows can be deleted."""
+NUMBER_AT_END = re.compile(r"\d+$")
 
 
 class Pseudonyms:
     """Pseudonyms such as "student 7", and the file that says whose they are.
 
-    The file is a CSV table for the lecturer alone. A student who is in it keeps the pseudonym.
+    The file is a CSV table for the lecturer alone. A student who is in it keeps the pseudonym. Its
+    last row has the next pseudonym: one whose row was deleted is not given again. Cells that a
+    spreadsheet would compute have a quote before them.
     """
 
     def __init__(self, path: Path) -> None:
         """Read the pseudonyms from a CSV file; begin without any if the file is missing. Nothing is written yet.
 
-        Raises InputError if it cannot be read, or is no table of pseudonyms.
+        Raises InputError if it cannot be read, is no table of pseudonyms, or has one twice.
         """
         self.path = path
+        self._next_number = 1
         self._by_student: dict[tuple[str, str], str] = {}
         self._files: dict[str, str] = {}
         if not path.exists():
@@ -45,12 +51,22 @@ class Pseudonyms:
         hint = "name with --pseudonyms a file that kgwb labs has written, or a new one"
         with disk.os_errors_as_input_error(f"cannot read the pseudonyms {path}", hint):
             text = disk.read_text(path)
-        rows = list(csv.reader(StringIO(text)))
+        rows = list(filter(None, csv.reader(StringIO(text))))
         lengths = {len(row) for row in rows}
         if lengths != {len(HEADINGS)} or tuple(rows[0]) != HEADINGS:
             raise InputError(f"{path} is not a table of pseudonyms", hint=hint)
         for pseudonym, student, student_id in rows[1:]:
-            self._by_student[student, student_id] = pseudonym
+            key = (unquote_cell(student), unquote_cell(student_id))
+            number = NUMBER_AT_END.search(pseudonym)
+            is_next = key == NEXT
+            if number:
+                self._next_number = max(self._next_number, int(number[0]) + (not is_next))
+            if is_next:
+                continue
+            if pseudonym in self._by_student.values():
+                hint = "give one of them another pseudonym in the file"
+                raise InputError(f"two students are {pseudonym!r} in {path}", hint=hint)
+            self._by_student[key] = pseudonym
 
     def of_student(self, student: str, student_id: str) -> str:
         """Return the pseudonym of a student: that of before, or the next "student N", which is remembered.
@@ -58,8 +74,11 @@ class Pseudonyms:
         A student is the pair of name and id, so students of one name with different ids have
         different ones.
         """
-        new_pseudonym = f"student {len(self._by_student) + 1}"
-        return self._by_student.setdefault((student, student_id), new_pseudonym)
+        key = (student, student_id)
+        if key not in self._by_student:
+            self._by_student[key] = f"student {self._next_number}"
+            self._next_number += 1
+        return self._by_student[key]
 
     def of_file(self, place: str) -> str:
         """Return the pseudonym "file N" of a file's path, the same each time; ``save`` does not write it."""
@@ -74,7 +93,8 @@ class Pseudonyms:
         writer = csv.writer(text)
         writer.writerow(HEADINGS)
         for (student, student_id), pseudonym in self._by_student.items():
-            writer.writerow((pseudonym, student, student_id))
+            writer.writerow(map(quote_cell, (pseudonym, student, student_id)))
+        writer.writerow((f"student {self._next_number}", *NEXT))
         hint = "choose another file or folder"
         with disk.os_errors_as_input_error(f"cannot write {self.path}", hint):
             disk.write_atomically(self.path, [text.getvalue()])

@@ -11,10 +11,9 @@ from pathlib import Path
 from kgwb.errors import InputError
 from kgwb.labs.collecting import CollectedHandIns, CollectedWork
 from kgwb.labs.hand_ins import write_file
+from kgwb.text import quote_cell
 
 DEFAULT_POINTS = 1.0
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
-"""A spreadsheet computes a cell that begins with one of these."""
 
 
 def parse_points(assignments: Mapping[str, str]) -> dict[str, float]:
@@ -94,7 +93,7 @@ def save_points(
     for hand_ins in collected:
         for work in hand_ins.works:
             row = _make_row(hand_ins, work, points, due)
-            writer.writerow({heading: _as_text(value) for heading, value in row.items()})
+            writer.writerow({heading: quote_cell(str(value)) for heading, value in row.items()})
     return write_file(path, table.getvalue())
 
 
@@ -148,11 +147,3 @@ def _describe_lateness(work: CollectedWork, due: datetime | None) -> str:
     if handed_in.tzinfo is None:
         handed_in = handed_in.replace(tzinfo=UTC)
     return "yes" if handed_in > due else "no"
-
-
-def _as_text(value: object) -> str:
-    """Return a value as the text of a cell, with "'" before one that a spreadsheet would compute."""
-    text = str(value)
-    if text.startswith(FORMULA_STARTS):
-        return f"'{text}"
-    return text

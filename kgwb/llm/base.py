@@ -10,6 +10,8 @@ from typing import Any, Literal, Protocol
 from kgwb.kg.base import Graph
 
 DEFAULT_TIMEOUT_S = 60.0
+MODEL_WITHOUT_TOKENS = "rules"
+"""The model that reads no tokens, so that 0 of them is right."""
 ReplyMode = Literal["schema", "json", "prompt", "none"]
 """How a reply's form was enforced: by JSON schema, by JSON mode, by the prompt alone, or not at all."""
 ReplyData = dict[str, Any]
@@ -99,6 +101,12 @@ class ChatReply:
     """What the server says of the version behind the model's name (OpenAI's ``system_fingerprint``)."""
     body: str = ""
     """The whole reply as the server sent it, for the client of a pipeline; else empty."""
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the tokens of both prompt and reply are known: no prompt has 0 of them."""
+        is_reply_counted = self.completion_tokens > 0 or not self.text
+        return self.model == MODEL_WITHOUT_TOKENS or (self.prompt_tokens > 0 and is_reply_counted)
 
 
 def parse_token_count(value: object) -> int:

@@ -209,6 +209,8 @@ class Totals:
     """The model calls among them that were not taken from the record."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    uncounted_calls: int = 0
+    """The model calls whose tokens the server did not report, or not all of them."""
     queries: int = 0
     searches: int = 0
     seconds: float = 0.0
@@ -243,6 +245,7 @@ class Totals:
             live_model_calls=live_model_calls,
             prompt_tokens=sum(reply.prompt_tokens for reply in replies),
             completion_tokens=sum(reply.completion_tokens for reply in replies),
+            uncounted_calls=sum(not reply.is_counted for reply in replies),
             queries=len(queries),
             searches=len(searches),
             seconds=seconds,
@@ -252,12 +255,16 @@ class Totals:
         )
 
     def __str__(self) -> str:
-        """Return "2 model calls (1 live), 1,528 tokens, 3 queries, 1 label search, 31 ms"."""
+        """Return "2 model calls (1 live), 1,528 tokens, 3 queries, 1 label search, 31 ms".
+
+        Before tokens that are known in part stands "at least".
+        """
         model_calls = pluralize(self.model_calls, "model call")
         tokens = self.prompt_tokens + self.completion_tokens
+        at_least = "at least " if tokens and self.uncounted_calls else ""
         parts = [
             f"{model_calls} ({self.live_model_calls} live)",
-            f"{tokens:,} tokens",
+            f"{at_least}{tokens:,} tokens",
             pluralize(self.queries, "query"),
             pluralize(self.searches, "label search"),
             *time_texts(self.seconds, self.recorded_seconds),

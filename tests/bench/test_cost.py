@@ -16,6 +16,7 @@ from kgwb.bench.cost import (
     Prices,
     load_prices,
     sum_seconds_by_stage,
+    sum_usage,
     summarize_costs,
 )
 from kgwb.bench.questions import BenchQuestion
@@ -28,7 +29,7 @@ from kgwb.llm import ChatReply, Scripted
 from kgwb.run import Run, System, agent
 from kgwb.run.answers import Answer
 from kgwb.run.calls import Call
-from kgwb.run.steps import Step
+from kgwb.run.steps import Step, Totals
 from kgwb.run.systems import list_systems, load_system
 
 TABLE = """
@@ -64,14 +65,58 @@ def test_the_first_price_that_matches_a_model_applies(tmp_path: Path) -> None:
     assert table.compute_money({"seconds": 1.0}) == 0  # a line of an older kgwb has no tokens
 
 
-def test_money_is_not_known_where_a_server_reports_no_tokens(tmp_path: Path) -> None:
+def counted(calls: int, uncounted: int) -> dict[str, Any]:
+    """What calls used, for some of which the server did not report the tokens."""
+    counts = {"calls": calls, "uncounted_calls": uncounted}
+    tokens = {"prompt_tokens": 100, "completion_tokens": 50}
+    return {**tokens, "models": {"openai:large": {**counts, **tokens}}}
+
+
+@pytest.mark.parametrize("row", [used(0, 0), used(0, 50), counted(3, 1), counted(3, 3)])
+def test_money_and_tokens_are_not_known_where_a_server_does_not_report_all_tokens(
+    row: dict[str, Any], tmp_path: Path
+) -> None:
     table = prices(tmp_path)
-    with pytest.raises(InputError, match="no tokens"):
-        table.compute_money(used(0, 0))
-    with pytest.raises(InputError, match="no tokens"):
-        summarize_costs([{"seconds": 1.0, **used(0, 0)}], table)
-    with pytest.raises(InputError, match="no tokens"):
-        Budget({"money": 1}, table).add(used(0, 0))
+    with pytest.raises(InputError, match="not known"):
+        table.compute_money(row)
+    with pytest.raises(InputError, match="not known"):
+        summarize_costs([{"seconds": 1.0, **row}], table)
+    for budget in ("money", "tokens"):
+        with pytest.raises(InputError, match="not known"):
+            Budget({budget: 1}, table).add(row)
+    Budget({"model_calls": 1}, table).add(row)
+
+
+@pytest.mark.parametrize(
+    ("replies", "uncounted", "shown"),
+    [
+        ([(10, 5)], 0, "15 tokens"),
+        ([(10, 0)], 1, "at least 10 tokens"),
+        ([(0, 5)], 1, "at least 5 tokens"),
+        ([(10, 5), (0, 0)], 1, "at least 15 tokens"),
+        ([(0, 0)], 1, ", 0 tokens"),
+    ],
+)
+def test_tokens_that_are_known_in_part_are_said_to_be(
+    replies: list[tuple[int, int]], uncounted: int, shown: str
+) -> None:
+    calls = []
+    for prompt, completion in replies:
+        reply = ChatReply("x", prompt_tokens=prompt, completion_tokens=completion)
+        request = {"model": "openai:large"}
+        calls.append(Call("k", "model", "", request, 0, reply, "", 0.0))
+    assert sum_usage(calls)["models"]["openai:large"].get("uncounted_calls", 0) == uncounted
+    totals = Totals.of(calls, 0, 0.0)
+    assert totals.uncounted_calls == uncounted
+    assert shown in str(totals)
+
+
+def test_a_reply_without_text_may_have_no_tokens_and_rules_have_none() -> None:
+    assert ChatReply("", prompt_tokens=10).is_counted
+    assert ChatReply("x", model="rules").is_counted
+
+
+def test_rules_cost_nothing() -> None:
     assert load_prices().compute_money(used(0, 0, "rules")) == 0
 
 

@@ -132,6 +132,9 @@ def test_the_scores_of_one_question(answers: list[str], gold: list[str], scores:
         (["Jamaican English Language"], ["jamaican  english"], 0.0, 1.0, 0.0),
         (["English"], ["Jamaican English"], 0.0, 0.0, 0.0),
         (["http://x.org/1"], ["http://x.org/2"], 0.0, 1.0, 0.0),  # two things of one name
+        (["Cafe\u0301 Noir"], ["Caf\u00e9 noir"], 0.0, 1.0, 0.0),
+        (["Caf\u00e9"], ["Cafe\u0301"], 1.0, 1.0, 1.0),
+        (["http://x.org/3"], ["Cafe\u0301"], 0.0, 1.0, 0.0),
         ([], ["English"], 0.0, 0.0, 0.0),
         (["English"], [""], 0.0, 0.0, 0.0),
     ],
@@ -139,7 +142,11 @@ def test_the_scores_of_one_question(answers: list[str], gold: list[str], scores:
 def test_published_ways_to_count_a_hit_are_measures_of_their_own(
     answers: list[str], gold: list[str], any_hit: float, name_in_reply: float, first_hit: float
 ) -> None:
-    labels = {"http://x.org/1": "Dune (1984)", "http://x.org/2": "Dune"}
+    labels = {
+        "http://x.org/1": "Dune (1984)",
+        "http://x.org/2": "Dune",
+        "http://x.org/3": "Caf\u00e9",
+    }
     scores = score_answers(answers, gold, labels=labels)
     assert (scores.hit_any, scores.hit_substring, scores.hits1) == (
         any_hit,
