@@ -285,6 +285,28 @@ class EditableRun(Engine):
         self._return_to([key])
         return self
 
+    def edit_reply(self, step: str, text: str | None, number: int = 0) -> Self:
+        """Put in a text as the reply of a model call of a step. Returns the run.
+
+        From the next execution on, the step gets it in place of the model's reply, and it must pass
+        the same checks; only what follows is asked. The client of a pipeline gets it as its server
+        would send it, streamed or not. ``number`` counts the model calls of the step from 0. None
+        takes back an earlier edit. The edit is written to the run's file, and the position goes back
+        to before the step.
+
+        Raises SettingError as ``edit_messages`` does.
+        """
+        self._refuse_if_read_only()
+        key = self._key_of(step)
+        if text is None:
+            self.record.edited_replies.pop((key, number), None)
+        else:
+            self._check_model_call(key, number)
+            self.record.edited_replies[key, number] = text
+        self.record.append(reply={"step": key, "call": number, "value": text})
+        self._return_to([key])
+        return self
+
     def _check_model_call(self, key: str, number: int) -> None:
         """Raise SettingError if a step was executed and made no model call of this number.
 

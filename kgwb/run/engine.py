@@ -179,6 +179,8 @@ class Engine:
         this execution, so that a loop that asks again gets a new reply. A request of ``own_model``
         that fails does not count.
 
+        A reply that a person put in for this call of the step is returned in place of any other.
+
         Raises what the model raises, NotRecordedError in a replay that lacks the call, and Stopped
         if this is the request that is previewed.
         """
@@ -198,6 +200,10 @@ class Engine:
             content = self._content_for_client(own_model.name, request, agent_name, step.subject)
             model = None if self.is_replay else own_model
         identity = self.execution.count_request(content, agent_name, step.subject)
+        place = (step.key, len(self._model_calls(step)))
+        if place in self.record.edited_replies:
+            call = self._put_in_reply(step, content, self.record.edited_replies[place])
+            return call, call.result
 
         is_remote = self.kg.remote
         make = None
@@ -221,6 +227,22 @@ class Engine:
         request = self._edited_request(step, request)
         content = self._content_for_client(model_name, request, agent_name, step.subject)
         return self.execution.find_next(content, agent_name, step.subject) is not None
+
+    def _put_in_reply(self, step: Step, content: JsonObject, text: str) -> Call:
+        """Return a call with a reply that a person put in, and add it to the step with a note.
+
+        It is recorded beside the call that it stands for: nothing is asked, and both stay.
+        """
+        request = {**content, "put_in": text}
+        key, kind, _, repeat, _ = CallIdentity.of("model", request, 0)
+        if key not in self.calls:
+            reply = ChatReply(text, model="by hand")
+            call = Call(key, kind, step.key, request, repeat, reply, utc_now(), 0.0, ChatReply)
+            self.calls[key] = call
+            self.record.append_json(f'{{"call":{call.to_json()}}}')
+        self.note(f"the reply of model call {len(self._model_calls(step)) + 1} was put in by hand")
+        step.calls.append(key)
+        return self.calls[key]
 
     @property
     def notices(self) -> tuple[DataNotice, ...]:

@@ -34,6 +34,8 @@ class Record:
         """Values that a person put in, by step key."""
         self.edited_messages: dict[tuple[str, int], tuple[Message, ...]] = {}
         """Messages that a person put in place of an agent's, by step key and number of the call."""
+        self.edited_replies: dict[tuple[str, int], str] = {}
+        """Texts that a person put in place of a model's replies, by step key and number of the call."""
         self.used_prompts: dict[str, str] = {}
         """The texts of the prompts that were used, by name."""
         self.models: dict[str, str] = {}
@@ -54,6 +56,7 @@ class Record:
         self.live_seconds.update(other.live_seconds)
         self.overrides.update(other.overrides)
         self.edited_messages.update(other.edited_messages)
+        self.edited_replies.update(other.edited_replies)
         self.models = other.models
         self.store = other.store
 

@@ -73,7 +73,7 @@ from kgwb.text import list_first, pluralize, single_line
 
 CANCEL_TIMEOUT_S = 60.0
 """How long a new execution waits for a cancelled one to end the slow call that it is in."""
-LOADED_KINDS = ("call", "notice", "prompt", "settings", "override", "messages", "end")
+LOADED_KINDS = ("call", "notice", "prompt", "settings", "override", "messages", "reply", "end")
 """The entries of a file from which a run is loaded; its steps are for readers."""
 FORK_PARAMETERS = (
     "question",
@@ -630,6 +630,7 @@ class Run(EditableRun):
         for key, value in self.overrides.items():
             saved.overrides[key] = to_data(value, self.system.agent_spec(key).output_type)
         saved.messages = self.edited_messages
+        saved.replies = self.record.edited_replies
         if with_steps:
             saved.steps = [step.to_data() for step in self.steps]
             saved.end = self._end()
@@ -773,6 +774,7 @@ class Run(EditableRun):
         for key, value in saved.overrides.items():
             run.overrides[key] = from_data(value, system.agent_spec(key).output_type)
         run.edited_messages.update(saved.messages)
+        run.record.edited_replies.update(saved.replies)
         if saved.end is not None and not saved.has_later_calls:
             run.recorded_status = saved.end.status
             run.recorded_position = saved.end.position

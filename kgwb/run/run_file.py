@@ -144,6 +144,8 @@ class SavedRun:
     """Values put in, as JSON data, by step."""
     messages: dict[tuple[str, int], Messages] = field(default_factory=dict)
     """Messages put in, by step and number of the model call."""
+    replies: dict[tuple[str, int], str] = field(default_factory=dict)
+    """Texts put in for replies, by step and number of the model call."""
     steps: list[JsonObject] = field(default_factory=list)
     """The data of the steps, see ``Step.to_data``."""
     end: End | None = None
@@ -191,8 +193,10 @@ class SavedRun:
             case "override":
                 _put_or_remove(self.overrides, data["step"], data["value"])
             case "messages":
-                place = (from_data(data["step"], str), from_data(data["call"], int))
-                _put_or_remove(self.messages, place, _read_messages(data["value"]))
+                _put_or_remove(self.messages, _read_place(data), _read_messages(data["value"]))
+            case "reply":
+                text = from_data(data["value"], str | None)
+                _put_or_remove(self.replies, _read_place(data), text)
             case "step":
                 self.steps.append(from_data(data, JsonObject))
             case "end":
@@ -200,7 +204,7 @@ class SavedRun:
                 self.has_later_calls = False
 
     def entries(self) -> Iterator[JsonObject]:
-        """Yield the entries of a file: header, notices, calls, values and messages put in, steps, end.
+        """Yield the entries of a file: header, notices, calls, what was put in, steps, end.
 
         An output that is the reply of one of its step's calls is written once (``_without_reply``).
         """
@@ -216,6 +220,8 @@ class SavedRun:
             yield {"override": {"step": key, "value": value}}
         for (key, number), messages in self.messages.items():
             yield messages_entry(key, number, messages)
+        for (key, number), text in self.replies.items():
+            yield {"reply": {"step": key, "call": number, "value": text}}
         for step in self.steps:
             yield {"step": _without_reply(step, replies)}
         if self.end is not None:
@@ -228,6 +234,11 @@ def messages_entry(key: str, number: int, messages: Iterable[Message] | None) ->
     if messages is not None:
         data = [[message.role, message.content] for message in messages]
     return {"messages": {"step": key, "call": number, "value": data}}
+
+
+def _read_place(data: Any) -> tuple[str, int]:
+    """Return the step and the number of the model call that an entry is for."""
+    return from_data(data["step"], str), from_data(data["call"], int)
 
 
 def _read_messages(data: Any) -> Messages | None:

@@ -461,22 +461,27 @@ class ShownAttempt(NamedTuple):
     checks: list[Html]
     messages: Sequence[tuple[str, str]]
     """The prompt that was sent: the role and the content of each message."""
+    number: int = -1
+    """The number of the model call in its step, from 0; -1 if the call is not known."""
+    is_put_in: bool = False
+    """Whether a person put in the reply."""
 
 
-def render_attempts(step: Step, calls: Mapping[str, Call]) -> Html:
+def render_attempts(step: Step, calls: Mapping[str, Call], *, can_edit: bool = False) -> Html:
     """Render each attempt: the reply as it came, the checks by name, and the prompt as sent.
 
     Model calls that an agent made by itself stand below the attempts. A step without any is a line
-    that says so.
+    that says so. With ``can_edit`` each reply has a form in which another one is put in.
     """
-    return _render_attempt_list(_shown_attempts(step, calls))
+    return _render_attempt_list(_shown_attempts(step, calls), can_edit=can_edit)
 
 
-def _render_attempt_list(attempts: Sequence[ShownAttempt]) -> Html:
+def _render_attempt_list(attempts: Sequence[ShownAttempt], *, can_edit: bool = False) -> Html:
     """Render attempts; a text says so if the step made no model call."""
     if not attempts:
         return div("body soft", "This step made no model call.")
-    return render_template("show/templates/attempts.html", attempts=attempts)
+    path = "show/templates/attempts.html"
+    return render_template(path, attempts=attempts, can_edit=can_edit)
 
 
 def _shown_attempts(step: Step, calls: Mapping[str, Call]) -> list[ShownAttempt]:
@@ -485,14 +490,22 @@ def _shown_attempts(step: Step, calls: Mapping[str, Call]) -> list[ShownAttempt]
     Attempts come first; the other calls have no checks.
     """
     attempts = []
+    made = model_calls_of(step)
     for attempt in step.attempts:
         call = calls.get(attempt.call)
-        attempts.append(_shown_attempt(attempt, call))
+        attempts.append(_numbered(_shown_attempt(attempt, call), call, made))
     known = {attempt.call for attempt in step.attempts}
-    for call in model_calls_of(step):
+    for call in made:
         if call.key not in known:
-            attempts.append(_shown_call(call))
+            attempts.append(_numbered(_shown_call(call), call, made))
     return attempts
+
+
+def _numbered(attempt: ShownAttempt, call: Call | None, made: Sequence[Call]) -> ShownAttempt:
+    """Return an attempt with the number of its call among those of the step, if it is there."""
+    if call is None or call not in made:
+        return attempt
+    return attempt._replace(number=made.index(call), is_put_in="put_in" in call.request)
 
 
 def _shown_attempt(attempt: Attempt, call: Call | None) -> ShownAttempt:

@@ -314,6 +314,15 @@ class Session(Worker):
             self.run.edit_messages(key, text)
         self.notify()
 
+    def edit_reply(self, key: str, text: str | None, number: int) -> None:
+        """Put in a reply of a model call of a step, which becomes stale; None takes it back.
+
+        Raises SettingError if the run is busy.
+        """
+        with self._edit(key):
+            self.run.edit_reply(key, text, number)
+        self.notify()
+
     def save_prompt(self, name: str, text: str, folder: str = "") -> str:
         """Write a prompt to its file, and use it in this run. Returns the path of the file.
 

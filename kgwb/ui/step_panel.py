@@ -126,6 +126,22 @@ class StepPanel(StepView):
         else:
             self.session.go(key)
 
+    def do_reply(self, event: Event) -> None:
+        """Put in the typed reply for a model call, and submit an execution up to the step."""
+        form = form_of(event)
+        self._edit_reply(typed_text(form["reply"]), int(form["number"]))
+
+    def do_take_back(self, event: Event) -> None:
+        """Take back the reply that was put in for a model call; the event's ``arg`` is its number."""
+        self._edit_reply(None, int(event["arg"]))
+
+    def _edit_reply(self, text: str | None, number: int) -> None:
+        """Put in a reply, or take it back with None, and submit an execution up to the step."""
+        key = self.key
+        self.session.edit_reply(key, text, number)
+        self.selected_section = "attempts"
+        self.session.go(key)
+
     def do_again(self, event: Event) -> None:
         """Ask the first model call of the step again, as often as typed, with the typed messages.
 

@@ -315,7 +315,7 @@ class StepView(Live):
         if section == "in":
             return self._render_inputs(step)
         if section == "attempts":
-            return render_attempts(step, self.run.calls)
+            return render_attempts(step, self.run.calls, can_edit=not self.run.read_only)
         if section == "form":
             return self._render_form(step)
         return self._render_result(step)

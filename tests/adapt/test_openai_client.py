@@ -483,6 +483,50 @@ def test_the_stream_helper_of_openai_reads_the_record(server: ChatServer, api: s
     assert "Dune" in next(iter(run.calls.values())).result.text
 
 
+@pytest.mark.parametrize("form", ["whole", "stream", "helper"])
+@pytest.mark.parametrize("api", APIS)
+def test_a_reply_that_is_put_in_is_read_by_openai(server: ChatServer, api: str, form: str) -> None:
+    client: Any = client_of(server)
+
+    def work() -> str:
+        if form == "whole":
+            return text_of(ask(client, api))
+        if form == "stream":
+            return "".join(filter(None, map(said_in, ask(client, api, stream=True))))
+        if api == "chat":
+            with client.chat.completions.stream(model="tiny", messages=[USER]) as events:
+                return text_of(events.get_final_completion())
+        with client.responses.stream(model="tiny", input="Hello") as events:
+            return text_of(events.get_final_response())
+
+    run = run_of(work).go()
+    edited = run.fork().edit_reply("talk", "Good bye").go()
+    assert edited.output("talk") == "Good bye"
+    assert len(server.requests) == 1
+    tool_call = {"tool_calls": [CHAT_CALL]} if api == "chat" else {"output": [CALL]}
+    edited.edit_reply("talk", json.dumps({"message": tool_call}))
+
+    def call_tool() -> str:
+        if form == "whole":
+            reply = ask(client, api)
+        elif api == "chat":
+            with client.chat.completions.stream(model="tiny", messages=[USER]) as events:
+                reply = events.get_final_completion()
+        else:
+            with client.responses.stream(model="tiny", input="Hello") as events:
+                reply = events.get_final_response()
+        return str(
+            reply.choices[0].message.tool_calls[0].function.arguments
+            if api == "chat"
+            else reply.output[0].arguments
+        )
+
+    called = run_of(call_tool)
+    called.record.edited_replies.update(edited.record.edited_replies)
+    assert called.go().output("talk") == '{"text": "Dune"}'
+    assert len(server.requests) == 1
+
+
 @pytest.mark.parametrize("api", APIS)
 def test_an_asynchronous_client_is_asked_in_runs_and_outside(server: ChatServer, api: str) -> None:
     client = async_client_of(server)

@@ -20,6 +20,7 @@ from kgwb.build import Answer, System, agent
 from kgwb.errors import NotRecordedError
 from kgwb.kg.base import ResultSet
 from kgwb.run import Run
+from kgwb.run.http_protocols import read_model_request, reply_of_body
 
 SECRET = "kg7Hq2-secret-key-93"
 HEADERS = {"Authorization": f"Bearer {SECRET}", "Content-Type": "application/json"}
@@ -401,6 +402,34 @@ def test_what_is_no_text_comes_back_byte_for_byte(
     assert run.output("talk") == b"\xff\xfe binary".hex()
     replay = kgwb.load_run(run.save(tmp_path / "run.jsonl"), system=run.system)
     assert replay.output("talk") == run.output("talk")
+
+
+# --- a reply that a person put in
+
+
+@pytest.mark.parametrize("name", [name for name in PROTOCOLS if name not in ("sparql", "other")])
+def test_a_reply_that_is_put_in_comes_as_the_server_would_send_it(
+    server: Server, tmp_path: Path, name: str
+) -> None:
+    protocol = PROTOCOLS[name]
+    run = run_of(asking(server, "httpx", protocol)).go()
+    edited = run.fork().edit_reply("talk", "Bye, äöü").go()
+    status, text = edited.output("talk")
+    assert status == 200
+    api, _ = read_model_request("POST", protocol.path, json.dumps(protocol.body).encode()) or (
+        None,
+        0,
+    )
+    assert api is not None
+    assert reply_of_body(api, text).text == "Bye, äöü"
+    is_stream = "stream" in name and "ollama" not in name
+    assert text.startswith("{") != is_stream
+    assert len(server.requests) == 1
+    assert edited.totals.live_model_calls == 0
+    replay = kgwb.load_run(edited.save(tmp_path / "run.jsonl"), system=edited.system)
+    assert replay.output("talk") == edited.output("talk")
+    assert edited.edit_reply("talk", None).go().output("talk") == run.output("talk")
+    assert len(server.requests) == 1
 
 
 # --- replays

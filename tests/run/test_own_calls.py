@@ -20,8 +20,20 @@ from page import wait_for
 from small import films, run_agent, system_of
 
 import kgwb
-from kgwb.build import Answer, ChatRequest, Message, Run, Scripted, Settings, System, agent
-from kgwb.errors import NotRecordedError, PromptError
+from kgwb.build import (
+    Answer,
+    ChatRequest,
+    Check,
+    Message,
+    Reply,
+    Run,
+    Scripted,
+    Settings,
+    System,
+    agent,
+    ask_model,
+)
+from kgwb.errors import NotRecordedError, PromptError, SettingError
 from kgwb.run.calls import call_key
 from kgwb.show.run import render_attempts, render_step_header
 from kgwb.show.run_state import RunState
@@ -163,6 +175,49 @@ def test_the_messages_are_edited_in_the_debugger() -> None:
     debugger.do_try({"form": {"template": "[user]\nSay goodbye.\n"}})
     wait_for(lambda: run.status == "paused" and run.output("greet").endswith("goodbye."))
     assert run.output("greet") == "reply to Say goodbye."
+
+
+def test_a_reply_is_put_in_in_the_debugger_and_taken_back() -> None:
+    run, _ = greeting()
+    before = run.output("greet")
+    debugger = Debugger(session_of(run), step_key="greet")
+    debugger.selected_section = "attempts"
+    assert 'data-do="take_back"' not in str(debugger.render_panel())
+    debugger.do_reply({"form": {"reply": "Hi from a person", "number": "0"}})
+    wait_for(lambda: run.status == "paused" and "person" in run.output("greet"))
+    assert 'data-do="take_back"' in str(debugger.render_panel())
+    assert run.totals.live_model_calls == 0
+    debugger.do_take_back({"arg": "0"})
+    wait_for(lambda: run.status == "paused" and run.output("greet") == before)
+
+
+@agent(kind="model")
+def count_films(text: str, run: Run) -> int:
+    """How many films there are, checked."""
+    odd = Check("it is even", lambda reply: "" if reply.number % 2 == 0 else "odd")
+    return ask_model("count", {"text": text}, Counted, run, checks=[odd]).number
+
+
+class Counted(Reply):
+    number: int
+
+
+def test_a_reply_that_is_put_in_passes_the_same_checks(tmp_path: Path) -> None:
+    (tmp_path / "count.md").write_text("[user]\nHow many? {{text}}\n")
+    model = Scripted(lambda request: '{"number": 4}')
+    system = System(
+        "counting",
+        lambda question, dialogue, run: Answer("list", text=str(count_films(question.text, run))),
+        [count_films],
+        prompts=tmp_path,
+    )
+    run = Run(system, "Who?", kg=films(), models=model).go()
+    assert run.fork().edit_reply("count_films", '{"number": 6}').go().output("count_films") == 6
+    wrong = run.fork().edit_reply("count_films", '{"number": 5}').go()
+    assert [attempt.accepted for attempt in wrong["count_films"].attempts] == [False, True]
+    assert wrong.totals.live_model_calls == 1
+    with pytest.raises(SettingError):
+        run.edit_reply("count_films", "{}", 7)
 
 
 # --- requests past the run
