@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 import types
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import lru_cache
 from typing import (
@@ -29,7 +29,7 @@ from typing import (
 )
 
 import pydantic_core
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, SchemaSerializer
 
 from kgwb.terms import DisplayNames, Term, Triple
@@ -291,13 +291,86 @@ def nested_records(value: Any) -> Iterator[Any]:
             yield from nested_records(getattr(value, name))
 
 
-def decision_of(value: Any) -> Any:
+MESSAGE_MODULE = "langchain_core.messages"
+MESSAGE_ROLES = {"human": "user", "ai": "assistant"}
+"""What is called otherwise in LangChain, by its name there."""
+
+
+def message_data(value: Any) -> JsonObject | None:
+    """Return role, content and tool calls of a message of LangChain; None for any other value.
+
+    Without ids, times and what the server said of the reply.
+    """
+    is_of_langchain = type(value).__module__.startswith(MESSAGE_MODULE)
+    if not is_of_langchain or not hasattr(value, "content"):
+        return None
+    role = getattr(value, "type", "")
+    data = {"role": MESSAGE_ROLES.get(role, role), "content": getattr(value, "content", "")}
+    calls = getattr(value, "tool_calls", ())
+    if calls:
+        data["tool_calls"] = [{"name": call["name"], "args": call["args"]} for call in calls]
+    return data
+
+
+def shown_data(value: Any) -> Any:
+    """Return a value that has no JSON form as it is shown in JSON: a message as data, else its text."""
+    return message_data(value) or str(value)
+
+
+def comparable(value: Any, varying: Collection[str] = ()) -> Any:
+    """Return a value in a form that is equal for values of which only what is drawn by chance differs.
+
+    A message of LangChain is its role, content and tool calls. Objects of pydantic, and
+    dictionaries, are the data of their fields, without those that ``varying`` names: NAME or
+    CLASS.NAME. Lists and tuples are lists of such parts; a record is one only if ``varying`` names
+    something.
+    """
+    if isinstance(value, list | tuple):
+        return [comparable(part, varying) for part in value]
+    message = message_data(value)
+    if message is not None:
+        return message
+    if isinstance(value, Mapping | BaseModel):
+        parts = dict(value)
+    elif varying and is_record(value):
+        parts = {field.name: getattr(value, field.name) for field in fields(value)}
+    else:
+        return value
+    kept = {}
+    for name, part in parts.items():
+        if name not in varying and f"{type(value).__name__}.{name}" not in varying:
+            kept[name] = comparable(part, varying)
+    return kept
+
+
+def copy_containers(value: Any) -> Any:
+    """Return a value whose lists, dictionaries and objects of pydantic are copies, at all depths.
+
+    What is written into the value later is not in the copy. Anything else in it is shared.
+    """
+    if isinstance(value, dict):
+        copied = value.copy()  # of its own class
+        for name, part in value.items():
+            copied[name] = copy_containers(part)
+        return copied
+    if type(value) is list:
+        return [copy_containers(part) for part in value]
+    if type(value) is tuple and any(isinstance(part, list | dict) for part in value):
+        return tuple(map(copy_containers, value))
+    if isinstance(value, BaseModel):
+        parts = {name: copy_containers(part) for name, part in vars(value).items()}
+        return value.model_copy(update=parts)
+    return value
+
+
+def decision_of(value: Any, varying: Collection[str] = ()) -> Any:
     """Return what a value decides, in a form that is equal for values that decide the same.
 
     A record becomes the tuple of its class's name and its fields, without explanations, scores and
     hidden fields. RDF terms become plain texts, and lists tuples. Unknowns ("?film") are numbered
-    in their order ("?0"), so that their names do not matter.
+    in their order ("?0"), so that their names do not matter. Other values are ``comparable``.
     """
+    value = comparable(value, varying)
     new_names: dict[str, str] = {}
 
     def rename_unknown(match: re.Match[str]) -> str:
@@ -341,7 +414,10 @@ def one_line(value: Any) -> str:
     if isinstance(value, list | tuple):
         return _items_in_one_line(value)
     if isinstance(value, dict):
-        return shorten(json.dumps(value, ensure_ascii=False, default=str), MAX_LINE_CHARS)
+        return shorten(json.dumps(value, ensure_ascii=False, default=shown_data), MAX_LINE_CHARS)
+    message = message_data(value)
+    if message is not None:
+        return one_line(message)
     if not has_custom_str(value):
         return type(value).__name__
     text = shorten(str(value), MAX_LINE_CHARS)

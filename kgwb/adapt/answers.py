@@ -41,14 +41,24 @@ def make_answer(
     a value, the last MAX_FOUND_QUERIES of them; without values, those that have no rows. ``kind`` is
     by default that of the values. Without values, ``reason`` says why.
 
+    A sentence is the text of the answer if its query is known: the values are then the first cells of
+    the query's rows. It is known if it is given, or if ``values`` are a mapping that has both.
+
     The support of a value is found from the recorded queries: the triples that they match where the
     value is in a row. The step gets a note if no value has support.
     """
+    run = current_run()
+    if isinstance(values, Mapping) and "value" not in values:
+        values, queries = _split_mapping(run, values, queries)
     items = _items_of(values)
+    if queries is not None and len(items) == 1 and isinstance(items[0], str) and " " in items[0]:
+        found = _values_of_queries(run, queries, items[0])
+        if found:
+            text = text or items[0]
+            items = found
     kind = kind or _kind_of(items)
     terms = [_term_of(item) for item in items]
     given_terms = {_term_of(item) for item in items if _is_term(item)}
-    run = current_run()
     results = _results_of_queries(run, queries, terms)
     texts = tuple(dict.fromkeys(results if queries is None else queries))
     if not terms:
@@ -63,6 +73,42 @@ def make_answer(
     if run is not None and not any(value.support for value in answer_values):
         run.note(_why_unsupported(results))
     return Answer(kind, tuple(answer_values), texts, text, reason)
+
+
+def _split_mapping(
+    run: Run | None, found: Mapping[str, Any], queries: Sequence[str] | None
+) -> tuple[Any, Sequence[str] | None]:
+    """Return the values and the queries in a mapping that a pipeline returned.
+
+    Queries are its texts that the run has recorded as queries, and the values are the first of the
+    rest. A mapping without such a text is the value itself.
+    """
+    recorded = [] if run is None else [call.request["query"] for call in _recorded_queries(run)]
+    named = []
+    rest = []
+    for part in found.values():
+        if isinstance(part, str) and any(part.strip() in query for query in recorded):
+            named.append(part)
+        else:
+            rest.append(part)
+    if not named:
+        return found, queries
+    return rest[0] if rest else None, queries or named
+
+
+def _values_of_queries(run: Run | None, queries: Sequence[str], sentence: str) -> list[Any]:
+    """Return the first cells of the rows of the last of these queries that has rows.
+
+    Empty if a result has the sentence itself as a cell, so that it is a value.
+    """
+    results = _results_of_queries(run, queries, ())
+    values: list[Any] = []
+    for result in results.values():
+        if _holds_any(result, [Literal(sentence)]):
+            return []
+        if isinstance(result, ResultSet) and result.rows:
+            values = [row[0] for row in result.rows if row[0] is not None]
+    return values
 
 
 def _queries_without_rows(run: Run | None) -> tuple[str, ...]:

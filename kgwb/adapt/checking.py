@@ -20,6 +20,7 @@ from kgwb.kg.sparql import is_serializable, n3
 from kgwb.records import decision_of, one_line
 from kgwb.run import Run, System
 from kgwb.run.calls import QUERY_KINDS, SEARCH_KINDS
+from kgwb.run.differences import find_difference
 from kgwb.run.models import Models
 from kgwb.run.steps import current_frame
 from kgwb.terms import Triple
@@ -142,11 +143,11 @@ def _differences(first: Run, second: Run) -> Iterator[str]:
         if new_calls:
             call = second.calls[new_calls[0]]
             yield f"{step.key} asked something else the second time: {one_line(call.request)}"
-        if decision_of(again.output) != decision_of(step.output):
-            yield (
-                f"{step.key} returned something else the second time: "
-                f"{one_line(again.output)}, before {one_line(step.output)}"
-            )
+        varying = step.varying
+        if decision_of(again.output, varying) != decision_of(step.output, varying):
+            place, now, before = find_difference(again.output, step.output, varying)
+            at = f" at {place}" if place else ""
+            yield f"{step.key} returned something else the second time{at}: {now}, before {before}"
     known = first.steps_by_key
     for key in steps:
         if key not in known:

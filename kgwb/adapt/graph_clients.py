@@ -10,11 +10,11 @@ from typing import Any
 
 import rdflib
 from rdflib import BNode
-from rdflib.plugins.stores.sparqlstore import SPARQLStore
 from rdflib.query import Result
 from SPARQLWrapper import SPARQLWrapper
 
 from kgwb.errors import QueryError, SettingError
+from kgwb.kg import endpoint_of
 from kgwb.kg.sparql import is_serializable, n3, validate_query
 from kgwb.run import Run
 from kgwb.run.http_queries import recorded_form, result_of
@@ -44,7 +44,7 @@ def wrap_rdflib(graph: rdflib.Graph) -> rdflib.Graph:
             f"wrap_rdflib got a {type(graph).__name__}, which is not a single rdflib.Graph",
             hint="pass one graph, such as a named graph of a Dataset",
         )
-    if isinstance(graph.store, SPARQLStore):
+    if endpoint_of(graph):
         return graph
     return RecordedRdflibGraph(graph)
 

@@ -5,9 +5,9 @@ This module needs LangChain.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, get_type_hints
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import (
@@ -18,11 +18,13 @@ from langchain_core.messages import (
 )
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 
 from kgwb.adapt.clients import json_options
-from kgwb.errors import SettingError
+from kgwb.errors import OverrideError, SettingError
 from kgwb.llm.base import ChatReply, ChatRequest, Message, parse_token_count
-from kgwb.records import JsonObject
+from kgwb.records import JsonObject, describe_validation_error
 from kgwb.run.agents import AgentSpec, agent
 from kgwb.run.http_clients import await_on_client_loop, wait_for
 from kgwb.run.http_protocols import (
@@ -211,6 +213,8 @@ def _result_of(reply: ChatReply) -> ChatResult:
     return ChatResult(generations=[ChatGeneration(message=message)])
 
 
+INTERRUPT = "__interrupt__"
+"""The name in a state under which LangGraph says why it stopped."""
 START_NODE = "__start__"
 """The node that LangGraph adds to write the first state."""
 
@@ -218,8 +222,10 @@ START_NODE = "__start__"
 class NodeStep(Runnable[Any, Any]):
     """A node of a graph; inside a run each execution of it is a step."""
 
-    def __init__(self, spec: AgentSpec, node: Any) -> None:
+    def __init__(self, spec: AgentSpec, node: Any, types: Mapping[str, Any]) -> None:
+        """``types`` are those of the fields of the graph's state."""
         self.name = spec.name
+        self._types = types
         self._spec = spec
         self._node = node
 
@@ -232,7 +238,8 @@ class NodeStep(Runnable[Any, Any]):
         run = current_run()
         if run is None:
             return work()
-        return run.execution.execute(self._spec, {"state": input}, work)
+        output = run.execution.execute(self._spec, {"state": input}, work)
+        return self._typed(output, run)
 
     async def ainvoke(self, input: Any, config: Any = None, **options: Any) -> Any:
         """Await the node on a state as a step of the run, and return its output.
@@ -243,7 +250,48 @@ class NodeStep(Runnable[Any, Any]):
         run = current_run()
         if run is None:
             return await work()
-        return await run.execution.execute_async(self._spec, {"state": input}, work)
+        output = await run.execution.execute_async(self._spec, {"state": input}, work)
+        return self._typed(output, run)
+
+    def _typed(self, output: Any, run: Any) -> Any:
+        """Return the output of the node; if a person put it in, with the types of the state's fields.
+
+        Raises OverrideError for a part that is not of the type of its field.
+        """
+        if not isinstance(output, dict) or not run.overrides:
+            return output
+        typed = {}
+        for name, value in output.items():
+            typed[name] = value
+            if name in self._types:
+                try:
+                    typed[name] = _field_adapter(self._types[name]).validate_python(value)
+                except PydanticSchemaGenerationError:
+                    continue  # a type that pydantic does not know
+                except ValidationError as error:
+                    problem = describe_validation_error(error)
+                    raise OverrideError(
+                        f"{name} of what was put in for the node {self.name} cannot be used: {problem}",
+                        hint="give a value of the type that the state has there, as JSON data",
+                    ) from error
+        return typed
+
+
+def _field_adapter(field_type: Any) -> TypeAdapter[Any]:
+    """Return what makes a value of the type of a field of a graph's state."""
+    try:
+        return TypeAdapter(field_type, config=ConfigDict(arbitrary_types_allowed=True))
+    except PydanticUserError:  # a class that has a configuration of its own
+        return TypeAdapter(field_type)
+
+
+def _types_of_state(graph: Any) -> Mapping[str, Any]:
+    """Return the types of the fields of a graph's state by name, as far as they are known."""
+    schema = getattr(getattr(graph, "builder", None), "state_schema", None)
+    try:
+        return get_type_hints(schema, include_extras=True)
+    except (TypeError, NameError):
+        return {}
 
 
 def graph_as_function(
@@ -261,30 +309,46 @@ def graph_as_function(
             f"system_from_langgraph got a {type(graph).__name__}, which is not a compiled graph",
             hint="pass what graph.compile() returns",
         )
+    if graph.interrupt_before_nodes or graph.interrupt_after_nodes:
+        raise SettingError(
+            "system_from_langgraph got a graph that interrupts before or after a node, which a run does not do",
+            hint="compile it without interrupt_before and interrupt_after, and set breakpoints of the run",
+        )
     agents = []
     nodes = {}
+    types = _types_of_state(graph)
     for name, node in graph.nodes.items():
         nodes[name] = node
         if name == START_NODE:
             continue
         function: Any = agent(str(name))(_node_function(name, node.bound))
         agents.append(function)
-        nodes[name] = node.copy({"bound": NodeStep(function.spec, node.bound)})
+        nodes[name] = node.copy({"bound": NodeStep(function.spec, node.bound, types)})
     stepped = graph.copy({"nodes": nodes, "checkpointer": None})
     # One node at a time, so that the steps have the same order each time.
     config: Any = {"max_concurrency": 1}
 
     def langgraph(question: str) -> Any:
         """The last state of the graph."""
-        return stepped.invoke(start(question), config)
+        return _last_state(stepped.invoke(start(question), config))
 
     async def langgraph_awaited(question: str) -> Any:
         """The last state of the graph."""
-        return await stepped.ainvoke(start(question), config)
+        return _last_state(await stepped.ainvoke(start(question), config))
 
     if any(_is_awaited(node.bound) for node in graph.nodes.values()):
         return langgraph_awaited, agents
     return langgraph, agents
+
+
+def _last_state(state: Any) -> Any:
+    """Return the last state of a graph. Raises SettingError if it stopped at an interrupt."""
+    if isinstance(state, dict) and state.get(INTERRUPT):
+        raise SettingError(
+            f"the graph stopped at an interrupt, which a run does not take up: {state[INTERRUPT]}",
+            hint="put in what its node should return: run.override(NODE, VALUE)",
+        )
+    return state
 
 
 def _is_awaited(bound: Any) -> bool:

@@ -75,6 +75,8 @@ def open_kg(
 
     ``query_timeout_s`` is in seconds.
 
+    An rdflib graph that asks an endpoint (``SPARQLStore``) is opened as that endpoint.
+
     Raises GraphFileError, or SettingError for an unknown dialect or vocabulary. An endpoint is not
     contacted.
     """
@@ -91,6 +93,8 @@ def open_kg(
             f"the graph cannot be opened with {vocabulary!r}, which is not a vocabulary",
             hint="give the name of a vocabulary, such as 'wikidata', or a Vocabulary",
         )
+    if isinstance(source, rdflib.Graph):
+        source = endpoint_of(source) or source
     if isinstance(source, str) and is_endpoint_url(source):
         from kgwb.kg.endpoint import Endpoint
 
@@ -108,6 +112,12 @@ def open_kg(
     graph = LocalGraph.open(path, vocabulary=vocabulary, limits=limits, cache=cache)
     graph.source = str(source)  # as the person wrote it, for example the name of a sample
     return graph
+
+
+def endpoint_of(graph: rdflib.Graph) -> str:
+    """Return the address of the endpoint that an rdflib graph asks (``SPARQLStore``); else ""."""
+    address = getattr(graph.store, "query_endpoint", None)
+    return address if isinstance(address, str) else ""
 
 
 def is_endpoint_url(source: str) -> bool:

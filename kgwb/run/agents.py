@@ -235,6 +235,8 @@ class System:
     for a system whose answers have ``readings``; it gets the Reading that was chosen.
     ``prompts`` is the folder of the system's prompts, or their texts by name. By default it is the
     folder ``prompts`` beside the module of ``answer``, if there is one.
+    ``varying`` names fields that do not count when steps are compared, as NAME or CLASS.NAME: ids
+    and times that a library draws anew each time.
 
     Raises SettingError, with all that is wrong, if something given is no agent, if an agent is not
     written as agents are, if supervisors or roles name something that is no agent, or if the answer
@@ -258,8 +260,10 @@ class System:
         commands: Mapping[str, Command] | None = None,
         read_as: Callable[[Any, Reading], Any] | None = None,
         prompts: Mapping[str, str] | str | Path | None = None,
+        varying: Sequence[str] = (),
     ) -> None:
         self.name = name
+        self.varying = varying
         self.origin = _module_outside_of_kgwb(answer)
         """Where it came from: the module, or what the person wrote; empty for kgwb's own."""
         self.answer = answer

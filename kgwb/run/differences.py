@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from itertools import zip_longest
+from typing import Any, Literal, TypeAlias
 
-from kgwb.records import NO_NAMES, decision_of
+from kgwb.records import NO_NAMES, comparable, decision_of, one_line
 from kgwb.run.steps import Step
-from kgwb.text import pluralize, single_line
+from kgwb.text import common_prefix_length, pluralize, shorten, single_line
 
 StepsByKey: TypeAlias = Mapping[str, Step]
 DifferenceStatus = Literal["same", "changed", "only in first", "only in second"]
@@ -42,8 +43,8 @@ class StepDifference:
             return True
         if self.first.done != self.second.done:
             return True
-        first_decision = decision_of(self.first.output)
-        second_decision = decision_of(self.second.output)
+        first_decision = decision_of(self.first.output, self.first.varying)
+        second_decision = decision_of(self.second.output, self.first.varying)
         return bool(first_decision != second_decision)
 
 
@@ -117,8 +118,7 @@ class Differences(tuple[StepDifference, ...]):
                 changed_parts = ", ".join(pair.changed_parts)
                 line += f" in {changed_parts}"
             lines.append(line)
-            first_lines = output_lines(pair.first)
-            second_lines = output_lines(pair.second)
+            first_lines, second_lines = _lines_of_outputs(pair)
             lines.extend(_own_lines("first:", first_lines, second_lines))
             lines.extend(_own_lines("second:", second_lines, first_lines))
         return "\n".join(lines)
@@ -225,9 +225,9 @@ def _changed_parts(first: Step, second: Step) -> Iterator[str]:
 
     They come in this order. Replies are the texts of the attempts.
     """
-    if first.inputs != second.inputs:
+    if _differ(first.inputs, second.inputs, first.varying):
         yield "inputs"
-    if first.output != second.output:
+    if _differ(first.output, second.output, first.varying):
         yield "output"
     if first.calls != second.calls:
         yield "calls"
@@ -237,3 +237,57 @@ def _changed_parts(first: Step, second: Step) -> Iterator[str]:
         yield "replies"
     if first.error != second.error:
         yield "error"
+
+
+def _differ(first: object, second: object, varying: Collection[str]) -> bool:
+    """Return whether two values differ in more than what is drawn by chance."""
+    if first == second:
+        return False
+    return bool(comparable(first, varying) != comparable(second, varying))
+
+
+MAX_DIFFERENCE_CHARS = 200
+"""So much is shown of each of two values from where they differ."""
+MAX_CONTEXT_CHARS = 20
+"""So much is shown of a text before the first difference."""
+
+
+def _lines_of_outputs(pair: StepDifference) -> tuple[list[str], list[str]]:
+    """Return the outputs of a step in both runs as lines; of data only the part that differs."""
+    if pair.first is not None and pair.second is not None:
+        first, second = pair.first.output, pair.second.output
+        place, first_text, second_text = find_difference(first, second, pair.first.varying)
+        if place and pair.first.done and pair.second.done:
+            return [f"{place}: {first_text}"], [f"{place}: {second_text}"]
+    return output_lines(pair.first), output_lines(pair.second)
+
+
+def find_difference(
+    first: object, second: object, varying: Collection[str] = ()
+) -> tuple[str, str, str]:
+    """Return where two values first differ, and what each has there, as text.
+
+    The place is that of a part of data, such as "messages[3].content"; "" if the values as a whole
+    differ. Long texts begin shortly before the difference.
+    """
+    place, one, other = _first_difference(comparable(first, varying), comparable(second, varying))
+    start = 0
+    if isinstance(one, str) and isinstance(other, str):
+        start = max(0, common_prefix_length(one, other) - MAX_CONTEXT_CHARS)
+        one, other = one[start:], other[start:]
+    texts = [shorten(one_line(each), MAX_DIFFERENCE_CHARS) for each in (one, other)]
+    return place, texts[0], texts[1]
+
+
+def _first_difference(first: Any, second: Any, place: str = "") -> tuple[str, Any, Any]:
+    """Return the place of the first part in which data differ, and what each has there; else None."""
+    if isinstance(first, dict) and isinstance(second, dict):
+        for name in {**first, **second}:
+            if first.get(name) != second.get(name):
+                inner = f"{place}.{name}".removeprefix(".")
+                return _first_difference(first.get(name), second.get(name), inner)
+    if isinstance(first, list) and isinstance(second, list):
+        for number, (one, other) in enumerate(zip_longest(first, second)):
+            if one != other:
+                return _first_difference(one, other, f"{place}[{number}]")
+    return place, first, second

@@ -24,7 +24,7 @@ from typing import Any, NoReturn
 
 from kgwb.errors import Cancelled, KgwbError, OutputError, OverrideError, SettingError, Stopped
 from kgwb.llm.base import ChatRequest
-from kgwb.records import JsonObject
+from kgwb.records import JsonObject, copy_containers
 from kgwb.run.agents import AgentSpec, System, agent_of_key, subject_of
 from kgwb.run.answers import Answer
 from kgwb.run.calls import Call, CallIdentity, call_key
@@ -185,10 +185,12 @@ class Execution:
         the function raises.
         """
         with self._executed_step(spec, inputs) as step:
+            output = self.record.overrides.get(self._override_key(step))
             if not self._take_override(spec, step):
-                self._set_output(spec, step, function())
+                output = function()
+                self._set_output(spec, step, output)
         self._count_step(step)
-        return step.output
+        return output
 
     async def execute_async(
         self, spec: AgentSpec, inputs: Inputs, function: Callable[[], Awaitable[Any]]
@@ -198,10 +200,12 @@ class Execution:
         It does and raises what ``execute`` does.
         """
         with self._executed_step(spec, inputs) as step:
+            output = self.record.overrides.get(self._override_key(step))
             if not self._take_override(spec, step):
-                self._set_output(spec, step, await function())
+                output = await function()
+                self._set_output(spec, step, output)
         self._count_step(step)
-        return step.output
+        return output
 
     @contextmanager
     def _executed_step(self, spec: AgentSpec, inputs: Inputs) -> Iterator[Step]:
@@ -280,15 +284,16 @@ class Execution:
             agent=spec.name,
             subject=subject,
             parent=parent.key,
-            inputs=inputs,
+            inputs={name: copy_containers(value) for name, value in inputs.items()},
             output_type=spec.output_type,
             role=self.system.role_of(spec.name),
+            varying=self.system.varying,
             known_calls=self.record.calls,
             views=self.system.views,
         )
 
     def _set_output(self, spec: AgentSpec, step: Step, output: Any) -> None:
-        """Set the output of a step to what its function returned; a generator gets a note.
+        """Set the output of a step to a copy of what its function returned; a generator gets a note.
 
         A generator is not read here: it may have no end. Raises OutputError for an output of another
         type than the agent promises.
@@ -304,7 +309,7 @@ class Execution:
                 f"it returned a {type(output).__name__}: what that asks belongs to the step that "
                 "reads it, and its values are neither shown nor saved; return a list"
             )
-        step.output = output
+        step.output = copy_containers(output)
 
     def _take_override(self, spec: AgentSpec, step: Step) -> bool:
         """Set the output of a step to the value that a person put in, if there is one.
@@ -315,7 +320,7 @@ class Execution:
         override_key = self._override_key(step)
         if not override_key:
             return False
-        step.output = self.record.overrides[override_key]
+        step.output = copy_containers(self.record.overrides[override_key])
         step.origin = "by hand"
         check_override(spec, step.key, step.output, step.inputs)
         return True

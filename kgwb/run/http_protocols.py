@@ -168,6 +168,16 @@ def fields_of_text(text: str) -> JsonObject:
     return fields
 
 
+def shown_text(content: str) -> str:
+    """Return the content of a recorded message as people read it: of a list of texts, the texts."""
+    fields = fields_of_text(content)
+    parts = fields.get("content")
+    if not isinstance(parts, list) or len(fields) > 1:
+        return content
+    texts = [str(part["text"]) for part in parts if "text" in part]
+    return "\n".join(texts) if len(texts) == len(parts) else content
+
+
 def _wrapped_fields(text: Any) -> JsonObject | None:
     """Return the fields in a text that is the JSON ``{WRAPPER: fields}``; else None."""
     if not text.lstrip().startswith("{"):

@@ -16,6 +16,7 @@ from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, Message
 from kgwb.records import JsonObject, Record
 from kgwb.run.calls import Call, call_key, encode_canonical
 from kgwb.run.diagnostics import describe_difference
+from kgwb.run.http_protocols import shown_text
 from kgwb.run.run_file import RunFile, damage_errors
 from kgwb.text import common_prefix_length, pluralize
 
@@ -290,5 +291,5 @@ def recorded_messages(call: Call) -> tuple[Message, ...]:
     messages = []
     for role, text in call.request["content"]["messages"]:
         sent_role: Any = ROLES.get(role, "user")
-        messages.append(Message(sent_role, text))
+        messages.append(Message(sent_role, shown_text(text)))
     return tuple(messages)

@@ -114,6 +114,8 @@ class Step:
     """Requests that it made past the run, which are made again each time: their number, by host."""
     role: str = field(default="", compare=False)
     """The role that plays the agent, by the system; empty if it has none."""
+    varying: Sequence[str] = field(default=(), compare=False)
+    """What does not count when it is compared, see ``System``."""
     known_calls: Calls = field(default_factory=dict, compare=False)
     """The calls of the run by key. A step on its own needs them to show prompts, cost and names."""
     views: Mapping[type, Any] = field(default_factory=dict, compare=False)
@@ -195,7 +197,7 @@ class Step:
         return self.summary()
 
 
-UNSAVED_FIELDS = ("output_type", "past_calls", "role", "known_calls", "views")
+UNSAVED_FIELDS = ("output_type", "past_calls", "role", "varying", "known_calls", "views")
 SAVED_FIELDS = [field.name for field in fields(Step) if field.name not in UNSAVED_FIELDS]
 """The fields of a step that a run file has."""
 

@@ -18,6 +18,7 @@ from kgwb.records import (
     is_record,
     is_table,
     one_line,
+    shown_data,
     shown_fields,
     summarize,
 )
@@ -153,7 +154,7 @@ def _render_json(value: Any, context: RenderContext) -> Html:
     if isinstance(value, str):
         text = value
     elif value is not None:
-        text = json.dumps(value, ensure_ascii=False, default=str)
+        text = json.dumps(value, ensure_ascii=False, default=shown_data)
     if is_query(text):
         return render_query(without_fence(text), context)
     cut = shorten(text, MAX_LINE_CHARS)

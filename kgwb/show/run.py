@@ -13,6 +13,7 @@ from kgwb.run import Run
 from kgwb.run.agents import AgentSpec, agent_of_key, current_version
 from kgwb.run.answers import Answer
 from kgwb.run.calls import Call
+from kgwb.run.http_protocols import shown_text
 from kgwb.run.models import NewReplies
 from kgwb.run.steps import (
     Attempt,
@@ -521,7 +522,7 @@ def _shown_attempt(attempt: Attempt, call: Call | None) -> ShownAttempt:
     messages: Sequence[tuple[str, str]] = ()
     if call is not None:
         cost = _model_call_cost(call)
-        messages = call.request["content"]["messages"]
+        messages = _sent_messages(call)
     checks = [_render_check(check) for check in attempt.checks]
     return ShownAttempt(badge, cost, attempt.reply, checks, messages)
 
@@ -530,8 +531,13 @@ def _shown_call(call: Call) -> ShownAttempt:
     """Return what the template shows of a model call that was not checked."""
     badge = state_badge("done", "as it came")
     cost = _model_call_cost(call)
+    return ShownAttempt(badge, cost, call.result.text, [], _sent_messages(call))
+
+
+def _sent_messages(call: Call) -> list[tuple[str, str]]:
+    """Return role and content of each message of a model call, as people read them."""
     messages = call.request["content"]["messages"]
-    return ShownAttempt(badge, cost, call.result.text, [], messages)
+    return [(role, shown_text(content)) for role, content in messages]
 
 
 def _model_call_cost(call: Call) -> str:

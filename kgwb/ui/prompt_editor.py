@@ -8,6 +8,7 @@ from kgwb.errors import KgwbError, PromptError
 from kgwb.llm.base import ChatRequest, Message
 from kgwb.llm.rules import BASELINE_REMARK
 from kgwb.run.agents import agent_of_key
+from kgwb.run.http_protocols import shown_text
 from kgwb.run.models import recorded_messages
 from kgwb.run.prompts import messages_to_text
 from kgwb.run.steps import Step
@@ -195,7 +196,7 @@ class PromptEditor:
             return None
         messages = []
         for role, content in calls[0].request["content"]["messages"]:
-            messages.append(Message(role, content))
+            messages.append(Message(role, shown_text(content)))
         return messages_to_text(messages)
 
     def frozen_messages(self, key: str, step: Step | None) -> str | None:
