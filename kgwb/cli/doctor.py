@@ -72,12 +72,12 @@ def run_health_checks(source: str, model: str) -> Iterator[HealthCheck]:
 def _check_packages() -> Iterator[HealthCheck]:
     """Yield a result for the version of Python, and one for each of PACKAGES.
 
-    Python must be 3.11 to 3.13. A package passes, with its version as the detail, if its metadata
+    Python must be 3.11 or newer. A package passes, with its version as the detail, if its metadata
     are installed: it is not imported. A missing one has what to do as its remedy.
     """
-    is_supported = (3, 11) <= sys.version_info[:2] <= (3, 13)
+    is_supported = sys.version_info >= (3, 11)
     version = platform.python_version()
-    yield HealthCheck("python", is_supported, version, "use Python 3.11, 3.12 or 3.13")
+    yield HealthCheck("python", is_supported, version, "use Python 3.11 or newer")
     for name, remedy in PACKAGES.items():
         try:
             yield HealthCheck(name, True, importlib.metadata.version(name))

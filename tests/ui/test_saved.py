@@ -1,5 +1,10 @@
 """What a notebook keeps of its widgets when it is saved, and when it is opened without a kernel."""
 
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -66,3 +71,28 @@ def test_without_a_kernel_only_the_widgets_that_have_html_are_left_out(
     saved.remove_widget_views(opened)
     views = [VIEW_MIME_TYPE in output.get("data", {}) for output in opened["cells"][1]["outputs"]]
     assert views == [False, False, True, False]
+
+
+@pytest.mark.long
+def test_a_page_of_nbconvert_has_the_html_of_the_widgets_as_the_docs_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (Path(__file__).parents[2] / "docs/how-to/widgets.md").read_text(encoding="utf-8")
+    [command] = re.findall(r"^jupyter (nbconvert .* )NOTEBOOK.ipynb$", page, re.MULTILINE)
+    source = "import kgwb\nw = kgwb.Workbench('films')\nw.ask('Who directed Arrival?')\nw.debug()"
+    cell = {"cell_type": "code", "id": "a", "metadata": {}, "source": source, "outputs": []}
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    written = {
+        "cells": [{**cell, "execution_count": None}],
+        "metadata": {"kernelspec": kernel},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+    path = tmp_path / "n.ipynb"
+    path.write_text(json.dumps(written))
+    for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR"):
+        monkeypatch.setenv(name, str(tmp_path))
+    subprocess.run([sys.executable, "-m", *command.split(), str(path)], check=True)
+    html = path.with_suffix(".html").read_text(encoding="utf-8")
+    shown = re.sub(r"(?s)<(script|style)\b.*?</\1>", "", html)
+    assert "Denis Villeneuve" in shown
