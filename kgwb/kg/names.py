@@ -76,9 +76,16 @@ _QUALIFIED = re.compile(r"(.*\S)\s*[(\[]([^()\[\]]+)[)\]]", re.DOTALL)
 
 # What names one of a series, or one of two
 
+_LETTER = (
+    r"(?:(?!\d)[\w\u0300-\u036f\u0483-\u0489\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670"
+    r"\u06d6-\u06ed\u0900-\u0965\u0981-\u0dff\u0e31-\u0e4e\u0eb1-\u0ece\u0f71-\u0f87\u102b-\u103e"
+    r"\u3099\u309a])"
+)
+"""A letter, or a mark of one: vowels of Indic scripts, points of Hebrew and Arabic."""
+
 _TOKEN = re.compile(
     r"(?P<number>\d+(?:[.,:/]\d+)*)(?:(?:st|nd|rd|th)\b)?"
-    r"|(?P<word>[^\W\d]+(?:'[^\W\d]+)*)"
+    rf"|(?P<word>{_LETTER}+(?:'{_LETTER}+)*)"
     r"|(?P<sign>(?<!\S)-(?=\d)|(?<=\w)-(?!\S)|(?<=\d)['\"]|[^\w\s.,:;!?¡¿'\"()\[\]/&·®™©@|\\~…-])",
     re.IGNORECASE,
 )
@@ -88,21 +95,30 @@ _BETWEEN_GROUPS = re.compile(r"(?<=\d)[, ](?=(?:\d{3}[, ])*\d{3}(?![\d.,]))")
 _ROMAN = re.compile("(?=[ivxl]|[mdcxlvi]{4})m{0,3}(cm|cd|d?c{0,3})(xc|xl|l?x{0,3})(ix|iv|v?i{0,3})")
 _ROMAN_DIGITS = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100, "d": 500, "m": 1000}
 _CARDINALS = """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen
-fifteen sixteen seventeen eighteen nineteen twenty"""
+fifteen sixteen seventeen eighteen nineteen"""
 _ORDINALS = """zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth
-thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth"""
+thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth"""
+_TENS = "_ _ twenty thirty forty fifty sixty seventy eighty ninety hundred"
 _NUMBER_WORDS = {
-    word: str(number)
-    for words in (_CARDINALS, _ORDINALS)
+    word: str(number * factor)
+    for factor, words in ((1, _CARDINALS), (1, _ORDINALS), (10, _TENS))
     for number, word in enumerate(words.split())
 }
-_SIGN_WORDS = dict(zip("%+#°$€", "percent plus sharp degrees dollar euro".split(), strict=True))
+_SIGN_WORDS = dict(
+    zip(
+        "%+#°$€abγδω",
+        "percent plus sharp degrees dollar euro alpha beta gamma delta omega".split(),
+        strict=True,
+    )
+)
+"""Signs and Greek letters, which are folded, with the words for them."""
 _ONE_OF_TWO = frozenset(
     """north south east west northern southern eastern western northeast northwest southeast southwest
     new old upper lower inner outer left right front rear top bottom central middle mid
     greater lesser major minor first last early late before after inside outside
     internal external interior exterior import export maximum minimum max min
-    under over male female man woman men women boy girl boys girls anti non pre post ex sub super
+    under over male female man woman boy girl anti non pre post ex sub super vice
+    monday tuesday wednesday thursday friday saturday sunday
     nord süd sud ost est ouest sur norte este oeste neu neue alt alte ober unter nuevo nueva nouveau
     nouvelle""".split()
 )
@@ -119,7 +135,8 @@ _SHORT_FORMS = dict(
     pair.split(":")
     for pair in """saint:st street:st mount:mt doctor:dr professor:prof mister:mr junior:jr senior:sr
     number:no company:co corporation:corp incorporated:inc limited:ltd university:univ
-    department:dept brothers:bros versus:vs fort:ft""".split()
+    department:dept brother:bro versus:vs fort:ft men:man women:woman
+    children:child mice:mouse geese:goose feet:foot teeth:tooth people:person""".split()
 )
 
 
@@ -221,11 +238,10 @@ class _Word(NamedTuple):
     def stem(self) -> str:
         """The folded word in the singular, without apostrophes, or its short form."""
         word = self.folded.replace("'", "")
-        if word in _SHORT_FORMS:
-            return _SHORT_FORMS[word]
-        if len(word) <= MIN_REST_CHARS or word.endswith("ss"):
-            return word
-        return word.removesuffix("s").removesuffix("ie") + ("y" if word.endswith("ies") else "")
+        if len(word) > MIN_REST_CHARS and not word.endswith("ss"):
+            ending = "y" if word.endswith("ies") else ""
+            word = word.removesuffix("s").removesuffix("ie") + ending
+        return _SHORT_FORMS.get(word, word)
 
     @property
     def number(self) -> str:
@@ -245,7 +261,7 @@ class _Word(NamedTuple):
         """Whether it is a letter, a number, or a word for one of two, and no initial."""
         if len(self.folded) == 1:
             return not self.has_point
-        return self.folded in _ONE_OF_TWO or bool(self.number)
+        return self.stem in _ONE_OF_TWO or bool(self.number)
 
 
 class _Parts(NamedTuple):
@@ -282,16 +298,23 @@ class _Parts(NamedTuple):
         return parts
 
     @property
+    def joined(self) -> str:
+        """Its tokens without what stands between them, and without apostrophes."""
+        return "".join(self.tokens).replace("'", "")
+
+    @property
     def content_words(self) -> list[_Word]:
         """Its words without function words."""
         return [word for word in self.words if word.folded not in _FUNCTION_WORDS]
 
     @property
-    def spelled(self) -> Sequence[str]:
-        """Its words in alphabetical order, with numbers in digits and signs in words."""
-        signs = [_SIGN_WORDS.get(sign, sign) for sign in self.signs]
-        words = [word.number or word.folded for word in self.content_words]
-        return sorted([*self.numbers, *signs, *words])
+    def spelled(self) -> tuple[Sequence[str], Sequence[str]]:
+        """Its numbers in digits, in order, and its other words and its signs in words, in no order."""
+        tokens = [_SIGN_WORDS.get(token, token) for token in self.tokens]
+        words = {word.folded: word.number or word.folded for word in self.words}
+        spelled = [words.get(token, token) for token in tokens if token not in _FUNCTION_WORDS]
+        numbers = [token for token in spelled if token[0].isdigit()]
+        return numbers, sorted(token for token in spelled if not token[0].isdigit())
 
     @property
     def readings_of_numbers(self) -> Sequence[list[str]]:
@@ -315,30 +338,35 @@ def _fold(word: str) -> str:
 
 def _compare_parts(first: _Parts, second: _Parts) -> Likeness:
     """Return how near two names are that have no qualifier, and are not written alike."""
-    if first.tokens == second.tokens and first.tokens:
+    if not first.tokens or not second.tokens:
+        return Likeness("different", "a sign")
+    if first.tokens == second.tokens:
         return Likeness("near", "accents or punctuation")
-    if first.signs != second.signs or first.numbers != second.numbers:
-        if first.spelled == second.spelled and first.tokens:
-            return Likeness("near", "a number or sign in words")
-        if first.signs != second.signs or not first.tokens:
-            return Likeness("different", "a sign")
-        readings = second.readings_of_numbers
-        if not any(reading in readings for reading in first.readings_of_numbers):
-            return Likeness("different", "a number")
-    if "".join(first.tokens) == "".join(second.tokens):
+    if first.spelled == second.spelled:
+        return Likeness("near", "the order or the form of words")
+    readings = second.readings_of_numbers
+    if first.signs != second.signs or not any(
+        map(readings.__contains__, first.readings_of_numbers)
+    ):
+        return Likeness("different", "a sign" if first.signs != second.signs else "a number")
+    if first.joined == second.joined:
         return Likeness("near", "a hyphen or a space")
     return _compare_words(first.content_words, second.content_words)
 
 
 def _is_more_specific(label: str, name: str) -> bool:
-    """Return whether a label has the whole name and one or two words more, which may be numbers or codes."""
+    """Return whether a label has the whole name and one or two words more, such as a version: 3.0, T8.
+
+    A whole number is none: it names one of a series.
+    """
     more = Counter(_lower(label).split())
     more.subtract(_lower(name).split())
     if min(more.values()) < 0 or more.total() > MAX_MORE_WORDS:
         return False
     parts = _Parts.of(" ".join(more.elements()))
     words = [word for word in parts.words if not word.is_beside_digit]
-    return not parts.signs and not any(word.is_one_of_several for word in words)
+    is_of_series = any(map(str.isdigit, more.elements()))
+    return not (parts.signs or is_of_series or any(word.is_one_of_several for word in words))
 
 
 def _compare_words(words: Sequence[_Word], label_words: Sequence[_Word]) -> Likeness:
