@@ -127,7 +127,7 @@ _PREFIXES = """north south east west nord süd sud ost ober unter anti non pre p
 inter intra micro macro mini maxi mega nano ultra infra over under contra neo proto pseudo semi mono
 poly bi tri endo exo ecto homo hetero iso cis trans""".split()
 """Beginnings of words that do the same."""
-_FUNCTION_WORDS = frozenset(
+FUNCTION_WORDS = frozenset(
     "the an of and for in on at de la le der die das von van del di du et und".split()
 )
 """Words that may be there or not."""
@@ -304,15 +304,16 @@ class _Parts(NamedTuple):
 
     @property
     def content_words(self) -> list[_Word]:
-        """Its words without function words."""
-        return [word for word in self.words if word.folded not in _FUNCTION_WORDS]
+        """Its words without function words; all of them if it has no others."""
+        words = [word for word in self.words if word.folded not in FUNCTION_WORDS]
+        return words or self.words
 
     @property
     def spelled(self) -> tuple[Sequence[str], Sequence[str]]:
         """Its numbers in digits, in order, and its other words and its signs in words, in no order."""
         tokens = [_SIGN_WORDS.get(token, token) for token in self.tokens]
         words = {word.folded: word.number or word.folded for word in self.words}
-        spelled = [words.get(token, token) for token in tokens if token not in _FUNCTION_WORDS]
+        spelled = [words.get(token, token) for token in tokens if token not in FUNCTION_WORDS]
         numbers = [token for token in spelled if token[0].isdigit()]
         return numbers, sorted(token for token in spelled if not token[0].isdigit())
 

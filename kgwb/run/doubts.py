@@ -20,7 +20,14 @@ from rdflib import RDFS, URIRef
 from kgwb.errors import GraphError, NotRecordedError
 from kgwb.kg.algebra import analyze_query, find_iris
 from kgwb.kg.base import Graph, ResultSet
-from kgwb.kg.names import MAX_MORE_WORDS, SAME, Likeness, compare_labels, compare_names
+from kgwb.kg.names import (
+    FUNCTION_WORDS,
+    MAX_MORE_WORDS,
+    SAME,
+    Likeness,
+    compare_labels,
+    compare_names,
+)
 from kgwb.kg.queries import describe_vertices
 from kgwb.kg.sparql import find_tokens, n3, values_clause
 from kgwb.records import to_data
@@ -46,6 +53,10 @@ AROUND_NAME = '.,;:?"“”«»'
 POSSESSIVE = re.compile(r"['’]s$")
 UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0e7f]")
 """Letters of scripts that write no space between words."""
+GERMAN_WORDS = frozenset(
+    "der die das wer ist von hat wurde welche welcher welches wie wo wann".split()
+)
+"""Words of a question in German, where each noun has a capital."""
 COMPASS = frozenset("north south east west northern southern eastern western".split())
 EMPTY_CELLS = ("None", "0")
 """How cells look that say that nothing was found."""
@@ -66,6 +77,8 @@ class _Named:
     iri: URIRef | None = None
     candidates: tuple[Candidate, ...] = ()
     """What was found for the name."""
+    is_asked_for: bool = True
+    """Whether the question should name it; other things may be met on the way."""
 
 
 def doubt_names(answer: Answer, run: Any) -> Answer:
@@ -126,8 +139,7 @@ def _find_named(answer: Answer, run: Any) -> Iterator[_Named]:
 def _find_queried(answer: Answer, run: Any, steps: Sequence[Step]) -> Iterator[_Named]:
     """Yield the things and texts that the queries of an answer name.
 
-    Of an answer without queries, these are the things in its support that any query of the run
-    names, and the texts in the SQL of the run.
+    If they name no thing, or it has no queries, the things in its support are yielded.
     """
     ends = _find_ends(answer, run.kg)
     iris: dict[URIRef, None] = {}
@@ -135,15 +147,12 @@ def _find_queried(answer: Answer, run: Any, steps: Sequence[Step]) -> Iterator[_
     for query in answer.queries:
         iris |= dict.fromkeys(_find_constants(query, ends, run.kg))
         texts |= dict.fromkeys(_find_texts(query))
-    if not answer.queries:
-        for call in used_calls(steps, run.calls):
-            query = call.request.get("query", "")
-            if call.kind in QUERY_KINDS:
-                iris |= dict.fromkeys(sorted(ends & find_iris(query, {})))
-            else:
-                texts |= dict.fromkeys(SQL_TEXT.findall(query))
-    if not iris and not texts:
-        return
+    has_named = bool(iris)
+    if not has_named:
+        iris = dict.fromkeys(sorted(ends))
+    for call in used_calls(steps, run.calls):
+        if call.kind not in QUERY_KINDS:
+            texts |= dict.fromkeys(SQL_TEXT.findall(call.request.get("query", "")))
 
     names = {str(iri): name for iri, name in answer.names}
     names |= names_in_steps(steps, run.calls)
@@ -152,9 +161,12 @@ def _find_queried(answer: Answer, run: Any, steps: Sequence[Step]) -> Iterator[_
         candidates = found.get(iri, ())
         labels = [names.get(str(iri)) or name_from_iri(iri)]
         labels += [candidate.label for candidate in candidates if candidate.iri == iri]
-        yield _Named(tuple(labels), iri=iri, candidates=candidates)
+        yield _Named(tuple(labels), iri=iri, candidates=candidates, is_asked_for=has_named)
+    asked = "\n".join(_texts_of(run)).casefold()
     for text in texts:
-        yield _Named((text,))
+        part = text.strip("%")
+        if part == text or part.casefold() not in asked:
+            yield _Named((part,), is_asked_for=not part.islower())
 
 
 def _find_ends(answer: Answer, kg: Graph) -> set[URIRef]:
@@ -236,7 +248,7 @@ def _read_name(
         name, likeness = _find_name(named.mention, labels, texts, taken)
     if likeness.nearness == "same":
         return None
-    if not name and named.iri is not None and _was_reached(named.iri, run):
+    if not name and (not named.is_asked_for or _was_reached(named.iri, run)):
         return None
     candidates = tuple(each for each in named.candidates if each.iri != named.iri)
     return NameReading(name, named.labels[0], likeness.difference, named.iri, candidates)
@@ -294,14 +306,16 @@ def _find_spans(text: str, labels: Sequence[str], taken: Set[str]) -> Iterator[s
     fewest = max(1, min(counts) - MAX_MORE_WORDS)
     most = max(counts) + MAX_MORE_WORDS
     goes_on = [False]
+    is_german = not GERMAN_WORDS.isdisjoint(words)
     for position, (word, following) in enumerate(pairwise(words)):
-        goes_on.append(_belong_together(word, following, taken, is_first=position == 0))
+        has_capitals = position > 0 and not is_german
+        goes_on.append(_belong_together(word, following, taken, has_capitals=has_capitals))
     goes_on.append(False)
     for start in range(len(words)):
         for end in range(start + fewest, min(start + most, len(words)) + 1):
-            if goes_on[start] or goes_on[end]:
-                continue
             span = " ".join(words[start:end]).strip(AROUND_NAME)
+            if goes_on[start] or goes_on[end] or FUNCTION_WORDS.issuperset(span.casefold().split()):
+                continue
             yield span
             if POSSESSIVE.search(span):
                 yield POSSESSIVE.sub("", span)
@@ -310,12 +324,12 @@ def _find_spans(text: str, labels: Sequence[str], taken: Set[str]) -> Iterator[s
             yield text[start : start + len(label)]
 
 
-def _belong_together(word: str, following: str, taken: Set[str], *, is_first: bool) -> bool:
+def _belong_together(word: str, following: str, taken: Set[str], *, has_capitals: bool) -> bool:
     """Return whether two words of a question that stand side by side are parts of one name.
 
     They are if both are capitalized, or the second one is a number, or if the first one is a point
-    of the compass, or the second one in brackets. The capital of the first word of a question says
-    nothing.
+    of the compass, or the second one in brackets. Capitals say nothing in German, and in the first
+    word of a question.
     """
     if word[-1] in AROUND_NAME or POSSESSIVE.search(word):
         return False
@@ -323,11 +337,11 @@ def _belong_together(word: str, following: str, taken: Set[str], *, is_first: bo
         return False
     if following[0] in "([" or word.casefold() in COMPASS:
         return True
-    is_name = word[0].isupper() and not is_first
-    return is_name and (following[0].isupper() or following[0].isdigit())
+    is_end = following[0].isdigit() or (has_capitals and following[0].isupper())
+    return word[0].isupper() and is_end
 
 
-def _was_reached(iri: URIRef, run: Any) -> bool:
+def _was_reached(iri: URIRef | None, run: Any) -> bool:
     """Return whether a query had a thing in its result before any query named it."""
     for call in used_calls(run.steps, run.calls):
         if call.kind not in QUERY_KINDS:
