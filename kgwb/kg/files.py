@@ -86,6 +86,8 @@ _PARSE_HINTS = {
     "percent encoding": "write a % in an IRI as %25, or follow it with two digits of 0 to 9 and A to F",
     "variables are not allowed": _FORMULA_HINT,
     FORMULA_MESSAGE: _FORMULA_HINT,
+    "utf-8": "save the file as UTF-8, for example by `iconv -f WINDOWS-1252 -t UTF-8 FILE`",
+    "Invalid IRI code point": "an IRI has a character that no IRI may have: write a space as %20",
     "{ is not a valid predicate": "this looks like TriG, which has named graphs: name the file .trig",
     "quads must be": "this looks like N-Quads: name the file .nq",
 }
@@ -509,9 +511,10 @@ def _finish_store(store: Store, load: Load) -> None:
     ``merge_named_graphs`` says how. Raises GraphFileError if the store has no triple.
     """
     if not any(store.quads_for_pattern(None, None, None, None)):
-        raise GraphFileError(
-            f"the graph {load.path} contains no triples", hint="check that this is the right file"
-        )
+        hint = "check that this is the right file"
+        if RdfFormat.JSON_LD in load.formats:
+            hint += "; JSON without an @context, and a context alone, have no triples"
+        raise GraphFileError(f"the graph {load.path} contains no triples", hint=hint)
     merge_named_graphs(store, load.check)
 
 

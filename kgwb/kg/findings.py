@@ -50,6 +50,14 @@ AGGREGATE = re.compile(r"\s*(COUNT|SUM|AVG)\s*\(\s*\?(\w+)\s*\)\s*", re.IGNORECA
 """An aggregate of a variable, without DISTINCT."""
 
 
+ENDING_AGGREGATE = re.compile(r"\b(?:SUM|AVG|MIN|MAX)\s*\([^()]*\)", re.IGNORECASE)
+"""An aggregate that is empty if one row of its group has no value (SPARQL 1.1, section 18.5.1)."""
+ENDED_AGGREGATE = (
+    "is empty where one row of the group has no value, as by OPTIONAL, or no number; leave such rows"
+    " out by FILTER(BOUND(...))"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class QuantityWithUnit:
     """A number whose unit or currency is another value of the same node."""
@@ -219,11 +227,14 @@ def _inspect_rows(kg: Graph, sparql: str, result: ResultSet) -> Iterator[Finding
         yield Finding(f"the result was cut at {shown}", wrong=True)
     terms = chain.from_iterable(rows)
     has_nothing = all(term is None or str(term) == "0" for term in terms)
+    causes = []
     if has_nothing:
-        yield from _explain_empty_result(sparql, kg)
+        causes = list(_explain_empty_result(sparql, kg))
+    yield from causes
     for position, variable in enumerate(result.variables):
         cells = [row[position] for row in rows]
-        yield from _inspect_column(variable, cells, sparql)
+        aggregate = "" if causes else _find_aggregate_of(variable, sparql)
+        yield from _inspect_column(variable, cells, sparql, aggregate)
 
     yield from _find_mutual_pairs(rows)
     distinct_rows = set(rows)
@@ -330,10 +341,13 @@ def _is_variable(term: str) -> bool:
     return re.fullmatch(r"\?[\w.]+", term) is not None
 
 
-def _inspect_column(variable: str, cells: Sequence[Term | None], sparql: str) -> Iterator[Finding]:
+def _inspect_column(
+    variable: str, cells: Sequence[Term | None], sparql: str, aggregate: str
+) -> Iterator[Finding]:
     """Yield whether a column has empty cells, and whether it has numbers as strings that are compared.
 
-    The finding on empty cells says "wrong" only if all cells are. Numbers as strings do no harm if
+    The finding on empty cells says "wrong" if all cells are, or if ``aggregate`` is not "": the
+    aggregate that is bound to the variable. Numbers as strings do no harm if
     the query only shows them. Nothing is yielded for a column that is full, or has no cells.
     """
     empty = cells.count(None)
@@ -341,13 +355,26 @@ def _inspect_column(variable: str, cells: Sequence[Term | None], sparql: str) ->
         rows = pluralize(len(cells), "row")
         text = f"?{variable} is empty in {empty} of {rows}"
         is_all_empty = empty == len(cells)
-        yield Finding(text, wrong=is_all_empty, settled=not is_all_empty)
+        if aggregate:
+            text += f": {aggregate} {ENDED_AGGREGATE}"
+        is_settled = not is_all_empty and not aggregate
+        yield Finding(text, wrong=not is_settled, settled=is_settled)
     if not cells:
         return
     are_texts = all(map(_is_number_as_text, cells))
     if are_texts and _is_compared(variable, sparql):
         text = f"?{variable} holds numbers kept as texts: as they are, 9 is greater than 10"
         yield Finding(text)
+
+
+def _find_aggregate_of(variable: str, sparql: str) -> str:
+    """Return the aggregate, such as "AVG(?age)", that a query binds to a variable; "" if none."""
+    with suppress(GraphError, ValueError):
+        for expression, name in split_clauses(sparql).aliases:
+            aggregate = ENDING_AGGREGATE.search(expression)
+            if aggregate and name.lstrip("?$") == variable:
+                return aggregate[0]
+    return ""
 
 
 def _is_compared(variable: str, sparql: str) -> bool:
@@ -593,6 +620,13 @@ def _describe_order(
         extra = list_first(values_beyond, MAX_SHOWN_EXTRA_ROWS)
         text += f"; beyond the LIMIT {extra}"
     yield Finding(text, settled=True)
+
+    empty = [row for row in (*inside, *beyond) if row[0] is None]
+    aggregate = ENDING_AGGREGATE.search(keys[0])
+    if empty and aggregate:
+        rows = pluralize(len(empty), "row")
+        text = f"{keys[0]} is empty in {rows}: {aggregate[0]} {ENDED_AGGREGATE}"
+        yield Finding(text, wrong=True)
 
     last = list(map(_comparable, inside[-1]))
     tied = []

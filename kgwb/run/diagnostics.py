@@ -11,11 +11,12 @@ from __future__ import annotations
 import re
 import sysconfig
 import threading
+import tomllib
 import traceback
 import types
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import wraps
@@ -32,8 +33,9 @@ from typing import (
     get_origin,
 )
 
+from kgwb import kg
 from kgwb.errors import AgentFailedError, GraphError, KgwbError
-from kgwb.kg.base import ResultSet
+from kgwb.kg.base import Graph, ResultSet
 from kgwb.kg.sparql import tokenize
 from kgwb.records import JsonObject
 from kgwb.run.answers import Answer
@@ -451,3 +453,39 @@ def _find_changing_functions(query: str) -> list[str]:
         if name in CHANGING_FUNCTIONS and bracket[0] == "(":
             called.append(name)
     return called
+
+
+MAX_INTEGER = 2**63 - 1
+"""The largest integer that Oxigraph counts with."""
+_TRAITS = tomllib.loads(Path(kg.__file__).with_name("engines.toml").read_text(encoding="utf-8"))
+
+
+def remark_on_engine(answer: Answer, graph: Graph) -> Answer:
+    """Return an answer with the remarks of ``kgwb/kg/engines.toml`` that its queries call for."""
+    engine = "Virtuoso" if getattr(graph, "is_virtuoso", False) else ""
+    if not graph.remote:
+        engine = "Oxigraph"
+    has_large = any(_is_large_integer(value.term) for value in answer.values)
+    remarks = dict.fromkeys(answer.remarks)
+    for trait in _TRAITS["trait"]:
+        if trait["engine"] != engine or has_large < trait.get("large", False):
+            continue
+        for query in answer.queries:
+            if re.search(trait["pattern"], _skeleton_of(query), re.IGNORECASE):
+                remarks[trait["remark"]] = None
+    if len(remarks) == len(answer.remarks):
+        return answer
+    return replace(answer, remarks=tuple(remarks))
+
+
+def _is_large_integer(term: object) -> bool:
+    """Return whether a term is an integer of more than 64 bits."""
+    value = getattr(term, "value", None)
+    return isinstance(value, int) and not -MAX_INTEGER <= value <= MAX_INTEGER
+
+
+def _skeleton_of(query: str) -> str:
+    """Return a query with placeholders for its strings and IRIs; "" for a text that is not a query."""
+    with suppress(GraphError):
+        return tokenize(query).skeleton
+    return ""

@@ -40,6 +40,7 @@ from kgwb.run.diagnostics import (
     doubt_cut_results,
     explained_failure,
     remark_on_changing_queries,
+    remark_on_engine,
     value_text,
 )
 from kgwb.run.differences import Differences, compare_steps
@@ -310,6 +311,7 @@ class Run(EditableRun):
                     calls = used_calls(self.steps, self.calls)
                     answer = doubt_cut_results(add_units(answer), calls)
                     answer = doubt_names(answer, self)
+                    answer = remark_on_engine(answer, self.kg)
                     execution.answer = remark_on_changing_queries(answer)
                     self.turn = self.system.remember(self)
             except BaseException:

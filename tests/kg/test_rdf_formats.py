@@ -242,3 +242,25 @@ def test_each_extension_has_a_kind(tmp_path: Path) -> None:
         file = tmp_path / f"empty{extension}"
         file.write_text("")
         assert identify_kind(file).format == FORMAT_BY_EXTENSION[extension]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "hint"),
+    [
+        ("a.nt", b'<http://e/s> <http://e/p> "caf\xe9" .\n', "UTF-8"),
+        ("a.ttl", b'<http://e/s> <http://e/p> "caf\xe9" .\n', "UTF-8"),
+        ("a.rdf", XML.encode().replace(b"<e:p>o", b"<e:p>\xe9"), "UTF-8"),
+        ("a.rdf", XML.encode().replace(b"&e;s", b"http://e/a b"), "%20"),
+        ("a.ttl", b"<http://e/a b> <http://e/p> 1 .", "%20"),
+        ("a.json", b'{"name": "kgwb", "version": 1}', "@context"),
+        ("a.jsonld", b'{"@context": {"name": "http://schema.org/name"}}', "@context"),
+        ("a.ttl", b"<http://e/g> { <http://e/s> <http://e/p> 1 }", ".trig"),
+    ],
+)
+def test_an_error_of_published_files_says_what_to_do(
+    name: str, content: bytes, hint: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(GraphFileError) as caught:
+        open_kg(tmp_path / name)
+    assert hint in caught.value.hint

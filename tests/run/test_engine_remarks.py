@@ -1,0 +1,92 @@
+"""What an engine does in another way than expected is said beside the answer that it touches."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import rdflib
+from rdflib import Literal
+
+from kgwb import open_kg
+from kgwb.kg.findings import SchemaFacts, inspect_result
+from kgwb.run.answers import Answer, Value
+from kgwb.run.diagnostics import remark_on_engine
+
+GRAPH = """
+@prefix : <http://e/> .
+:a :size 9300000000000000000 . :b :size 10000000000000000000 .
+:c :p :x ; :q :x .
+:d :group :one ; :age 30 . :e :group :one ; :age 40 . :f :group :one .
+:g :group :two ; :age 5 .
+"""
+LARGEST = "SELECT (MAX(?n) AS ?max) { ?s <http://e/size> ?n }"
+SUM = "SELECT (SUM(?n) AS ?sum) { ?s <http://e/size> ?n }"
+BY_PATH = "SELECT (COUNT(?o) AS ?n) { <http://e/c> (<http://e/p>|<http://e/q>) ?o }"
+GROUPED = "?s <http://e/group> ?g OPTIONAL { ?s <http://e/age> ?age }"
+MEANS = f"SELECT ?g (AVG(?age) AS ?mean) {{ {GROUPED} }} GROUP BY ?g"
+OLDEST = f"SELECT ?g {{ {GROUPED} }} GROUP BY ?g ORDER BY DESC(AVG(?age)) LIMIT 1"
+
+
+@pytest.fixture(scope="module")
+def kg() -> Any:
+    return open_kg(rdflib.Graph().parse(data=GRAPH, format="turtle"))
+
+
+def answered(kg: Any, query: str) -> Answer:
+    [[term]] = kg.select(query).rows
+    return Answer("list", (Value(term, str(term)),), (query,))
+
+
+@pytest.mark.parametrize(
+    ("query", "value", "is_remarked"),
+    [
+        (LARGEST, "9300000000000000000", True),
+        ("SELECT ?n { <http://e/b> <http://e/size> ?n }", "10000000000000000000", False),
+        (BY_PATH, "1", True),
+        (BY_PATH.replace("COUNT(", "COUNT(DISTINCT "), "1", False),
+        ("SELECT (COUNT(?o) AS ?n) { <http://e/c> ?p ?o FILTER(?o = ?o || ?o = ?p) }", "2", False),
+        ('SELECT (COUNT(?o) AS ?n) { <http://e/c> ?p ?o FILTER("a|b" = "a|b") }', "2", False),
+    ],
+)
+def test_oxigraph(kg: Any, query: str, value: str, is_remarked: bool) -> None:
+    answer = answered(kg, query)
+    assert answer.labels == (value,)
+    assert bool(remark_on_engine(answer, kg).remarks) == is_remarked
+
+
+@pytest.mark.parametrize(
+    ("expression", "is_remarked"),
+    [
+        ("?a / ?b", True),
+        ("?a/2", True),
+        ("SUM(?a) / COUNT(?a)", True),
+        ("1.0 * ?a", False),
+    ],
+)
+def test_virtuoso_divides_integers(expression: str, is_remarked: bool) -> None:
+    query = f"SELECT ({expression} AS ?x) {{ ?s <http://e/p>/<http://e/q> ?a ; (<http://e/p>)/(<http://e/q>) ?b }}"
+    answer = Answer("list", (Value(Literal(1), "1"),), (query,))
+    virtuoso: Any = SimpleNamespace(remote=True, is_virtuoso=True)
+    other: Any = SimpleNamespace(remote=True, is_virtuoso=False)
+    assert bool(remark_on_engine(answer, virtuoso).remarks) == is_remarked
+    assert remark_on_engine(answer, other) == answer
+
+
+@pytest.mark.parametrize(
+    ("query", "aggregate"),
+    [(MEANS, "AVG(?age)"), (OLDEST, "AVG(?age)"), (SUM, "SUM(?n)")],
+)
+def test_an_aggregate_that_one_row_ends_is_likely_to_be_a_mistake(
+    kg: Any, query: str, aggregate: str
+) -> None:
+    findings = list(inspect_result(kg, query, kg.select(query), SchemaFacts()))
+    [finding] = [each for each in findings if f"{aggregate} is empty where" in each.text]
+    assert finding.wrong
+
+
+def test_other_empty_cells_are_no_mistake(kg: Any) -> None:
+    query = f"SELECT ?s ?age {{ {GROUPED} }}"
+    findings = inspect_result(kg, query, kg.select(query), SchemaFacts())
+    assert not any(finding.wrong for finding in findings)
