@@ -104,7 +104,8 @@ from kgwb.kg.term_text import (
 )
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, Message, ReplyData, Rule
 from kgwb.llm.local import Scripted
-from kgwb.llm.rules.grammar import ParsedQuestion, RelationStep, leads_to_agent, parse_question
+from kgwb.llm.rules.directions import compare_wordings, leads_to_agent
+from kgwb.llm.rules.grammar import ParsedQuestion, RelationStep, parse_question
 from kgwb.llm.rules.linking import LINKING_RULES, choose_vertex
 from kgwb.llm.rules.mentions import Mention, bracketed_mentions, find_mentions
 from kgwb.llm.rules.predicates import (
@@ -229,6 +230,7 @@ from kgwb.terms import (
     Triples,
     choose_prefix,
     format_term,
+    format_triple,
     is_amount,
     is_number,
     local_part,
@@ -441,6 +443,7 @@ __all__ = [
     "collapsible",
     "collect_iris",
     "collect_vertices",
+    "compare_wordings",
     "compute_similarities",
     "count_values",
     "describe_vertices",
@@ -473,6 +476,7 @@ __all__ = [
     "find_values_containing",
     "format_exactly",
     "format_term",
+    "format_triple",
     "format_typed_literal",
     "from_data",
     "get_names_in_rows",

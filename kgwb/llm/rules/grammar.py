@@ -17,6 +17,7 @@ from typing import Literal, NamedTuple
 from kgwb.errors import ModelError
 from kgwb.kg.base import Graph
 from kgwb.llm.rules import words as en
+from kgwb.llm.rules.directions import leads_to_agent
 from kgwb.llm.rules.mentions import Mention, Mentions, find_mentions, words_without_names
 from kgwb.llm.rules.words import (
     RELATION_PHRASES,
@@ -284,7 +285,6 @@ COUNT_PHRASES = {("how", "many"), ("how", "much"), ("the", "number")}
 JOINING_WORDS = en.DETERMINERS | {"and"}
 WORDS_FOR_HAVING = en.HAVE_FORMS | {"with"}
 BEGIN_AND_END_VERBS = ("begin", "start", "end")
-AGENTIVE_SUFFIXES = ("or", "ors", "er", "ers", "ist", "ists", "ian", "ians")
 IS_A_RELATION = "occupation position held type"
 """The relation that "is a" stands for between two names."""
 HAS_RELATION = "starring equipment type"
@@ -406,14 +406,6 @@ def expected_value_type(words: Sequence[str]) -> tuple[str, str]:
     return "", ""
 
 
-def leads_to_agent(relation: str) -> bool:
-    """Return whether a relation leads from a thing to its maker or agent: "directed by", "author".
-
-    It does if it ends in " by" or in one of AGENTIVE_SUFFIXES.
-    """
-    return relation.endswith((" by", *AGENTIVE_SUFFIXES))
-
-
 def _add_stated_class(words: Words, mentions: Mentions, kg: Graph | None) -> Mentions:
     """Return the names, and the last word too if it states a class that the graph has as a label.
 
@@ -531,6 +523,8 @@ class _NameReader:
         closing = chunks[inner_count:]
         if closing and not en.ACTIVE_AUXILIARIES.isdisjoint(self.left):
             closing[-1].is_verb = True
+        if closing and self.left[:1] == ["of"] and not closing[-1].is_verb:
+            closing[-1].words.append("of")  # of which country is X the capital
         before, after = self._combine(relations_after_name(closing))
 
         chain = [*inner, *reversed(before), *after]

@@ -19,10 +19,11 @@ from weakref import ref
 
 from rdflib import URIRef
 
-from kgwb.kg.base import Graph
+from kgwb.kg.base import Direction, Graph
 from kgwb.kg.embeddings import Embeddings
 from kgwb.kg.label_search import UNIT_WORDS, names_unit, normalize
 from kgwb.llm.rules import words as en
+from kgwb.llm.rules.directions import NAME, compare_wordings, find_wording
 from kgwb.llm.rules.grammar import (
     IS_A_RELATION,
     SHARING_WORDS,
@@ -45,6 +46,7 @@ from kgwb.llm.rules.mentions import (
 from kgwb.llm.rules.predicates import (
     MIN_RELATION_SIMILARITY,
     NAME_SEPARATOR,
+    SPELLING_WEIGHT,
     Predicates,
     VertexPredicate,
     Vertices,
@@ -142,9 +144,13 @@ def _ground_question(kg: Graph, asked: tuple[str, ref[Embeddings]]) -> ParsedQue
     tokens = tokenize(question)
     mentions = find_mentions(question, kg)
     reading = parse_tokens(tokens, mentions, kg)
-    if reading.kind == "boolean":
-        return reading
     vertices = find_vertices(mentions, kg)
+    named = [mention for mention in mentions if mention in vertices]
+    if reading.kind == "boolean":
+        if len(named) == 2 == len(mentions):
+            predicates = fetch_predicates(kg, vertices[named[0]])
+            return _with_worded_direction(reading, tokens, named, predicates, embeddings)
+        return reading
     mention = _only_mention(vertices)
     if mention is None:
         return reading
@@ -152,7 +158,83 @@ def _ground_question(kg: Graph, asked: tuple[str, ref[Embeddings]]) -> ParsedQue
     if mention.start > 1 and words[mention.start - 2] in en.DETERMINERS:
         words[mention.start - 1] = ""  # a word that belongs to the name: the contract X
     look_up = _LookUp(words, reading, mention.text, vertices[mention], kg, embeddings)
-    return look_up.read(_last_question(tokens, words))
+    read = look_up.read(_last_question(tokens, words))
+    return _with_worded_direction(read, tokens, [mention], look_up.predicates, embeddings)
+
+
+def _with_worded_direction(
+    reading: ParsedQuestion,
+    tokens: Sequence[Token],
+    mentions: Mentions,
+    predicates: Predicates,
+    embeddings: Embeddings,
+) -> ParsedQuestion:
+    """Return a reading whose first fact has the direction that the words of the question tell.
+
+    Of ``predicates``, which the first of one or two names has, the one most like the words decides.
+    The reading stays if its fact says the same, and the graph or its own relation tells so.
+    """
+    worded = find_wording(_words_with_names(tokens, mentions))
+    if worded is None:
+        return _as_found(reading, mentions[0].text, predicates, embeddings)
+    relation, is_first_subject = worded
+    names = sorted({each.name for each in predicates if not each.has_only_numbers})
+    told = [name for name in names if compare_wordings(relation, name).certainty != "guessed"]
+    if not told:
+        return reading
+    similarities = embeddings.similarity(relation, told, SPELLING_WEIGHT)
+    _, name = max(zip(similarities, told, strict=True))
+    direction, certainty = compare_wordings(relation, name)
+    if certainty == "either":
+        return reading
+
+    is_subject = is_first_subject == (direction == "out")
+    first, *others = [mention.text for mention in mentions]
+    for subject, own, _ in reading.facts[:1]:
+        own_direction, own_certainty = compare_wordings(own, name)
+        is_same = (subject == first) == (is_subject == (own_direction == "out"))
+        is_found = any(p.name == name and p.is_incoming != is_subject for p in predicates)
+        is_guessed = own_certainty == "guessed" and reading.kind != "boolean"
+        is_told = own_certainty == certainty or (is_guessed and is_found)
+        if is_same and is_told:
+            return reading
+    if certainty == "open":
+        name, is_subject = relation, is_first_subject
+    other = others[0] if others else reading.target
+    fact = (first, name, other) if is_subject else (other, name, first)
+    classes = [each for each in reading.facts if each[1] == CLASS_RELATION]
+    return reading._replace(facts=(fact, *classes))
+
+
+def _as_found(
+    reading: ParsedQuestion, name: str, predicates: Predicates, embeddings: Embeddings
+) -> ParsedQuestion:
+    """Return a look-up in the direction of the only predicate that the name has for its relation.
+
+    The words of the question do not tell the direction, and the grammar took one.
+    """
+    if not _is_lookup(reading):
+        return reading
+    (subject, relation, _), *others = reading.facts
+    similar = _predicates_like(relation, predicates, embeddings)
+    if len(similar) != 1:
+        return reading
+    [predicate] = similar
+    direction: Direction = "out" if predicate.is_incoming != (subject == name) else "in"
+    if not compare_wordings(relation, predicate.name).contradicts(direction):
+        return reading
+    fact = (name, predicate.name, reading.target)
+    if predicate.is_incoming:
+        fact = fact[::-1]
+    return reading._replace(facts=(fact, *others))
+
+
+def _words_with_names(tokens: Sequence[Token], mentions: Mentions) -> list[str]:
+    """Return the words of a question in lower case, with NAME in the place of each name."""
+    words = [token.lowercase for token in tokens]
+    for mention in reversed(mentions):
+        words[mention.start : mention.end] = [NAME]
+    return words
 
 
 def find_not_understood(question: str, kg: Graph | None, embeddings: Embeddings) -> list[str]:

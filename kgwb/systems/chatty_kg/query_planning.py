@@ -23,11 +23,13 @@ from kgwb.build import (
     TriplePattern,
     Value,
     agent,
+    compare_wordings,
     count_values,
     doubt_counted_text,
     find_ask_support,
     find_row_support,
     find_support_by_value,
+    format_triple,
     is_amount,
     label_terms,
     parse_count,
@@ -294,12 +296,51 @@ def execute_queries(selection: QuerySelection, qir: QIR, linked: LinkingResult, 
     if missing:
         return Answer(qir.kind, reason=f"{NOT_IN_GRAPH}: {missing}")
     if qir.kind != "boolean" and not qir.columns:
-        return _answer_values(selection.queries, qir, one_direction, run)
+        answer = _answer_values(selection.queries, qir, one_direction, run)
+        return _doubt_directions(answer, selection, qir, linked)
     if qir.kind == "boolean":
         answer = _answer_boolean(selection.queries, one_direction, run)
     else:
         answer = _answer_table(selection.queries, qir, one_direction, run)
-    return read_values(run.kg, answer, reads_numbers=settings.looks_into_nodes)
+    answer = read_values(run.kg, answer, reads_numbers=settings.looks_into_nodes)
+    return _doubt_directions(answer, selection, qir, linked)
+
+
+def _doubt_directions(
+    answer: Answer, selection: QuerySelection, qir: QIR, linked: LinkingResult
+) -> Answer:
+    """Return an answer with a doubt for each fact that it supports by a triple of the other direction.
+
+    That is a triple whose direction the names of relation and predicate speak against, or do not
+    tell (``compare_wordings``).
+    """
+    terms = assign_terms(qir, linked.links)
+    executed: set[TriplePattern] = set()
+    for query in selection.queries:
+        if query.sparql in answer.queries:
+            executed.update(query.patterns)
+    names = dict[str, str](answer.names)
+    doubts = [answer.doubt] if answer.doubt else []
+    for relation in linked.relations:
+        for predicate in relation.predicates:
+            wording = compare_wordings(relation.fact.relation, predicate.name)
+            if not wording.contradicts(predicate.direction):
+                continue
+            pattern, *others = make_patterns(relation.fact, predicate, terms)[0]
+            if others or pattern not in executed or pattern[::-1] in executed:
+                continue
+            for triple in answer.support:
+                if _matches(pattern, triple):
+                    text = format_triple(triple, names)
+                    doubts.append(f"{text} may say the reverse of {relation.fact}")
+                    break
+    return replace(answer, doubt="; ".join(doubts))
+
+
+def _matches(pattern: TriplePattern, triple: Triple) -> bool:
+    """Return whether a triple has the IRIs of a triple pattern."""
+    pairs = zip(pattern, triple, strict=True)
+    return all(cell == f"<{term}>" for cell, term in pairs if cell.startswith("<"))
 
 
 def _find_missing(selection: QuerySelection, linked: LinkingResult, run: Run) -> str:

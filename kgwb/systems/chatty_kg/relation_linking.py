@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
 
@@ -21,6 +20,7 @@ from kgwb.build import (
     Term,
     TriplePattern,
     agent,
+    compare_wordings,
     compute_similarities,
     leads_to_member,
     n3,
@@ -40,12 +40,6 @@ from kgwb.systems.chatty_kg.records import (
 )
 from kgwb.systems.chatty_kg.settings import ChattySettings
 
-DOER_WORD = re.compile(r"\w{3,}(or|er|ist|ian)s?|by")
-"""The last word of a relation that leads to a doer: "director", "directed by"."""
-NOT_DOER_WORD = re.compile(
-    r"(\w*(mother|father|brother)|sister|daughter|number|member|character|partner|paper|power)s?"
-)
-"""Words that end like the name of a doer but are none."""
 WRONG_DIRECTION_FACTOR = 0.98
 """Factor on the similarity of a predicate in the direction that its wording speaks against."""
 MIN_LIKE_RELATION = 0.7
@@ -352,7 +346,8 @@ def link_relation(fact: Fact, paths: PathsByEnd, run: Run) -> LinkedRelation:
         over_node = find_predicates_over_node(fact, paths, run)
     ranked.sort(key=make_ranking_key)
     if connecting and settings.linked_ends == "connecting_first":
-        ranked.sort(key=lambda each: (each.iri, each.direction) not in connecting)
+        connecting_iris = {iri for iri, _ in connecting}
+        ranked.sort(key=lambda each: each.iri not in connecting_iris)
     best = _keep_best(over_node + ranked, run)
     is_like = any(predicate.similarity >= MIN_LIKE_RELATION for predicate in best)
     if settings.joins_over_node and not is_like:
@@ -365,7 +360,7 @@ def _rank_predicates(pairs: Iterable[Pair], relation: str, run: Run) -> list[Ran
     """Return predicates with their names and the similarity of these with a relation, in the given order.
 
     With ``wording_decides_direction``, the similarity is lowered in directions that the wording
-    speaks against (``_prefer_worded_direction``).
+    speaks against (``_turn_to_wording``).
     """
     settings = ChattySettings.of_run(run)
     names = name_predicates(run.kg.names([iri for iri, _ in pairs]), run)
@@ -375,7 +370,7 @@ def _rank_predicates(pairs: Iterable[Pair], relation: str, run: Run) -> list[Ran
         name = names[iri]
         ranked.append(RankedPredicate(iri, name, direction, similarities[name]))
     if settings.wording_decides_direction:
-        ranked = _prefer_worded_direction(ranked, relation)
+        ranked = _turn_to_wording(ranked, relation)
     return ranked
 
 
@@ -520,37 +515,27 @@ def _find_predicates_over_containers(
     return ranked
 
 
-def _prefer_worded_direction(
-    ranked: Iterable[RankedPredicate], relation: str
-) -> list[RankedPredicate]:
-    """Return predicates with a lower similarity in the direction that their wording speaks against.
+def _turn_to_wording(ranked: Iterable[RankedPredicate], relation: str) -> list[RankedPredicate]:
+    """Return predicates in the direction of their wording, see ``compare_wordings``.
 
-    It is multiplied by WRONG_DIRECTION_FACTOR, only for a predicate that was found in both
-    directions. "X influenced Y" means "influenced by" from Y to X, as only one of the two wordings
-    leads to a doer. "X cites Y" means "cites" from X to Y.
+    Of a predicate that was found in both directions, the one that the wording speaks against gets a
+    lower similarity. If only that one was found, and the wording is certain, it is turned: "parent"
+    from Otilia to Sorin is "parent of" from Sorin to Otilia, which no triple may say.
     """
     found = {(predicate.iri, predicate.direction) for predicate in ranked}
-    adjusted = []
+    turned = []
     for predicate in ranked:
-        worded: Direction = "in"
-        if _leads_to_doer(relation) == _leads_to_doer(predicate.name):
-            worded = "out"
-        if predicate.direction != worded and (predicate.iri, worded) in found:
+        worded, certainty = compare_wordings(relation, predicate.name)
+        if predicate.direction == worded:
+            turned.append(predicate)
+        elif (predicate.iri, worded) in found:
             similarity = round(predicate.similarity * WRONG_DIRECTION_FACTOR, 4)
-            adjusted.append(replace(predicate, similarity=similarity))
+            turned.append(replace(predicate, similarity=similarity))
+        elif certainty == "certain":
+            turned.append(replace(predicate, direction=worded))
         else:
-            adjusted.append(predicate)
-    return adjusted
-
-
-@lru_cache(maxsize=4096)  # questions have the same few relations and predicates
-def _leads_to_doer(name: str) -> bool:
-    """Return whether a relation leads from a thing to its doer: "directed by", "director".
-
-    The last word decides, see DOER_WORD and NOT_DOER_WORD.
-    """
-    last_word = name.casefold().rpartition(" ")[2]
-    return bool(DOER_WORD.fullmatch(last_word)) and not NOT_DOER_WORD.fullmatch(last_word)
+            turned.append(predicate)
+    return turned
 
 
 TermByEnd = dict[str, str]

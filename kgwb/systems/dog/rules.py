@@ -19,12 +19,14 @@ from kgwb.build import (
     RELATIVES,
     SPELLING_WEIGHT,
     TIME_AND_PLACE_WORDS,
+    Direction,
     Embeddings,
     Graph,
     RelationStep,
     ReplyData,
     Rule,
     bracketed_mentions,
+    compare_wordings,
     find_mentions,
     find_not_understood,
     find_similar_predicates,
@@ -93,17 +95,26 @@ def _choose_direction(step: RelationStep, relations: Names, embeddings: Embeddin
     """Return the relation most like a step, in the direction that the step has in the graph; "" if none is.
 
     If the graph names the relation from the other end than the question does ("director" for
-    "directed"), the direction is turned. If the relation exists in one direction alone, it is that.
+    "directed"), the direction is turned. Where the names only let it be guessed, and the relation
+    exists in one direction alone, it is that.
     """
     best = _find_most_similar(step.relation, relations, embeddings)
-    is_same_view = leads_to_agent(step.relation) == leads_to_agent(best)
+    wording = compare_wordings(step.relation, best)
     directions = [best, INVERSE_PREFIX + best]
-    if is_same_view == step.is_backward:
+    if (wording.direction == "out") == step.is_backward:
         directions.reverse()
-    for direction in directions:
-        if direction in relations:
-            return direction
+    for name in directions:
+        if name in relations and not _is_reverse(["", name, ""], step):
+            return name
     return ""
+
+
+def _is_reverse(triple: Names, step: RelationStep) -> bool:
+    """Return whether a triple goes the other way than a step, as the wording of its relation tells."""
+    name = triple[1].removeprefix(INVERSE_PREFIX)
+    is_backward = name != triple[1]
+    direction: Direction = "out" if is_backward == step.is_backward else "in"
+    return compare_wordings(step.relation, name).contradicts(direction)
 
 
 def _write_relation_question(name: str, step: RelationStep) -> str:
@@ -155,9 +166,11 @@ def try_answer(
     tail_lists = []
     for hop in found:
         if hop["triples"] or hop["note"].startswith("no triple"):
-            steps = chains.get(hop["entity"], [])
-            relation = steps[0].relation if steps else ""
-            tail_lists.append(_find_tails(hop["triples"], relation, embeddings))
+            tails: list[str] = []
+            for step in chains.get(hop["entity"], [])[:1]:
+                triples = [each for each in hop["triples"] if not _is_reverse(each, step)]
+                tails = _find_tails(triples, step.relation, embeddings)
+            tail_lists.append(tails)
     answers = _common_items(tail_lists)
 
     relation_count = max(map(len, chains.values()), default=0)

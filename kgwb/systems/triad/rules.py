@@ -7,15 +7,16 @@ from typing import Any
 
 from kgwb.build import (
     SPELLING_WEIGHT,
+    Direction,
     Embeddings,
     Graph,
     ReplyData,
     Rule,
     choose_vertex,
+    compare_wordings,
     find_not_understood,
     find_similar_predicates,
     ground_question,
-    leads_to_agent,
     name_from_iri,
     parse_question,
 )
@@ -53,9 +54,8 @@ def choose_relations(
     """Return the numbers of the relations whose names are most like a triplet's, at most ``most``, best first.
 
     Each of ``relations`` has a "number" and a "triple". If a name occurs in both directions, it is
-    the last one with the direction of the triplet; the direction is turned if one of the two names
-    leads to an agent ("director") and the other does not ("directed"). The reply has "numbers",
-    which may be empty, and "reason".
+    the last one in the direction of its wording (``compare_wordings``). None is taken in a direction
+    that its wording contradicts. The reply has "numbers", which may be empty, and "reason".
     """
     subject, relation, _ = triplet
     names = dict.fromkeys(candidate["triple"][1] for candidate in relations)
@@ -63,9 +63,11 @@ def choose_relations(
     chosen: dict[str, int] = {}
     for candidate in relations:
         candidate_subject, name, _ = candidate["triple"]
-        is_same_view = leads_to_agent(relation) == leads_to_agent(name)
-        has_direction = (candidate_subject == subject) == is_same_view
-        if name in similar and (has_direction or name not in chosen):
+        wording = compare_wordings(relation, name)
+        direction: Direction = "out" if candidate_subject == subject else "in"
+        if name not in similar or wording.contradicts(direction):
+            continue
+        if wording.direction == direction or name not in chosen:
             chosen[name] = candidate["number"]
 
     similarities = embeddings.similarity(relation, similar, SPELLING_WEIGHT)
