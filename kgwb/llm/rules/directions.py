@@ -213,7 +213,11 @@ _PATTERNS = (
     # what does X feed; does X feed Y
     (rf"(?:.* )?{_DO} {NAME} {_WORDS}(?:{_IN})?(?: {NAME})?", "{words}s {preposition}", True),
     # who feeds X, which unit feeds X
-    (rf"(?:who|what|which .+) (?P<words>{_WORD})(?:{_IN})? {NAME}", "{words} {preposition}", False),
+    (
+        rf"(?:who|what|which {_WORD}(?: {_WORD})?) (?P<words>{_WORD})(?:{_IN})? {NAME}",
+        "{words} {preposition}",
+        False,
+    ),
 )
 WORDINGS = tuple((re.compile(pattern), form, first) for pattern, form, first in _PATTERNS)
 
@@ -230,5 +234,7 @@ def find_wording(words: Sequence[str]) -> tuple[str, bool] | None:
         if found:
             parts = found.groupdict("")
             relation = form.format(**{"preposition": "", **parts}).strip()
+            if relation.endswith(" by") and relation.count(" ") > 1:  # films directed by X
+                return None
             return relation, is_subject or text.count(NAME) > 1
     return None

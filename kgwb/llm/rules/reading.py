@@ -181,7 +181,7 @@ def _with_worded_direction(
     names = sorted({each.name for each in predicates if not each.has_only_numbers})
     told = [name for name in names if compare_wordings(relation, name).certainty != "guessed"]
     if not told:
-        return reading
+        return _as_found(reading, mentions[0].text, predicates, embeddings)
     similarities = embeddings.similarity(relation, told, SPELLING_WEIGHT)
     _, name = max(zip(similarities, told, strict=True))
     direction, certainty = compare_wordings(relation, name)

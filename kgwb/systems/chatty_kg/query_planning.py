@@ -46,6 +46,7 @@ from kgwb.systems.chatty_kg.records import (
     LinkingResult,
     QuerySelection,
     RankedPredicate,
+    is_unknown,
     pattern_predicates,
 )
 from kgwb.systems.chatty_kg.relation_linking import (
@@ -312,7 +313,7 @@ def _doubt_directions(
     """Return an answer with a doubt for each fact that it supports by a triple of the other direction.
 
     That is a triple whose direction the names of relation and predicate speak against, or do not
-    tell (``compare_wordings``).
+    tell (``compare_wordings``). Facts between two unknowns are not looked at.
     """
     terms = assign_terms(qir, linked.links)
     executed: set[TriplePattern] = set()
@@ -322,9 +323,10 @@ def _doubt_directions(
     names = dict[str, str](answer.names)
     doubts = [answer.doubt] if answer.doubt else []
     for relation in linked.relations:
+        is_join = all(map(is_unknown, relation.fact.ends))
         for predicate in relation.predicates:
             wording = compare_wordings(relation.fact.relation, predicate.name)
-            if not wording.contradicts(predicate.direction):
+            if is_join or not wording.contradicts(predicate.direction):
                 continue
             pattern, *others = make_patterns(relation.fact, predicate, terms)[0]
             if others or pattern not in executed or pattern[::-1] in executed:

@@ -114,7 +114,9 @@ def _is_reverse(triple: Names, step: RelationStep) -> bool:
     name = triple[1].removeprefix(INVERSE_PREFIX)
     is_backward = name != triple[1]
     direction: Direction = "out" if is_backward == step.is_backward else "in"
-    return compare_wordings(step.relation, name).contradicts(direction)
+    wording = compare_wordings(step.relation, name)
+    is_told = wording.certainty != "likely" or step.relation == name
+    return is_told and wording.contradicts(direction)
 
 
 def _write_relation_question(name: str, step: RelationStep) -> str:
