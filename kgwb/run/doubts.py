@@ -48,6 +48,8 @@ CLASS_PREDICATES = frozenset((RDFS.subClassOf, RDFS.domain, RDFS.range))
 SQL_TEXT = re.compile(r"'((?:[^']|'')*)'")
 MIN_RESEMBLANCE = 0.6
 """How much (difflib's ratio) a part of a question must be like a label to be shown as its name."""
+MAX_SIGN_CHARS = 3
+"""Characters of a name that is rather a sign, such as C#, 007 or Rh+."""
 AROUND_NAME = '.,;:?"“”«»'
 """Punctuation around a name in a question that is no part of it."""
 POSSESSIVE = re.compile(r"['’]s$")
@@ -240,8 +242,7 @@ def _read_name(
     The graph is asked for all labels of a thing that is not called by one that the run knows. A
     thing that nothing in the question is like counts only if no query had led to it.
     """
-    other_labels = chain.from_iterable(each.labels for each in others)
-    taken = set(chain.from_iterable(label.casefold().split() for label in other_labels))
+    taken = _words_of(others) - _words_of([named])
     name, likeness = _find_name(named.mention, named.labels, texts, taken)
     if likeness.nearness != "same" and named.iri is not None:
         labels = _find_labels(named.iri, run.kg) or named.labels
@@ -252,6 +253,12 @@ def _read_name(
         return None
     candidates = tuple(each for each in named.candidates if each.iri != named.iri)
     return NameReading(name, named.labels[0], likeness.difference, named.iri, candidates)
+
+
+def _words_of(named: Iterable[_Named]) -> set[str]:
+    """Return the words of the labels of things, in lower case."""
+    labels = chain.from_iterable(each.labels for each in named)
+    return set(chain.from_iterable(label.casefold().split() for label in labels))
 
 
 def _find_labels(iri: URIRef, kg: Graph) -> Sequence[str]:
@@ -293,6 +300,11 @@ def _find_name(
 
 
 def _resemblance(first: str, second: str) -> float:
+    """Return how much two texts are alike, 0 to 1; 1 for two short ones that are no words, such as 7 and 007."""
+    if not max(first, second, key=len)[MAX_SIGN_CHARS:] and not (
+        first.islower() or second.islower()
+    ):
+        return 1.0
     return SequenceMatcher(None, first.casefold(), second.casefold(), autojunk=False).ratio()
 
 

@@ -109,14 +109,13 @@ def choose_vertices(
 
 
 def choose_label(entity: str, labels: Sequence[str]) -> ReplyData:
-    """Return the label spelled most like an entity, the first of equals.
+    """Return the label spelled most like an entity; of equals, the one whose name is nearest, then the first."""
 
-    Of labels that differ only in letter case, it is the entity itself where that has a capital.
-    """
-    ranks = {label: _compare_spelling(entity, label) for label in labels}
-    if entity in ranks and entity != entity.lower():
-        return {"label": entity}
-    return {"label": max(ranks, key=ranks.__getitem__)}
+    def rank(label: str) -> tuple[float, int]:
+        """Return a key that is greatest for the best label."""
+        return _compare_spelling(entity, label), -compare_names(entity, label).distance
+
+    return {"label": max(labels, key=rank)}
 
 
 def choose_local_name(entity: str, names: Sequence[str]) -> ReplyData:

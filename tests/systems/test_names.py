@@ -1,0 +1,210 @@
+"""What is answered where the graph lacks the name that was asked for, and has another one: in doubt, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from rdflib import RDF, RDFS, Graph, Literal, URIRef
+
+import kgwb
+from kgwb.kg.names import compare_names
+from kgwb.llm import Scripted
+from kgwb.run import Run
+from kgwb.run.systems import load_system
+from kgwb.show.run_state import RunState, answer_view
+
+EX = "http://example.org/"
+PEOPLE = ("Sorin Pavel", "Otilia Marin")
+TABLE = """
+Hepatitis A | Hepatitis B
+Apollo 11 | Apollo 1
+Henry VIII | Henry VII
+Vitamin C | Vitamin D
+North Korea | South Korea
+Korea | North Korea
+A* | A
+Na+ | Na
+Rh+ | Rh-
+-40 | 40
+007 | 7
+10² | 102
+Version 1.5 | Version 15
+Route 66 | Route 66A
+XJ-900 | XJ-9000
+H2O | H20
+Score ≥5 | Score ≤5
+Apple 5% | Apple 5
+Mercury (planet) | Mercury (element)
+Celebrex | Cerebyx
+Anna Keller Jr | Anna Keller
+Dune (film) | Dune
+Dune | Dune (book)
+Iran | Iraq
+CO | Co
+NaCl | NACL
+Müller | Mueller
+Аnna | Anna
+がいこく | かいこく
+Yahoo! | Yahoo
+New York | NewYork
+Bakers | Baker's
+Sample 1,5 | Sample 1.5
+Stage Ⅳ | Stage IV
+H₂O | H2O
+St. John | St John
+"""
+PAIRS = [tuple(part.strip() for part in line.split(" | ")) for line in TABLE.strip().splitlines()]
+ASKING_SYSTEMS = (
+    ("chatty_kg", "fast"),
+    ("chatty_kg", "paper"),
+    ("triad", "fast"),
+    ("dog", "fast"),
+)
+
+
+def companies(labels: Sequence[str]) -> kgwb.kg.Graph:
+    """A graph with one company of each label. Each has another founder of PEOPLE."""
+    graph = Graph()
+    for number, (label, person) in enumerate(zip(labels, PEOPLE, strict=False)):
+        company, founder = URIRef(f"{EX}c{number}"), URIRef(f"{EX}p{number}")
+        graph.add((company, RDF.type, URIRef(f"{EX}Company")))
+        graph.add((company, RDFS.label, Literal(label)))
+        graph.add((company, URIRef(f"{EX}founder"), founder))
+        graph.add((founder, RDF.type, URIRef(f"{EX}Person")))
+        graph.add((founder, RDFS.label, Literal(person)))
+    return kgwb.open_kg(graph)
+
+
+def question_about(name: str) -> str:
+    return f"Who is the founder of {name}?"
+
+
+def state_of(run: Run) -> str:
+    """The icon of the answer: "given" in plain, "doubt", or "none" without an answer."""
+    return answer_view(RunState.of(run)).icon
+
+
+@pytest.mark.parametrize(("system", "profile"), ASKING_SYSTEMS)
+@pytest.mark.parametrize(("asked", "label"), PAIRS)
+def test_rules_answers_another_name_in_doubt_or_not(
+    asked: str, label: str, system: str, profile: str
+) -> None:
+    workbench = kgwb.Workbench(
+        companies([label]), "rules", system=load_system(system), settings=profile
+    )
+    try:
+        state = state_of(workbench.ask(question_about(asked)))
+    except kgwb.errors.InvalidReplyError:  # DoG finds no name without a capital
+        return
+    nearness = compare_names(asked, label).nearness
+    if nearness == "same":
+        assert state == "given"
+    elif nearness == "different" and profile == "fast":
+        assert state == "none"
+    else:
+        assert state in ("doubt", "none")
+
+
+@pytest.mark.parametrize(("asked", "label"), PAIRS)
+def test_of_two_names_rules_takes_the_one_that_was_asked_for(asked: str, label: str) -> None:
+    run = kgwb.Workbench(companies([label, asked]), "rules").ask(question_about(asked))
+    assert run.answer is not None
+    assert run.answer.labels == ("Otilia Marin",)
+    is_one_name = compare_names(asked, label).nearness == "same"
+    assert state_of(run) == ("doubt" if is_one_name else "given")
+    if is_one_name:
+        [reading] = run.answer.read_names
+        assert [other.iri for other in reading.others] == [URIRef(f"{EX}c0")]
+
+
+def ask_ragonite(name: str, label: str) -> dict[str, Any]:
+    """Replies that ask SQL for the label, and cite what it gives."""
+    text = label.replace("'", "''")
+    query = (
+        f"SELECT p.name FROM company c JOIN person p ON p.id = c.founder WHERE c.name = '{text}'"
+    )
+    uses = [
+        {"thought": "so", "action": {"tool": "sql", "query": query}},
+        {"thought": "so", "action": {"tool": "passages", "question": "xyz"}},
+        {"thought": "so", "action": {"tool": "finish"}},
+    ]
+    answer = {
+        "reason": "so",
+        "kind": "list",
+        "answer": "Sorin Pavel [1].",
+        "values": [{"value": "Sorin Pavel", "sources": [1]}],
+    }
+    return {
+        "ragonite/tool_selector": uses,
+        "ragonite/tool_selector_sql": uses,
+        "ragonite/tool_selector_passages": uses,
+        "ragonite/answerer": answer,
+    }
+
+
+def ask_robodata(name: str, label: str) -> dict[str, Any]:
+    """Replies that find the company by its label, fetch its founder, and produce it."""
+    search = {"tool": "search_entities", "name": label}
+    fetch = {"tool": "fetch_relationship_from_node", "predicate": "orgx:founder", "others": []}
+    support = [["orgx:c0", "orgx:founder", "orgx:p0"]]
+    states = {
+        "remote": {"thought": "so", "next": "EVAL_REMOTE", "actions": [search]},
+        "eval_remote": {"thought": "so", "next": "UPDATE"},
+        "update": {
+            "thought": "so",
+            "next": "EVAL_LOCAL",
+            "actions": [{**fetch, "nodes": ["orgx:c0"]}],
+        },
+        "eval_local": {"thought": "so", "next": "PRODUCE"},
+        "produce": {
+            "thought": "so",
+            "sentences": [{"text": "Sorin Pavel.", "support": support}],
+            "kind": "things",
+            "answers": ["orgx:p0"],
+            "missing": "",
+        },
+        "assessment": {"strategy": "It fetches."},
+        "observation": {"judgement": "sound", "advice": "Go on."},
+    }
+    return {f"robodata/{state}": reply for state, reply in states.items()}
+
+
+def ask_surveyor(name: str, label: str) -> dict[str, Any]:
+    """Replies that draft a query which names the company by its IRI."""
+    draft = {
+        "reason": "so",
+        "sparql": f"SELECT ?p WHERE {{ <{EX}c0> <{EX}founder> ?p }}",
+        "asked": "list",
+        "columns": [],
+        "assumptions": [],
+        "missing": "",
+        "more": [],
+    }
+    mentions = {"reason": "so", "question": question_about(name), "names": [name], "classes": []}
+    fine = {"reason": "so", "verdict": "fine", "sparql": "", "columns": [], "missing": ""}
+    return {
+        "surveyor/mention_finder": mentions,
+        "surveyor/drafter": draft,
+        "surveyor/reviewer": fine,
+    }
+
+
+@pytest.mark.parametrize(
+    ("system", "script"),
+    [("ragonite", ask_ragonite), ("robodata", ask_robodata), ("surveyor", ask_surveyor)],
+)
+@pytest.mark.parametrize(("asked", "label"), PAIRS)
+def test_a_model_that_asks_for_another_name_is_answered_in_doubt(
+    asked: str, label: str, system: str, script: Any, tmp_path: Any
+) -> None:
+    model = Scripted(script(asked, label))
+    run = Run(load_system(system), question_about(asked), kg=companies([label]), models=model).go()
+    assert run.answer is not None
+    assert run.answer.labels == ("Sorin Pavel",)
+    is_one_name = compare_names(asked, label).nearness == "same"
+    assert state_of(run) == ("given" if is_one_name else "doubt")
+    assert bool(run.answer.read_names) != is_one_name
+    if not is_one_name:
+        assert kgwb.load_run(run.save(tmp_path / "run.jsonl")).answer == run.answer
