@@ -164,19 +164,7 @@ from kgwb.run.answers import (
     doubt_counted_text,
     with_display_names,
 )
-from kgwb.run.ask import (
-    JSON_CHECK_NAME,
-    SCHEMA_CHECK_NAME,
-    Check,
-    Reply,
-    Tool,
-    act,
-    find_problems,
-    tool,
-    tool_from_function,
-    try_to_ask,
-    use_tool,
-)
+from kgwb.run.ask import Tool, act, tool, tool_from_function, try_to_ask, use_tool
 from kgwb.run.ask import ask as ask_model
 from kgwb.run.calls import RecordedGraph
 from kgwb.run.gold import (
@@ -218,6 +206,7 @@ from kgwb.run.queries import (
     get_names_in_rows,
     label_terms,
 )
+from kgwb.run.replies import JSON_CHECK_NAME, SCHEMA_CHECK_NAME, Check, Reply, find_problems
 from kgwb.run.steps import Step
 from kgwb.run.values import count_values, read_values
 from kgwb.settings import STRICT_CONFIG, Count, Settings

@@ -17,6 +17,7 @@ from kgwb.llm.remote import (
     error_message,
     failure_from_report,
     failure_from_status,
+    join_arguments,
     make_client,
     messages_to_data,
     validate_url,
@@ -91,8 +92,9 @@ class OllamaModel(RemoteModel):
             finish_reason = ""
             if part.done:
                 finish_reason = part.done_reason or "stop"
+            functions = [call.function for call in part.message.tool_calls or ()]
             yield ReplyPart(
-                text=part.message.content or "",
+                text=(part.message.content or "") + join_arguments(functions),
                 model=part.model or "",
                 prompt_tokens=parse_token_count(part.prompt_eval_count),
                 completion_tokens=parse_token_count(part.eval_count),

@@ -22,6 +22,7 @@ from kgwb.llm.remote import (
     failure_from_report,
     failure_from_status,
     httpx_package,
+    join_arguments,
     make_client,
     messages_to_data,
     validate_url,
@@ -257,9 +258,10 @@ def _parse_chunk(answer: Any) -> ReplyPart:
     """Return the first choice of a whole answer, or of a chunk of a streamed one, as a part of a reply.
 
     The first choice is the first with the index 0 or none. The text is that of its message or
-    delta; a refusal is the text if there is none, and sets the finish reason "refusal". Without a
-    choice the text is empty. A whole answer without a finish reason counts as finished ("stop").
-    The SDK does not check types, so any attribute may be None, absent or of another type.
+    delta; a refusal is the text if there is none, and sets the finish reason "refusal". The arguments
+    of tools follow, as models write the whole reply there. Without a choice the text is empty. A
+    whole answer without a finish reason counts as finished ("stop"). The SDK does not check types,
+    so any attribute may be None, absent or of another type.
 
     Raises ReportedError if the answer or the choice has an error, or the answer is one.
     """
@@ -286,6 +288,9 @@ def _parse_chunk(answer: Any) -> ReplyPart:
     for name in REASONING_FIELDS:
         reasoning = reasoning or _join_texts(getattr(message, name, None))
     refusal = getattr(message, "refusal", None)
+    functions = [getattr(message, "function_call", None)]  # an older form of tool calls
+    for call in getattr(message, "tool_calls", None) or ():
+        functions.append(getattr(call, "function", None))
     finish_reason = getattr(choice, "finish_reason", None)
     if refusal:
         finish_reason = "refusal"
@@ -295,7 +300,7 @@ def _parse_chunk(answer: Any) -> ReplyPart:
         finish_reason = "stop"
     usage = getattr(answer, "usage", None)
     return ReplyPart(
-        text=text or str(refusal or ""),
+        text=(text or str(refusal or "")) + join_arguments(functions),
         model=str(answer.model or ""),
         prompt_tokens=parse_token_count(getattr(usage, "prompt_tokens", 0)),
         completion_tokens=parse_token_count(getattr(usage, "completion_tokens", 0)),
@@ -311,6 +316,8 @@ def _join_texts(content: Any) -> str:
         return str(content or "")
     texts = []
     for part in content:
-        text = part.get("text") if isinstance(part, dict) else part
+        text = part
+        if isinstance(part, dict):
+            text = part.get("text") or part.get("refusal")
         texts.append(str(text or ""))
     return "".join(texts)

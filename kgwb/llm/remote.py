@@ -424,6 +424,18 @@ def masked_excerpt(text: str, secrets: Iterable[str] = ()) -> str:
     return line[:MAX_EXCERPT_CHARS] + " …"
 
 
+def join_arguments(functions: Iterable[Any]) -> str:
+    """Return the arguments of the tools that a message calls, as the texts of JSON objects, joined.
+
+    kgwb offers no tools, but some models and servers put the reply there.
+    """
+    texts = []
+    for function in functions:
+        arguments = getattr(function, "arguments", None) or ""
+        texts.append(arguments if isinstance(arguments, str) else json.dumps(arguments))
+    return "".join(texts)
+
+
 MAX_RETRIES = 2
 """How often a request is repeated after transient failures."""
 INITIAL_BACKOFF_S = 0.5

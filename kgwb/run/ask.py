@@ -10,93 +10,24 @@ what a reply says.
 from __future__ import annotations
 
 import inspect
-import json
-import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial, wraps
-from typing import Any, ClassVar, Generic, Literal, TypeVar, Union, get_type_hints
+from typing import Any, ClassVar, Literal, TypeVar, Union, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, create_model
 
 from kgwb.errors import InvalidReplyError, PromptError
-from kgwb.kg.sparql import LONE_SURROGATE
 from kgwb.llm.base import ChatRequest, Message
-from kgwb.records import JsonObject, describe_validation_error
+from kgwb.records import JsonObject
 from kgwb.run.agents import AgentKind, AgentSpec
 from kgwb.run.engine import Engine
 from kgwb.run.prompts import Prompt, parse_prompt
-from kgwb.run.steps import Attempt, CheckResult
+from kgwb.run.replies import Check, check_reply, schema_of
+from kgwb.run.steps import Attempt
 from kgwb.settings import Settings
 
 R = TypeVar("R", bound=BaseModel)
-
-JSON_CHECK_NAME = "well-formed JSON"
-SCHEMA_CHECK_NAME = "the reply's form"
-CUT_OFF = "cut off by the length limit (setting max_output_tokens)"
-UNFINISHED_REPLIES = {
-    "length": CUT_OFF,
-    "max_tokens": CUT_OFF,  # Anthropic and Gemini, behind OpenAI's protocol
-    "model_length": CUT_OFF,  # Mistral
-    "refusal": "the model refused",
-    "content_filter": "the server's content filter stopped the reply",
-}
-"""Why a reply is not complete, by its finish reason in small letters."""
-THOUGHT_NAMES = r"(?:\w+[:_])?(?:think(?:ing)?|thoughts?|reason(?:ing)?)"
-"""Names in the markers of thoughts; some models put their own name before, as in "seed:think"."""
-THOUGHTS_BEGIN = (
-    rf"<{THOUGHT_NAMES}>|<\|(?:start|begin)(?:_of)?_{THOUGHT_NAMES}\|>"
-    r"|\[think\]|◁think▷|<\|channel\|?>\s*(?:analysis|commentary|thought)"
-)
-THOUGHTS_END = (
-    rf"</{THOUGHT_NAMES}>|<\|end(?:_of)?_{THOUGHT_NAMES}\|>"
-    r"|\[/think\]|◁/think▷|<\|channel\|>\s*final|<channel\|>"
-)
-THOUGHTS_OR_JSON = re.compile(
-    rf"(?P<begin>{THOUGHTS_BEGIN})|(?P<end>{THOUGHTS_END})|[{{\[]", re.IGNORECASE
-)
-"""Where thoughts begin or end in a reply, or JSON may begin."""
-NOTHING_MORE = re.compile(rf"[`\s]*(?:{THOUGHTS_END})?[`\s]*", re.IGNORECASE)
-MAX_JSON_WORK = 2_000_000
-"""How much is done in vain to find the JSON in a reply, in characters that are read.
-
-Garbage full of braces must not take quadratic time.
-"""
-WORK_OF_START = 200
-"""What it takes to begin at a brace or bracket."""
-WORK_OF_DEEP_JSON = 20_000
-"""What it takes to read JSON that is nested too deeply."""
-
-
-class Reply(BaseModel):
-    """Base of what models reply: an object with the fields of the class and no others.
-
-    The JSON schema of a class has its name and its docstring. It is sent to the model, and it is
-    part of the key by which a recorded reply is found, so neither may change.
-    """
-
-    model_config = ConfigDict(extra="forbid")
-
-
-@dataclass(frozen=True)
-class Check(Generic[R]):
-    """A named check of a reply."""
-
-    name: str
-    test: Callable[[R], str]
-    """Returns what is wrong with a reply; "" if nothing is."""
-
-
-def find_problems(reply: R, checks: Iterable[Check[R]]) -> Iterator[str]:
-    """Yield what each failed check finds wrong with a reply, as "name: problem".
-
-    A check that passes yields nothing; every check is made.
-    """
-    for check in checks:
-        problem = check.test(reply)
-        if problem:
-            yield f"{check.name}: {problem}"
 
 
 def ask(  # noqa: PLR0913  # a prompt is asked as a whole, its options by keywords
@@ -257,137 +188,6 @@ def repair_messages(attempt: Attempt) -> tuple[Message, ...]:
     if not attempt.reply.strip():
         return (complaint,)
     return (Message("assistant", attempt.reply), complaint)
-
-
-@lru_cache(maxsize=64)
-def schema_of(reply_class: type[BaseModel]) -> JsonObject:
-    """Return the JSON schema of a reply class. It is kept, since making it takes long."""
-    return reply_class.model_json_schema()
-
-
-def check_reply(
-    text: str, finish_reason: str, reply_class: type[R], checks: Sequence[Check[R]]
-) -> tuple[R | None, tuple[CheckResult, ...]]:
-    """Read a reply from a model's text, and check it.
-
-    The JSON objects in the text are tried, the last first, and after them the lists; the first that
-    has the form of the reply class is the reply. Returns it, even if it fails checks, or None if
-    there is none. With it come the results of the checks that were made, in order: of
-    JSON_CHECK_NAME, of SCHEMA_CHECK_NAME if there is JSON, and of all ``checks`` if there is a
-    reply. Without a reply the problem is that of the first JSON tried. If the model did not finish
-    (``finish_reason``), that is the problem, in place of wrong JSON.
-    """
-    unfinished = UNFINISHED_REPLIES.get(finish_reason.lower(), "")
-    first_problem = ""
-    for data in find_json(text, is_finished=not unfinished):
-        reply, problem = _read_reply(data, reply_class)
-        if reply is not None:
-            results = [CheckResult(JSON_CHECK_NAME), CheckResult(SCHEMA_CHECK_NAME)]
-            for check in checks:
-                results.append(CheckResult(check.name, check.test(reply)))
-            return reply, tuple(results)
-        first_problem = first_problem or problem
-
-    if first_problem and not unfinished:
-        wrong_form = CheckResult(SCHEMA_CHECK_NAME, first_problem)
-        return None, (CheckResult(JSON_CHECK_NAME), wrong_form)
-    no_json = "no JSON" if text.strip() else "the reply is empty"
-    if re.search(THOUGHTS_BEGIN, text, re.IGNORECASE):
-        no_json = "it holds reasoning alone, and no JSON after it"
-    return None, (CheckResult(JSON_CHECK_NAME, unfinished or no_json),)
-
-
-def _read_reply(data: Any, reply_class: type[R]) -> tuple[R | None, str]:
-    """Return the reply that JSON data describes, and ""; else None and what is wrong with the data.
-
-    Half of a surrogate pair in a text is wrong, because it cannot be encoded as UTF-8. For data
-    that is nested too deeply to be read, the problem is "".
-    """
-    try:
-        text = json.dumps(data, ensure_ascii=False)
-        reply = reply_class.model_validate(data)
-    except ValidationError as error:
-        return None, describe_validation_error(error)
-    except RecursionError:
-        return None, ""
-    if LONE_SURROGATE.search(text):
-        # A model wrote half of an emoji. That has no UTF-8 form, and no graph holds it.
-        return None, "it holds half a character"
-    return reply, ""
-
-
-def find_json(text: str, *, is_finished: bool = True) -> list[Any]:
-    """Return the outermost JSON objects in a text, the last first, and after them the lists.
-
-    Models put JSON into code fences, think aloud before it, or add a sentence after it; the last
-    object is their conclusion. An object with a name given twice gets a field that no reply class
-    has. MAX_JSON_WORK limits the search.
-
-    JSON in thoughts is a draft, and left out. Thoughts end at the last marker of an end, also
-    without a marker of their beginning, which may stand in the prompt; or nowhere. If a model has
-    finished (``is_finished``) and said nothing after its thoughts, the JSON that ends them is its
-    reply.
-    """
-    decoder = json.JSONDecoder(object_pairs_hook=_object_with_duplicates)
-    found: list[Any] = []
-    drafts: list[Any] = []
-    is_thinking = False
-    position = 0
-    end_of_last = 0
-    work = 0
-    while work < MAX_JSON_WORK:
-        mark = THOUGHTS_OR_JSON.search(text, position)
-        if mark is None:
-            break
-        position = mark.end()
-        if mark["begin"]:
-            is_thinking = True
-        elif mark["end"]:
-            if not is_thinking:
-                drafts += found
-                found = []
-            is_thinking = False
-        else:
-            try:
-                value, position = decoder.raw_decode(text, mark.start())
-            except (ValueError, RecursionError) as error:
-                work += _work_in_vain(error, mark.start())
-                continue
-            end_of_last = position
-            values = drafts if is_thinking else found
-            values.append(value)
-
-    is_end = NOTHING_MORE.fullmatch(text, end_of_last) is not None
-    if drafts and not found and is_finished and is_end:
-        found = drafts[-1:]
-    objects = [value for value in found if isinstance(value, dict)]
-    lists = [value for value in found if isinstance(value, list)]
-    return [*reversed(objects), *reversed(lists)]
-
-
-def _work_in_vain(error: Exception, start: int) -> int:
-    """Return what an attempt to read JSON took that failed, in characters that are read.
-
-    For its message the decoder goes through all text before the error, some 50 times as fast as it
-    reads.
-    """
-    position: int = getattr(error, "pos", start + WORK_OF_DEEP_JSON)
-    return WORK_OF_START + position - start + position // 50
-
-
-def _object_with_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the names and values of a JSON object as a dictionary, the last value of each name.
-
-    For each name that is given twice it also has "NAME, given twice" with the value None. No reply
-    class has such a field, so the reply is invalid.
-    """
-    fields = dict(pairs)
-    if len(fields) < len(pairs):
-        counts = Counter(name for name, _ in pairs)
-        for name, count in counts.items():
-            if count > 1:
-                fields[f"{name}, given twice"] = None
-    return fields
 
 
 ToolType = TypeVar("ToolType", bound="type[Tool]")

@@ -18,8 +18,9 @@ from kgwb.kg.sparql import union_clause, values_clause
 from kgwb.llm.rules import linking as _rules  # noqa: F401  # the model rules selects by them
 from kgwb.run import Run, agent
 from kgwb.run.answers import Candidate, Context, Link, RetrievedCandidates, content_words
-from kgwb.run.ask import Check, Reply, try_to_ask
+from kgwb.run.ask import try_to_ask
 from kgwb.run.gold import GoldQuery, Rung, collect_iris, get_output, list_outputs
+from kgwb.run.replies import Check, Reply
 from kgwb.settings import Settings
 from kgwb.terms import local_part
 from kgwb.text import tell_apart

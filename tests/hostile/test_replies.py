@@ -6,6 +6,7 @@ and if every choice is among those that were offered. Nothing but InvalidReplyEr
 
 from __future__ import annotations
 
+import ast
 import json
 import random
 import re
@@ -48,8 +49,9 @@ from kgwb.run.answers import (
     Turn,
     Value,
 )
-from kgwb.run.ask import Check, act, check_reply
+from kgwb.run.ask import act
 from kgwb.run.prompts import shipped_folder
+from kgwb.run.replies import Check, check_reply
 from kgwb.run.systems import list_systems, load_system
 from kgwb.settings import Settings
 from kgwb.show.notebook import to_html
@@ -877,17 +879,32 @@ def fits(reply_class: type[BaseModel], data: Any, reply: BaseModel) -> bool:
 
 
 def objects(text: str) -> Iterator[Any]:
-    """Every object that begins anywhere in a text and gives no name twice."""
+    """Every object that begins anywhere in a text and gives no name twice.
+
+    Read as well are the mistakes of models that are among the mutations: a comma before a closing bracket,
+    comments, Python's words and quotes, and control characters in texts.
+    """
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if len({name for name, _ in pairs}) < len(pairs):
             raise ValueError("a name is given twice")
         return dict(pairs)
 
-    decoder = json.JSONDecoder(object_pairs_hook=unique)
-    for found in re.finditer("{", text):
-        with suppress(ValueError, RecursionError):
-            yield decoder.raw_decode(text, found.start())[0]
+    decoder = json.JSONDecoder(object_pairs_hook=unique, strict=False)
+    odd = r'("(?:[^"\\]|\\.)*")|// why\n|,(?=\s*[}\]])'
+    mended = re.sub(odd, lambda found: found[1] or "", text)
+    for old, new in (("None", "null"), ("True", "true"), ("False", "false")):
+        mended = re.sub(rf"(?<=[ \[:]){old}\b", new, mended)
+    for form in (text, mended):
+        for found in re.finditer("{", form):
+            with suppress(ValueError, RecursionError):
+                yield decoder.raw_decode(form, found.start())[0]
+    for old, new in (("None", "null"), ("True", "true"), ("False", "false")):
+        mended = re.sub(rf"(?<=[ \[:]){new}\b", old, mended)
+    for found in list(re.finditer("{'", mended))[:9]:
+        for end in [end.end() for end in re.finditer("}", mended)][-60:]:
+            with suppress(ValueError, RecursionError, SyntaxError, MemoryError):
+                yield ast.literal_eval(mended[found.start() : end])
 
 
 # --- how replies are spoilt

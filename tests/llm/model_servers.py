@@ -254,6 +254,12 @@ def openai_events(message: dict[str, Any], finish: str | None, usage: Any) -> li
         for name in ("content", "refusal")
         for piece in _pieces(message.get(name) or "")
     ]
+    for call in message.get("tool_calls", ()):
+        arguments = call["function"]["arguments"]
+        for number, piece in enumerate(_pieces(arguments)):
+            named = call if number == 0 else {"index": 0}
+            delta = {**named, "function": {**named.get("function", {}), "arguments": piece}}
+            text.append({"tool_calls": [delta]})
     chunks = [
         {"model": "tiny-1", "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
         for delta in ({"role": "assistant"}, *text)

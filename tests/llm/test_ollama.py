@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
-from model_servers import SCHEMA, OllamaServer, complete
+from model_servers import GOETHE, SCHEMA, Answer, OllamaServer, complete
 
 from kgwb.errors import ModelRefusedError
 from kgwb.llm import Message
@@ -50,3 +52,16 @@ def test_the_hint_for_a_missing_model_has_the_command(ollama_server: OllamaServe
     with pytest.raises(ModelRefusedError, match="tiny") as caught:
         complete(ollama_server.tiny())
     assert "ollama pull tiny" in caught.value.hint
+
+
+@pytest.mark.parametrize("streams", [True, False])
+def test_a_reply_in_a_tool_call_is_read(ollama_server: OllamaServer, streams: bool) -> None:
+    call = {"function": {"name": "Reply", "arguments": {"answer": "Goethe"}}}
+    message = {"role": "assistant", "content": "", "tool_calls": [call]}
+    ollama_server.streams = False  # one line, which is the whole of a stream as well
+    body = {**OllamaServer.reply("").body, "message": message}
+    ollama_server.always = Answer(body)
+    model = ollama_server.tiny()
+    if not streams:
+        model._request_format = replace(model._request_format, omitted_fields={"stream"})
+    assert complete(model).text == GOETHE

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from model_servers import SCHEMA, Answer, OpenAIServer, ask, complete
+from model_servers import GOETHE, SCHEMA, Answer, OpenAIServer, ask, complete
 
 from kgwb.errors import Cancelled, ModelRefusedError, UnknownModelError
 from kgwb.llm import OpenAIModel
@@ -184,6 +184,44 @@ def test_odd_contents_and_counts(
     openai_server.always = Answer({**reply_of(content).body, "usage": usage})
     reply = complete(openai_server.tiny())
     assert (reply.text, reply.prompt_tokens, reply.completion_tokens) == (text, 0, 0)
+
+
+CALL = {
+    "index": 0,
+    "id": "c1",
+    "type": "function",
+    "function": {"name": "Reply", "arguments": GOETHE},
+}
+
+
+@pytest.mark.parametrize("streams", [True, False])
+@pytest.mark.parametrize(
+    ("message", "text", "finish"),
+    [
+        ({"tool_calls": [CALL]}, GOETHE, "tool_calls"),
+        ({"content": "", "tool_calls": [CALL]}, GOETHE, "stop"),
+        ({"content": "I call it.", "tool_calls": [CALL]}, "I call it." + GOETHE, "tool_calls"),
+        ({"content": GOETHE, "tool_calls": []}, GOETHE, "stop"),
+        ({"content": [{"type": "refusal", "refusal": "No."}]}, "No.", "refusal"),
+    ],
+)
+def test_a_reply_is_read_wherever_the_model_puts_it(
+    openai_server: OpenAIServer, streams: bool, message: Any, text: str, finish: str
+) -> None:
+    openai_server.streams = streams
+    message = {"content": None, **message}
+    openai_server.always = reply_of(message.pop("content"), finish, **message)
+    reply = complete(openai_server.tiny())
+    assert (reply.text, reply.finish_reason) == (text, finish)
+
+
+@pytest.mark.parametrize("arguments", [{"answer": "Goethe"}, GOETHE])
+def test_the_arguments_of_a_tool_may_be_data_or_text(
+    openai_server: OpenAIServer, arguments: Any
+) -> None:
+    openai_server.streams = False
+    openai_server.always = reply_of(None, function_call={"name": "Reply", "arguments": arguments})
+    assert complete(openai_server.tiny()).text == GOETHE
 
 
 # --- keys

@@ -18,7 +18,8 @@ from kgwb.run.answers import (Answer)
 from kgwb.llm.base import ChatModel
 from kgwb.records import Record
 from kgwb.run import System, agent
-from kgwb.run.ask import Reply, ask
+from kgwb.run.ask import ask
+from kgwb.run.replies import Reply
 from kgwb.show.html import div
 
 

@@ -16,8 +16,9 @@ from kgwb.errors import InvalidReplyError
 from kgwb.llm import ChatReply, Scripted
 from kgwb.run import Run, System, agent
 from kgwb.run.answers import Answer, Value
-from kgwb.run.ask import JSON_CHECK_NAME, SCHEMA_CHECK_NAME, Check, ask, check_reply, try_to_ask
+from kgwb.run.ask import ask, try_to_ask
 from kgwb.run.prompts import Prompts
+from kgwb.run.replies import JSON_CHECK_NAME, SCHEMA_CHECK_NAME, Check, check_reply
 from kgwb.run.steps import CheckResult
 
 
@@ -88,6 +89,20 @@ def run_with(*lines: Any, last_resort: Any = None, **settings: Any) -> tuple[Run
         # The reply stands before further thoughts
         f'{{"word": "a", "number": 1}}<think>Or {DRAFT}? No</think>',
         f'{{"word": "a", "number": 1}}\n<think>Or {DRAFT}? No',
+        '{"word": "a", "number": 1,}',
+        '{"word": "a", "number": 1, // the first\n}',
+        '{"word": "a", // the first\n "number": 1, // it is\n}',
+        "{'word': 'a', 'number': 1}",
+        "Here it is: {'word': \"a\", 'number': 1,}.",
+        '{word: "a", number: 1}',
+        '{"word": "a", "number": 1, "reasoning": "It is first."}',
+        '{"thought": null, "word": "a", "number": 1}',
+        "{'thought': None, 'word': 'a', 'number': 1}",
+        '<tool_call>{"name": "Reply", "arguments": {"word": "a", "number": 1}}</tool_call>',
+        '{"name": "Reply", "parameters": {"word": "a", "number": 1}}',
+        "{'word': 'b', 'number': 2}\nNo, rather:\n{'word': 'a', 'number': 1}",
+        '{"word": "b", "number": 2,}\nNo, rather:\n{"word": "a", "number": 1}',
+        '{"word": "b", "number": 2}\nNo, rather:\n{"word": "a", "number": 1,}',
     ],
 )
 @pytest.mark.parametrize("finish_reason", ["stop", "length"])
@@ -155,9 +170,17 @@ def test_markers_of_thoughts_in_a_text_of_the_reply_are_part_of_it() -> None:
         ("I do not know.", "stop", JSON_CHECK_NAME, "no JSON"),
         ("null", "stop", JSON_CHECK_NAME, "no JSON"),
         ('"a"', "stop", JSON_CHECK_NAME, "no JSON"),
-        ("{'word': 'a', 'number': 1}", "stop", JSON_CHECK_NAME, "no JSON"),
         ("[" * 100_000, "stop", JSON_CHECK_NAME, "no JSON"),
-        ('{"number": ' + "9" * 10_000 + "}", "stop", JSON_CHECK_NAME, "no JSON"),
+        ('{"number": ' + "9" * 10_000 + "}", "stop", JSON_CHECK_NAME, "at character 1,"),
+        ('{"word" "a", "number": 1}', "stop", JSON_CHECK_NAME, "at character 9,"),
+        ('So: {"word": "a", "number": [1}', "stop", JSON_CHECK_NAME, "at character 31,"),
+        ('{"word": "a" "facts": [{"x": 1}]}', "stop", JSON_CHECK_NAME, "at character 14,"),
+        ("{'word': 'it's', 'number': 1}", "stop", JSON_CHECK_NAME, "at character 2,"),
+        ('{"word": "a", "facts": [{"x": 1}]}, so {', "stop", SCHEMA_CHECK_NAME, "number"),
+        ('{"word" "a"}. Rather {"word": "a"}', "stop", SCHEMA_CHECK_NAME, "number"),
+        ('{"word" "a", "number": 1}', "length", JSON_CHECK_NAME, "cut off by the length limit"),
+        ('{"name": "Reply", "arguments": {"word": "a"}}', "stop", SCHEMA_CHECK_NAME, "word"),
+        ("", "tool_calls", JSON_CHECK_NAME, "tool"),
         ('{"word": "a", "num', "length", JSON_CHECK_NAME, "cut off by the length limit"),
         ('{"facts": [{"word": 1}, {"wo', "length", JSON_CHECK_NAME, "cut off by the length limit"),
         ("I cannot help with that.", "refusal", JSON_CHECK_NAME, "the model refused"),
