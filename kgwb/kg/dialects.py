@@ -636,7 +636,7 @@ def _request_entities(url: str, limits: QueryLimits) -> tuple[_WikibaseEntity, .
     ``send_request`` does.
     """
     request = Request(url, headers={"User-Agent": USER_AGENT, "Accept": "application/json"})
-    body = send_request(url, request, limits).body
+    body = send_request(url, [request], limits).body
     try:
         reply = _WikibaseResponse.model_validate_json(body)
     except ValidationError as error:

@@ -1,25 +1,23 @@
 """The reply of an endpoint to one query, and how its result is read.
 
-The JSON text of a result is read value by value. The result of a query with many short cells takes
-30 times as much memory when it is parsed whole.
+``kgwb.kg.result_formats`` reads the formats.
 """
 
 from __future__ import annotations
 
-import json
+import csv
 import logging
-import re
 import sys
-from codecs import getincrementaldecoder
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from rdflib import XSD, Literal
 
-from kgwb.errors import GraphError
+from kgwb.errors import GraphError, GraphTimeoutError
 from kgwb.kg.base import ResultSet
+from kgwb.kg.result_formats import TIME_LIMIT, ResultData, Rows, find_codec, find_reader
 from kgwb.kg.sparql import LONE_SURROGATE
 from kgwb.terms import Term, term_from_data
 from kgwb.text import mask_secrets, truncate_at_word
@@ -30,10 +28,10 @@ REPLACEMENT_CHARACTER = "\ufffd"
 _CHECK_ENDPOINT_HINT = (
     "ask again, and check that the URL is the SPARQL endpoint itself, not its web page"
 )
-_PART_BYTES = 1 << 16
-"""How much of a body is decoded at a time."""
+SERVER_TIME_HINT = "give the query a LIMIT or fewer patterns; the time limit is that of the server"
+_END_BYTES = 30_000
+"""How much of the end of a broken body is searched: a stack trace of Java may be this long."""
 _log = logging.getLogger("kgwb")
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,34 +41,38 @@ class EndpointResponse:
     body: bytes
     media_type: str
     """The Content-Type without parameters."""
+    charset: str = field(default="", kw_only=True)
+    """The charset that the Content-Type announces; "" without one."""
     is_partial: bool
     """Whether the endpoint says that this is only a part of the result."""
     max_rows: int | None = None
     """The number of rows that the endpoint sends at most, if it says so."""
     server: str = ""
     """The Server header: the name of the software."""
+    by_post: bool = False
+    """Whether it answers a POST."""
     secrets: Sequence[str] = field(default=(), repr=False)
     """Passwords and keys that were sent. They are masked in error messages."""
 
     def require_valid_text(self) -> None:
-        """Raise GraphError if the body is not UTF-8 throughout."""
-        error = self._find_encoding_error()
+        """Raise GraphError if the body has characters that cannot be read."""
+        _, error = find_codec(self.body, self.charset)
         if error is not None:
             raise self.invalid_response_error(f"not UTF-8 throughout: {error}") from error
 
     def parse_result_set(self, variables: Sequence[str], row_limit: int) -> ResultSet:
-        """Return the rows of a SELECT result in JSON.
+        """Return the rows of a SELECT result.
 
         ``variables`` are those that the query asks for; empty for those that the reply names. The
         result is marked as cut if the reply is partial, or has more rows than the row limit or as
         many as the endpoint sends at most. Raises GraphError for a cell that is not an RDF term,
-        and if the rows bind none of the variables. Bytes that are not UTF-8 are replaced, and a
+        and if the rows bind none of the variables. Characters that cannot be read are replaced, and a
         warning is logged.
         """
         self._warn_of_invalid_text()
         variables = tuple(variables) or self._read_variables()
         parse_row = partial(_parse_row, variables=variables)
-        rows = _Rows(parse_row, row_limit)
+        rows = Rows(parse_row, row_limit)
         self._read_table(rows)
         if rows.names and rows.names.isdisjoint(variables):
             listed = ", ".join(variables)
@@ -82,14 +84,14 @@ class EndpointResponse:
         return ResultSet(variables, tuple(rows.parsed), is_cut)
 
     def parse_boolean(self) -> bool:
-        """Return the truth value of an ASK result in JSON.
+        """Return the truth value of an ASK result.
 
         Virtuoso 7 sends a table with the column VIRTUOSO_ASK_COLUMN instead: "1" is true, "0" or no
         row is false. Raises GraphError for anything else.
         """
         self._warn_of_invalid_text()
-        rows = _Rows(_parse_virtuoso_truth, sys.maxsize)
-        data = self._read_json(rows)
+        rows = Rows(_parse_virtuoso_truth, sys.maxsize)
+        data = self._read(rows)
         truth = data.get("boolean")
         if isinstance(truth, bool):
             return truth
@@ -99,19 +101,19 @@ class EndpointResponse:
         return any(rows.parsed)
 
     def _read_variables(self) -> tuple[str, ...]:
-        """Return the variables that a SELECT result in JSON names, whatever its rows have."""
-        no_rows = _Rows(_parse_nothing, 0)
+        """Return the variables that a SELECT result names, whatever its rows have."""
+        no_rows = Rows(_parse_nothing, 0)
         return self._read_table(no_rows)
 
-    def _read_table(self, rows: _Rows[Any]) -> tuple[str, ...]:
-        """Return the variables of a SELECT result in JSON, and add its rows to ``rows``.
+    def _read_table(self, rows: Rows[Any]) -> tuple[str, ...]:
+        """Return the variables of a SELECT result, and add its rows to ``rows``.
 
         Raises GraphError if they are not lists of names and of objects, or a row cannot be parsed.
         """
-        data = self._read_json(rows)
+        data = self._read(rows)
         return self._check_table(data, rows)
 
-    def _check_table(self, data: Mapping[str, Any], rows: _Rows[Any]) -> tuple[str, ...]:
+    def _check_table(self, data: Mapping[str, Any], rows: Rows[Any]) -> tuple[str, ...]:
         """Return the variables that a SELECT result names, and check what was read of its rows.
 
         Raises GraphError if the variables are not a list of names, the rows not a list of objects,
@@ -130,48 +132,44 @@ class EndpointResponse:
             raise self.invalid_response_error(rows.problem) from rows.problem
         return tuple(names)
 
-    def _read_json(self, rows: _Rows[Any]) -> dict[str, Any]:
-        """Return the JSON object in the body, with an empty list in place of the rows of a result.
+    def _read(self, rows: Rows[Any]) -> ResultData:
+        """Return the result in the body, with an empty list in place of its rows.
 
-        The rows, which are under "bindings" in "results", are added to ``rows`` one by one. Bytes
-        that are not UTF-8 are replaced by U+FFFD. GraphError is raised for anything but a JSON
-        object, and for one that reports an error in "error" or "exception".
+        The rows are added to ``rows`` one by one. Characters that cannot be read are replaced by
+        U+FFFD. Raises GraphError for anything but a result, and for one that reports an error in
+        "error" or "exception"; it is GraphTimeoutError if the endpoint says that its time was over.
         """
-        parts = _decode_in_parts(self.body, "replace")
-        stream = JsonStream(parts)
-        data: dict[str, Any] = {}
-        is_object = False
+        codec, _ = find_codec(self.body, self.charset)
+        read = find_reader(self.body, self.media_type)
         try:
-            is_object = stream.next_character() == "{"
-            if is_object:
-                for name in stream.read_members():
-                    data[name] = _read_member(stream, name, rows)
-            else:
-                stream.read_value()
-            stream.read_end()
-        except (ValueError, RecursionError) as error:
-            raise self.invalid_response_error(f"broken JSON: {error}") from error
-        if not is_object:
-            raise self.invalid_response_error("JSON of another kind")
+            data = read(self.body, codec, rows)
+        except (ValueError, SyntaxError, RecursionError, csv.Error) as error:
+            format_name = read.__name__.removeprefix("read_").upper()
+            raise self.broken_response_error(f"broken {format_name}: {error}") from error
         reported = data.get("error") or data.get("exception")
         if reported:
-            raise self.invalid_response_error(f"it says {reported!r}")
+            raise self.broken_response_error(f"it says {reported!r}")
         return data
 
     def _warn_of_invalid_text(self) -> None:
-        """Log a warning if the body is not UTF-8 throughout."""
-        error = self._find_encoding_error()
+        """Log a warning if the body has characters that cannot be read."""
+        _, error = find_codec(self.body, self.charset)
         if error is not None:
             _log.warning("not UTF-8 throughout: %s; broken characters of texts are replaced", error)
 
-    def _find_encoding_error(self) -> UnicodeDecodeError | None:
-        """Return the first error of the body as UTF-8, or None if it is UTF-8 throughout."""
-        try:
-            for _ in _decode_in_parts(self.body, "strict"):
-                pass
-        except UnicodeDecodeError as error:
-            return error
-        return None
+    def broken_response_error(self, problem: object) -> GraphError:
+        """Return the error to raise for a body that breaks off, or that is something else.
+
+        An endpoint whose time is over after it has sent the status can only say so in the body. The
+        rows before that are not all, so none is used.
+        """
+        end = self.body[-_END_BYTES:].decode("utf-8", errors="replace")
+        sign = TIME_LIMIT.search(end)
+        if sign:
+            around = end[max(0, sign.start() - 60) : sign.end() + 60]
+            message = f"the endpoint ran out of time in the middle of the result: {around!r}"
+            return GraphTimeoutError(mask_secrets(message, self.secrets), hint=SERVER_TIME_HINT)
+        return self.invalid_response_error(problem)
 
     def invalid_response_error(self, problem: object) -> GraphError:
         """Return the error to raise for a reply that is not a result.
@@ -192,77 +190,6 @@ class EndpointResponse:
         return GraphError(masked, hint=_CHECK_ENDPOINT_HINT)
 
 
-class _Rows(Generic[T]):
-    """The rows of a result, each parsed when it is read, so that no row is kept unparsed."""
-
-    def __init__(self, parse: Callable[[Mapping[str, Any]], T], limit: int) -> None:
-        """Prepare to parse the first rows, at most ``limit``; further rows are only counted."""
-        self._parse = parse
-        self._limit = limit
-        self.clear()
-
-    def clear(self) -> None:
-        """Remove all rows, with their count, names and problem, as if none had been added."""
-        self.parsed: list[T] = []
-        self.count = 0
-        self.names: set[str] = set()
-        """The variables that any row binds."""
-        self.has_other_items = False
-        """Whether something was added that is no row."""
-        self.problem: Exception | None = None
-        """The first error of parsing a row; none is parsed after it."""
-
-    def add(self, item: object) -> None:
-        """Add an item of the list of rows, which should be an object.
-
-        Every item is counted. Only the first ``limit`` rows are parsed, and none after one that
-        fails: the error is kept in ``problem`` and not raised.
-        """
-        self.count += 1
-        if not isinstance(item, dict):
-            self.has_other_items = True
-            return
-        self.names.update(item)
-        if self.count > self._limit or self.problem is not None:
-            return
-        try:
-            self.parsed.append(self._parse(item))
-        except (KeyError, TypeError, ValueError) as error:
-            self.problem = error
-
-
-def _read_member(stream: JsonStream, name: str, rows: _Rows[Any]) -> Any:
-    """Return the value of a member of a reply; "results" without its rows.
-
-    The rows are the list "bindings" in "results". They are added to ``rows`` one by one, so that
-    they are never in memory together as JSON, and an empty list stands in their place. A second
-    such list replaces the first, as in ``json``.
-    """
-    if name != "results" or stream.next_character() != "{":
-        return stream.read_value()
-    results: dict[str, Any] = {}
-    for inner_name in stream.read_members():
-        if inner_name == "bindings" and stream.next_character() == "[":
-            rows.clear()
-            for _ in stream.read_items():
-                row = stream.read_value()
-                rows.add(row)
-            results[inner_name] = []
-        else:
-            results[inner_name] = stream.read_value()
-    return results
-
-
-def _decode_in_parts(body: bytes, errors: str) -> Iterator[str]:
-    """Yield the text of a body in UTF-8, in parts. ``errors`` is as for ``bytes.decode``."""
-    new_decoder = getincrementaldecoder("utf-8")
-    decoder = new_decoder(errors)
-    for start in range(0, len(body), _PART_BYTES):
-        end = start + _PART_BYTES
-        yield decoder.decode(body[start:end])
-    yield decoder.decode(b"", final=True)
-
-
 def _is_list_of_texts(value: object) -> bool:
     """Return whether a value is a list in which every item is a str; an empty list is one."""
     if not isinstance(value, list):
@@ -281,22 +208,20 @@ def _parse_virtuoso_truth(binding: Mapping[str, Any]) -> bool:
 
 
 def _parse_row(binding: Mapping[str, Any], variables: Iterable[str]) -> tuple[Term | None, ...]:
-    """Return the terms of the variables in a row of a SELECT result in JSON, None if unbound.
+    """Return the terms of the variables in a row of a SELECT result, None if unbound.
 
     Raises ValueError for a cell that is not an RDF term, or is one with a broken character that is
     not a string.
     """
     cells = []
     for variable in variables:
-        cell = None
-        if variable in binding:
-            cell = parse_cell(binding[variable])
-        cells.append(cell)
+        data = binding.get(variable)
+        cells.append(None if data is None else parse_cell(data))
     return tuple(cells)
 
 
 def parse_cell(data: Any) -> Term:
-    """Return the term of a cell of a SELECT result in JSON.
+    """Return the term of a cell of a SELECT result, given as data of JSON or as a term.
 
     In a string, half a surrogate pair is replaced by U+FFFD. In an IRI or another literal, a
     replaced character would make another term than was meant. So ValueError is raised for one that
@@ -309,137 +234,4 @@ def parse_cell(data: Any) -> Term:
     is_string = isinstance(term, Literal) and term.datatype in (None, XSD.string)
     if not is_string:
         raise ValueError(f"not an RDF term, as a character is broken: {data!r}")
-    repaired = dict(data)
-    repaired["value"] = LONE_SURROGATE.sub(REPLACEMENT_CHARACTER, term)
-    return term_from_data(repaired)
-
-
-_BLANKS = re.compile(r"[ \t\n\r]*")
-_REST_OF_NUMBER = re.compile("[-+.eE0-9]*")
-"""What may belong to a number, so that "1." is not read as 1 before the next digit is here."""
-
-
-class JsonStream:
-    """A JSON text that comes in parts, and is read from its beginning to its end.
-
-    Its methods raise ValueError, with the place, if the text is not JSON there. As in ``json`` with
-    ``strict=False``, strings may contain control characters.
-    """
-
-    def __init__(self, parts: Iterable[str]) -> None:
-        self._parts = iter(parts)
-        self._text = ""
-        """The parts that were taken so far, without what was read before the last one was."""
-        self._position = 0
-        """How much of this text is read."""
-        self._dropped = 0
-        """The number of characters before this text."""
-        self._decoder = json.JSONDecoder(strict=False)
-
-    def next_character(self) -> str:
-        """Return the first character of what comes next, without reading it; "" at the end.
-
-        Blanks before it are skipped. More of the text is taken if needed.
-        """
-        while True:
-            blanks = _BLANKS.match(self._text, self._position)
-            assert blanks is not None
-            self._position = blanks.end()
-            if self._position < len(self._text):
-                return self._text[self._position]
-            if not self._take_parts():
-                return ""
-
-    def read_value(self) -> Any:
-        """Read a value with all that is inside of it, and return it as Python data.
-
-        Raises ValueError, with the position, if there is no JSON value, and RecursionError if it is
-        too deep.
-        """
-        self.next_character()
-        while True:
-            try:
-                value, end = self._decoder.raw_decode(self._text, self._position)
-            except json.JSONDecodeError as error:
-                if self._take_parts():  # the value may only not be here yet
-                    continue
-                raise self._error(error.msg, error.pos) from error
-            may_go_on = _REST_OF_NUMBER.fullmatch(self._text, end)
-            if may_go_on and self._take_parts():
-                continue
-            self._position = end
-            return value
-
-    def read_members(self) -> Iterator[str]:
-        """Read a JSON object: yield the name of each member; the caller must then read its value.
-
-        Raises ValueError, with the position, if what comes next is not an object.
-        """
-        for _ in self._read_parts_between("{", "}"):
-            name = self.read_value()
-            if not isinstance(name, str):
-                raise self._error("expected a name", self._position)
-            self._read_sign(":")
-            yield name
-
-    def read_items(self) -> Iterator[None]:
-        """Read an array: yield before each item, which must then be read."""
-        return self._read_parts_between("[", "]")
-
-    def _read_parts_between(self, opening: str, closing: str) -> Iterator[None]:
-        """Read an object or an array: yield before each part; the caller must then read that part.
-
-        The brackets and the commas are read here. Nothing is yielded for empty brackets. Raises
-        ValueError, with the position, if another character stands where one of these must.
-        """
-        self._read_sign(opening)
-        if self.next_character() == closing:
-            self._position += 1
-            return
-        while True:
-            yield
-            if self._read_sign(",", closing) == closing:
-                return
-
-    def read_end(self) -> None:
-        """Raise ValueError unless the whole text was read."""
-        if self.next_character():
-            raise self._error("expected the end", self._position)
-
-    def _read_sign(self, *allowed: str) -> str:
-        """Read one of these signs, and return it. Raises ValueError for any other character.
-
-        Blanks before it are skipped.
-        """
-        sign = self.next_character()
-        if sign not in allowed:
-            expected = " or ".join(map(repr, allowed))
-            raise self._error(f"expected {expected}", self._position)
-        self._position += 1
-        return sign
-
-    def _take_parts(self) -> bool:
-        """Take as many parts as double what is not read yet, at least one; drop what is read.
-
-        Doubling keeps the time in proportion to the length, since a value that is longer than a part
-        is read anew each time. Returns False if there is no part left.
-        """
-        unread = self._text[self._position :]
-        taken = [unread]
-        size = 0
-        for part in self._parts:
-            taken.append(part)
-            size += len(part)
-            if part and size >= len(unread):
-                break
-        if size == 0:
-            return False
-        self._dropped += self._position
-        self._text = "".join(taken)
-        self._position = 0
-        return True
-
-    def _error(self, problem: str, position: int) -> ValueError:
-        """Return an error with the problem and its place in the whole text, counted from 1."""
-        place = self._dropped + position + 1
-        return ValueError(f"{problem} at character {place:,}")
+    return Literal(LONE_SURROGATE.sub(REPLACEMENT_CHARACTER, term), lang=term.language)

@@ -8,6 +8,7 @@ import http.client
 import logging
 import re
 import ssl
+import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
@@ -39,7 +40,8 @@ from kgwb.errors import (
 from kgwb.kg.base import QueryLimits, ResultSet, Vocabulary, vocabulary_for_url
 from kgwb.kg.files import parse_response
 from kgwb.kg.local import read_triples
-from kgwb.kg.responses import EndpointResponse
+from kgwb.kg.responses import SERVER_TIME_HINT, EndpointResponse
+from kgwb.kg.result_formats import TIME_LIMIT
 from kgwb.kg.sparql import QueryForm, ValidatedQuery, validate_query
 from kgwb.network import (
     MAX_ERROR_BYTES,
@@ -156,7 +158,7 @@ class SparqlClient:
                 hint=_TIMEOUT_HINT,
             ) from None
         except (SyntaxError, ValueError) as error:
-            raise reply.invalid_response_error(getattr(error, "msg", error)) from error
+            raise reply.broken_response_error(getattr(error, "msg", error)) from error
         if not triples and b"error" in reply.body.lower():
             # Some engines report an error in a comment, or in JSON-LD that holds no triple.
             raise reply.invalid_response_error("no triples, but an error")
@@ -268,11 +270,21 @@ def rdf_format(media_type: str) -> pyoxigraph.RdfFormat:
 
 USER_AGENT = f"kgwb/{__version__}"
 ACCEPTED_RESULTS = (
-    "application/sparql-results+json,application/json,text/javascript,application/javascript"
+    "application/sparql-results+json,application/json,text/javascript,application/javascript,"
+    "application/sparql-results+xml;q=0.6,text/tab-separated-values;q=0.4,text/csv;q=0.2"
 )
 ACCEPTED_GRAPHS = "application/turtle,text/turtle"
 MAX_GET_CHARS = 2_000
 """Queries longer than this are sent by POST: servers and proxies cut long URLs."""
+POST_REFUSED_STATUSES = (403, 405, 411, 415, 501)
+"""Statuses with which a server may say that it takes no POST, or not in this form."""
+GET_REFUSED_STATUSES = (413, 414, 431)
+"""Statuses with which a server says that an address is too long for it."""
+LONG_ADDRESS_ERROR = re.compile(
+    r"(?:URI|URL|query string|request(?:[ -](?:header|line|header fields))?s?)(?: is| was)? too (?:long|large)",
+    re.IGNORECASE,
+)
+"""Matches how a server says with status 400 or 404 that an address is too long for it."""
 VIRTUOSO_QUERY_ERROR = re.compile(r"Virtuoso (22|37|42)\w{3} ")
 """Matches the message of Virtuoso, sent with status 500, that a query or its data is wrong.
 
@@ -329,6 +341,8 @@ class EndpointUrl:
         """The address for people. The values of parameters that may be secret are masked."""
         self.parameters: list[tuple[str, str]] = []
         """The parameters of the address, to be sent with every query."""
+        self.max_get_chars = MAX_GET_CHARS
+        """Longer queries are sent by POST. It changes when the server refuses a way."""
         self.authorization: str = ""
         """The Authorization header; empty if the address has no user."""
         self.secrets: list[str] = []
@@ -425,16 +439,23 @@ def send_query(
     Raises GraphUnreachableError, GraphTimeoutError, QueryError if the endpoint rejects the query,
     and GraphError if the reply is too long.
     """
-    request = _build_request(address, query, form, parameters)
+    by_post = len(query) > address.max_get_chars
+    requests = []
+    for method_is_post in (by_post, not by_post):
+        requests.append(_build_request(address, query, form, parameters, method_is_post))
     secrets = address.secrets
     try:
-        reply = send_request(address.url, request, limits)
+        reply = send_request(address.url, requests, limits)
     except GraphError as error:
         if not any(secrets):
             raise
         message = mask_secrets(error.message, secrets)
         masked_error = type(error)(message, hint=error.hint)
     else:
+        if reply.by_post and not by_post:
+            address.max_get_chars = len(query) - 1
+        elif by_post and not reply.by_post:
+            address.max_get_chars = sys.maxsize
         masked_in_body = filter(is_distinctive_secret, address.certain_secrets)
         return replace(
             reply,
@@ -452,11 +473,12 @@ def _build_request(
     query: str,
     form: QueryForm,
     parameters: Sequence[tuple[str, str]],
+    by_post: bool,
 ) -> Request:
     """Return the HTTP request for a query by the SPARQL 1.1 Protocol.
 
-    It has the login of the address. The result is asked for in JSON for SELECT and ASK, in Turtle
-    for CONSTRUCT and DESCRIBE. A query longer than MAX_GET_CHARS is sent by POST.
+    It has the login of the address. The result is asked for in JSON for SELECT and ASK, if the server
+    has that, and in Turtle for CONSTRUCT and DESCRIBE.
     """
     headers = {"User-Agent": USER_AGENT, "Accept": ACCEPTED_GRAPHS}
     if form in ("select", "ask"):
@@ -466,15 +488,17 @@ def _build_request(
     # An address that was copied from a browser may have a query of its own.
     others = [(name, value) for name, value in parameters if name != "query"]
     sent = urlencode([*others, ("query", query)])
-    if len(query) > MAX_GET_CHARS:
+    if by_post:
         return Request(address.url, sent.encode(), headers)
     return Request(f"{address.url}?{sent}", headers=headers)
 
 
-def send_request(url: str, request: Request, limits: QueryLimits) -> EndpointResponse:
+def send_request(url: str, requests: Sequence[Request], limits: QueryLimits) -> EndpointResponse:
     """Send an HTTP request and return the whole reply. ``url`` is the address named in errors.
 
-    It runs on a background thread, which is abandoned after ``query_timeout_s``.
+    The further ``requests`` ask the same in another way. Each is sent only if the server refuses the
+    way of the one before. It runs on a background thread, which is abandoned after
+    ``query_timeout_s``.
 
     Raises GraphTimeoutError then, GraphUnreachableError if the connection fails, breaks off, or is
     redirected to another server, and GraphError for a reply that is too long or an HTTP error.
@@ -482,7 +506,7 @@ def send_request(url: str, request: Request, limits: QueryLimits) -> EndpointRes
     timeout_error = GraphTimeoutError(
         f"{url} took longer than {limits.query_timeout_s:g} s", hint=_TIMEOUT_HINT
     )
-    receive = partial(_receive_response, url, request, limits)
+    receive = partial(_receive_response, url, requests, limits)
     try:
         # On a thread that can be left, because the timeout of a socket starts anew with every byte.
         return run_in_thread(receive, timeout_s=limits.query_timeout_s)
@@ -552,7 +576,9 @@ def _make_opener(
     return build_opener(HTTPSHandler(context=context), _SameOriginRedirects)
 
 
-def _receive_response(url: str, request: Request, limits: QueryLimits) -> EndpointResponse:
+def _receive_response(
+    url: str, requests: Sequence[Request], limits: QueryLimits
+) -> EndpointResponse:
     """Send a request and return the whole reply, on the calling thread.
 
     It may take ``limits.query_timeout_s`` seconds, with the waits that the server asks for. Raises
@@ -560,10 +586,7 @@ def _receive_response(url: str, request: Request, limits: QueryLimits) -> Endpoi
     for a reply shorter than announced, and what urllib raises.
     """
     deadline = time.monotonic() + limits.query_timeout_s
-    try:
-        response = _open_after_waits(request, limits, deadline)
-    except HTTPError as error:
-        raise _graph_error(url, error, _error_message(error, deadline)) from error
+    response, request = _open_one_way(url, requests, limits, deadline)
     with response:
         body = _read_body(response, deadline, limits.byte_limit + 1)
         if len(body) > limits.byte_limit:
@@ -573,7 +596,37 @@ def _receive_response(url: str, request: Request, limits: QueryLimits) -> Endpoi
             )
         if response.length:  # bytes that Content-Length announced and that did not come
             raise http.client.IncompleteRead(body, response.length)
-        return _response_from(response, body)
+        return replace(_response_from(response, body), by_post=request.data is not None)
+
+
+def _open_one_way(
+    url: str, requests: Sequence[Request], limits: QueryLimits, deadline: float
+) -> tuple[Any, Request]:
+    """Send the first request whose way the server does not refuse.
+
+    Returns the reply, which is not read yet, and the request. Raises GraphError for an HTTP error:
+    that of the first request if all ways are refused.
+    """
+    refusal: GraphError | None = None
+    for request in requests:
+        try:
+            return _open_after_waits(request, limits, deadline), request
+        except HTTPError as error:
+            message = _error_message(error, deadline)
+            problem = _graph_error(url, error, message)
+            if not _refuses_way(request, error.code, message):
+                raise problem from error
+            refusal = refusal or problem
+    assert refusal is not None
+    raise refusal
+
+
+def _refuses_way(request: Request, status: int, message: str) -> bool:
+    """Return whether an HTTP error may say that the request must be sent by another method."""
+    if request.data is not None:
+        return status in POST_REFUSED_STATUSES
+    is_too_long = status in (400, 404) and LONG_ADDRESS_ERROR.search(message) is not None
+    return is_too_long or status in GET_REFUSED_STATUSES
 
 
 def _open_after_waits(request: Request, limits: QueryLimits, deadline: float) -> Any:
@@ -618,6 +671,7 @@ def _response_from(response: Any, body: bytes) -> EndpointResponse:
     return EndpointResponse(
         body=body,
         media_type=headers.get_content_type(),
+        charset=headers.get_content_charset(""),
         is_partial=is_cut or response.status == 206,
         max_rows=max_rows,
         server=headers.get("Server", ""),
@@ -644,16 +698,17 @@ def _error_message(error: HTTPError, deadline: float) -> str:
 def _graph_error(url: str, error: HTTPError, message: str) -> GraphError:
     """Return the error to raise for an HTTP error.
 
-    - GraphTimeoutError for 408, 504, and Virtuoso's timeouts.
+    - GraphTimeoutError for 408, 504, Virtuoso's timeouts, and what engines say of their time limit.
     - QueryError for 400, and where Virtuoso says that the query is wrong.
     - GraphUnreachableError for any other status.
     """
     code = error.code
     sql_state = error.headers.get(SQL_STATE_HEADER)
-    if code in (408, 504) or sql_state in TIMEOUT_STATES:
+    is_timeout = code in (408, 504) or sql_state in TIMEOUT_STATES
+    if is_timeout or TIME_LIMIT.search(message):
         return GraphTimeoutError(
             f"{url} gave up on the query (HTTP {code}): {message}",
-            hint="give the query a LIMIT or fewer patterns; the time limit is that of the server",
+            hint=SERVER_TIME_HINT,
         )
     if code == 400 or VIRTUOSO_QUERY_ERROR.match(message):
         return QueryError(
