@@ -23,9 +23,9 @@ from kgwb.errors import QueryError
 from kgwb.kg.base import AnswerKind
 from kgwb.kg.sparql import (
     PARSE_ERRORS,
-    UCHAR,
     Token,
     exclusive_parser,
+    expand_escapes,
     find_tokens,
     n3,
     respace,
@@ -50,7 +50,6 @@ PATH_PLACEHOLDER = "path"
 """Stands in a triple pattern in the place of a property path."""
 _NEGATION_NODES = ("Builtin_NOTEXISTS", "UnaryNot", "Minus")
 """Nodes of rdflib's algebra for parts of a query that must not match."""
-_CODEPOINT = re.compile(UCHAR)
 _LOCAL_ESCAPE = re.compile(r"\\(?=.)")
 """The backslash before a sign in the local part of a name."""
 _DECIMAL_DIGITS = "770077007700"
@@ -132,7 +131,8 @@ def _number_terms(query: str) -> tuple[str, list[str]]:
 
     The cache then answers for all queries that differ only in them. The text is one that rdflib can
     read: it is spaced as in ``respace``, decimals are integers, since rdflib reads no negative ones,
-    and names are written out, since it does not read the escapes in them. An IRI "<urn:N:>" ends in
+    and names and the codepoint escapes of strings are written out, since it does not read the escapes
+    in names, and takes "\\u0061bcde" for one escape of eight digits. An IRI "<urn:N:>" ends in
     ":", because what a prefix stands for is followed by a local part.
     """
     numbered: list[str] = []
@@ -148,12 +148,14 @@ def _number_terms(query: str) -> tuple[str, list[str]]:
         if token["iri"]:
             namespace = f"urn:{len(numbered)}:"
             text = f"<{namespace}>"
-            iri = str(URIRef(_CODEPOINT.sub(_unescape, token[0][1:-1]), base))
+            iri = str(URIRef(expand_escapes(token[0][1:-1]), base))
             numbered.append(iri)
             if before[0].upper() == "BASE":
                 base = iri
             if before_last[0].upper() == "PREFIX":
                 namespaces[before["prefix"]] = namespace
+        elif token["string"]:
+            text = expand_escapes(text)
         elif token["decimal"]:
             text = f"{_DECIMAL_DIGITS}{len(numbered)}"
             numbered.append(token[0])
@@ -163,11 +165,6 @@ def _number_terms(query: str) -> tuple[str, list[str]]:
         texts[token] = text
         before_last, before = before, token
     return respace(tokens, texts.__getitem__), numbered
-
-
-def _unescape(escape: re.Match[str]) -> str:
-    """Return the character of a codepoint escape."""
-    return chr(int(escape[0][2:], 16))
 
 
 def _numbered_term(match: re.Match[str], numbered: Sequence[str]) -> str:
@@ -193,7 +190,7 @@ def find_iris(query: str, prefixes: Mapping[str, str]) -> set[URIRef]:
         if token["iri"] and before_last.upper() == "PREFIX":
             namespaces[before[:-1]] = text[1:-1]
         elif token["iri"] and not is_declared:
-            iris.add(URIRef(text[1:-1]))
+            iris.add(URIRef(expand_escapes(text[1:-1])))
         elif token["prefix"] in namespaces and not is_declared:
             _, _, local = text.partition(":")
             local = _LOCAL_ESCAPE.sub("", local)

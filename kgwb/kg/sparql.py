@@ -52,6 +52,7 @@ _PN_CHARS = _PN_CHARS_U + "0-9\u00b7\u0300-\u036f\u203f\u2040\\-"
 _PLX = r"%[0-9A-Fa-f]{2}|\\[_~.\-!$&'()*+,;=/?\#@%]"
 UCHAR = r"\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8}"
 """A codepoint escape, as a regular expression."""
+_UCHAR = re.compile(UCHAR)
 _ECHAR = rf"\\[tbnrf\"'\\]|{UCHAR}"
 _STRING = rf'"(?:[^"\\\n]|{_ECHAR})*"(?!")'
 _IRI = rf"<(?:[^<>\"{{}}|^`\\\x00-\x20]|{UCHAR})*>"
@@ -592,6 +593,11 @@ def undeclared_prefix_error(prefixes: Sequence[str]) -> QueryError:
     )
 
 
+def expand_escapes(text: str) -> str:
+    """Return a text of a query with the characters in the place of its codepoint escapes."""
+    return _UCHAR.sub(lambda escape: chr(int(escape[0][2:], 16)), text)
+
+
 def _find_unsafe_function(tokens: Sequence[Token]) -> str:
     """Return the name of the first called function that may do more than read; "" if none may.
 
@@ -602,7 +608,7 @@ def _find_unsafe_function(tokens: Sequence[Token]) -> str:
     unsafe_prefixes = {"bif", "sql"}  # Virtuoso knows these without a declaration
     for keyword, declared, iri in zip(tokens, tokens[1:], tokens[2:], strict=False):
         is_declaration = keyword[0].upper() == "PREFIX"
-        if is_declaration and not _STANDARD_SCHEME.match(iri[0]):
+        if is_declaration and not _STANDARD_SCHEME.match(expand_escapes(iri[0])):
             unsafe_prefixes.add(declared["prefix"])
     for function, bracket in pairwise(tokens):
         name = function[0]
@@ -610,7 +616,7 @@ def _find_unsafe_function(tokens: Sequence[Token]) -> str:
             continue
         if function["prefix"] in unsafe_prefixes:
             return name
-        if function["iri"] and not _STANDARD_SCHEME.match(name):
+        if function["iri"] and not _STANDARD_SCHEME.match(expand_escapes(name)):
             return name
     return ""
 

@@ -20,6 +20,7 @@ from kgwb.llm.remote import (
     join_arguments,
     make_client,
     messages_to_data,
+    require_all,
     validate_url,
 )
 
@@ -76,7 +77,7 @@ class OllamaModel(RemoteModel):
         is_streamed = "stream" not in form.omitted_fields
         reply_format: Any = None
         if request.schema and form.modes[0] == "schema":
-            reply_format = request.schema
+            reply_format = require_all(request.schema)
         elif request.schema and form.modes[0] == "json":
             reply_format = "json"
         chat: Any = self._client(request.timeout_s).chat

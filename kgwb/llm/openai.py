@@ -25,6 +25,7 @@ from kgwb.llm.remote import (
     join_arguments,
     make_client,
     messages_to_data,
+    require_all,
     validate_url,
 )
 from kgwb.network import identify_certificates
@@ -226,12 +227,12 @@ def _response_format(mode: str, request: ChatRequest) -> dict[str, Any] | None:
     """Return the value of the field "response_format" for a mode of a RequestFormat.
 
     It is the JSON schema under the name of the task, JSON mode with the schema, or JSON mode alone.
-    The schema is strict if it allows no other fields. Returns None for the mode "prompt" and for a
-    request without a schema.
+    The schema is that of ``require_all``, and strict if it allows no other fields. Returns None for
+    the mode "prompt" and for a request without a schema.
     """
     if request.schema is None or mode == "prompt":
         return None
-    schema = dict(request.schema)
+    schema = require_all(request.schema)
     if mode == "schema":
         name = re.sub(r"[^A-Za-z0-9_-]", "_", request.task)[:64] or "reply"
         strict = schema.get("additionalProperties") is False

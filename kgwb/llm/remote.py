@@ -424,6 +424,30 @@ def masked_excerpt(text: str, secrets: Iterable[str] = ()) -> str:
     return line[:MAX_EXCERPT_CHARS] + " …"
 
 
+def require_all(schema: Any) -> Any:
+    """Return a JSON schema in which all properties are required, inside of it too, without defaults.
+
+    llama.cpp's grammar puts optional properties last: a model would write its reasoning after the
+    answer. OpenAI refuses a strict schema with optional ones. A schema whose properties are all
+    required is the same after it.
+    """
+    if isinstance(schema, list):
+        return [require_all(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    changed: dict[str, Any] = {}
+    for name, value in schema.items():
+        if name in ("properties", "$defs"):
+            changed[name] = {key: require_all(inner) for key, inner in value.items()}
+        elif name in ("const", "enum"):
+            changed[name] = value
+        elif name != "default":
+            changed[name] = require_all(value)
+    if "properties" in schema:
+        changed["required"] = list(schema["properties"])
+    return changed
+
+
 def join_arguments(functions: Iterable[Any]) -> str:
     """Return the arguments of the tools that a message calls, as the texts of JSON objects, joined.
 
