@@ -138,7 +138,12 @@ def _make_spans(run: Engine) -> Sequence[ReadableSpan]:
         resource=Resource({SERVICE_NAME: "kgwb", ResourceAttributes.PROJECT_NAME: "kgwb"}),
         shutdown_on_exit=False,
         id_generator=_GivenIds(trace_id, span_ids),
-        span_limits=SpanLimits(max_attributes=NO_LIMIT, max_span_attributes=NO_LIMIT),
+        span_limits=SpanLimits(
+            max_attributes=NO_LIMIT,
+            max_span_attributes=NO_LIMIT,
+            max_attribute_length=NO_LIMIT,
+            max_span_attribute_length=NO_LIMIT,
+        ),
     )
     provider.add_span_processor(SimpleSpanProcessor(finished))
     tracer = provider.get_tracer("kgwb", __version__)

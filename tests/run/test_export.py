@@ -192,11 +192,19 @@ def ask(question: str) -> Run:
     return kgwb.Workbench("films", model, system=SYSTEM).begin(question)
 
 
-def test_keys_are_masked_and_no_message_is_left_out(tmp_path: Path) -> None:
+def test_keys_are_masked_and_no_message_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("ATTRIBUTE", "SPAN_ATTRIBUTE"):
+        monkeypatch.setenv(f"OTEL_{name}_COUNT_LIMIT", "3")
+        monkeypatch.setenv(f"OTEL_{name}_VALUE_LENGTH_LIMIT", "5")
     ask("Who?").go().export(tmp_path / "trace.json")
     assert KEY not in (tmp_path / "trace.json").read_text()
     [call] = of_kind(spans_of_file(tmp_path / "trace.json"), "LLM")
-    assert call["attributes"]["llm.input_messages.59.message.content"] == "Who? with ***"
+    assert call["attributes"]["openinference.span.kind"] == "LLM"
+    for number in (0, 59):
+        at = f"llm.input_messages.{number}.message.content"
+        assert call["attributes"][at] == "Who? with ***"
 
 
 def test_a_failed_step_is_a_span_with_an_error(tmp_path: Path) -> None:
