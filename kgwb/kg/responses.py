@@ -231,7 +231,6 @@ def parse_cell(data: Any) -> Term:
     is_broken = LONE_SURROGATE.search(term) or REPLACEMENT_CHARACTER in term
     if not is_broken:
         return term
-    is_string = isinstance(term, Literal) and term.datatype in (None, XSD.string)
-    if not is_string:
+    if not isinstance(term, Literal) or term.datatype not in (None, XSD.string):
         raise ValueError(f"not an RDF term, as a character is broken: {data!r}")
     return Literal(LONE_SURROGATE.sub(REPLACEMENT_CHARACTER, term), lang=term.language)

@@ -153,7 +153,7 @@ def _read_member(stream: JsonStream, name: str, rows: Rows[Any]) -> Any:
 
 def read_xml(body: bytes, codec: str, rows: Rows[Any]) -> ResultData:
     """Read a result in XML. Raises ValueError or ParseError for what is not such XML."""
-    names = []
+    names: list[Any] = []
     data = _table_of(names)
     row: dict[str, Any] = {}
     parser = XMLParser(encoding=codec)
