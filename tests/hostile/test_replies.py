@@ -895,7 +895,7 @@ def objects(text: str) -> Iterator[Any]:
     mended = re.sub(odd, lambda found: found[1] or "", text)
     for old, new in (("None", "null"), ("True", "true"), ("False", "false")):
         mended = re.sub(rf"(?<=[ \[:]){old}\b", new, mended)
-    for form in (text, mended):
+    for form in dict.fromkeys((text, mended)):
         for found in re.finditer("{", form):
             with suppress(ValueError, RecursionError):
                 yield decoder.raw_decode(form, found.start())[0]
