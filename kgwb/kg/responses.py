@@ -66,10 +66,8 @@ class EndpointResponse:
         ``variables`` are those that the query asks for; empty for those that the reply names. The
         result is marked as cut if the reply is partial, or has more rows than the row limit or as
         many as the endpoint sends at most. Raises GraphError for a cell that is not an RDF term,
-        and if the rows bind none of the variables. Characters that cannot be read are replaced, and a
-        warning is logged.
+        and if the rows bind none of the variables. Characters that cannot be read are replaced.
         """
-        self._warn_of_invalid_text()
         variables = tuple(variables) or self._read_variables()
         parse_row = partial(_parse_row, variables=variables)
         rows = Rows(parse_row, row_limit)
@@ -89,7 +87,6 @@ class EndpointResponse:
         Virtuoso 7 sends a table with the column VIRTUOSO_ASK_COLUMN instead: "1" is true, "0" or no
         row is false. Raises GraphError for anything else.
         """
-        self._warn_of_invalid_text()
         rows = Rows(_parse_virtuoso_truth, sys.maxsize)
         data = self._read(rows)
         truth = data.get("boolean")
@@ -136,10 +133,13 @@ class EndpointResponse:
         """Return the result in the body, with an empty list in place of its rows.
 
         The rows are added to ``rows`` one by one. Characters that cannot be read are replaced by
-        U+FFFD. Raises GraphError for anything but a result, and for one that reports an error in
-        "error" or "exception"; it is GraphTimeoutError if the endpoint says that its time was over.
+        U+FFFD, and a warning is logged. Raises GraphError for anything but a result, and for one that
+        reports an error in "error" or "exception"; it is GraphTimeoutError if the endpoint says that
+        its time was over.
         """
-        codec, _ = find_codec(self.body, self.charset)
+        codec, bad_text = find_codec(self.body, self.charset)
+        if bad_text is not None:
+            _log.warning("not UTF-8 throughout: %s; broken characters are replaced", bad_text)
         read = find_reader(self.body, self.media_type)
         try:
             data = read(self.body, codec, rows)
@@ -150,12 +150,6 @@ class EndpointResponse:
         if reported:
             raise self.broken_response_error(f"it says {reported!r}")
         return data
-
-    def _warn_of_invalid_text(self) -> None:
-        """Log a warning if the body has characters that cannot be read."""
-        _, error = find_codec(self.body, self.charset)
-        if error is not None:
-            _log.warning("not UTF-8 throughout: %s; broken characters of texts are replaced", error)
 
     def broken_response_error(self, problem: object) -> GraphError:
         """Return the error to raise for a body that breaks off, or that is something else.
