@@ -320,10 +320,9 @@ def shown_data(value: Any) -> Any:
 def comparable(value: Any, varying: Collection[str] = ()) -> Any:
     """Return a value in a form that is equal for values of which only what is drawn by chance differs.
 
-    A message of LangChain is its role, content and tool calls. Objects of pydantic, and
-    dictionaries, are the data of their fields, without those that ``varying`` names: NAME or
-    CLASS.NAME. Lists and tuples are lists of such parts; a record is one only if ``varying`` names
-    something.
+    A message of LangChain is its role, content and tool calls. Dictionaries, and objects of pydantic
+    and of other dataclasses than kgwb's, are the data of their fields, without those that
+    ``varying`` names: NAME or CLASS.NAME. Lists and tuples are lists of such parts.
     """
     if isinstance(value, list | tuple):
         return [comparable(part, varying) for part in value]
@@ -332,7 +331,7 @@ def comparable(value: Any, varying: Collection[str] = ()) -> Any:
         return message
     if isinstance(value, Mapping | BaseModel):
         parts = dict(value)
-    elif varying and is_record(value):
+    elif is_record(value) and (varying or not isinstance(value, Record)):
         parts = {field.name: getattr(value, field.name) for field in fields(value)}
     else:
         return value
@@ -370,7 +369,6 @@ def decision_of(value: Any, varying: Collection[str] = ()) -> Any:
     hidden fields. RDF terms become plain texts, and lists tuples. Unknowns ("?film") are numbered
     in their order ("?0"), so that their names do not matter. Other values are ``comparable``.
     """
-    value = comparable(value, varying)
     new_names: dict[str, str] = {}
 
     def rename_unknown(match: re.Match[str]) -> str:
@@ -389,11 +387,12 @@ def decision_of(value: Any, varying: Collection[str] = ()) -> Any:
         if isinstance(part, list | tuple):
             return tuple(map(decision_of_part, part))
         if not is_record(part):
-            return part
+            return comparable(part, varying)
         record_class = type(part)
         decided = [record_class.__name__]
         for name, mark in field_marks(record_class).items():
-            if mark in ("", "sparql"):
+            is_named = name in varying or f"{record_class.__name__}.{name}" in varying
+            if mark in ("", "sparql") and not is_named:
                 value = getattr(part, name)
                 decided.append(decision_of_part(value))
         return tuple(decided)

@@ -36,8 +36,10 @@ from kgwb.run.http_protocols import (
 from kgwb.run.http_recorder import TASK, ClientModel, missing_calls_noted
 from kgwb.run.steps import current_run
 
-HTTP_PROVIDERS = ("openai", "azure", "ollama", "anthropic")
+HTTP_PROVIDERS = ("openai", "azure", "ollama", "anthropic", "groq", "mistral", "deepseek", "xai")
 """Providers whose requests a run records at HTTP, with all that the program reads of the reply."""
+ADDRESS_FIELDS = ("base_url", "endpoint_url", "endpoint")
+"""Fields in which models of other providers may have the address of their server."""
 REPLY_FIELDS = ("content", "tool_calls", "invalid_tool_calls", "additional_kwargs")
 """The fields of a reply that are recorded besides its tokens, if they are not empty."""
 Generate = Callable[[list[BaseMessage]], ChatResult]
@@ -154,6 +156,14 @@ class RecordedChatModel(BaseChatModel):
             return None
         return name, request
 
+    def _address(self) -> str:
+        """Return the address that the model asks, as far as its fields say it; else ""."""
+        for field in ADDRESS_FIELDS:
+            value = getattr(self.inner, field, None)
+            if isinstance(value, str) and value:
+                return value
+        return ""
+
     def _recorded(
         self, asked: tuple[str, ChatRequest], messages: list[BaseMessage], generate: Generate
     ) -> ChatResult:
@@ -169,7 +179,7 @@ class RecordedChatModel(BaseChatModel):
 
         run = current_run()
         with missing_calls_noted(run):
-            _, reply = run.chat(request, ClientModel(name, "", send))
+            _, reply = run.chat(request, ClientModel(name, self._address(), send))
         return _result_of(reply)
 
 

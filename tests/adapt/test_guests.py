@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
@@ -25,7 +26,7 @@ from kgwb.build import (
 )
 from kgwb.errors import OverrideError, SettingError
 from kgwb.kg.endpoint import Endpoint as OpenEndpoint
-from kgwb.records import comparable, copy_containers, one_line
+from kgwb.records import comparable, copy_containers, decision_of, one_line
 from kgwb.run import Run
 from kgwb.run.differences import find_difference
 from kgwb.run.http_protocols import shown_text, text_of_fields
@@ -53,6 +54,19 @@ def test_a_message_of_langchain_is_its_role_content_and_tool_calls() -> None:
         "Hi",
         "Hello",
     )
+
+
+def test_a_state_of_another_dataclass_is_compared_by_its_fields() -> None:
+    messages = pytest.importorskip("langchain_core.messages")
+
+    @dataclass
+    class State:
+        messages: list[Any]
+
+    first, second = (State([messages.HumanMessage("Hi", id=name)]) for name in "ab")
+    assert first != second
+    assert comparable({"state": first}) == comparable({"state": second})
+    assert decision_of({"state": first}) == decision_of({"state": second})
 
 
 class Found(BaseModel):
