@@ -15,6 +15,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from functools import lru_cache, partial, wraps
 from importlib.abc import MetaPathFinder
 from importlib.machinery import PathFinder
@@ -42,16 +43,20 @@ def watch_requests() -> None:
         sys.meta_path.insert(0, _PatchingFinder())
     for name in PATCHES:
         library = sys.modules.get(name)
-        if library is not None and not getattr(library.__spec__, "_initializing", False):
+        if library is not None:
             _patch(name, library)
 
 
 def _patch(name: str, library: Any) -> None:
-    """Patch a library, unless it is patched already."""
-    with _lock:
+    """Patch a library, unless it is patched already.
+
+    One that another thread is importing may lack a part: it is patched at its end, or by the next
+    execution.
+    """
+    with _lock, suppress(AttributeError):
         if name not in _patched:
-            _patched.add(name)
             PATCHES[name](library)
+            _patched.add(name)
 
 
 class _PatchingFinder(MetaPathFinder):

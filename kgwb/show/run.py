@@ -503,10 +503,17 @@ def _shown_attempts(step: Step, calls: Mapping[str, Call]) -> list[ShownAttempt]
 
 
 def _numbered(attempt: ShownAttempt, call: Call | None, made: Sequence[Call]) -> ShownAttempt:
-    """Return an attempt with the number of its call among those of the step, if it is there."""
+    """Return an attempt with the number of its call among those of the step, if it is there.
+
+    A reply that a person put in says so in place of what it cost.
+    """
     if call is None or call not in made:
         return attempt
-    return attempt._replace(number=made.index(call), is_put_in="put_in" in call.request)
+    number = made.index(call)
+    if "put_in" not in call.request:
+        return attempt._replace(number=number)
+    cost = "put in by hand"
+    return attempt._replace(number=number, is_put_in=True, cost=cost)
 
 
 def _shown_attempt(attempt: Attempt, call: Call | None) -> ShownAttempt:
@@ -529,7 +536,7 @@ def _shown_attempt(attempt: Attempt, call: Call | None) -> ShownAttempt:
 
 def _shown_call(call: Call) -> ShownAttempt:
     """Return what the template shows of a model call that was not checked."""
-    badge = state_badge("done", "as it came")
+    badge = state_badge("done", "not checked")
     cost = _model_call_cost(call)
     return ShownAttempt(badge, cost, call.result.text, [], _sent_messages(call))
 
