@@ -264,3 +264,14 @@ def test_an_error_of_published_files_says_what_to_do(
     with pytest.raises(GraphFileError) as caught:
         open_kg(tmp_path / name)
     assert hint in caught.value.hint
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    "text", [" ", "\n", "#\n", "!\n", "<?", "<!--", "<!DOCTYPE a [", "_:a ", "[ "]
+)
+def test_no_beginning_takes_long_to_recognize(text: str, tmp_path: Path) -> None:
+    for extension in FORMAT_BY_EXTENSION:
+        file = tmp_path / f"a{extension}"
+        file.write_text(text * 70_000)
+        identify_kind(file)
