@@ -29,7 +29,6 @@ from kgwb.errors import (
 )
 from kgwb.kg import open_kg
 from kgwb.kg.algebra import (
-    LIST_MEMBER,
     TriplePattern,
     analyze_query,
     find_iris,
@@ -61,7 +60,7 @@ from kgwb.kg.label_search import (
     normalized_words,
     score_label,
 )
-from kgwb.kg.nodes import leads_to_member, read_nodes
+from kgwb.kg.nodes import find_paths_over_containers, leads_to_member, read_nodes, write_membership
 from kgwb.kg.queries import (
     MAX_TRIPLES_PER_VALUE,
     CandidateQuery,
@@ -150,6 +149,7 @@ from kgwb.run.agents import Agent, AgentKind, AgentSpec, Command, CommandResult,
 from kgwb.run.answers import (
     CANNOT_EXPRESS,
     NOT_IN_GRAPH,
+    NOT_UNDERSTOOD,
     Answer,
     Candidate,
     CitedText,
@@ -206,7 +206,14 @@ from kgwb.run.queries import (
     get_names_in_rows,
     label_terms,
 )
-from kgwb.run.replies import JSON_CHECK_NAME, SCHEMA_CHECK_NAME, Check, Reply, find_problems
+from kgwb.run.replies import (
+    JSON_CHECK_NAME,
+    SCHEMA_CHECK_NAME,
+    Check,
+    Reply,
+    find_problems,
+    has_form,
+)
 from kgwb.run.steps import Step
 from kgwb.run.values import count_values, read_values
 from kgwb.settings import STRICT_CONFIG, Count, Settings
@@ -303,12 +310,12 @@ __all__ = [
     "KNOWN_PREFIXES",
     "LINKING_AGENTS",
     "LINKING_RULES",
-    "LIST_MEMBER",
     "MAX_ROWS",
     "MAX_SUMMARY_PARTS",
     "MAX_TRIPLES_PER_VALUE",
     "NAME_SEPARATOR",
     "NOT_IN_GRAPH",
+    "NOT_UNDERSTOOD",
     "NO_NAMES",
     "OPPOSITE_DIRECTION",
     "POLITE_SUBJECTS",
@@ -453,6 +460,7 @@ __all__ = [
     "find_measure",
     "find_mentions",
     "find_not_understood",
+    "find_paths_over_containers",
     "find_predicates",
     "find_problems",
     "find_relation_names",
@@ -471,6 +479,7 @@ __all__ = [
     "get_names_in_rows",
     "get_output",
     "ground_question",
+    "has_form",
     "has_literal",
     "highlight_words",
     "inspect_result",
@@ -579,6 +588,7 @@ __all__ = [
     "wrap_rdflib",
     "wrap_sparqlwrapper",
     "write_atomically",
+    "write_membership",
     "writer_of_survey",
 ]
 

@@ -103,8 +103,8 @@ def alone(value: Literal) -> Answer:
         (WHO, NOTHING, None, "unanswered", "Not in this graph"),
         (WHO, NOTHING, [str(iri("denis"))], "unanswered", "Not in this graph"),
         (WHO, NOTHING, [], "right", "Right"),
-        (WHO, BEYOND, None, "unanswered", "Not answered"),
-        (WHO, FAILED, None, "unanswered", "Not answered"),
+        (WHO, BEYOND, None, "gave up", "Not answered"),
+        (WHO, FAILED, None, "gave up", "Not answered"),
         ("Where was he born?", alone(Literal("1834-01-01")), None, "in doubt", "In doubt"),
     ],
 )

@@ -44,14 +44,14 @@ from kgwb.disk import __version__
 from kgwb.errors import GraphFileError, InputError
 from kgwb.kg import VOCABULARIES, Vocabulary, find_graph_file
 from kgwb.kg.files import identify_files
-from kgwb.show.run_state import ERROR, RIGHT, UNANSWERED, WRONG
+from kgwb.show.run_state import ERROR, GAVE_UP, RIGHT, UNANSWERED, WRONG
 from kgwb.text import list_within, mask_text, pluralize, remove_controls, single_line
 
 PASSED = "passed"
 FAILURE = "failure"
 ERROR_CASE = "error"
 SKIPPED = "skipped"
-RESULT_FIGURES = ("questions", RIGHT, "lost", WRONG, UNANSWERED, "errors", *MEASURES)
+RESULT_FIGURES = ("questions", RIGHT, "lost", WRONG, UNANSWERED, GAVE_UP, "errors", *MEASURES)
 """The figures of a benchmark on which a condition can be put."""
 CHANGE_FIGURES = ("questions", *(name.replace(" ", "_") for name in OUTCOME_STATES))
 """The figures of a retry on which a condition can be put: the number of questions by outcome."""
@@ -153,10 +153,10 @@ def make_results_suite(name: str, rows: Sequence[BenchRow]) -> Suite:
             state = PASSED if verdict == RIGHT else FAILURE
         cases.append(_make_case(row, state, verdict))
     figures: dict[str, float] = {"questions": len(rows)}
-    for verdict in (RIGHT, WRONG, UNANSWERED):
+    for verdict in (RIGHT, WRONG, UNANSWERED, GAVE_UP):
         figures[verdict] = counts[verdict]
     figures["errors"] = counts[ERROR]
-    figures["lost"] = counts[WRONG] + counts[UNANSWERED] + counts[ERROR]
+    figures["lost"] = sum(counts[verdict] for verdict in (WRONG, UNANSWERED, GAVE_UP, ERROR))
     group = QuestionGroup(name, rows)
     if group.without_gold < len(rows):
         for measure in MEASURES:

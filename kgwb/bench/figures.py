@@ -48,7 +48,7 @@ from kgwb.kg import Graph, open_kg
 from kgwb.llm.base import ChatModel
 from kgwb.run import systems
 from kgwb.run.models import open_model
-from kgwb.show.run_state import ERROR, RIGHT, UNANSWERED, WRONG
+from kgwb.show.run_state import ERROR, GAVE_UP, RIGHT, UNANSWERED, WRONG
 from kgwb.show.tables import Table
 from kgwb.text import and_more, pluralize, shorten, single_line, tell_apart
 
@@ -292,7 +292,9 @@ class LoadedResults:
         errors = counts[ERROR]
         questions = pluralize(len(self.rows), "question")
         kinds = f"{wrong} wrong, {unanswered} unanswered, {pluralize(errors, 'error')}"
-        lost = wrong + unanswered + errors
+        if counts[GAVE_UP]:
+            kinds = f"{counts[GAVE_UP]} {GAVE_UP}, {kinds}"
+        lost = wrong + unanswered + counts[GAVE_UP] + errors
         text = f"{questions}: {counts[RIGHT]} right, {lost} lost ({kinds})"
         if without_gold:
             text += f", {without_gold} without gold"

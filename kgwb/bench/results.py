@@ -573,6 +573,7 @@ def get_verdict(row: BenchRow) -> str:
     return choose_answer_state(
         is_right=is_right,
         has_values=bool(row["answers"]),
+        reason=row.get("reason", ""),
         doubt=_describe_doubt(row),
         is_ungrounded=row.get("source") == OWN_KNOWLEDGE,
     )
@@ -644,9 +645,10 @@ def make_row(question: BenchQuestion, run: Run | None, error: str | None) -> Ben
     """Return the row of a question for a results file: question, answers, gold, scores, and usage.
 
     ``run`` is None if the question could not be asked; then nothing was used. With an ``error``
-    there is no answer and all scores are 0. Without gold there are no scores. What the system
-    itself doubts is kept, and "cut_rows" if a limit cut the result of one of its queries. A table has
-    its rows, too, and if the gold is a table, the F1 of each of its columns. Labels of IRIs are added if any is known.
+    there is no answer and all scores are 0. Without gold there are no scores. Why there is no value
+    is kept, what the system itself doubts, and "cut_rows" if a limit cut the result of one of its
+    queries. A table has its rows, too, and if the gold is a table, the F1 of each of its columns.
+    Labels of IRIs are added if any is known.
     """
     answer = None
     if run and error is None:
@@ -665,6 +667,8 @@ def make_row(question: BenchQuestion, run: Run | None, error: str | None) -> Ben
     row = _score_answer(question, recorded, labels)
     if answer is not None and answer.doubt:
         row["doubt"] = answer.doubt
+    if answer is not None and not answer:
+        row["reason"] = answer.reason
     cut_rows = _count_cut_rows(run, answer)
     if cut_rows:
         row["cut_rows"] = cut_rows

@@ -6,20 +6,22 @@ read by its name, or else by what it has: "offer: currency EUR; price 100".
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
 import rdflib
-from rdflib import RDF, BNode, Literal, URIRef
+from rdflib import RDF, RDFS, BNode, Literal, URIRef
 from rdflib.graph import Seq
 
-from kgwb.kg.base import Graph
+from kgwb.kg.algebra import LIST_MEMBER
+from kgwb.kg.base import Direction, Graph
 from kgwb.kg.label_search import language_rank, names_unit
 from kgwb.kg.queries import values_table
-from kgwb.kg.sparql import is_serializable, n3
+from kgwb.kg.sparql import is_serializable, n3, values_clause
 from kgwb.terms import NAMELESS, Term, Triple, format_term, is_number, local_part, node_key
 
 CONTAINERS = frozenset((RDF.Seq, RDF.Bag, RDF.Alt))
@@ -34,9 +36,39 @@ NEAR = f"{LIST_STEPS}/(!{n3(RDF.nil)})?/{LIST_STEPS}"
 """The path from a node to the cells of its list, to nodes that are members of it, and one step further."""
 
 
-def leads_to_member(predicate: URIRef) -> bool:
+def leads_to_member(predicate: Term | None) -> bool:
     """Return whether a predicate leads from a container to a member: rdf:first, rdf:_1, rdf:_2, ..."""
     return predicate == RDF.first or str(predicate).startswith(f"{RDF}_")
+
+
+def write_membership(predicate: Any) -> str:
+    """Return a predicate as SPARQL; rdf:first stands for all members of a list, however far they are."""
+    return LIST_MEMBER if predicate == RDF.first else n3(predicate)
+
+
+def find_paths_over_containers(
+    kg: Graph, members: Sequence[URIRef | Literal], predicates: Iterable[tuple[URIRef, Direction]]
+) -> dict[tuple[URIRef, Direction], str]:
+    """Return the predicates of the containers that some things are in, each with a path over the container.
+
+    ``predicates`` are those of the things. The path is written as SPARQL, and stands in a query in
+    place of the predicate. One query is sent for each predicate that leads to a member.
+    """
+    paths: dict[tuple[URIRef, Direction], list[str]] = defaultdict(list)
+    for membership, membership_direction in predicates:
+        if membership_direction == "out" or not leads_to_member(membership):
+            continue
+        member = write_membership(membership)
+        ends = '{ ?l ?p ?o BIND("out" AS ?d) } UNION { ?o ?p ?l BIND("in" AS ?d) }'
+        where = f"{values_clause('?v', members)} ?l {member} ?v {ends}"
+        for predicate, direction in kg.select(f"SELECT DISTINCT ?p ?d WHERE {{ {where} }}").rows:
+            if not isinstance(predicate, URIRef) or leads_to_member(predicate):
+                continue
+            if str(direction) == "in":
+                paths[predicate, "in"].append(f"{n3(predicate)}/{member}")
+            elif predicate not in (RDF.rest, RDF.type):
+                paths[predicate, "out"].append(f"^({member})/{n3(predicate)}")
+    return {pair: "|".join(alternatives) for pair, alternatives in paths.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +183,8 @@ def read_nodes(kg: Graph, triples: Collection[Triple], names: Mapping[str, str])
     for subject, predicate, object_ in triples:
         if isinstance(object_, BNode):
             ends[subject, predicate] = None
-            kinds[object_] = predicate
+            if predicate != RDFS.member:
+                kinds[object_] = predicate
         if isinstance(subject, BNode):
             ends[object_, predicate] = None
     found = rdflib.Graph()

@@ -57,6 +57,8 @@ NOT_IN_GRAPH = "not in this graph"
 """The reason of an answer begins with this if the graph was asked and holds no answer."""
 CANNOT_EXPRESS = "cannot express"
 """The reason begins with this if the graph was not asked, as the question cannot be expressed."""
+NOT_UNDERSTOOD = "rules did not understand this"
+"""What the model ``rules`` says of a question, or of a part of it, that it cannot read."""
 UNGROUNDED_NOTE = "not grounded: from the model's own knowledge, not from the graph"
 """Shown with every ungrounded answer."""
 NO_SUPPORT = "no supporting triple found"
@@ -302,7 +304,8 @@ class Answer(Record):
     """Why there is no value.
 
     It begins with NOT_IN_GRAPH if the graph was asked and holds none, and with CANNOT_EXPRESS if the
-    question cannot be expressed. Any other reason is that of a failure.
+    question cannot be expressed. Any other reason is that of an agent that gave up: it found no
+    vertex of a name, or a query failed.
     """
     names: Hidden[tuple[tuple[Iri, str], ...]] = ()
     """Display names of the IRIs in the support, so that a replay shows them too."""

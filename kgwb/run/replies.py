@@ -16,6 +16,7 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from kgwb.errors import InvalidReplyError
 from kgwb.kg.sparql import LONE_SURROGATE
 from kgwb.records import JsonObject, describe_validation_error
 from kgwb.run.steps import CheckResult
@@ -374,3 +375,9 @@ def _as_json(token: re.Match[str]) -> str:
 def _as_double_quoted(match: re.Match[str]) -> str:
     """Return an escape, or a double quote, of a string in single quotes as it is in double quotes."""
     return _QUOTED_ESCAPES.get(match[0], match[0])
+
+
+def has_form(error: InvalidReplyError) -> bool:
+    """Return whether the last of the invalid replies had the form of a reply, but failed a check."""
+    failed_checks = {check.name for check in error.attempts[-1].problems}
+    return failed_checks.isdisjoint({JSON_CHECK_NAME, SCHEMA_CHECK_NAME})

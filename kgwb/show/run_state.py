@@ -26,6 +26,7 @@ from kgwb.text import first_items, list_first, pluralize, shorten, shorten_at_wo
 RIGHT = "right"
 WRONG = "wrong"
 UNANSWERED = "unanswered"
+GAVE_UP = "gave up"
 ERROR = "error"
 IN_DOUBT = "in doubt"
 OWN_KNOWLEDGE = "own knowledge"
@@ -34,6 +35,7 @@ ANSWER_STATE_ICONS = {
     RIGHT: "ok",
     WRONG: "bad",
     UNANSWERED: "none",
+    GAVE_UP: "none",
     ERROR: "bad",
     IN_DOUBT: "doubt",
     OWN_KNOWLEDGE: "doubt",
@@ -47,6 +49,7 @@ ANSWER_STATE_LABELS = {
     RIGHT: "Right",
     WRONG: "Wrong",
     UNANSWERED: "Not in this graph",
+    GAVE_UP: "Not answered",
     ERROR: "Failed",
     IN_DOUBT: "In doubt",
     OWN_KNOWLEDGE: "Not grounded",
@@ -77,18 +80,24 @@ class AnswerState(NamedTuple):
 
 
 def choose_answer_state(
-    *, is_right: bool | None, has_values: bool, doubt: str = "", is_ungrounded: bool = False
+    *,
+    is_right: bool | None,
+    has_values: bool,
+    reason: str = "",
+    doubt: str = "",
+    is_ungrounded: bool = False,
 ) -> str:
     """Return the name of an answer's state, one of ANSWER_STATE_ICONS.
 
-    The first of these that applies: RIGHT if ``is_right``; UNANSWERED without values; WRONG if
-    ``is_right`` is False; OWN_KNOWLEDGE if it is ungrounded; IN_DOUBT if there is a doubt; GIVEN.
-    ``is_right`` is what gold says; None if it is not known.
+    The first of these that applies: RIGHT if ``is_right``; without values, UNANSWERED if by its
+    ``reason`` the graph holds none, else GAVE_UP; WRONG if ``is_right`` is False; OWN_KNOWLEDGE if it
+    is ungrounded; IN_DOUBT if there is a doubt; GIVEN. ``is_right`` is what gold says; None if it is
+    not known.
     """
     if is_right:
         return RIGHT
     if not has_values:
-        return UNANSWERED
+        return UNANSWERED if was_graph_asked(reason) else GAVE_UP
     if is_right is not None:
         return WRONG
     if is_ungrounded:
@@ -104,8 +113,7 @@ def judge_answer(
     """Return the state of an answer to a question, with its label and its doubts.
 
     ``right_answer`` is what is known to be right. A value that is not of the type that the question
-    word asks for is a doubt; doubts are kept in the state IN_DOUBT only. A question that a system
-    cannot express, or whose query failed, is labelled "Not answered", since the graph said nothing.
+    word asks for is a doubt; doubts are kept in the state IN_DOUBT only.
     """
     is_right = None
     if right_answer is not None:
@@ -115,15 +123,13 @@ def judge_answer(
     name = choose_answer_state(
         is_right=is_right,
         has_values=bool(answer) or is_text_alone(answer),
+        reason=answer.reason,
         doubt=doubt,
         is_ungrounded=answer.ungrounded,
     )
-    label = ANSWER_STATE_LABELS[name]
-    if name == UNANSWERED and not was_graph_asked(answer.reason):
-        label = "Not answered"
     if name != IN_DOUBT:
         doubt = ""
-    return AnswerState(name, label, doubt)
+    return AnswerState(name, ANSWER_STATE_LABELS[name], doubt)
 
 
 def is_text_alone(answer: Answer) -> bool:

@@ -16,6 +16,7 @@ from rdflib import Literal, URIRef
 from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
 from kgwb.kg.label_search import normalize
+from kgwb.kg.nodes import leads_to_member, write_membership
 from kgwb.kg.queries import find_class_names
 from kgwb.kg.sparql import n3, values_clause
 from kgwb.llm.rules import words as en
@@ -85,11 +86,15 @@ def fetch_predicates(kg: Graph, vertices: Vertices) -> Predicates:
 
     At most MAX_SAMPLED_TRIPLES triples in each direction are looked at. The vocabulary's excluded
     predicates are left out. The names of types are display names. Of an outgoing predicate that
-    leads to blank nodes, ``inner_predicates`` are the sorted names of the predicates of these. They
-    are kept for the vertices asked about last.
+    leads to blank nodes, ``inner_predicates`` are the sorted names of the predicates of these. What
+    is said of a list is said of its members. They are kept for the vertices asked about last.
     """
     hidden = kg.vocabulary.excluded_predicates
     rows = _select_predicates(kg, vertices)
+    memberships = {row[0] for row in rows if str(row[1]) == "in" and leads_to_member(row[0])}
+    for membership in sorted(memberships, key=str):
+        in_container = f"?_list {write_membership(membership)} ?v . "
+        rows = [*rows, *_select_predicates(kg, vertices, "?_list", in_container)]
     inner_rows: Sequence[Row] = ()
     if any(str(row[-1]) in TRUE_FORMS for row in rows):
         inner_rows = _select_inner_predicates(kg, vertices)
@@ -97,7 +102,7 @@ def fetch_predicates(kg: Graph, vertices: Vertices) -> Predicates:
 
     found: dict[tuple[str, bool], VertexPredicate] = {}  # texts are sorted far faster than URIRefs
     for iri, direction, value_type, _ in rows:
-        if not isinstance(iri, URIRef) or iri in hidden:
+        if not isinstance(iri, URIRef) or iri in hidden or iri in memberships:
             continue
         is_incoming = str(direction) == "in"
         end = (str(iri), is_incoming)
@@ -115,14 +120,17 @@ def fetch_predicates(kg: Graph, vertices: Vertices) -> Predicates:
     return [found[end] for end in sorted(found)]
 
 
-def _select_predicates(kg: Graph, vertices: Vertices) -> Sequence[Row]:
+def _select_predicates(
+    kg: Graph, vertices: Vertices, start: str = "?v", reached: str = ""
+) -> Sequence[Row]:
     """Return rows of a predicate, "in" or "out", and a class or datatype of the other end.
 
+    They are those of ``start``, which is reached from a vertex ?v by a pattern.
     The last cell is whether the other end is a blank node. A class or datatype that is not known is
     None. Each row stands once, in no order.
     """
-    outgoing = _sampled_triples(vertices, "?v ?p ?o", "out")
-    incoming = _sampled_triples(vertices, "?o ?p ?v", "in")
+    outgoing = _sampled_triples(vertices, f"{reached}{start} ?p ?o", "out")
+    incoming = _sampled_triples(vertices, f"{reached}?o ?p {start}", "in")
     types = "|".join(map(n3, kg.vocabulary.types))
     query = (
         f"SELECT DISTINCT ?p ?d ?kind ?blank WHERE {{ {outgoing} UNION {incoming}"

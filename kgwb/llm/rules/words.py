@@ -101,6 +101,10 @@ POSSESSIVE = re.compile(r"(.+)['’]s")
 SENTENCE_ENDS = (".", "?", "!", ":")
 
 
+OTHER_SCRIPT = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]")
+"""A letter that is not Latin. In an English question only names have such letters."""
+
+
 class Token(NamedTuple):
     """A word of a text, without the punctuation around it."""
 
@@ -117,12 +121,14 @@ class Token(NamedTuple):
 
     @property
     def looks_like_name(self) -> bool:
-        """Whether it has a capital letter or a digit.
+        """Whether it has a capital letter, a digit, or a letter of another script: かいこく, علي.
 
         A capital does not count in "I", nor in words of NON_NAME_WORDS that begin a sentence.
         """
-        if self.text.isalpha() and self.text.islower():
+        if self.text.isascii() and self.text.isalpha() and self.text.islower():
             return False  # as most words; the rest would say the same
+        if OTHER_SCRIPT.search(self.text):
+            return True
         excluded = NON_NAME_WORDS if self.begins_sentence else {"i"}
         if self.lowercase in excluded:
             return False

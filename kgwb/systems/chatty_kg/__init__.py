@@ -26,9 +26,12 @@ System chatty_kg
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kgwb.build import (
     CANNOT_EXPRESS,
     LINKING_RULES,
+    NOT_UNDERSTOOD,
     Answer,
     Context,
     Dialogue,
@@ -53,15 +56,15 @@ from kgwb.systems.chatty_kg.chat import (
 )
 from kgwb.systems.chatty_kg.gold import GOLD
 from kgwb.systems.chatty_kg.matching import link_entity, match_qir, retrieve_candidates
-from kgwb.systems.chatty_kg.predicate_selection import select_predicates
+from kgwb.systems.chatty_kg.predicate_selection import MIN_SETTLING_SCORE, select_predicates
 from kgwb.systems.chatty_kg.qir import extract_qir
 from kgwb.systems.chatty_kg.query_planning import (
     execute_queries,
     generate_queries,
 )
-from kgwb.systems.chatty_kg.records import QIR, LinkingResult
+from kgwb.systems.chatty_kg.records import QIR, LinkingResult, QuerySelection
 from kgwb.systems.chatty_kg.relation_linking import link_relation
-from kgwb.systems.chatty_kg.rules import NOT_UNDERSTOOD, RULES
+from kgwb.systems.chatty_kg.rules import RULES
 from kgwb.systems.chatty_kg.settings import ChattySettings
 from kgwb.systems.chatty_kg.views import VIEWS
 
@@ -121,6 +124,8 @@ def plan_queries(qir: QIR, question: str, context: Context, run: Run) -> Answer:
 
     A question that triples cannot express is not answered; the reason says which parts of it, and
     which system can. Nor is a question without valid triples. Both give an answer without values.
+    If no query was selected, the best one is executed all the same, where it is likely: the reason
+    says what it would have given.
     """
     if not qir.facts and not qir.beyond:
         return Answer(qir.kind, reason=f"{CANNOT_EXPRESS}: no valid triples within the attempts")
@@ -133,7 +138,16 @@ def plan_queries(qir: QIR, question: str, context: Context, run: Run) -> Answer:
     linked = match_qir(qir, question, context, run)
     generated = generate_queries(qir, linked, run)
     selection = select_predicates(generated, question, linked, run)
-    return execute_queries(selection, qir, linked, run)
+    answer = execute_queries(selection, qir, linked, run)
+    likely = [query for query in generated.queries if query.score >= MIN_SETTLING_SCORE]
+    if not selection.queries and likely:
+        [dropped] = likely[:1]
+        given = execute_queries(QuerySelection((dropped,), dropped.predicates), qir, linked, run)
+        if given:
+            names = ", ".join(dropped.predicates)
+            reason = f"predicate_selection dropped “{names}”, which would give: {given}"
+            return replace(answer, reason=reason)
+    return answer
 
 
 def make_turn(run: Run) -> Turn:

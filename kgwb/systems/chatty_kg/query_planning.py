@@ -294,8 +294,11 @@ def execute_queries(selection: QuerySelection, qir: QIR, linked: LinkingResult, 
     settings = ChattySettings.of_run(run)
     one_direction = settings.wording_decides_direction and not selection.unites_directions
     missing = _find_missing(selection, linked, run)
+    is_looked_up = not linked.unlinked_entities and qir.kind != "boolean"
+    if missing and is_looked_up:
+        missing = f"{NOT_IN_GRAPH}: {missing}"
     if missing:
-        return Answer(qir.kind, reason=f"{NOT_IN_GRAPH}: {missing}")
+        return Answer(qir.kind, reason=missing)
     if qir.kind != "boolean" and not qir.columns:
         answer = _answer_values(selection.queries, qir, one_direction, run)
         return _doubt_directions(answer, selection, qir, linked)

@@ -12,7 +12,6 @@ from rdflib import URIRef
 from rdflib.namespace import RDF, RDFS
 
 from kgwb.build import (
-    LIST_MEMBER,
     OPPOSITE_DIRECTION,
     Direction,
     Link,
@@ -29,6 +28,7 @@ from kgwb.build import (
     union_clause,
     values_clause,
     variables_of,
+    write_membership,
 )
 from kgwb.systems.chatty_kg.records import (
     OCCUPATION_RELATIONS,
@@ -276,16 +276,11 @@ def make_patterns(
     positions = list(terms)
     first, last = [positions.index(end) for end in fact.ends]
     node = f"?_node{first}_{last}"
-    to_node = _make_pattern(subject, _write_predicate(predicate.iri), node, predicate.direction)
+    to_node = _make_pattern(subject, write_membership(predicate.iri), node, predicate.direction)
     onward = _make_pattern(
-        node, _write_predicate(predicate.onward), object_, predicate.onward_direction
+        node, write_membership(predicate.onward), object_, predicate.onward_direction
     )
     return [to_node, onward], class_filter
-
-
-def _write_predicate(iri: URIRef) -> str:
-    """Return a predicate as SPARQL; rdf:first stands for all members of a list, however far they are."""
-    return LIST_MEMBER if iri == RDF.first else n3(iri)
 
 
 def _make_pattern(start: str, predicate: str, end: str, direction: Direction) -> TriplePattern:
@@ -497,7 +492,7 @@ def _find_predicates_over_containers(
         [term] = {term for _, term in paths_to_end}
         samples = make_sample_clause(wheres, term, limit)
         for direction in OPPOSITE_DIRECTION:
-            hop = _make_pattern(term, _write_predicate(membership), "?_n", direction)
+            hop = _make_pattern(term, write_membership(membership), "?_n", direction)
             start = f"{samples}{patterns_to_sparql([hop])}"
             patterns = [f"{start} ?_n ?_out ?_o", f"{start} ?_o ?_in ?_n"]
             for found in _rank_predicates(select_predicates(patterns, run), fact.relation, run):

@@ -8,6 +8,7 @@ from typing import Any
 
 from kgwb.build import (
     AUXILIARIES,
+    NOT_UNDERSTOOD,
     PREPOSITIONS,
     PRONOUNS,
     WH_WORDS,
@@ -48,8 +49,6 @@ ASKS_FOR_PERSON = re.compile(
 ASKS_FOR_THING = re.compile(r"^(\w+ )?(what|which|name)\b", re.I)
 YEAR = re.compile(r"\b\d{4}\b")
 NUMBER_OR_DATE = re.compile(r"[-+\d.,:TZ/]+|true|false")
-NOT_UNDERSTOOD = "rules did not understand this"
-"""The part that triples cannot express begins with this if it is only ``rules`` that cannot."""
 NOTHING_READ = ParsedQuestion((), "", "list")
 TurnData = Mapping[str, Any]
 """An earlier turn: "question", "answers" and "about", the names that it was asked about."""

@@ -29,15 +29,19 @@ from dataclasses import replace
 from itertools import chain
 
 from kgwb.build import (
+    CANNOT_EXPRESS,
     LINKING_RULES,
     NOT_IN_GRAPH,
+    NOT_UNDERSTOOD,
     Answer,
     Dialogue,
+    InvalidReplyError,
     Question,
     Run,
     System,
     Term,
     agent,
+    has_form,
     link_entity,
     read_values,
     retrieve_candidates,
@@ -83,8 +87,13 @@ def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     iteration limit is reached). Otherwise the answer has no values and a reason. The gold answer
     plays no part in that; in the published code it does.
     """
-    topics = find_topic_entities(question.text, run)
-    answer = walk_graph(topics, run)
+    try:
+        topics = find_topic_entities(question.text, run)
+        answer = walk_graph(topics, run)
+    except InvalidReplyError as error:
+        if not has_form(error):
+            raise
+        answer = Answer("list", reason=f"{CANNOT_EXPRESS}: {error.message}")
     if answer or not run.settings.own_knowledge:
         return answer
     return answer_from_own_knowledge(question.text, answer.reason, run)
@@ -106,7 +115,7 @@ def walk_graph(topics: TopicEntities, run: Run) -> Answer:
     if unlinked:
         run.note(problem)
     if not hop_input.heads:
-        return Answer("list", reason=f"{NOT_IN_GRAPH}: {problem}")
+        return Answer("list", reason=problem)
 
     settings = DogSettings.of_run(run)
     hops: list[Hop] = []
@@ -158,8 +167,10 @@ def _make_answer(hops: Sequence[Hop], heads: Sequence[Head], run: Run) -> Answer
     elif DogSettings.of_run(run).answers == "tails":
         answer = replace(answer, values=find_last_tails(last.filled))
     if not answer:
-        explanation = _explain_no_answer(hops, run)
-        return replace(answer, reason=f"{NOT_IN_GRAPH}: {explanation}")
+        reason = _explain_no_answer(hops, run)
+        if last.tried is None and NOT_UNDERSTOOD not in reason:
+            reason = f"{NOT_IN_GRAPH}: {reason}"
+        return replace(answer, reason=reason)
 
     answer = read_values(run.kg, answer)
     # In the walk, terms of one name have different labels. In the answer they have their names.

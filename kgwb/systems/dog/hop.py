@@ -443,7 +443,8 @@ def _read_nodes(paths: Sequence[_Path], run: Run) -> list[_Path]:
             continue
         for place, member in enumerate(members, 1):
             triples = (*path.triples, (path.tail, RDFS.member, member))
-            read.append(replace(path, tail=member, triples=triples, place=place))
+            name = nodes.describe(member) if isinstance(member, BNode) else ""
+            read.append(replace(path, tail=member, triples=triples, name=name, place=place))
     return read
 
 

@@ -15,6 +15,7 @@ from kgwb.build import (
     FILLERS,
     FUNCTION_WORDS,
     NAME_SEPARATOR,
+    NOT_UNDERSTOOD,
     PREPOSITIONS,
     RELATIVES,
     SPELLING_WEIGHT,
@@ -202,7 +203,7 @@ def _find_problems(question: str, kg: Graph | None, embeddings: Embeddings) -> s
     for _, relation, class_name in ground_question(question, kg, embeddings).facts[1:]:
         if relation == CLASS_RELATION:
             problems.append(f"a walk does not tell what is a “{class_name}”")
-    return f"rules did not understand this: {'; '.join(problems)}" if problems else ""
+    return f"{NOT_UNDERSTOOD}: {'; '.join(problems)}" if problems else ""
 
 
 def _common_items(lists: Sequence[Names]) -> list[str]:

@@ -569,8 +569,8 @@ def build_answer(position: Position, produced: Produced, run: Run) -> Answer:
     values = _make_values(position, produced, sentences)
     if not values:
         missing = produced.missing or text or "no answer is a node of the local graph"
-        reason = f"{NOT_IN_GRAPH}: {missing}"
-        return Answer("list", reason=f"{reason}; {limit_note}" if limit_note else reason)
+        reason = f"{missing}; {limit_note}" if limit_note else f"{NOT_IN_GRAPH}: {missing}"
+        return Answer("list", reason=reason)
     if limit_note:
         text += f" ({limit_note})"
     doubt = ""

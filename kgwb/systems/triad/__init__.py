@@ -27,10 +27,8 @@ from dataclasses import replace
 
 from kgwb.build import (
     CANNOT_EXPRESS,
-    JSON_CHECK_NAME,
     LINKING_RULES,
     NOT_IN_GRAPH,
-    SCHEMA_CHECK_NAME,
     Answer,
     CandidateQuery,
     Dialogue,
@@ -40,6 +38,7 @@ from kgwb.build import (
     System,
     agent,
     analyze_query,
+    has_form,
     retrieve_candidates,
 )
 from kgwb.systems.triad.advisor import answer_from_own_knowledge, build_answer
@@ -56,6 +55,7 @@ from kgwb.systems.triad.decision_maker import (
 from kgwb.systems.triad.generalist import (
     classify_answer_type,
     extract_triplets,
+    list_mentions,
     write_query,
     write_template,
 )
@@ -83,8 +83,8 @@ def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     Triad has no dialogue: each question is read alone. If there is no query and the setting
     ``own_knowledge`` is on, the model answers without the graph, by the type of the answer, unless
     ``ablation`` is "no_fallback" (section 3.3). Otherwise the answer has no values and a reason:
-    that Triad cannot express the question if the last attempt failed for invalid replies, else that
-    it is not in the graph.
+    that Triad cannot express the question if the last attempt failed for invalid replies, that the
+    answer is not in the graph if it was looked up there, else the fault of the last attempt.
     """
     settings = TriadSettings.of_run(run)
     attempts: list[Attempt] = []
@@ -99,8 +99,11 @@ def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     if last.query:
         return build_answer(last.query, _find_answer_type(last.query, question.text, run), run)
     answer_type = classify_answer_type(question.text, run)
-    begins = CANNOT_EXPRESS if last.has_invalid_reply else NOT_IN_GRAPH
-    reason = f"{begins}: {last.fault}"
+    reason = last.fault
+    if last.has_invalid_reply:
+        reason = f"{CANNOT_EXPRESS}: {reason}"
+    elif last.was_looked_up:
+        reason = f"{NOT_IN_GRAPH}: {reason}"
     if settings.own_knowledge and settings.ablation != "no_fallback":
         return answer_from_own_knowledge(question.text, answer_type, reason, run)
     return Answer(KIND_BY_ANSWER_TYPE[answer_type], reason=reason)
@@ -151,12 +154,6 @@ def attempt_query(place: str, question: str, before: tuple[Attempt, ...], run: R
     return _plan_retry(attempt, before, run)
 
 
-def has_form(error: InvalidReplyError) -> bool:
-    """Return whether the last of the invalid replies had the form of a reply, but failed a check."""
-    failed_checks = {check.name for check in error.attempts[-1].problems}
-    return failed_checks.isdisjoint({JSON_CHECK_NAME, SCHEMA_CHECK_NAME})
-
-
 def _begin_attempt(before: Sequence[Attempt]) -> Attempt:
     """Return a new attempt that keeps what the last one in ``before`` made ahead of the phase to go back to.
 
@@ -182,7 +179,9 @@ def _link_attempt(attempt: Attempt, question: str, failed: tuple[str, ...], run:
             missing.append(f"{choice} ({choice.reason})")
     attempt = replace(attempt, linked=linked)
     if missing:
-        return replace(attempt, fault="; ".join(missing), back="parsing")
+        has_vertices = len(linked) > len(list_mentions(attempt.triplets))
+        attempt = replace(attempt, fault="; ".join(missing), back="parsing")
+        return replace(attempt, was_looked_up=has_vertices)
     return attempt
 
 
@@ -216,7 +215,7 @@ def _choose_filled_query(
             if filled in choice.chosen:
                 return replace(attempt, query=filled.query)
     back, fault = diagnose_fault(queries, choice, run)
-    return replace(attempt, fault=fault, back=back)
+    return replace(attempt, fault=fault, back=back, was_looked_up=choice is None)
 
 
 def _write_executable_query(
@@ -234,7 +233,7 @@ def _write_executable_query(
     if is_boolean or fetch_terms(sparql, run):
         return replace(written, query=query)
     fault = f"no result: {sparql}"
-    return replace(written, fault=fault, back="construction")
+    return replace(written, fault=fault, back="construction", was_looked_up=True)
 
 
 def _plan_retry(attempt: Attempt, before: Sequence[Attempt], run: Run) -> Attempt:

@@ -30,6 +30,7 @@ from kgwb.build import (
     analyze_query,
     compute_similarities,
     describe_vertices,
+    find_paths_over_containers,
     find_predicates,
     is_decided_unasked,
     label_terms,
@@ -427,25 +428,28 @@ def find_relations(triplet: Triplet, ends: TermsByEnd, run: Run) -> tuple[Relati
     model is asked.
     """
     settings = TriadSettings.of_run(run)
-    found: dict[tuple[URIRef, Direction], None] = {}
+    found: dict[tuple[URIRef, Direction], str] = {}
     for end, terms in ends.items():
         named_terms = [term for term in terms if not isinstance(term, BNode)]
-        for iri, direction in find_predicates(run.kg, *named_terms):
+        predicates = find_predicates(run.kg, *named_terms)
+        paths = find_paths_over_containers(run.kg, named_terms, predicates)
+        for iri, direction in (*predicates, *paths):
+            path = paths.get((iri, direction), "")
             if settings.as_written:
-                found[iri, "out"] = None
+                found[iri, "out"] = path
             elif end == triplet.subject:
-                found[iri, direction] = None
+                found[iri, direction] = path
             else:
-                found[iri, OPPOSITE_DIRECTION[direction]] = None
+                found[iri, OPPOSITE_DIRECTION[direction]] = path
     if not found:
         return ()
 
     names = run.kg.names([iri for iri, _ in found])
     similarities = compute_similarities(triplet.relation, names.values(), run)
     relations = []
-    for iri, direction in found:
+    for (iri, direction), path in found.items():
         name = names[iri]
-        relations.append(Relation(iri, name, direction, similarities[name]))
+        relations.append(Relation(iri, name, direction, similarities[name], path=path))
     relations.sort(key=lambda relation: (relation.iri, relation.direction == "in"))
     relations.sort(key=attrgetter("similarity"), reverse=True)
     best = relations[: settings.shown_relations]
@@ -474,7 +478,7 @@ def sample_reached_terms(
     for relation in choice.chosen:
         if not isinstance(relation, Relation):
             continue
-        predicate = n3(relation.iri)
+        predicate = relation.path or n3(relation.iri)
         is_forward = relation.direction == forward_direction
         if settings.as_written or is_forward:
             patterns.append(f"?_v {predicate} ?_x")
@@ -670,7 +674,7 @@ def _fill_query(
         elif isinstance(option, Relation):
             direction = None if settings.as_written else option.direction
             relations.append(option)
-            predicates.append((n3(option.iri), direction))
+            predicates.append((option.path or n3(option.iri), direction))
             names.append((f"<{option.name}>", direction))
 
     sparql = fill_template(template, triplets, terms, predicates)

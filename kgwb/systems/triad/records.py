@@ -75,6 +75,8 @@ class Relation(Record):
     """That of its name with the triplet's relation."""
     example: str = ""
     """Something that the relation leads to at the unknown end, in words; empty if not looked up."""
+    path: Hidden[str] = ""
+    """What stands in a query, if it leads over a list that a named end is in; else the predicate."""
 
     def __str__(self) -> str:
         arrow = "→" if self.direction == "out" else "←"
@@ -159,6 +161,9 @@ class Attempt(Record):
     """Why there is no query."""
     has_invalid_reply: bool = False
     """Whether the fault is that the replies of an agent stayed invalid."""
+    was_looked_up: bool = False
+    """Whether the fault is that the graph has nothing that was looked for, and not that a name has
+    no vertex, or that the queries with a result were refused."""
     back: Phase | None = None
     """The phase that the next attempt begins at.
 

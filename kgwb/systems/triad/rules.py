@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kgwb.build import (
+    NOT_UNDERSTOOD,
     SPELLING_WEIGHT,
     Direction,
     Embeddings,
@@ -117,7 +118,7 @@ def judge_queries(question: str, kg: Graph | None, embeddings: Embeddings) -> Re
     """
     unread = find_not_understood(question, kg, embeddings)
     if unread:
-        return {"reason": f"rules did not understand this: {'; '.join(unread)}", "numbers": []}
+        return {"reason": f"{NOT_UNDERSTOOD}: {'; '.join(unread)}", "numbers": []}
     return choose_query()
 
 
