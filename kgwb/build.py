@@ -60,7 +60,7 @@ from kgwb.kg.label_search import (
     normalized_words,
     score_label,
 )
-from kgwb.kg.nodes import find_paths_over_containers, leads_to_member, read_nodes, write_membership
+from kgwb.kg.nodes import find_paths_over_containers, is_of_container, read_nodes, write_membership
 from kgwb.kg.queries import (
     MAX_TRIPLES_PER_VALUE,
     CandidateQuery,
@@ -487,13 +487,13 @@ __all__ = [
     "is_decided_unasked",
     "is_exact_match",
     "is_number",
+    "is_of_container",
     "is_valid_iri",
     "is_verb",
     "join",
     "label_terms",
     "lay_out",
     "leads_to_agent",
-    "leads_to_member",
     "link_entity",
     "list_first",
     "list_outputs",

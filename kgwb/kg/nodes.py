@@ -36,9 +36,9 @@ NEAR = f"{LIST_STEPS}/(!{n3(RDF.nil)})?/{LIST_STEPS}"
 """The path from a node to the cells of its list, to nodes that are members of it, and one step further."""
 
 
-def leads_to_member(predicate: Term | None) -> bool:
-    """Return whether a predicate leads from a container to a member: rdf:first, rdf:_1, rdf:_2, ..."""
-    return predicate == RDF.first or str(predicate).startswith(f"{RDF}_")
+def is_of_container(predicate: Term | None) -> bool:
+    """Return whether containers are made of a predicate: rdf:first, rdf:rest, rdf:_1, rdf:_2, ..."""
+    return predicate in (RDF.first, RDF.rest) or str(predicate).startswith(f"{RDF}_")
 
 
 def write_membership(predicate: Any) -> str:
@@ -56,17 +56,17 @@ def find_paths_over_containers(
     """
     paths: dict[tuple[URIRef, Direction], list[str]] = defaultdict(list)
     for membership, membership_direction in predicates:
-        if membership_direction == "out" or not leads_to_member(membership):
+        if membership_direction == "out" or not is_of_container(membership):
             continue
         member = write_membership(membership)
         ends = '{ ?l ?p ?o BIND("out" AS ?d) } UNION { ?o ?p ?l BIND("in" AS ?d) }'
         where = f"{values_clause('?v', members)} ?l {member} ?v {ends}"
         for predicate, direction in kg.select(f"SELECT DISTINCT ?p ?d WHERE {{ {where} }}").rows:
-            if not isinstance(predicate, URIRef) or leads_to_member(predicate):
+            if not isinstance(predicate, URIRef) or is_of_container(predicate):
                 continue
             if str(direction) == "in":
                 paths[predicate, "in"].append(f"{n3(predicate)}/{member}")
-            elif predicate not in (RDF.rest, RDF.type):
+            elif predicate != RDF.type:
                 paths[predicate, "out"].append(f"^({member})/{n3(predicate)}")
     return {pair: "|".join(alternatives) for pair, alternatives in paths.items()}
 

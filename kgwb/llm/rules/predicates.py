@@ -16,7 +16,7 @@ from rdflib import Literal, URIRef
 from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
 from kgwb.kg.label_search import normalize
-from kgwb.kg.nodes import leads_to_member, write_membership
+from kgwb.kg.nodes import is_of_container, write_membership
 from kgwb.kg.queries import find_class_names
 from kgwb.kg.sparql import n3, values_clause
 from kgwb.llm.rules import words as en
@@ -91,7 +91,7 @@ def fetch_predicates(kg: Graph, vertices: Vertices) -> Predicates:
     """
     hidden = kg.vocabulary.excluded_predicates
     rows = _select_predicates(kg, vertices)
-    memberships = {row[0] for row in rows if str(row[1]) == "in" and leads_to_member(row[0])}
+    memberships = {row[0] for row in rows if str(row[1]) == "in" and is_of_container(row[0])}
     for membership in sorted(memberships, key=str):
         in_container = f"?_list {write_membership(membership)} ?v . "
         rows = [*rows, *_select_predicates(kg, vertices, "?_list", in_container)]
@@ -102,7 +102,7 @@ def fetch_predicates(kg: Graph, vertices: Vertices) -> Predicates:
 
     found: dict[tuple[str, bool], VertexPredicate] = {}  # texts are sorted far faster than URIRefs
     for iri, direction, value_type, _ in rows:
-        if not isinstance(iri, URIRef) or iri in hidden or iri in memberships:
+        if not isinstance(iri, URIRef) or iri in hidden or is_of_container(iri):
             continue
         is_incoming = str(direction) == "in"
         end = (str(iri), is_incoming)
@@ -165,11 +165,13 @@ def _select_inner_predicates(kg: Graph, vertices: Vertices) -> Sequence[Row]:
 def fetch_values(kg: Graph, vertices: Vertices, predicates: Iterable[URIRef]) -> list[Term]:
     """Return values of predicates of vertices, at most MAX_SAMPLED_VALUES, in no fixed order.
 
-    In place of a blank node its literals are returned; one without literals is returned itself.
+    In place of a blank node its literals and things are returned, without its types; one without any
+    is returned itself.
     """
     subjects = values_clause("?v", vertices)
     listed = values_clause("?p", sorted(predicates))
-    inner = "OPTIONAL { ?o ?q ?x FILTER(isBlank(?o) && isLiteral(?x)) }"
+    types = ", ".join(map(n3, kg.vocabulary.types))
+    inner = f"OPTIONAL {{ ?o ?q ?x FILTER(isBlank(?o) && !isBlank(?x) && ?q NOT IN ({types})) }}"
     query = f"SELECT DISTINCT ?o ?x WHERE {{ {subjects} {listed} ?v ?p ?o {inner} }} LIMIT {MAX_SAMPLED_VALUES}"
     values = []
     for outer_value, inner_value in kg.select(query).rows:

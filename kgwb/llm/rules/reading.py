@@ -601,21 +601,22 @@ class _LookUp(_QuestionWords):
         _, relation, _ = reading.facts[0]
         similar = _predicates_like(relation, self.predicates, self.embeddings)
         if len(similar) == 1 and not similar[0].is_incoming:
-            parts = self._find_asked_parts(similar[0].inner_predicates)
+            parts = self._find_asked_parts(similar[0].inner_predicates, similar[0].name)
             if parts:
                 return self._reading_of_parts(similar[0], parts)
         return reading
 
-    def _find_asked_parts(self, inner: Sequence[str]) -> list[str]:
+    def _find_asked_parts(self, inner: Sequence[str], outer: str) -> list[str]:
         """Return the predicates of a blank node that the question asks for; [] if it asks for all.
 
+        ``outer`` is the name of the predicate that leads to the node. It names no part.
         They are those that a word of the question names, or another word for a place. If none is
         named, they are all but the units: a length is asked for without its unit.
         """
         named: set[str] = set()
         for word in self.words:
             named_by_word = []
-            if word not in NON_CONTENT_WORDS:
+            if word not in (*NON_CONTENT_WORDS, outer):
                 named_by_word = [name for name in inner if _has_word_of_stem(name, word)]
             if word in en.PLACE_WORDS and not named_by_word:
                 best = max(MIN_PREDICATE_SIMILARITY, max_similarity(word, inner, self.embeddings))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, product
 from typing import NamedTuple
 
 from rdflib import URIRef
@@ -21,7 +21,7 @@ from kgwb.build import (
     agent,
     compare_wordings,
     compute_similarities,
-    leads_to_member,
+    is_of_container,
     n3,
     name_from_iri,
     patterns_to_sparql,
@@ -330,12 +330,13 @@ def link_relation(fact: Fact, paths: PathsByEnd, run: Run) -> LinkedRelation:
     for predicate in type_predicates:
         found.discard((predicate.iri, "out"))
         found.discard((predicate.iri, "in"))
-    memberships = set(filter(leads_to_member, (iri for iri, _ in found)))
-    found = {pair for pair in found if pair[0] not in (*memberships, RDF.rest)}
+    memberships = {iri for iri, _ in found if is_of_container(iri)}
+    found = {pair for pair in found if pair[0] not in memberships}
     pairs = _without_literal_subjects(found, fact, paths)
     ranked = _rank_predicates(pairs, fact.relation, run) + type_predicates
-    for membership in sorted(memberships):
-        ranked += _find_predicates_over_containers(fact, paths, membership, run)
+    if memberships:
+        over_containers = _find_pairs_over_containers(fact, paths, memberships, run)
+        ranked += _rank_pairs(list(over_containers), fact.relation, run)
     over_node: list[RankedPredicate] = []
     if settings.joins_over_node and not connecting:
         over_node = find_predicates_over_node(fact, paths, run)
@@ -477,37 +478,28 @@ def _find_predicates_at_ends(fact: Fact, paths: PathsByEnd, run: Run) -> set[Pai
     return select_predicates(patterns, run)
 
 
-def _find_predicates_over_containers(
-    fact: Fact, paths: PathsByEnd, membership: URIRef, run: Run
-) -> list[RankedPredicate]:
-    """Return predicates of the containers that an end of a fact is in, and of the members that it has.
+def _find_pairs_over_containers(
+    fact: Fact, paths: PathsByEnd, memberships: set[URIRef], run: Run
+) -> Iterator[NodePair]:
+    """Yield pairs of a membership and a predicate of the containers that an end is in, or of its members.
 
-    ``membership`` leads from a container to a member. So what is said of a list is said of each of
-    its members. Two queries are sent for each end.
+    So what is said of a list is said of each of its members. ``memberships`` are predicates that lead
+    from a container to a member. Two queries are sent for each of them and each end.
     """
     limit = ChattySettings.of_run(run).join_sample
-    ranked = []
     for end, paths_to_end in paths.items():
         wheres = [where for where, _ in paths_to_end]
         [term] = {term for _, term in paths_to_end}
         samples = make_sample_clause(wheres, term, limit)
-        for direction in OPPOSITE_DIRECTION:
+        for step in product(sorted(memberships - {RDF.rest}), OPPOSITE_DIRECTION):
+            membership, direction = step
             hop = _make_pattern(term, write_membership(membership), "?_n", direction)
             start = f"{samples}{patterns_to_sparql([hop])}"
-            patterns = [f"{start} ?_n ?_out ?_o", f"{start} ?_o ?_in ?_n"]
-            for found in _rank_predicates(select_predicates(patterns, run), fact.relation, run):
-                over_node = replace(
-                    found, onward=membership, onward_direction=OPPOSITE_DIRECTION[direction]
-                )
-                over_node = replace(over_node, direction=OPPOSITE_DIRECTION[found.direction])
-                if end == fact.subject:
-                    over_node = replace(found, iri=membership, direction=direction)
-                    over_node = replace(
-                        over_node, onward=found.iri, onward_direction=found.direction
-                    )
-                if not leads_to_member(found.iri) and found.iri != RDF.rest:
-                    ranked.append(over_node)
-    return ranked
+            for onward in select_predicates(
+                [f"{start} ?_n ?_out ?_o", f"{start} ?_o ?_in ?_n"], run
+            ):
+                if not is_of_container(onward[0]):
+                    yield (step, onward) if end == fact.subject else _reverse_pair((step, onward))
 
 
 def _turn_to_wording(ranked: Iterable[RankedPredicate], relation: str) -> list[RankedPredicate]:
@@ -727,9 +719,9 @@ def _read_pair(cells: Sequence[Term | None]) -> NodePair | None:
 
 
 def _is_allowed(pair: NodePair, run: Run) -> bool:
-    """Return whether neither predicate of a pair is excluded by the vocabulary, or leads to a member."""
+    """Return whether neither predicate of a pair is excluded by the vocabulary, or makes a container."""
     excluded = run.kg.vocabulary.excluded_predicates
-    return not any(iri in excluded or leads_to_member(iri) for iri, _ in pair)
+    return not any(iri in excluded or is_of_container(iri) for iri, _ in pair)
 
 
 def _rank_pairs(pairs: Iterable[NodePair], relation: str, run: Run) -> list[RankedPredicate]:
@@ -757,12 +749,14 @@ def _make_predicate(
 ) -> RankedPredicate:
     """Return a pair of predicates as one, which is named "FIRST → SECOND".
 
-    Its second predicate is ``onward``.
+    Its second predicate is ``onward``. One that leads to the members of a container has no part in
+    the name.
     """
     (first, direction), (second, onward_direction) = pair
+    shown = [names[iri] for iri in (first, second) if not is_of_container(iri)]
     return RankedPredicate(
         iri=first,
-        name=f"{names[first]}{OVER_NODE}{names[second]}",
+        name=OVER_NODE.join(shown),
         direction=direction,
         similarity=similarity,
         onward=second,
