@@ -56,7 +56,7 @@ from kgwb.systems.chatty_kg.chat import (
 )
 from kgwb.systems.chatty_kg.gold import GOLD
 from kgwb.systems.chatty_kg.matching import link_entity, match_qir, retrieve_candidates
-from kgwb.systems.chatty_kg.predicate_selection import MIN_SETTLING_SCORE, select_predicates
+from kgwb.systems.chatty_kg.predicate_selection import MIN_SIMILARITY, select_predicates
 from kgwb.systems.chatty_kg.qir import extract_qir
 from kgwb.systems.chatty_kg.query_planning import (
     execute_queries,
@@ -124,8 +124,8 @@ def plan_queries(qir: QIR, question: str, context: Context, run: Run) -> Answer:
 
     A question that triples cannot express is not answered; the reason says which parts of it, and
     which system can. Nor is a question without valid triples. Both give an answer without values.
-    If no query was selected, the best one is executed all the same, where it is likely: the reason
-    says what it would have given.
+    If no query was selected, the best one is executed all the same, where its predicates are as
+    similar as certain ones: the reason says what it would have given.
     """
     if not qir.facts and not qir.beyond:
         return Answer(qir.kind, reason=f"{CANNOT_EXPRESS}: no valid triples within the attempts")
@@ -139,7 +139,10 @@ def plan_queries(qir: QIR, question: str, context: Context, run: Run) -> Answer:
     generated = generate_queries(qir, linked, run)
     selection = select_predicates(generated, question, linked, run)
     answer = execute_queries(selection, qir, linked, run)
-    likely = [query for query in generated.queries if query.score >= MIN_SETTLING_SCORE]
+    likely = []
+    for query in generated.queries:
+        if query.score >= MIN_SIMILARITY and len(query.patterns) == len(qir.facts):
+            likely.append(query)
     if not selection.queries and likely:
         [dropped] = likely[:1]
         given = execute_queries(QuerySelection((dropped,), dropped.predicates), qir, linked, run)

@@ -59,12 +59,12 @@ def test_two_hops_with_a_debate_between_them() -> None:
             f"{NOT_IN_GRAPH}: [Arrival]: it says so",
             2,
         ),
-        ("Solaris", {}, None, f"{NOT_IN_GRAPH}: no vertex for Solaris", 1),
+        ("Solaris", {}, None, "no vertex for Solaris", 1),
         (
             "Arrival",
             {"answer_trying": trying()},
             profile("fast", iteration_limit=1),
-            f"{NOT_IN_GRAPH}: no answer within the iteration limit of 1; the question left is: {MARKED}",
+            f"no answer within the iteration limit of 1; the question left is: {MARKED}",
             3,
         ),
     ],
@@ -74,7 +74,7 @@ def test_a_walk_ends_with_an_answer_or_with_the_reason_why_there_is_none(
 ) -> None:
     model = two_hops(topic_entity={"entities": [topic]}, **changed)
     run = dog(QUESTION.replace("Arrival", topic), model, settings=settings).go()
-    assert (str(run.answer), bool(run.answer)) == (answer, not answer.startswith("not"))
+    assert (str(run.answer), bool(run.answer)) == (answer, answer == "Denis Villeneuve")
     assert model.call_count() == calls
 
 

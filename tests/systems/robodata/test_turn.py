@@ -58,7 +58,7 @@ def test_nothing_is_produced_from_an_empty_local_graph() -> None:
     remote = goes("REMOTE", search("nobody"))
     run, model = answered(remote=remote, settings={"turn_limit": 4})
     assert not run.answer
-    assert answer_of(run).reason.startswith(NOT_IN_GRAPH)
+    assert not answer_of(run).reason.startswith(NOT_IN_GRAPH)
     assert "limit of 4" in answer_of(run).reason
     assert asked(model) == {"remote": 2}
 
