@@ -8,6 +8,7 @@ import re
 import sqlite3
 import threading
 import time
+import weakref
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
@@ -550,6 +551,8 @@ class Database:
         self.made_at = made_at
         """The time when the database was made, in seconds since the epoch."""
         self._connection = connection
+        # Python 3.13 and later warn of a connection that is not closed
+        weakref.finalize(self, connection.close).atexit = False
         self._lock = threading.Lock()
         self.schema = read_schema(connection)
         self.passages: list[tuple[str, str]] = self._fetch_all(

@@ -613,9 +613,13 @@ def _extend_database(
     """
     connection = sqlite3.connect(":memory:", check_same_thread=False)
     induced.copy_to(connection)
-    with connection:
-        for extension in extensions:
-            extension.apply(connection)
+    try:
+        with connection:
+            for extension in extensions:
+                extension.apply(connection)
+    except BaseException:
+        connection.close()
+        raise
     return _finish(path, connection, embeddings)
 
 
