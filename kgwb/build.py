@@ -251,6 +251,7 @@ if TYPE_CHECKING:
     from kgwb.llm.rules.reading import (
         CLASS_RELATION,
         find_not_understood,
+        find_unread,
         find_unread_form,
         ground_question,
     )
@@ -469,6 +470,7 @@ __all__ = [
     "find_support_by_row",
     "find_support_by_value",
     "find_triples",
+    "find_unread",
     "find_unread_form",
     "find_values_containing",
     "format_exactly",
@@ -604,7 +606,7 @@ _IMPORTED_ON_USE = {
     "kgwb.kg.survey_records": "ClassGroup Survey",
     "kgwb.kg.survey_text": "SurveyWriter writer_of_survey",
     "kgwb.llm.rules.reading": (
-        "CLASS_RELATION find_not_understood find_unread_form ground_question"
+        "CLASS_RELATION find_not_understood find_unread find_unread_form ground_question"
     ),
     "kgwb.show.answers": "render_answer_parts render_query_block render_text render_texts with_unique_names",
     "kgwb.show.records": "render render_choices render_explanation render_table",

@@ -281,6 +281,13 @@ FILLER_PHRASES = re.compile(
     re.I,
 )
 """Phrases that change nothing in a question. Group 1 is a name in square brackets, which is kept."""
+VERBS_OF_SEVERAL_WORDS: dict[str, re.Pattern[str]] = {}
+"""For a verb, the phrases in whose place it is read."""
+for _verb, _phrases in en.LEXICON["verbs"].items():
+    VERBS_OF_SEVERAL_WORDS[_verb] = re.compile(rf"\b({_phrases})\b")
+ORIGIN_VERB = "originate"
+"""The verb that is read for "come from", and for "from" at the end of a question."""
+FINAL_FROM = re.compile(r"\bfrom(?=\s*\??\s*$)")
 COUNT_PHRASES = {("how", "many"), ("how", "much"), ("the", "number")}
 JOINING_WORDS = en.DETERMINERS | {"and"}
 WORDS_FOR_HAVING = en.HAVE_FORMS | {"with"}
@@ -339,12 +346,12 @@ def parse_tokens(tokens: Sequence[Token], mentions: Mentions, kg: Graph | None) 
     Raises ModelError if a word of UNSUPPORTED_WORDS stands outside of the names.
     """
     words = [token.lowercase for token in tokens]
-    for word in words_without_names(mentions, tokens):
-        if word in UNSUPPORTED_WORDS:
-            raise ModelError(
-                f"the model rules cannot read {word!r}, and would answer a different question",
-                hint="reword the question, or choose another model",
-            )
+    unsupported = find_unsupported_word(words_without_names(mentions, tokens))
+    if unsupported:
+        raise ModelError(
+            f"the model rules cannot read {unsupported!r}, and would answer a different question",
+            hint="reword the question, or choose another model",
+        )
     all_mentions = _add_stated_class(words, mentions, kg)
     groups = _group_mentions(words, all_mentions)
     kind = _question_kind(tokens, words)
@@ -375,9 +382,27 @@ def parse_tokens(tokens: Sequence[Token], mentions: Mentions, kg: Graph | None) 
     return ParsedQuestion(tuple(facts), target, kind)
 
 
+def find_unsupported_word(words: Words) -> str:
+    """Return the first of UNSUPPORTED_WORDS; "" if there is none.
+
+    The "after" of "look after" and "named after" does not count.
+    """
+    for before, word in pairwise(["", *words]):
+        is_of_verb = word == "after" and before.startswith(("look", "named"))
+        if word in UNSUPPORTED_WORDS and not is_of_verb:
+            return word
+    return ""
+
+
 def remove_filler_phrases(question: str) -> str:
-    """Return the question without phrases that change nothing, such as "by any chance"."""
-    return FILLER_PHRASES.sub(lambda match: match[1] or "", question)
+    """Return the question without phrases that change nothing, such as "by any chance".
+
+    A verb of several words in lower case becomes one word: "where does X come from".
+    """
+    question = FILLER_PHRASES.sub(lambda match: match[1] or "", question)
+    for word, phrase in VERBS_OF_SEVERAL_WORDS.items():
+        question = phrase.sub(word, question)
+    return FINAL_FROM.sub(ORIGIN_VERB, question)
 
 
 def expected_value_type(words: Sequence[str]) -> tuple[str, str]:

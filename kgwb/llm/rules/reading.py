@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain, pairwise
+from typing import NamedTuple
 from weakref import ref
 
 from rdflib import URIRef
@@ -26,11 +27,12 @@ from kgwb.llm.rules import words as en
 from kgwb.llm.rules.directions import NAME, compare_wordings, find_wording
 from kgwb.llm.rules.grammar import (
     IS_A_RELATION,
+    ORIGIN_VERB,
     SHARING_WORDS,
-    UNSUPPORTED_WORDS,
     Fact,
     ParsedQuestion,
     expected_value_type,
+    find_unsupported_word,
     parse_question,
     parse_tokens,
     remove_filler_phrases,
@@ -44,6 +46,7 @@ from kgwb.llm.rules.mentions import (
     words_without_names,
 )
 from kgwb.llm.rules.predicates import (
+    AGENT_ENDINGS,
     MIN_RELATION_SIMILARITY,
     NAME_SEPARATOR,
     SPELLING_WEIGHT,
@@ -65,10 +68,14 @@ from kgwb.llm.rules.predicates import (
     write_name_list,
 )
 from kgwb.llm.rules.words import (
+    IRREGULAR_FORMS,
+    KIN_GROUPS,
     MEANINGS,
     RELATION_PHRASES,
+    RIVAL_GROUPS,
     Token,
     Words,
+    are_kin,
     are_rivals,
     have_same_relation,
     looks_english,
@@ -103,7 +110,8 @@ RELATION_WORDS = en.TIME_WORDS.union(en.PLACE_WORDS, _WORDS_OF_PHRASES, ["by"])
 """Words of known relations. Relations of these words alone are not looked up in the graph."""
 UNSPECIFIC_WORDS = en.FUNCTION_WORDS | en.TIME_WORDS | {"place", "location", "type", "part"}
 """Words that two relations may have in common and still be different."""
-UNREAD_WORDS = UNSUPPORTED_WORDS | {"why", "why's"}
+PASSING_TIMES = [["night"], ["week"], ["month"], ["year"], ["weekend"], ["summer"], ["time"]]
+WHY_WORDS = ("why", "why's")
 COMPARING_WORDS = frozenset(
     "more most less least fewer fewest better best worse worst older younger".split()
 )
@@ -117,6 +125,9 @@ WORDS_BEFORE_ASKED_NOUN = ("what", "which", "many")
 SKIPPED_WORDS = en.BE_FORMS | en.DETERMINERS | en.ACTIVE_AUXILIARIES
 """Words that may stand between these and the noun: "what is the"."""
 LETTER_OR_DIGIT = re.compile(r"[^\W_]")
+CLAUSE_SIGNS = re.compile(r"[,;:.?!…–—][\"'”)]*\s+$|\s-+\s+$")
+MAX_OPENING_WORDS = 3
+"""Words at the beginning of a clause of which one may be its question word: "and in which"."""
 
 
 def ground_question(question: str, kg: Graph | None, embeddings: Embeddings) -> ParsedQuestion:
@@ -237,17 +248,32 @@ def _words_with_names(tokens: Sequence[Token], mentions: Mentions) -> list[str]:
     return words
 
 
-def find_not_understood(question: str, kg: Graph | None, embeddings: Embeddings) -> list[str]:
-    """Return why a question is not understood, by its form or by what its reading leaves out; [] if it is.
+class Unread(NamedTuple):
+    """What of a question its reading leaves out, in sentences for a person."""
 
-    A reason is a sentence for a person: the form of the question, a name that may mean several
-    things, words that nothing in the reading stands for, or values of a kind that was not asked
-    for. Of names that stand in the middle of labels, only the first is a reason. Without a graph
-    only the form is looked at. Raises ModelError if the grammar cannot read the question.
+    reasons: Sequence[str] = ()
+    """Why the question must not be answered."""
+    doubts: Sequence[str] = ()
+    """Words that were left out of an answer, which they may or may not change."""
+
+
+def find_not_understood(question: str, kg: Graph | None, embeddings: Embeddings) -> list[str]:
+    """Return everything that ``find_unread`` finds, where an answer cannot be in doubt."""
+    reasons, doubts = find_unread(question, kg, embeddings)
+    return [*reasons, *doubts]
+
+
+def find_unread(question: str, kg: Graph | None, embeddings: Embeddings) -> Unread:
+    """Return why a question is not understood, by its form or by what its reading leaves out.
+
+    A reason is the form of the question, a name that may mean several things, words that nothing in
+    the reading stands for, or values of a kind that was not asked for. Of names that stand in the
+    middle of labels, only the first is a reason. Words that may be left out are doubts. Without a
+    graph only the form is looked at. Raises ModelError if the grammar cannot read the question.
     """
     unread = find_unread_form(question, kg)
     if unread or kg is None:
-        return unread
+        return Unread(unread)
     reading = ground_question(question, kg, embeddings)
     question = remove_filler_phrases(question)
     tokens = tokenize(question)
@@ -257,30 +283,58 @@ def find_not_understood(question: str, kg: Graph | None, embeddings: Embeddings)
     if not bracketed_mentions(question):  # else a person has said what the name is
         unread = _find_unclear_name(mentions, vertices, kg)
     if unread or not vertices:
-        return unread
+        return Unread(unread)
     words = words_without_names(mentions, tokens)
     capitalized = [position for position, token in enumerate(tokens) if token.looks_like_name]
-    return _Coverage(words, capitalized, reading, vertices, kg, embeddings).find_unread_parts()
+    coverage = _Coverage(words, capitalized, reading, vertices, kg, embeddings)
+    return coverage.find_unread_parts(_asking_clause(question, tokens))
+
+
+def _asking_clause(question: str, tokens: Sequence[Token]) -> range:
+    """Return the positions of the last clause that begins with a question; of all words if none does.
+
+    A clause begins after a sign of CLAUSE_SIGNS, and goes on to the end of the sentence. It begins
+    with a question if one of its first MAX_OPENING_WORDS words is a question word. What stands
+    before it in its sentence belongs to it if that begins with a preposition: "on Friday, who".
+    """
+    end = len(tokens)
+    clause = range(0)
+    for start in range(end - 1, -1, -1):
+        is_sentence = tokens[start].begins_sentence
+        before = question[tokens[start - 1].start : tokens[start].start]
+        opening = {token.lowercase for token in tokens[start : min(start + MAX_OPENING_WORDS, end)]}
+        begins_clause = is_sentence or CLAUSE_SIGNS.search(before)
+        if not clause and begins_clause and not en.WH_WORDS.isdisjoint(opening):
+            clause = range(start, end)
+        if is_sentence and clause:
+            is_adjunct = tokens[start].lowercase in en.PREPOSITIONS
+            return range(start, end) if is_adjunct else clause
+        if is_sentence:
+            end = start
+    return range(len(tokens))
 
 
 def find_unread_form(question: str, kg: Graph | None) -> list[str]:
     """Return the reason why a question is of a language or form that is not read; [] if it is read.
 
-    At most one reason is returned: it is not in English, has one of UNREAD_WORDS, is two questions
-    at once, asks for a manner ("how does"), or has no name of the graph. Words of names do not
-    count. Without a graph, only names with capitals or in brackets are found.
+    At most one reason is returned: it is not in English, has an unsupported word or one of
+    WHY_WORDS, is two questions at once, asks for a manner ("how does"), or has no name of the
+    graph. Words of names do not count. Without a graph, only names with capitals or in brackets are
+    found.
     """
     question = remove_filler_phrases(question)
     mentions = find_mentions(question, kg)
     words = words_without_names(mentions, tokenize(question))
     if not looks_english(" ".join(words)):
         return ["the question is not in English"]
+    unread = find_unsupported_word(words) or next(filter(WHY_WORDS.__contains__, words), "")
+    if unread:
+        return [f"questions with “{unread}” are not read"]
     for word, following in pairwise([*words, ""]):
-        if word in UNREAD_WORDS:
-            return [f"questions with “{word}” are not read"]
         if word == "and" and following in en.WH_WORDS and words[0] in en.WH_WORDS:
             return ["two questions at once are not read"]
-        if word == "how" and following in en.AUXILIARIES:  # how is it made, how did he die
+        is_kind = not en.DESCRIBING_VERBS.isdisjoint(words)
+        if word == "how" and following in en.AUXILIARIES and not is_kind:  # how is it made
             return ["questions for a manner are not read"]
     if kg is not None and not mentions:
         return ["no name of the graph is in the question"]
@@ -415,25 +469,37 @@ class _QuestionWords:
             pairs.append(f"{self.words[position - 1]}_{word}")
         return [word, *(RELATION_PHRASES[pair] for pair in pairs if pair in RELATION_PHRASES)]
 
+    def _kin_positions(self) -> list[int]:
+        """Return where words stand that may say a relation by their kin."""
+        excluded = NON_CONTENT_WORDS | en.VAGUE_WORDS
+        positions = []
+        for position, word in enumerate(self.words):
+            if stem(word) in KIN_GROUPS and word not in excluded:
+                positions.append(position)
+        return positions
+
     def _is_asked_noun(self, position: int) -> bool:
         """Return whether a word stands right after "which", "what" or "many"."""
         return position > 0 and self.words[position - 1] in WORDS_BEFORE_ASKED_NOUN
 
-    def _is_type(self, word: str, types: Iterable[str]) -> bool:
-        """Return whether a word is like the name of a class or datatype."""
+    def _is_type(self, word: str, types: Collection[str]) -> bool:
+        """Return whether a word is a form of the name of a class or datatype, or like it."""
+        if any(_has_word_of_stem(each, word) for each in types):
+            return True
         likeness = max_similarity(relation_phrase(word), list(types), self.embeddings)
         return likeness >= MIN_CLASS_SIMILARITY
 
     def _is_any_class(self, phrase: str, names: Iterable[str]) -> bool:
         """Return whether a phrase means one of these classes.
 
-        It does if its last word has the stem of a word of the class, or if its similarity with one
+        It does if its last word has the stem of a word of the class or is its kin, or if its similarity with one
         of them is at least MIN_CLASS_SIMILARITY, as it is or in the singular.
         """
         listed = list(names)
         for word in normalize(phrase).split()[-1:]:
-            if any(_has_word_of_stem(name, word) for name in listed):
-                return True
+            for name in listed:
+                if _has_word_of_stem(name, word) or are_kin(word, normalize(name)):
+                    return True
         for form in (phrase, singularize(phrase)):
             if max_similarity(form, listed, self.embeddings) >= MIN_CLASS_SIMILARITY:
                 return True
@@ -493,8 +559,12 @@ class _LookUp(_QuestionWords):
 
         numeric: list[VertexPredicate] = []
         predicates = list(self.predicates)
-        if not WHO_WORDS.isdisjoint(self.words) and len(facts) == 1 and not self.value_type:
-            numeric = [predicate for predicate in predicates if predicate.has_only_numbers]
+        asks_who = not WHO_WORDS.isdisjoint(self.words) and not self.value_type
+        if len(facts) == 1 and (asks_who or self.value_type == "place"):
+            ending = " at" if asks_who else " by"
+            numeric = [
+                each for each in predicates if each.has_only_numbers or each.name.endswith(ending)
+            ]
             predicates = [predicate for predicate in predicates if predicate not in numeric]
 
         relation = next((each for first, each, last in facts if self.name in (first, last)), "")
@@ -502,8 +572,11 @@ class _LookUp(_QuestionWords):
         similar_numeric = _predicates_like(relation, numeric, self.embeddings)
         noun = self._counted_noun(relation)
         is_only_numeric = similar_numeric and not similar
-        if is_only_numeric or self._counts_something_else(noun, similar):
+        if (asks_who and is_only_numeric) or self._counts_something_else(noun, similar):
             return self._with_facts((self.name, noun or "who", "?answer"))
+        kin = self._find_kin(similar) if len(similar) > 1 and len(facts) == 1 else None
+        if kin is not None:
+            return self._reading_of_predicate(kin)
         if similar and not similar_numeric and self._has_all_relations(similar):
             return self.reading
 
@@ -514,21 +587,56 @@ class _LookUp(_QuestionWords):
         predicate = predicate or all_words.find(predicates)
         if predicate is None and "where" in self.words and not all_words.positions:
             predicate = _find_place_predicate(predicates)
+        is_said = predicate and any(self._says(predicate, each) for each in self.positions)
+        if len(facts) == 1 and not is_said:
+            predicate = self._find_kin(predicates) or predicate
         if predicate is None:
             return self.reading
         return self._reading_of_predicate(predicate)
 
+    def _find_kin(self, predicates: Predicates) -> VertexPredicate | None:
+        """Return the only predicate that a word of the question may say, by its kin; None if none is.
+
+        It must lead to the kind of value that is asked for. The answer will be in doubt.
+        """
+        kind = asked_kind(self.words)
+        words = [self.words[position] for position in self._kin_positions()]
+        found = []
+        for predicate in predicates:
+            leads_elsewhere = kind == "a place" and predicate.name.endswith(AGENT_ENDINGS)
+            if predicate.is_temporal != (kind == "a time") or leads_elsewhere:
+                continue
+            if any(are_kin(word, normalize(predicate.name)) for word in words):
+                found.append(predicate)
+        return found[0] if len(found) == 1 else None
+
     def _find_compound(self) -> VertexPredicate | None:
-        """Return the only predicate whose name has all content words of a question, at least two.
+        """Return the only predicate whose name says all content words of a question, at least two.
 
         "Since when has X been a member" asks for "member since", and not for the date of a member.
+        "Who is the author of the script of X" asks for "written by": both words say it. The noun
+        after "which" may also be a class that the predicate leads to. Forms of one word are a
+        chain: "directed by the director of X".
         """
-        asked = {stem(self.words[position]) for position in self.positions}
+        words = [self.words[position] for position in self.positions]
+        stems = set(map(stem, words))
+        if len(stems) < len(words) or len(words) < 2 or not SHARING_WORDS.isdisjoint(words):
+            return None
         found = []
         for predicate in self.predicates:
-            if asked <= set(map(stem, normalize(predicate.name).split())):
+            if all(self._says(predicate, position) for position in self.positions):
                 found.append(predicate)
-        return found[0] if len(asked) > 1 and len(found) == 1 else None
+        return found[0] if len(found) == 1 else None
+
+    def _says(self, predicate: VertexPredicate, position: int) -> bool:
+        """Return whether a predicate's name says the word at a position, as it is or by a known relation."""
+        if self._is_asked_noun(position):
+            return self._is_any_class(self.words[position], predicate.value_types)
+        said = set(map(stem, normalize(predicate.name).split()))
+        for phrase in self._phrases_at(position):
+            if not said.isdisjoint(map(stem, set(phrase.split()) - UNSPECIFIC_WORDS)):
+                return True
+        return self.words[position] in en.VAGUE_WORDS | en.TIME_WORDS
 
     def _counted_noun(self, relation: str) -> str:
         """Return the word after the first "many" whose relation phrase is not the relation, else "".
@@ -886,22 +994,127 @@ class _Coverage(_QuestionWords):
         names = find_similar_predicates(relation, names, self.embeddings)
         return [predicate for predicate in self.predicates if predicate.name in names]
 
-    def find_unread_parts(self) -> list[str]:
+    def find_unread_parts(self, clause: range) -> Unread:
         """Return a reason for each word that nothing accounts for, else for wrong values.
 
-        [] if no predicate was chosen for a question about one predicate: the graph has no value
-        then.
+        Of a question about one predicate, words that may be left out are doubts. ``clause`` are the
+        positions of the clause that asks: if it has a word for the predicate, what is said outside
+        of it is said in passing. Nothing is returned if no predicate was chosen for a question
+        about one predicate: the graph has no value then.
         """
         if self.is_lookup and not self.chosen:
-            return self._find_other_predicate()
-        unread = [f"nothing in the query stands for “{word}”" for word in self._unread_words()]
+            return Unread(self._find_other_predicate())
+        unread = self._unread_positions()
+        if self.is_lookup and self._is_supported(clause):
+            unread = [each for each in unread if each in clause or self._selects(each)]
+        left_out = [position for position in unread if self._may_be_left_out(position)]
+        reasons = []
+        for position in unread:
+            if position not in left_out:
+                reasons.append(f"nothing in the query stands for “{self.words[position]}”")
         if not unread and self.reading.kind == "boolean":
-            return self._find_unknown_truth()
-        if unread or not self.is_lookup:
-            return unread
+            return Unread(self._find_unknown_truth())
+        if reasons or not self.is_lookup:
+            return Unread(reasons)
         if not self._is_supported():
-            return ["no word says which predicate is asked for"]
-        return self._find_wrong_values()
+            kin = [each for each in self._kin_positions() if self._find_kin_name(each)]
+            if not kin and self.kind not in ("a time", "a place", "a number"):
+                return Unread(["no word says which predicate is asked for"])
+            left_out = sorted({*left_out, *kin})
+        return Unread(self._find_wrong_values(), list(map(self._doubt_of, left_out)))
+
+    def _doubt_of(self, position: int) -> str:
+        """Return the sentence that says how a word that may be left out was taken."""
+        word = self.words[position]
+        if word == ORIGIN_VERB:
+            word = "from"
+        kin = self._find_kin_name(position)
+        return f"“{word}” was read as “{kin}”" if kin else f"“{word}” was not read"
+
+    def _find_kin_name(self, position: int) -> str:
+        """Return the name of the only chosen predicate, if the word at a position may say it; else ""."""
+        for predicate in self.chosen if len(self.chosen) == 1 else ():
+            if are_kin(self.words[position], normalize(predicate.name)):
+                return predicate.name
+        return ""
+
+    def _selects(self, position: int) -> bool:
+        """Return whether a word selects among things wherever it stands: "second", "oldest".
+
+        A word for a time after it makes it a part of a time: "last night".
+        """
+        word = self.words[position]
+        is_superlative = word.endswith(SUPERLATIVE_ENDING) and _is_comparing(word)
+        is_of_time = self.words[position + 1 : position + 2] in PASSING_TIMES
+        return is_superlative or (word in en.ORDINALS and not is_of_time)
+
+    def _may_be_left_out(self, position: int) -> bool:
+        """Return whether a word that nothing accounts for leaves the question much as it is.
+
+        A word may if a chosen predicate is its kin. For others, the question must say the whole
+        name of a chosen predicate. The word must be no relation of its own, and not select. Then a
+        verb, an adjective that is said of the name, or the noun of an apposition ("the picture X")
+        may: "under which genre would you file X". A word that belongs to a noun may not: "the
+        second warden", "the population density".
+        """
+        word = self.words[position]
+        following = self.words[position + 1 : position + 2]
+        if not self.is_lookup or _is_comparing(word):
+            return False
+        if self._find_kin_name(position):
+            return True
+        if word == "first" and self.kind == "a time":
+            return following == [""] or any(map(en.is_verb, following))
+        is_kind = word in en.TIME_WORDS or word in en.PLACE_WORDS or self._is_asked_noun(position)
+        if is_kind or self.kind == "a place" or not self._is_fully_named():
+            return False
+        if self._selects(position) or word in RELATION_PHRASES or stem(word) in RIVAL_GROUPS:
+            return False
+        return self._is_apposition(position) or self._is_verb_of_clause(position)
+
+    def _is_verb_of_clause(self, position: int) -> bool:
+        """Return whether a word is a verb or an adjective that is said of the subject, by its place.
+
+        It stands after an auxiliary, a pronoun or the name. After an auxiliary, or without one
+        before the name, it must look like a verb or be followed by no noun: "is responsible for".
+        """
+        word = self.words[position]
+        before = list(self.words[:position])
+        while before and before[-1] in en.ORDINALS | en.FILLERS:
+            before.pop()
+        following = self.words[position + 1 : position + 2]
+        is_alone = not following or following[0] in en.FUNCTION_WORDS | {""}
+        looks_like_verb = en.is_verb(word) or word in IRREGULAR_FORMS
+        if before[-1:] == [""]:
+            has_auxiliary = not en.ACTIVE_AUXILIARIES.isdisjoint(before)
+            is_third_person = word.endswith("s") and en.BE_FORMS.isdisjoint(before)
+            return has_auxiliary or looks_like_verb or is_third_person
+        if before and before[-1] in en.AUXILIARIES | en.SUBJECTS | en.RELATIVES | {"to"}:
+            return is_alone or looks_like_verb
+        return (
+            following == [""] and before[-1:] != ["'s"] and en.DETERMINERS.isdisjoint(before[-1:])
+        )
+
+    def _is_fully_named(self) -> bool:
+        """Return whether the words of the question say every word of the name of a chosen predicate.
+
+        Function words and words for a time or place need not be said, unless there are no others. A
+        predicate that alone leads to the class that the question names is fully named, too.
+        """
+        if len(self.chosen) == 1:
+            for position, word in enumerate(self.words):
+                if self._is_asked_noun(position) and self._is_any_class(word, self.value_types):
+                    return True
+        said: set[str] = set()
+        for position in self.positions:
+            for phrase in self._phrases_at(position):
+                said.update(map(stem, normalize(phrase).split()))
+        for predicate in self.chosen:
+            name_words = set(normalize(predicate.name).split())
+            content = name_words - UNSPECIFIC_WORDS - en.PLACE_WORDS or name_words
+            if said.issuperset(map(stem, content)):
+                return True
+        return False
 
     def _find_other_predicate(self) -> list[str]:
         """Return that the graph has something else than a relation that no predicate is like.
@@ -940,12 +1153,12 @@ class _Coverage(_QuestionWords):
                 return []
         return [f"the graph does not say of {first.text} what is asked with “{relation}”"]
 
-    def _unread_words(self) -> list[str]:
-        """Return the content words that nothing accounts for (``_is_accounted_for``), in order."""
+    def _unread_positions(self) -> list[int]:
+        """Return where content words stand that nothing accounts for (``_is_accounted_for``)."""
         unread = []
-        for position, word in enumerate(self.words):
+        for position in range(len(self.words)):
             if self._is_content(position) and not self._is_accounted_for(position):
-                unread.append(word)
+                unread.append(position)
         return unread
 
     def _is_content(self, position: int) -> bool:
@@ -955,6 +1168,8 @@ class _Coverage(_QuestionWords):
             return True
         is_adjective = position > 0 and self.words[position - 1] in en.DETERMINERS
         if word == DIRECT and is_adjective:
+            return False
+        if word in en.PERSON_NOUNS and any(not each.has_only_numbers for each in self.chosen):
             return False
         return word not in EMPTY_WORDS and bool(LETTER_OR_DIGIT.search(word))
 
@@ -1093,14 +1308,14 @@ class _Coverage(_QuestionWords):
         is_label = bool(self.kg.exact([word, singularize(word)]))
         return is_label or self._is_any_class(word, sorted(names_of_classes(self.kg)))
 
-    def _is_supported(self) -> bool:
-        """Return whether the question has a word for the chosen predicate, or for its values.
+    def _is_supported(self, positions: Iterable[int] | None = None) -> bool:
+        """Return whether a word at some positions, or any, is for the chosen predicate or its values.
 
         A content word, or a word of a known relation, must be like the predicate
-        (MIN_PREDICATE_SIMILARITY), or like a class or datatype that it leads to. A question for a
-        time, a place or a number needs no such word.
+        (MIN_PREDICATE_SIMILARITY), or like a class or datatype that it leads to.
         """
-        for position, word in enumerate(self.words):
+        for position in range(len(self.words)) if positions is None else positions:
+            word = self.words[position]
             pair = "_".join(self.words[position : position + 2])
             names_relation = pair in RELATION_PHRASES or word in RELATION_PHRASES
             if self._is_content(position) or names_relation:
@@ -1108,7 +1323,7 @@ class _Coverage(_QuestionWords):
                     return True
                 if self._is_any_class(word, self.value_types):
                     return True
-        return self.kind in ("a time", "a place", "a number")
+        return False
 
     def _find_wrong_values(self) -> list[str]:
         """Return the reason that the values of the chosen predicates are of a wrong kind; else [].

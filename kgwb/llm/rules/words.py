@@ -49,6 +49,15 @@ QUESTION_WORDS = _word_list("asking")
 """Words that ask for the noun after them: "which", "whose", "how many"."""
 TIME_WORDS = _word_list("times")
 PLACE_WORDS = _word_list("places")
+PERSON_NOUNS = _word_list("persons")
+"""Words for somebody of whom no more is said: "the guy who"."""
+ORDINALS = _word_list("ordinals")
+"""Words that select one of several things: "second", "last"."""
+DESCRIBING_VERBS = _word_list("describing")
+"""Verbs with which "how" asks for a kind or topics, and not for a manner."""
+PERSON_NOUNS = _word_list("persons")
+SUBJECTS = _word_list("subjects")
+"""Pronouns that are the subject of a verb."""
 POLITE_SUBJECTS = _word_list("polite")
 """Subjects of polite openings such as "Can you" and "Does anyone"."""
 VAGUE_WORDS = _word_list("vague")
@@ -98,6 +107,7 @@ Words = Sequence[str]
 PUNCTUATION = r"\s\"'“”‘’«»()\[\]{}¿¡,;:?!"
 WORD = re.compile(rf"[^{PUNCTUATION}](?:\S*[^{PUNCTUATION}])?")
 POSSESSIVE = re.compile(r"(.+)['’]s")
+DASHES = ("-", "–", "—")
 SENTENCE_ENDS = (".", "?", "!", ":")
 
 
@@ -146,7 +156,7 @@ def tokenize(text: str) -> tuple[Token, ...]:
     """Return the words of a text, in order, without the punctuation around them.
 
     A possessive "'s" is a token of its own; the "'s" of "who's" and the like is not. A word loses
-    the dot at its end unless it has another one, as "U.S." has.
+    the dots at its end unless it has another one, as "U.S." has. A dash is no word.
     """
     tokens: list[Token] = []
     for match in WORD.finditer(text):
@@ -163,9 +173,9 @@ def tokenize(text: str) -> tuple[Token, ...]:
             tokens += [owner, ending]
             continue
 
-        if word.endswith(".") and word.count(".") == 1:
-            word = word[:-1]
-        if word:
+        if word.endswith("..") or (word.endswith(".") and word.count(".") == 1):
+            word = word.rstrip(".")
+        if word and word not in DASHES:
             end = start + len(word)
             tokens.append(Token(word, start, end, begins_sentence))
     return tuple(tokens)
@@ -228,6 +238,15 @@ def have_same_relation(word: str, name: str) -> bool:
     return phrase is not None and phrase == RELATION_PHRASES.get(name)
 
 
+def are_kin(word: str, name: str) -> bool:
+    """Return whether a word may say the relation that a name says: "wrote" and "composed by".
+
+    A word of the name must be in one list of the lexicon's section "kin" with the word.
+    """
+    groups: set[str] = KIN_GROUPS.get(stem(word), set())
+    return any(not groups.isdisjoint(KIN_GROUPS.get(stem(other), ())) for other in name.split())
+
+
 def is_verb(word: str) -> bool:
     """Return whether a word looks like a verb form, in any case of letters.
 
@@ -246,6 +265,11 @@ def relation_phrase(word: str) -> str:
 
 RIVAL_GROUPS = {stem(word): group for word, group in RIVALS.items()}
 """The groups of RIVALS by the stem of each word."""
+KIN_GROUPS: defaultdict[str, set[str]] = defaultdict(set)
+"""For a stem, the lists of words that may say one relation which it is in."""
+for _group, _kin in LEXICON["kin"].items():
+    for _word in _kin.split():
+        KIN_GROUPS[stem(_word)].add(_group)
 MEANINGS: defaultdict[str, set[str]] = defaultdict(set)
 """For a stem, the words of the phrases by which graphs tend to name the relations of its words."""
 for _word, _phrase in RELATION_PHRASES.items():

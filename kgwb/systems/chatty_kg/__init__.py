@@ -124,6 +124,7 @@ def plan_queries(qir: QIR, question: str, context: Context, run: Run) -> Answer:
 
     A question that triples cannot express is not answered; the reason says which parts of it, and
     which system can. Nor is a question without valid triples. Both give an answer without values.
+    What the triples leave out is a doubt of an answer with values.
     If no query was selected, the best one is executed all the same, where its predicates are as
     similar as certain ones: the reason says what it would have given.
     """
@@ -150,7 +151,8 @@ def plan_queries(qir: QIR, question: str, context: Context, run: Run) -> Answer:
             names = ", ".join(dropped.predicates)
             reason = f"predicate_selection dropped “{names}”, which would give: {given}"
             return replace(answer, reason=reason)
-    return answer
+    doubts = filter(None, [answer.doubt, *qir.doubts])
+    return replace(answer, doubt="; ".join(doubts) if answer.values else "")
 
 
 def make_turn(run: Run) -> Turn:

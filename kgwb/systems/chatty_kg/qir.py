@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Literal
@@ -18,7 +18,7 @@ from kgwb.build import (
     find_problems,
     try_to_ask,
 )
-from kgwb.systems.chatty_kg.records import QIR, Fact, is_unknown
+from kgwb.systems.chatty_kg.records import LEFT_OUT, QIR, Fact, is_unknown
 from kgwb.systems.chatty_kg.settings import ChattySettings
 
 BOOLEAN_OPENERS = frozenset(
@@ -81,7 +81,7 @@ def find_qir_problems(qir: QIR, question: str) -> Iterator[str]:
         triples=triples,
         target=", ".join(qir.selected),
         question_type=qir.kind,
-        beyond=list(qir.beyond),
+        beyond=[*qir.beyond, *(LEFT_OUT + doubt for doubt in qir.doubts)],
     )
     kind = determine_kind(question, qir.kind)
     yield from find_problems(reply, make_triple_checks(kind))
@@ -212,14 +212,28 @@ def _list_targets(reply: PublishedReply) -> list[str]:
 def _list_inexpressible(reply: PublishedReply) -> tuple[str, ...]:
     """Return the parts of the question that triples cannot express, in the words of the reply.
 
-    EMPTY_ENTRIES and repeated parts are left out. A PublishedReply has no such parts.
+    They are those of "beyond" that do not begin with LEFT_OUT.
     """
-    parts: list[str] = []
+    return tuple(part for part in _list_beyond(reply) if not part.startswith(LEFT_OUT))
+
+
+def _list_doubts(reply: PublishedReply) -> tuple[str, ...]:
+    """Return the parts of the question that a reply leaves out with a doubt."""
+    parts = [part for part in _list_beyond(reply) if part.startswith(LEFT_OUT)]
+    return tuple(part.removeprefix(LEFT_OUT) for part in parts)
+
+
+def _list_beyond(reply: PublishedReply) -> Iterable[str]:
+    """Return the parts of "beyond" with single spaces, each once, without EMPTY_ENTRIES.
+
+    A PublishedReply has no such parts.
+    """
+    parts: dict[str, None] = {}
     for entry in getattr(reply, "beyond", ()):
         part = " ".join(entry.split())
         if part.casefold().strip(".") not in EMPTY_ENTRIES:
-            parts.append(part)
-    return tuple(dict.fromkeys(parts))
+            parts[part] = None
+    return parts
 
 
 def _list_ends(reply: PublishedReply) -> list[str]:
@@ -262,7 +276,7 @@ def build_qir(
         fact = Fact(subject, relation, _clean_end(triple.object))
         folded = tuple(map(str.casefold, fact.as_tuple))
         facts.setdefault(folded, fact)
-    qir = QIR(tuple(facts.values()), beyond=_list_inexpressible(reply))
+    qir = QIR(tuple(facts.values()), beyond=_list_inexpressible(reply), doubts=_list_doubts(reply))
     kind = determine_kind(question, reply.question_type) or "list"
     unknowns = qir.unknowns
     if not unknowns and not qir.beyond:

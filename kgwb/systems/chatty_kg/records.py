@@ -32,6 +32,8 @@ MAX_NEAREST_PREDICATES = 3
 """How many predicates are named if none is similar enough."""
 OCCUPATION_RELATIONS = frozenset(("occupation", "profession"))
 """Relations whose object is a class in some graphs, and a vertex in others."""
+LEFT_OUT = "left out: "
+"""A part that ``rules`` says is beyond triples begins with this if it can be left out, with a doubt."""
 TYPE_RELATIONS = OCCUPATION_RELATIONS | {"type", "instance of", "is a", "kind", "class"}
 """Relations whose object may be a class."""
 
@@ -105,6 +107,8 @@ class QIR(Record):
 
     Empty if only the target is asked for.
     """
+    doubts: tuple[str, ...] = ()
+    """What the triples leave out of the question, so that the answer is in doubt."""
 
     @property
     def selected(self) -> tuple[str, ...]:

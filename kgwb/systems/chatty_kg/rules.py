@@ -20,14 +20,15 @@ from kgwb.build import (
     Rule,
     Token,
     find_mentions,
-    find_not_understood,
     find_similar_predicates,
+    find_unread,
     find_unread_form,
     ground_question,
     is_verb,
     tokenize,
 )
 from kgwb.systems.chatty_kg.predicate_selection import REVERSE
+from kgwb.systems.chatty_kg.records import LEFT_OUT
 from kgwb.systems.chatty_kg.relation_linking import OVER_NODE
 
 PERSONAL_PRONOUNS = frozenset("he she him her his hers himself herself".split())
@@ -64,18 +65,18 @@ def translate_question(question: str) -> ReplyData:
 def extract_qir(question: str, kg: Graph | None, embeddings: Embeddings) -> ReplyData:
     """Return the triples that ``ground_question`` reads, and what of the question they leave out.
 
-    What they leave out is "beyond": a list with one text that begins with NOT_UNDERSTOOD, or an
-    empty one. With such a text the question is not answered. A question of a form that ``rules``
+    What they leave out is "beyond": a list with one text that begins with NOT_UNDERSTOOD, and then
+    the question is not answered; or else texts that begin with LEFT_OUT. A question of a form that ``rules``
     does not read gives no triples. Without a graph only the form is looked at, not the words. The
     other keys are those of ``_describe_qir``.
     """
     reading = NOTHING_READ
     if not find_unread_form(question, kg):
         reading = ground_question(question, kg, embeddings)
-    beyond = []
-    unread = find_not_understood(question, kg, embeddings)
-    if unread:
-        beyond.append(f"{NOT_UNDERSTOOD}: {'; '.join(unread)}")
+    reasons, doubts = find_unread(question, kg, embeddings)
+    beyond = [LEFT_OUT + doubt for doubt in doubts]
+    if reasons:
+        beyond = [f"{NOT_UNDERSTOOD}: {'; '.join(reasons)}"]
     return _describe_qir(reading) | {"beyond": beyond}
 
 

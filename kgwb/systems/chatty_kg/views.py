@@ -95,14 +95,16 @@ def render_facts(qir: QIR) -> Html:
 def render_qir(qir: QIR, context: RenderContext) -> Html:
     """Render the facts as chains, and folded as a table.
 
-    Between them is written that a count or yes or no is asked for, and what triples cannot express,
-    if any.
+    Between them is written that a count or yes or no is asked for, and what triples cannot express
+    or leave out, if any.
     """
     parts = [render_facts(qir)]
     if KIND_TEXTS[qir.kind]:
         parts.append(muted_text(KIND_TEXTS[qir.kind]))
     if qir.beyond:
         parts.append(note(f"{CANNOT_EXPRESS}: {'; '.join(map(shorten, qir.beyond))}"))
+    if qir.doubts:
+        parts.append(note("; ".join(map(shorten, qir.doubts))))
     if qir.facts:
         table = render_table(qir.facts, context)
         parts.append(collapsible(muted_text("as a table"), table, key="qir-table"))
