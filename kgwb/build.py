@@ -118,8 +118,11 @@ from kgwb.llm.rules.words import (
     DETERMINERS,
     FILLERS,
     FUNCTION_WORDS,
+    PERSON_NOUNS,
+    PERSONAL_PRONOUNS,
     POLITE_SUBJECTS,
     PREPOSITIONS,
+    PROFESSIONS,
     PRONOUNS,
     RELATIVES,
     WH_WORDS,
@@ -248,8 +251,10 @@ if TYPE_CHECKING:
     from kgwb.kg.survey import CACHE_LIFETIME_S, GENERIC_CLASSES, survey_graph
     from kgwb.kg.survey_records import ClassGroup, Survey
     from kgwb.kg.survey_text import SurveyWriter, writer_of_survey
+    from kgwb.llm.rules.kinds import find_kind
     from kgwb.llm.rules.reading import (
         CLASS_RELATION,
+        can_be_answered,
         find_not_understood,
         find_unread,
         find_unread_form,
@@ -319,8 +324,11 @@ __all__ = [
     "NOT_UNDERSTOOD",
     "NO_NAMES",
     "OPPOSITE_DIRECTION",
+    "PERSONAL_PRONOUNS",
+    "PERSON_NOUNS",
     "POLITE_SUBJECTS",
     "PREPOSITIONS",
+    "PROFESSIONS",
     "PRONOUNS",
     "RELATIVES",
     "SAME_WORDS_SCORE",
@@ -433,6 +441,7 @@ __all__ = [
     "bracketed_mentions",
     "button",
     "cache_dir",
+    "can_be_answered",
     "check_regular_file",
     "check_system",
     "choose_prefix",
@@ -456,6 +465,7 @@ __all__ = [
     "find_class_names",
     "find_exact_values",
     "find_iris",
+    "find_kind",
     "find_label",
     "find_literal",
     "find_measure",
@@ -605,8 +615,10 @@ _IMPORTED_ON_USE = {
     "kgwb.kg.survey": "CACHE_LIFETIME_S GENERIC_CLASSES survey_graph",
     "kgwb.kg.survey_records": "ClassGroup Survey",
     "kgwb.kg.survey_text": "SurveyWriter writer_of_survey",
+    "kgwb.llm.rules.kinds": "find_kind",
     "kgwb.llm.rules.reading": (
-        "CLASS_RELATION find_not_understood find_unread find_unread_form ground_question"
+        "CLASS_RELATION can_be_answered find_not_understood find_unread find_unread_form"
+        " ground_question"
     ),
     "kgwb.show.answers": "render_answer_parts render_query_block render_text render_texts with_unique_names",
     "kgwb.show.records": "render render_choices render_explanation render_table",

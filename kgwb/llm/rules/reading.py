@@ -20,6 +20,7 @@ from weakref import ref
 
 from rdflib import URIRef
 
+from kgwb.errors import ModelError
 from kgwb.kg.base import Direction, Graph
 from kgwb.kg.embeddings import Embeddings
 from kgwb.kg.label_search import UNIT_WORDS, names_unit, normalize
@@ -290,6 +291,23 @@ def find_unread(question: str, kg: Graph | None, embeddings: Embeddings) -> Unre
     return coverage.find_unread_parts(_asking_clause(question, tokens))
 
 
+def can_be_answered(question: str, kg: Graph, embeddings: Embeddings) -> bool:
+    """Return whether a question is understood, and the graph has the first relation of a look-up."""
+    try:
+        unread = find_unread(question, kg, embeddings)
+    except ModelError:
+        return False
+    if unread.reasons:
+        return False
+    reading = ground_question(question, kg, embeddings)
+    vertices = find_vertices(find_mentions(question, kg), kg)
+    if not reading.facts or not _is_lookup(reading) or len(vertices) != 1:
+        return bool(reading.facts)
+    [own_vertices] = vertices.values()
+    _, relation, _ = reading.facts[0]
+    return bool(_predicates_like(relation, fetch_predicates(kg, own_vertices), embeddings))
+
+
 def _asking_clause(question: str, tokens: Sequence[Token]) -> range:
     """Return the positions of the last clause that begins with a question; of all words if none does.
 
@@ -336,9 +354,19 @@ def find_unread_form(question: str, kg: Graph | None) -> list[str]:
         is_kind = not en.DESCRIBING_VERBS.isdisjoint(words)
         if word == "how" and following in en.AUXILIARIES and not is_kind:  # how is it made
             return ["questions for a manner are not read"]
-    if kg is not None and not mentions:
-        return ["no name of the graph is in the question"]
-    return []
+    return _find_missing_name(words, mentions) if kg is not None else []
+
+
+def _find_missing_name(words: Words, mentions: Mentions) -> list[str]:
+    """Return the reason that a question has no name, or "she" before its first one; else [].
+
+    ``words`` are in lower case.
+    """
+    end = mentions[0].start if mentions else len(words)
+    for word in words[:end]:
+        if word in en.PERSONAL_PRONOUNS:
+            return [f"it is not clear who “{word}” is; ask again with the name"]
+    return [] if mentions else ["no name of the graph is in the question"]
 
 
 def _last_question(tokens: Sequence[Token], words: Words) -> Words:

@@ -51,6 +51,8 @@ TIME_WORDS = _word_list("times")
 PLACE_WORDS = _word_list("places")
 PERSON_NOUNS = _word_list("persons")
 """Words for somebody of whom no more is said: "the guy who"."""
+PERSONAL_PRONOUNS = frozenset("he she him his her hers himself herself".split())
+PROFESSIONS = _word_list("professions")
 ORDINALS = _word_list("ordinals")
 """Words that select one of several things: "second", "last"."""
 DESCRIBING_VERBS = _word_list("describing")

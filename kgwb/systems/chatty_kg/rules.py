@@ -9,7 +9,10 @@ from typing import Any
 from kgwb.build import (
     AUXILIARIES,
     NOT_UNDERSTOOD,
+    PERSON_NOUNS,
+    PERSONAL_PRONOUNS,
     PREPOSITIONS,
+    PROFESSIONS,
     PRONOUNS,
     WH_WORDS,
     Embeddings,
@@ -19,6 +22,8 @@ from kgwb.build import (
     ReplyData,
     Rule,
     Token,
+    can_be_answered,
+    find_kind,
     find_mentions,
     find_similar_predicates,
     find_unread,
@@ -31,8 +36,8 @@ from kgwb.systems.chatty_kg.predicate_selection import REVERSE
 from kgwb.systems.chatty_kg.records import LEFT_OUT
 from kgwb.systems.chatty_kg.relation_linking import OVER_NODE
 
-PERSONAL_PRONOUNS = frozenset("he she him her his hers himself herself".split())
 POSSESSIVE_PRONOUNS = ("his", "her", "its", "their")
+PLURAL_PRONOUNS = frozenset("they them their theirs these those".split())
 DEMONSTRATIVES = frozenset(("this", "that", "these", "those"))
 WORDS_BEFORE_DEMONSTRATIVES = AUXILIARIES | PREPOSITIONS | WH_WORDS
 FOLLOW_UP_OPENING = re.compile(
@@ -41,6 +46,7 @@ FOLLOW_UP_OPENING = re.compile(
 MAX_ELLIPTICAL_TOKENS = 7
 """Length up to which a question with a FOLLOW_UP_OPENING is taken for incomplete."""
 QUESTION_OPENING = re.compile(r"^(\w+ )?(whom?|what|which|when|where|how)\b( year)?", re.I)
+ACTIVE_WHO_QUESTION = re.compile(r"^who (?P<verb>\w+) (?P<object>.*?)[?!. ]*$", re.I)
 TYPE_NOUNS = "film|movie|book|novel|series|paper|article|song|album|car|model"
 INSERTION_POINT = re.compile(rf"\bthe ({TYPE_NOUNS})\b(?! of)|(?<![?!. ])(?=[?!. ]*$)", re.I)
 """Where a name is inserted in a question without one: after "the film", else at the end."""
@@ -53,6 +59,8 @@ NUMBER_OR_DATE = re.compile(r"[-+\d.,:TZ/]+|true|false")
 NOTHING_READ = ParsedQuestion((), "", "list")
 TurnData = Mapping[str, Any]
 """An earlier turn: "question", "answers" and "about", the names that it was asked about."""
+SUPERLATIVE = re.compile(r"\b(most|least|\w{3,}est)\b", re.I)
+Names = Sequence[str]
 Dialogue = Sequence[TurnData]
 """The earlier turns, the oldest first."""
 
@@ -192,13 +200,16 @@ def classify_question(question: str, kg: Graph | None) -> ReplyData:
     return {"reason": f"it names {name!r}", "label": "self-contained"}
 
 
-def rephrase_question(question: str, dialogue: Dialogue, kg: Graph | None) -> ReplyData:
+def rephrase_question(
+    question: str, dialogue: Dialogue, kg: Graph | None, embeddings: Embeddings
+) -> ReplyData:
     """Return the question so that it can be understood without the dialogue, in the key "question".
 
     An elliptical question ("and where?") is completed from the previous one. Otherwise pronouns
-    outside of names are replaced by what they most likely stand for. If there are neither pronouns
-    nor names, the most recent thing of the dialogue is inserted. The result begins with a capital
-    letter. Without a dialogue the question stays as it is.
+    outside of names are replaced by what they stand for. If there are neither pronouns nor names,
+    the most recent thing of the dialogue is inserted where the question asks for something that it
+    has. A pronoun that nothing said before fits stays, and the answer asks what it stands for. The
+    result begins with a capital letter. Without a dialogue the question stays as it is.
     """
     if not dialogue:
         return {"question": question}
@@ -212,25 +223,27 @@ def rephrase_question(question: str, dialogue: Dialogue, kg: Graph | None) -> Re
     words = {tokens[position].lowercase for position in outside}
     has_verb = any(map(is_verb, words)) or not AUXILIARIES.isdisjoint(words)
     if shortened != question and not has_verb:
-        completed = _complete_from(dialogue[-1], shortened, mentions)
+        completed = _complete_from(dialogue[-1], shortened, mentions, kg)
         if completed:
             return {"question": completed}
 
     rephrased = shortened
-    has_pronoun = False
+    pronouns = [place for place in sorted(outside) if _pronoun_kind(tokens, place)]
     # From right to left, so that the positions of the tokens before a pronoun stay
-    for position in sorted(outside, reverse=True):
-        if _pronoun_kind(tokens, position):
-            rephrased = _replace_pronoun(rephrased, tokens, position, dialogue)
-            has_pronoun = True
-    if not has_pronoun and not mentions:
-        name = _resolve_pronoun(dialogue, "thing")
-        rephrased = _insert_name(rephrased, name)
+    for place in reversed(pronouns):
+        options = []
+        for names in _find_referents(dialogue, _pronoun_kind(tokens, place), kg):
+            options.append(_replace_pronoun(rephrased, tokens, place, _join_names(names)))
+        rephrased = _choose_answerable(options, kg, embeddings) or rephrased
+    if not pronouns and not mentions:
+        rephrased = _insert_topic(rephrased, dialogue, kg, embeddings)
     rephrased = rephrased[:1].upper() + rephrased[1:]
     return {"question": rephrased}
 
 
-def rephrase_published(question: str, dialogue: Dialogue, kg: Graph | None) -> ReplyData:
+def rephrase_published(
+    question: str, dialogue: Dialogue, kg: Graph | None, embeddings: Embeddings
+) -> ReplyData:
     """Return what ``rephrase_question`` returns, for turns without the names that they were about.
 
     These names are those that the question of a turn, in its standalone form if there is one,
@@ -241,42 +254,46 @@ def rephrase_published(question: str, dialogue: Dialogue, kg: Graph | None) -> R
         asked: str = turn.get("rephrased") or turn["question"]
         about = [mention.text for mention in find_mentions(asked, kg)]
         turns.append({"question": asked, "answers": turn.get("answers", []), "about": about})
-    return rephrase_question(question, turns, kg)
+    return rephrase_question(question, turns, kg, embeddings)
 
 
-def _complete_from(turn: TurnData, fragment: str, mentions: Sequence[Mention]) -> str:
+def _complete_from(
+    turn: TurnData, fragment: str, mentions: Sequence[Mention], kg: Graph | None
+) -> str:
     """Return the question of a turn, changed as a fragment of a question asks; "" if it cannot be.
 
-    A name in the fragment replaces the first one that the turn was about ("and X?"). Otherwise a
-    year replaces the year ("and the one from 2019?"), or a question word replaces the beginning
-    ("and where?").
+    A name in the fragment replaces the first one of its kind that the turn was about ("and X?").
+    Otherwise a year replaces the year ("and the one from 2019?"), or a question word replaces the
+    beginning ("and where?"); "who founded X" becomes "when was X founded".
     """
     previous: str = turn["question"]
     about = turn.get("about")
     year = YEAR.search(fragment)
     if mentions and about:
-        return previous.replace(about[0], mentions[-1].text)
+        name = mentions[-1].text
+        kind = _find_kind(name, kg)
+        of_kind = [each for each in about if kind in ("", _find_kind(each, kg))]
+        return previous.replace(of_kind[0], name) if of_kind else ""
     if year and YEAR.search(previous):
         return YEAR.sub(year.group(), previous)
     if QUESTION_OPENING.match(fragment):
         beginning = fragment.rstrip("?!. ").capitalize()
+        active = ACTIVE_WHO_QUESTION.match(previous)
+        if active and is_verb(active["verb"]):
+            return f"{beginning} was {active['object']} {active['verb']}?"
         return beginning + QUESTION_OPENING.sub("", previous)
     return ""
 
 
-def _replace_pronoun(
-    question: str, tokens: Sequence[Token], position: int, dialogue: Dialogue
-) -> str:
+def _replace_pronoun(question: str, tokens: Sequence[Token], position: int, name: str) -> str:
     """Return a question in which a name replaces the pronoun at the position of a token.
 
-    The name is the one that ``_resolve_pronoun`` chooses. A demonstrative is replaced together with
-    the noun after it ("this film"). "There" becomes "in X", and a possessive "X's".
+    A demonstrative is replaced together with the noun after it ("this film"). "There" becomes "in
+    X", and a possessive "X's".
     """
     pronoun = tokens[position]
     following = tokens[position + 1 : position + 2]
-    kind = _pronoun_kind(tokens, position)
-    name = _resolve_pronoun(dialogue, kind)
-    if kind == "place":
+    if _pronoun_kind(tokens, position) == "place":
         name = f"in {name}"
     end = pronoun.end
     if following and pronoun.lowercase in POSSESSIVE_PRONOUNS:
@@ -286,23 +303,46 @@ def _replace_pronoun(
     return question[: pronoun.start] + name + question[end:]
 
 
-def _insert_name(question: str, name: str) -> str:
-    """Return a question with a name inserted at its first INSERTION_POINT.
+def _insert_topic(
+    question: str, dialogue: Dialogue, kg: Graph | None, embeddings: Embeddings
+) -> str:
+    """Return a question with the most recent thing or person inserted at its INSERTION_POINT.
 
-    That is after "the film" or the like, or else, with " of " before the name, at the end. Without
-    such a point the question stays as it is.
+    That is after "the film" or the like, or else, with " of " before the name, at the end, if the
+    graph has what is asked for. A question with a superlative is about all things. A question
+    stays as it is if nothing can be inserted.
     """
     match = INSERTION_POINT.search(question)
-    if match is None:
+    if match is None or SUPERLATIVE.search(question):
         return question
-    before = question[: match.start()]
-    after = question[match.end() :]
     joint = match[0] or " of"
-    return f"{before}{joint} {name}{after}"
+    options = []
+    for kind in ("thing", "person"):
+        for names in _find_referents(dialogue, kind, kg):
+            name = _join_names(names)
+            options.append(f"{question[: match.start()]}{joint} {name}{question[match.end() :]}")
+    if not match[0]:
+        options = [option for option in options if _has_answer(option, kg, embeddings)]
+    return options[0] if options else question
+
+
+def _choose_answerable(options: Sequence[str], kg: Graph | None, embeddings: Embeddings) -> str:
+    """Return the first of several questions for what the graph has, else the first; "" without any."""
+    if len(options) > 1:
+        answerable = [option for option in options if _has_answer(option, kg, embeddings)]
+        options = answerable or options
+    return options[0] if options else ""
+
+
+def _has_answer(question: str, kg: Graph | None, embeddings: Embeddings) -> bool:
+    """Return whether the graph has what a question asks for; without a graph it may have it."""
+    return kg is None or can_be_answered(question, kg, embeddings)
 
 
 def _pronoun_kind(tokens: Sequence[Token], position: int) -> str:
-    """Return what the pronoun at a position stands for: "person", "thing" or "place"; "" if it is no pronoun.
+    """Return what the pronoun at a position stands for; "" if it is no pronoun.
+
+    That is "person", "thing", "place" or "several". "This conductor" is a person.
 
     "There" is not one after an auxiliary ("are there films") or at the beginning. A demonstrative
     is one only after a verb, auxiliary, preposition or question word, or at the beginning;
@@ -318,53 +358,105 @@ def _pronoun_kind(tokens: Sequence[Token], position: int) -> str:
     begins_clause = not is_verb(word_before) and word_before not in WORDS_BEFORE_DEMONSTRATIVES
     if word in DEMONSTRATIVES and begins_clause:
         return ""
-    if word in PERSONAL_PRONOUNS:
-        return "person"
-    if word != "there":
-        return "thing"
-    if word_before in AUXILIARIES:
-        return ""
-    return "place"
+    if word == "there":
+        return "" if word_before in AUXILIARIES else "place"
+    if word in PLURAL_PRONOUNS:
+        return "several"
+    following = {token.lowercase for token in tokens[position + 1 : position + 2]}
+    is_profession = word in DEMONSTRATIVES and not following.isdisjoint(PERSON_NOUNS | PROFESSIONS)
+    return "person" if word in PERSONAL_PRONOUNS or is_profession else "thing"
 
 
-def _resolve_pronoun(dialogue: Dialogue, kind: str) -> str:
-    """Return the most recent name that a pronoun of a kind can stand for; "" if the dialogue has no name.
+def _find_referents(dialogue: Dialogue, kind: str, kg: Graph | None) -> Sequence[Names]:
+    """Return what a pronoun of a kind may stand for, the likeliest first; each is one name or several.
 
-    Candidates are the answers of turns with a single one that is not a number or date, and the
-    names that turns were about. An answer is of the kind that its question asks for. A name is a
-    person if it was the answer to a question for a person; else it is a thing in such a question,
-    and fits any pronoun in others. "There" can stand for any candidate. If none fits, the most
-    recent one is returned.
+    They are of the latest turn that has any. Nothing is returned if it has several persons and one
+    is meant.
     """
     persons: set[str] = set()
     for turn in dialogue:
         if ASKS_FOR_PERSON.match(turn["question"]):
             persons.update(turn["answers"])
-
-    candidates: list[tuple[str, str]] = []
     for turn in reversed(dialogue):
-        answer_kind = _kind_asked_for(turn["question"])
-        answers = turn["answers"]
-        if len(answers) == 1 and not NUMBER_OR_DATE.fullmatch(answers[0]):
-            candidates.append((answer_kind, answers[0]))
-        # What a question for a person names is a thing: "who directed it"
-        about_kind = kind
-        if answer_kind == "person":
-            about_kind = "thing"
-        for name in turn.get("about", ()):
-            name_kind = "person" if name in persons else about_kind
-            candidates.append((name_kind, name))
+        found = _Referents(turn, kind, persons, kg)
+        if kind == "person" and len(found.answers) > 1:
+            return []
+        if found.options:
+            return found.options
+    return []
 
-    fitting = [name for name_kind, name in candidates if kind in (name_kind, "place")]
-    names = fitting or [name for _, name in candidates]
-    return names[0] if names else ""
+
+class _Referents:
+    """What a pronoun of a kind may stand for in an earlier turn."""
+
+    def __init__(self, turn: TurnData, kind: str, persons: set[str], kg: Graph | None) -> None:
+        """Find the answers of a turn, and the names that it was about, that a pronoun may stand for.
+
+        ``persons`` are the answers to questions for a person. What such a question is about is a
+        thing, if the graph does not say more.
+        """
+        self.kind = kind
+        self.asked_kind = _kind_asked_for(turn["question"])
+        self.has_one_answer = len(turn["answers"]) == 1
+        self.answers: list[str] = []
+        for name in turn["answers"]:
+            own_kind = _find_kind(name, kg) or ("person" if name in persons else "")
+            if _fits(kind, own_kind) and not NUMBER_OR_DATE.fullmatch(name):
+                self.answers.append(name)
+        self.topics: list[str] = []
+        for name in turn.get("about", ()):
+            own_kind = "thing" if self.asked_kind == "person" else ""
+            if name in persons:
+                own_kind = "person"
+            if _fits(kind, _find_kind(name, kg) or own_kind):
+                self.topics.append(name)
+
+    @property
+    def options(self) -> Sequence[Names]:
+        """What the pronoun may stand for, the likeliest first.
+
+        "They" are all answers, or all names that the turn was about. Otherwise it is the only
+        answer, else the first name. "It" after a question for a place is likelier what the place is
+        of, and "they" may be one answer or name.
+        """
+        answer: list[Names] = [self.answers] if self.has_one_answer and self.answers else []
+        topic: list[Names] = [self.topics[:1]] if self.topics else []
+        if self.kind == "several":
+            together = [names for names in (self.answers, self.topics) if len(names) > 1]
+            return together[:1] or [*answer, *topic]
+        if self.kind == "thing" and self.asked_kind == "place":
+            return [*topic, *answer]
+        return (answer or topic)[:1]
+
+
+def _fits(kind: str, own_kind: str) -> bool:
+    """Return whether a name of a kind of its own can be what a pronoun of a kind stands for.
+
+    One that is not known fits every pronoun, and a person is neither "it" nor "there".
+    """
+    if kind in ("thing", "place"):
+        return own_kind != "person"
+    return kind == "several" or own_kind in ("", kind)
+
+
+def _find_kind(name: str, kg: Graph | None) -> str:
+    """Return the kind of a name as the graph tells it; "" if it does not."""
+    return (kg and find_kind(kg, name)) or ""
+
+
+def _join_names(names: Names) -> str:
+    """Return names as a list: "A, B and C"."""
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _kind_asked_for(question: str) -> str:
-    """Return whether a question asks for a "person" or a "thing"; "place" for anything else."""
+    """Return whether a question asks for a "person", a "place" or a "thing"; "" for anything else."""
+    if question.casefold().startswith("where"):
+        return "place"
     if ASKS_FOR_PERSON.match(question):
         return "person"
-    return "thing" if ASKS_FOR_THING.match(question) else "place"
+    return "thing" if ASKS_FOR_THING.match(question) else ""
 
 
 RULES: Mapping[str, Rule] = {
