@@ -309,21 +309,23 @@ def _insert_topic(
     """Return a question with the most recent thing or person inserted at its INSERTION_POINT.
 
     That is after "the film" or the like, or else, with " of " before the name, at the end, if the
-    graph has what is asked for. A question with a superlative is about all things. A question
-    stays as it is if nothing can be inserted.
+    graph has what is asked for. Of several, the latest for which it does is taken. A question with
+    a superlative is about all things. A question stays as it is if nothing can be inserted.
     """
     match = INSERTION_POINT.search(question)
     if match is None or SUPERLATIVE.search(question):
         return question
     joint = match[0] or " of"
     options = []
-    for kind in ("thing", "person"):
-        for names in _find_referents(dialogue, kind, kg):
-            name = _join_names(names)
-            options.append(f"{question[: match.start()]}{joint} {name}{question[match.end() :]}")
-    if not match[0]:
-        options = [option for option in options if _has_answer(option, kg, embeddings)]
-    return options[0] if options else question
+    for end in range(len(dialogue), 0, -1):
+        for kind in ("thing", "person"):
+            for names in _find_referents(dialogue[:end], kind, kg):
+                name = _join_names(names)
+                before, after = question[: match.start()], question[match.end() :]
+                options.append(f"{before}{joint} {name}{after}")
+    chosen = _choose_answerable(options, kg, embeddings)
+    is_kept = match[0] or _has_answer(chosen, kg, embeddings)
+    return chosen if chosen and is_kept else question
 
 
 def _choose_answerable(options: Sequence[str], kg: Graph | None, embeddings: Embeddings) -> str:
@@ -416,15 +418,15 @@ class _Referents:
         """What the pronoun may stand for, the likeliest first.
 
         "They" are all answers, or all names that the turn was about. Otherwise it is the only
-        answer, else the first name. "It" after a question for a place is likelier what the place is
-        of, and "they" may be one answer or name.
+        answer, else the first name. "It" after a question for a person or place is likelier what
+        that is of, and "they" may be one answer or name.
         """
         answer: list[Names] = [self.answers] if self.has_one_answer and self.answers else []
         topic: list[Names] = [self.topics[:1]] if self.topics else []
         if self.kind == "several":
             together = [names for names in (self.answers, self.topics) if len(names) > 1]
             return together[:1] or [*answer, *topic]
-        if self.kind == "thing" and self.asked_kind == "place":
+        if self.kind == "thing" and self.asked_kind in ("person", "place"):
             return [*topic, *answer]
         return (answer or topic)[:1]
 
