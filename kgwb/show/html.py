@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import cache, lru_cache
 from html import escape
-from itertools import zip_longest
+from itertools import groupby, zip_longest
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -247,16 +248,19 @@ def static_page(*contents: object) -> Html:
 def embed_style(markup: Html) -> Html:
     """Return a section with a style element at the beginning of its content.
 
-    The style has those rules of the style sheet that name no class, or a class that occurs in the
-    section. The markup itself is not changed otherwise.
+    The style has those rules of the style sheet that can apply in the section, and they apply to
+    static sections alone. A page may also have widgets, whose own style sheet stands before this
+    one. The markup itself is not changed otherwise.
     """
     used_classes: set[str] = set()
     for class_names in re.findall(r'class="([^"]*)"', markup):
         used_classes.update(class_names.split())
     style = ""
-    for class_names, rule in _css_rules():
-        if not class_names or class_names & used_classes:
-            style += rule
+    for condition, rules in groupby(_css_rules(), key=attrgetter("condition")):
+        kept = "".join(rule.reduce_to(used_classes) for rule in rules)
+        if condition and kept:
+            kept = f"{condition}{{{kept}}}"
+        style += kept
     start = f"><style>{style}</style>"
     return Html(markup.replace(">", start, 1))
 
@@ -271,21 +275,47 @@ def load_style() -> str:
     return in_one_line.strip()
 
 
-@cache
-def _css_rules() -> tuple[tuple[frozenset[str], str], ...]:
-    """Return the rules of the style sheet, each with the classes that its selectors name.
+class CssRule(NamedTuple):
+    """A rule of the style sheet. ``condition`` is the at-rule around it, such as @media, or empty."""
 
-    A rule with rules inside it, as of @media, is one. CLASSES_OF_ALL_VIEWS and classes inside
-    :not() are left out.
-    """
+    condition: str
+    selectors: tuple[tuple[str, frozenset[str]], ...]
+    """Each selector for static sections, with the classes without which it selects nothing."""
+    declarations: str
+
+    def reduce_to(self, used_classes: set[str]) -> str:
+        """Return the rule with the selectors that need these classes only; empty without any."""
+        kept = [selector for selector, class_names in self.selectors if class_names <= used_classes]
+        if not kept:
+            return ""
+        return ",".join(kept) + self.declarations
+
+
+@cache
+def _css_rules() -> tuple[CssRule, ...]:
+    """Return the rules of the style sheet in their order, those inside of at-rules too."""
     rules = []
-    for rule in re.findall(r"[^{}]+\{(?:[^{}]|\{[^{}]*\})*\}", load_style()):
-        # A class inside :not() need not occur for the rule to apply.
-        selectors = re.sub(r"\{[^{}]*\}|:not\([^()]*\)", " ", rule)
-        class_names = set(re.findall(r"\.([A-Za-z][\w-]*)", selectors))
-        own_class_names = frozenset(class_names - CLASSES_OF_ALL_VIEWS)
-        rules.append((own_class_names, rule.strip()))
+    for head, body in re.findall(r"([^{}]+)(\{(?:[^{}]|\{[^{}]*\})*\})", load_style()):
+        condition = ""
+        inner_rules = [(head, body)]
+        if head.lstrip().startswith("@"):
+            condition = head.strip()
+            inner_rules = re.findall(r"([^{}]+)(\{[^{}]*\})", body[1:-1])
+        for selectors, declarations in inner_rules:
+            parsed = tuple(map(_parse_selector, re.split(r",(?![^()]*\))", selectors)))
+            rules.append(CssRule(condition, parsed, declarations))
     return tuple(rules)
+
+
+def _parse_selector(selector: str) -> tuple[str, frozenset[str]]:
+    """Return a selector for static sections, and the classes without which it selects nothing.
+
+    CLASSES_OF_ALL_VIEWS and classes inside of :is(), :not() and the like are left out.
+    """
+    without_functions = re.sub(r":[\w-]+\([^()]*\)", " ", selector)
+    class_names = re.findall(r"\.([A-Za-z][\w-]*)", without_functions)
+    static = re.sub(r"(?<!\.kg)\.kg(?![\w-])", ".kg[data-static]", selector.strip())
+    return static, frozenset(class_names) - CLASSES_OF_ALL_VIEWS
 
 
 # Icons, states and controls
@@ -388,11 +418,13 @@ def tabs(
     event: str,
     *,
     borderless: bool = False,
+    panel_id: str = "",
 ) -> Html:
     """Render views to choose from as tabs. A tab sends the event with its name as the argument.
 
     An option is a name, a label, and a number that is shown beside the label unless it is 0 or "".
-    ``selected_name`` is the name of the tab that is marked as open.
+    ``selected_name`` is the name of the tab that is marked as open. ``panel_id`` is the id of what
+    it shows, which must be the only one on the page.
     """
     buttons = []
     for name, label, number in options:
@@ -409,6 +441,7 @@ def tabs(
             data_arg=name,
             id=f"{event}-{name}",
             aria_selected=str(is_selected).lower(),
+            aria_controls=panel_id if is_selected and panel_id else None,
         )
         buttons.append(tab)
     classes = "tabs"

@@ -100,17 +100,20 @@ class FormRenderer:
         grid = f"grid-template-columns: repeat({columns}, minmax(0, 1fr)) 24px"
         captions = [span("caption", column.label) for column in table.subfields]
         lines = [div("triple-in", *captions, style=grid)]
+        name = input_name(path)
+        add_id = f"more-{name}"
         for number in row_numbers(self.values, path):
             row_path = join_path(path, number)
             cells = []
             for column, cell_path in table.parts(row_path):
                 cell = self.render(column, cell_path)
                 cells.append(cell)
-            remove = button("Remove this row", "less", "bad", "ghost square", arg=row_path)
+            remove = button(
+                "Remove this row", "less", "bad", "ghost square", arg=row_path, data_then=add_id
+            )
             cells.append(remove)
             lines.append(div("triple-in", *cells, style=grid))
-        name = input_name(path)
-        add = button("Add a row", "more", "plus", "ghost", arg=name)
+        add = button("Add a row", "more", "plus", "ghost", arg=name, id=add_id)
         return div("stack tight", *lines, add)
 
     def _render_ticks(self, field: FormField, path: str) -> Html:

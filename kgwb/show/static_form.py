@@ -25,7 +25,18 @@ DROPPED_ELEMENTS = frozenset({"iframe", "select"})
 ELEMENTS_INSTEAD = {"button": "span", "form": "div", "textarea": "pre"}
 """The elements that stand in place of those that a person presses or types into."""
 DROPPED_ATTRIBUTES = frozenset(
-    {"type", "name", "rows", "tabindex", "spellcheck", "role", "aria-pressed", "aria-selected"}
+    {
+        "type",
+        "name",
+        "rows",
+        "tabindex",
+        "spellcheck",
+        "role",
+        "aria-controls",
+        "aria-label",
+        "aria-pressed",
+        "aria-selected",
+    }
 )
 """Attributes of those elements that mean nothing elsewhere."""
 TEXT_ELEMENTS = frozenset({"pre", "textarea"})

@@ -49,15 +49,17 @@ def render_svg(
     highlighted: Value | None = None,
     event: str = "",
     *,
+    chosen: int | None = None,
     answer_icon: str = ANSWER_STATE_ICONS[GIVEN],
 ) -> Html:
     """Render the picture of a subgraph as SVG; EMPTY_MESSAGE if it has no nodes.
 
     If an answer is ``highlighted``, its node and its support stand out, and the rest is pale. A
-    click on a node sends the ``event`` with the number of the node; without an event, nodes cannot
-    be clicked. ``answer_icon`` is the icon of the answer's state, which decides the colour of the
-    answer and its support. A picture that is wider than its place scrolls sideways. For screen
-    readers it has a title, and the first edges as sentences.
+    click on a node sends the ``event`` with the number of the node, and so do Enter and Space;
+    without an event, nodes cannot be clicked. The node with the number ``chosen`` was clicked last.
+    ``answer_icon`` is the icon of the answer's state, which decides the colour of the answer and its
+    support. A picture that is wider than its place scrolls sideways. For screen readers it has a
+    title, and the first edges as sentences.
     """
     if not subgraph.nodes:
         return EMPTY_MESSAGE
@@ -77,7 +79,7 @@ def render_svg(
     nodes = []
     for number, node in enumerate(subgraph.nodes):
         mark = _highlight_class(number, highlight.get("nodes"))
-        attributes = _node_attributes(number, event)
+        attributes = _node_attributes(number, event, is_chosen=number == chosen)
         box = layout.boxes[number]
         nodes.append(_render_node(node, box, mark, attributes))
 
@@ -88,15 +90,17 @@ def render_svg(
         f"min-width:{layout.width * MIN_SCALE:.0f}px",
         f"max-height:{max(MAX_HEIGHT, layout.height * MIN_SCALE):.0f}px",
     ]
+    title = f"Subgraph: {node_count}, {triple_count}"
     svg = tag(
         "svg",
-        tag("title", f"Subgraph: {node_count}, {triple_count}"),
+        tag("title", title),
         tag("desc", _describe_edges(subgraph)),
         *lines,  # before labels and nodes, so that no line crosses them
         *labels,
         *nodes,
         class_=f"graph {answer_icon}",
-        role="img",
+        role="group" if event else "img",
+        aria_label=title if event else None,
         viewBox=f"0 0 {layout.width:.0f} {layout.height:.0f}",
         style=";".join(limits),
     )
@@ -180,7 +184,7 @@ def _centred_text(x: float, y: float, class_: str | None, *contents: object) -> 
     return tag("text", *contents, x=x, y=y, text_anchor="middle", class_=class_)
 
 
-def _node_attributes(number: int, event: str) -> dict[str, object]:
+def _node_attributes(number: int, event: str, *, is_chosen: bool) -> dict[str, object]:
     """Return the attributes of a node that can be selected with the keyboard and pressed.
 
     It then sends the event with its number. Empty without an event.
@@ -193,6 +197,7 @@ def _node_attributes(number: int, event: str) -> dict[str, object]:
         "id": f"node-{number}",
         "tabindex": "0",
         "role": "button",
+        "aria_pressed": str(is_chosen).lower(),
     }
 
 

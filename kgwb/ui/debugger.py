@@ -105,6 +105,16 @@ class Debugger(StepPanel):
             return self.run.steps[-1].key
         return self.run.system.agents[0].name
 
+    def announcement(self) -> str:
+        """Return what the selected view shows: the step, the clicked node, or the compared run."""
+        if self.selected_view == "graph" and self.subgraph_panel is not None:
+            return self.subgraph_panel.announcement()
+        if self.selected_view == "compare" and self.forks:
+            name, session = self.forks[-1]
+            answer = session.run.answer
+            return f"{name}: {session.current_task or answer or session.run.status}"
+        return super().announcement()
+
     # The page
 
     def view(self) -> Html:
@@ -131,6 +141,8 @@ class Debugger(StepPanel):
             is_running=bool(self.session.current_task),
             remarks=self._pending_tasks(),
             view_tabs=self._render_view_tabs(),
+            view_id=f"view-{id(self):x}",
+            view_label=VIEW_LABELS[self.selected_view],
             pipeline=render_pipeline(state, key),
             role_tabs=self._render_role_tabs(),
             timeline=render_timeline(state, key, self.selected_role),
@@ -166,7 +178,8 @@ class Debugger(StepPanel):
             if name == "compare":
                 number = len(self.session.history) + len(self.forks)
             options.append((name, label, number))
-        return h.tabs(options, self.selected_view, "view", borderless=True)
+        view_id = f"view-{id(self):x}"
+        return h.tabs(options, self.selected_view, "view", borderless=True, panel_id=view_id)
 
     def _render_role_tabs(self) -> Html:
         """Render the roles of the system as tabs, which filter the timeline; nothing without any.

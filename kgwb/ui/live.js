@@ -5,6 +5,7 @@
 //               data-follow="3"            comes into view when it changes
 //               data-focus="debugger-1"    gets the focus, and comes into view, when it appears or changes
 //               data-page="name"           a sandboxed frame that shows data-graph; a click in it is sent
+//               data-then="id"             gets the focus if what had it is gone
 const TYPED = "textarea, input:not([type=radio]):not([type=checkbox]):not([type=submit]):not([type=button])";
 const LATER_MS = 250;
 
@@ -20,6 +21,27 @@ function painted(node, colour) { // as red, green and blue, however the style sh
   probe.remove();
   canvas.fillRect(0, 0, 1, 1);
   return `rgb(${[...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3).join(", ")})`;
+}
+
+const DIRECTIONS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+
+function next(from, [x, y]) { // the nearest of the same kind in that direction, for the arrow keys
+  const middle = (node) => {
+    const { left, top, width, height } = node.getBoundingClientRect();
+    return [left + width / 2, top + height / 2];
+  };
+  const [fromX, fromY] = middle(from);
+  let nearest = null;
+  let least = Infinity;
+  for (const node of from.closest("svg, [role=tablist]").querySelectorAll(`[role=${from.getAttribute("role")}]`)) {
+    const [toX, toY] = middle(node);
+    const ahead = (toX - fromX) * x + (toY - fromY) * y;
+    const aside = Math.abs((toX - fromX) * y) + Math.abs((toY - fromY) * x);
+    if (node === from || ahead <= 0 || ahead + 2 * aside >= least) continue;
+    least = ahead + 2 * aside;
+    nearest = node;
+  }
+  return nearest;
 }
 
 const values = (form) => (form ? Object.fromEntries(new FormData(form)) : {});
@@ -47,12 +69,14 @@ const callbacks = {
 
 // anywidget gives up a model whose script it has not loaded within 2 s, as on a slow machine: the model is drawn, and
 // never hears from Python again. Such a model is connected as ipywidgets connects its own, and asks for its state.
-async function revive(model) {
+// lose() is called when the connection ends, as it does when the kernel is restarted.
+async function revive(model, lose) {
   let whole = null; // the model behind the one that anywidget gives us: a change tells of it, once for each model
   const meet = (one) => { whole = one };
   model.on("change:kgwb_met", meet);
   model.set("kgwb_met", true);
   model.off("change:kgwb_met", meet);
+  whole?.on?.("comm_live_update", () => { if (!whole.comm_live) lose() });
   const comm = whole?.comm;
   const usual = whole && Object.getPrototypeOf(whole.constructor.prototype)?._handle_comm_msg;
   if (!comm?.on_msg || !usual) return;
@@ -75,6 +99,7 @@ function render({ model, el }) {
   let pending = null;
   let followed = null;
   let focused = null;
+  let isLost = false;
 
   // --- from Python to the page
 
@@ -83,21 +108,35 @@ function render({ model, el }) {
     const { id, dataset } = node;
     const around = []; // the innermost first
     for (let place = node.parentElement; place && place !== root; place = place.parentElement) if (place.id) around.push(place.id);
-    return { id, what: dataset.do, arg: dataset.arg, around };
+    return { node, id, what: dataset.do, arg: dataset.arg, then: dataset.then, around, isSeen: isSeen(node) };
   }
 
-  function nearby(was) { // what can be pressed in the innermost place that is still there
-    const place = was.around.map((id) => root.querySelector(`[id="${CSS.escape(id)}"]`)).find((node) => node);
-    return place?.querySelector("[data-do]:not(form)");
+  const byId = (id) => id && root.querySelector(`[id="${CSS.escape(id)}"]`);
+
+  function isSeen(node) { // whether its middle is inside of all that scrolls, and not below something else
+    const { left, top, width, height } = node.getBoundingClientRect();
+    const hit = document.elementFromPoint(left + width / 2, top + height / 2);
+    return Boolean(hit) && (node.contains(hit) || hit.contains(node));
+  }
+
+  function nearby(was) { // of the innermost place that is still there: the step or tab that it shows, else a button
+    const place = was.around.map(byId).find((node) => node);
+    return place && (place.querySelector("[aria-current]") || place.querySelector("[role=tab][aria-selected=true]")
+      || root.querySelector(`[aria-controls="${CSS.escape(place.id)}"]`) || place.querySelector("[data-do]:not(form)"));
   }
 
   function refocus(was) {
-    if (!was || root.contains(document.activeElement)) return;
-    const near = (was.id && root.querySelector(`[id="${CSS.escape(was.id)}"]`))
-      || [...root.querySelectorAll("[data-do]")].find(
-        (node) => node.dataset.do === was.what && node.dataset.arg === was.arg)
-      || nearby(was) || root.querySelector("[aria-current], .primary:not([aria-disabled=true]), button");
-    near?.focus({ preventScroll: true });
+    if (!was) return;
+    if (!root.contains(document.activeElement)) {
+      const near = byId(was.id)
+        || [...root.querySelectorAll("[data-do]")].find(
+          (node) => node.dataset.do === was.what && node.dataset.arg === was.arg)
+        || byId(was.then) || nearby(was)
+        || root.querySelector("[aria-current], .primary:not([aria-disabled=true]), button");
+      near?.focus({ preventScroll: true });
+    }
+    const now = document.activeElement;
+    if (was.isSeen && root.contains(now) && !isSeen(now)) now.scrollIntoView({ block: "nearest" });
   }
 
   function show() {
@@ -127,16 +166,16 @@ function render({ model, el }) {
   // A page of its own in a sandbox: what it shows is data, and all that it says is which node was clicked.
   function frame(place) {
     const known = place.firstElementChild;
-    if (known) return tell(place, known);
+    if (known) return fill(place, known);
     const made = document.createElement("iframe");
     made.setAttribute("sandbox", "allow-scripts");
     made.title = place.title;
     made.srcdoc = model.get("frame_page");
-    made.onload = () => { made.dataset.ready = "yes"; tell(place, made) };
+    made.onload = () => { made.dataset.ready = "yes"; fill(place, made) };
     place.append(made);
   }
 
-  function tell(place, made) {
+  function fill(place, made) {
     const text = place.dataset.graph;
     if (!made.dataset.ready || made.told === text) return;
     made.told = text;
@@ -153,11 +192,35 @@ function render({ model, el }) {
 
   // --- from the page to Python
 
+  function lose() { // the kernel that made the widget is gone: nothing can be pressed, and the reason is said
+    if (isLost) return;
+    isLost = true;
+    clearTimeout(timer);
+    pending = null;
+    const note = document.createElement("div");
+    note.className = "band";
+    note.innerHTML = '<div class="note">The kernel was restarted: run this cell again.</div>';
+    root.firstElementChild?.prepend(note);
+    root.firstElementChild?.setAttribute("aria-busy", "false");
+    root.querySelectorAll(".pressed").forEach((node) => node.classList.remove("pressed"));
+    root.inert = true;
+    spoken.textContent = note.textContent;
+  }
+
+  function tell(message) {
+    if (isLost) return;
+    try {
+      model.send(message);
+    } catch {
+      lose();
+    }
+  }
+
   function send(name, node, form, data = node.dataset) {
     flush();
     sent += 1;
     const scope = node.closest("[data-scope]")?.dataset.scope; // a widget inside of the widget
-    model.send({ ...data, scope, seq: sent, do: name, form: values(form) });
+    tell({ ...data, scope, seq: sent, do: name, form: values(form) });
   }
 
   function flush() { // what was typed reaches Python before the click that follows it
@@ -165,7 +228,7 @@ function render({ model, el }) {
     const node = pending;
     pending = null;
     const scope = node?.closest("[data-scope]")?.dataset.scope;
-    if (node) model.send({ scope, seq: sent, do: node.dataset.input, value: node.value, form: values(node.form) });
+    if (node) tell({ scope, seq: sent, do: node.dataset.input, value: node.value, form: values(node.form) });
   }
 
   function act(node, form) {
@@ -211,8 +274,12 @@ function render({ model, el }) {
     } else if (typing && event.target.matches("input") && event.key === "Enter") {
       event.preventDefault();
       event.target.form?.requestSubmit();
-    } else if (!typing && event.target.matches("[role=button]") && event.key === "Enter") {
+    } else if (!typing && event.target.matches("[role=button]") && (event.key === "Enter" || event.key === " ")) {
+      event.preventDefault();
       act(event.target, null);
+    } else if (!typing && event.target.matches("[role=tab], svg [role=button]") && DIRECTIONS[event.key]) {
+      event.preventDefault();
+      next(event.target, DIRECTIONS[event.key])?.focus();
     } else if (!typing && !own && !event.altKey) {
       const node = [...root.querySelectorAll("[data-key]")].find(keyed);
       if (node) {
@@ -230,13 +297,13 @@ function render({ model, el }) {
   addEventListener("message", heard);
   model.on("change:html", show);
   show();
-  model.send({ do: "shown", display });
-  revive(model);
+  tell({ do: "shown", display });
+  revive(model, lose);
   return () => {
     flush();
     removeEventListener("message", heard);
     model.off("change:html", show);
-    model.send({ do: "gone", display });
+    tell({ do: "gone", display });
   };
 }
 

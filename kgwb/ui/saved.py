@@ -2,8 +2,8 @@
 
 JupyterLab shows "model not found" for a widget of an earlier kernel, although its output also has
 HTML. So a saved notebook gets the latest HTML of each widget in place of the widget's state. A
-notebook that is opened without a running kernel is delivered without the widgets, so that
-JupyterLab shows their HTML. It shows HTML in full only if the notebook is trusted, which kgwb's own
+notebook is delivered without the widgets that its kernel does not know, so that JupyterLab shows
+their HTML. It shows HTML in full only if the notebook is trusted, which kgwb's own
 notebooks are as long as they are as they came.
 """
 
@@ -26,6 +26,9 @@ VIEW_MIME_TYPE = "application/vnd.jupyter.widget-view+json"
 STATE_MIME_TYPE = "application/vnd.jupyter.widget-state+json"
 """Of the states of all widgets in the metadata of a notebook."""
 
+
+KERNEL_REPLY_S = 2.0
+"""How long a kernel has to say which widgets it knows. A busy one says nothing."""
 
 SHIPPED_NOTEBOOKS = Path(__file__).with_name("shipped_notebooks.json")
 """The digest of each notebook that comes with kgwb, by its path below the folder "notebooks"."""
@@ -55,16 +58,35 @@ class Notebooks(AsyncLargeFileManager):
     async def get(self, path: str, content: bool = True, *args: Any, **options: Any) -> Any:
         """Return the model of a file, as Jupyter's contents API has it.
 
-        If a notebook has no running kernel, kgwb's widgets are left out, and their HTML stays.
+        kgwb's widgets that the notebook's kernel does not know are left out, and their HTML stays. No
+        widget is known without a kernel, or after the kernel was restarted. All are, if the kernel
+        does not reply in KERNEL_REPLY_S, since it is busy then.
         """
         model = await super().get(path, content, *args, **options)  # type: ignore[no-untyped-call]
         if not content or model["type"] != "notebook":
             return model
-        server: Any = self.parent
-        has_kernel = await server.session_manager.session_exists(path.strip("/"))
-        if not has_kernel:
-            remove_widget_views(model["content"])
+        known_ids = await self._find_widgets(path.strip("/"))
+        if known_ids is not None:
+            remove_widget_views(model["content"], known_ids)
         return model
+
+    async def _find_widgets(self, path: str) -> frozenset[str] | None:
+        """Return the ids of the widgets that the kernel of a notebook knows; None if it is busy."""
+        server: Any = self.parent
+        if not await server.session_manager.session_exists(path):
+            return frozenset()
+        session = await server.session_manager.get_session(path=path)
+        client = server.kernel_manager.get_kernel(session["kernel"]["id"]).client()
+        client.start_channels(iopub=False, stdin=False, hb=False, control=False)
+        try:
+            reply = await client.comm_info(
+                target_name="jupyter.widget", reply=True, timeout=KERNEL_REPLY_S
+            )
+        except TimeoutError:
+            return None
+        finally:
+            client.stop_channels()
+        return frozenset(reply["content"]["comms"])
 
 
 def is_shipped(notebook: Any) -> bool:
@@ -127,11 +149,12 @@ def _kgwb_states(widgets: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return states
 
 
-def remove_widget_views(notebook: dict[str, Any]) -> None:
-    """Remove the widget from every output that also has kgwb's static HTML."""
+def remove_widget_views(notebook: dict[str, Any], known_ids: frozenset[str] = frozenset()) -> None:
+    """Remove the widget from every output that also has kgwb's static HTML, but the known ones."""
     for data in _output_data(notebook):
         html = "".join(data.get("text/html", ""))
-        if "data-static" in html:
+        view = data.get(VIEW_MIME_TYPE, {})
+        if "data-static" in html and view.get("model_id") not in known_ids:
             data.pop(VIEW_MIME_TYPE, None)
 
 

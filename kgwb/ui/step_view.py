@@ -168,7 +168,7 @@ class StepView(Live):
         return bool(self.session.current_task or self.graph_worker.current_task)
 
     def announcement(self) -> str:
-        """Return agent, state and outcome of the step: "qir: done, 1 fact".
+        """Return agent, state and outcome of the step, and what the graph replied: "qir: done, 1 fact".
 
         Without a finished step it is agent and state.
         """
@@ -177,7 +177,14 @@ class StepView(Live):
         step = self.step
         if step is None or not step.done:
             return f"{agent}: {state}"
-        return f"{agent}: {state}, {step.outcome}"
+        spoken = f"{agent}: {state}, {step.outcome}"
+        task = self.graph_worker.current_task
+        if task:
+            return f"{spoken}; {task}"
+        replies = list(self.results_of(step).graph_results)
+        if replies:
+            spoken += f"; reply {len(replies)} of the graph is shown: {replies[-1]}"
+        return spoken
 
     # The panel
 
@@ -192,8 +199,9 @@ class StepView(Live):
         state = self.session.run_state()
         controls = self._render_controls(step)
         sections = self.sections(key, step)
-        names = [name for name, _, _ in sections]
-        section = self._section_to_show(key, step, names)
+        labels = {name: label for name, label, _ in sections}
+        section = self._section_to_show(key, step, list(labels))
+        panel_id = f"panel-{section}-{id(self):x}"
         update_label = "Run again"
         if self.is_in_debugger:
             update_label = "Continue"
@@ -201,11 +209,12 @@ class StepView(Live):
             "step_panel.html",
             header=render_step_header(state, key, controls),
             step_tabs=self._render_step_tabs(key),
-            section_tabs=h.tabs(sections, section, "section"),
+            section_tabs=h.tabs(sections, section, "section", panel_id=panel_id),
             is_stale=state.step_state(key) == "stale",
             update_label=update_label,
             remarks=render_step_notes(step),
-            section=section,
+            panel_id=panel_id,
+            section_label=labels[section],
             panel=self._render_section_body(section, key, step),
         )
 

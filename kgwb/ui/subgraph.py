@@ -28,7 +28,7 @@ from kgwb.show.run_state import answer_icon
 from kgwb.show.subgraph import Edge, Node, Subgraph, build_subgraph, expand_node
 from kgwb.show.subgraph_layout import box_lines, compute_layout, edge_label, fit_width
 from kgwb.show.terms import context_of, render_curie
-from kgwb.text import remove_controls, shorten, single_line
+from kgwb.text import pluralize, remove_controls, shorten, single_line
 from kgwb.ui.live import Event, Live, TabOption, argument_of, render_page
 from kgwb.ui.session import Session
 from kgwb.ui.worker import Worker
@@ -129,6 +129,16 @@ class SubgraphPanel(Live):
         """The answer whose support is highlighted."""
         return _item_at(self.subgraph.answers, self.highlighted_number)
 
+    def announcement(self) -> str:
+        """Return the label of the node that was clicked last, its roles, and how large the picture is."""
+        node = _item_at(self.subgraph.nodes, self.selected_number)
+        if node is None:
+            return ""
+        roles = picture.describe_roles(node.roles)
+        return (
+            f"{node.label}, {roles}: {pluralize(len(self.subgraph.nodes), 'node')} in the picture"
+        )
+
     # The page
 
     def view(self) -> Html:
@@ -202,6 +212,7 @@ class SubgraphPanel(Live):
                 self.subgraph,
                 self.highlighted_answer,
                 event="node",
+                chosen=self.selected_number,
                 answer_icon=answer_icon(self.run),
             )
         return self._render_frame()

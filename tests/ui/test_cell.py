@@ -46,7 +46,7 @@ def test_the_prompt_is_shown_before_it_is_sent_and_the_result_after_every_run() 
     assert "1 model call" in text(made)
     do(made, "Prompt")
     do(made, "Run again")
-    assert 'id="panel-result"' in made.html
+    assert 'id="panel-result-' in made.html
     assert asked(model) == {"qir": 1}
     assert list(session.steps)[-1] == "qir"  # it runs no further than its agent
     for agent, there in (("qir", True), ("query_generator", False), ("execution", False)):

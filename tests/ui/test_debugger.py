@@ -106,7 +106,7 @@ def test_a_stop_holds_after_its_agent_every_round_with_its_result_open() -> None
     for _ in range(3):
         do(made, "Continue")
         reached.append(session.run.steps[-1].key)
-        assert 'id="panel-result"' in made.html
+        assert 'id="panel-result-' in made.html
         assert rows(made)[reached[-1]].attributes["aria-current"] == "step"
     assert reached == ["guess", "guess#2", "guess#3"]
     assert "stands here" in made.html

@@ -64,13 +64,17 @@ def test_a_saved_notebook_has_the_latest_html_of_its_widgets_and_not_their_state
     assert alone["metadata"] == {}
 
 
-def test_without_a_kernel_only_the_widgets_that_have_html_are_left_out(
-    saved: ModuleType,
+@pytest.mark.parametrize(
+    ("known_ids", "expected"),
+    [(set(), [False, False, True, False]), ({"mine"}, [True, False, True, False])],
+)
+def test_widgets_that_no_kernel_knows_are_left_out_if_they_have_html(
+    saved: ModuleType, known_ids: set[str], expected: list[bool]
 ) -> None:
     opened = notebook()
-    saved.remove_widget_views(opened)
+    saved.remove_widget_views(opened, frozenset(known_ids))
     views = [VIEW_MIME_TYPE in output.get("data", {}) for output in opened["cells"][1]["outputs"]]
-    assert views == [False, False, True, False]
+    assert views == expected
 
 
 @pytest.mark.long
