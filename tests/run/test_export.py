@@ -109,6 +109,7 @@ def test_a_search_has_what_was_sought_and_found_and_a_model_call_its_model(
     keys = {key for step in run.steps for key in step.calls}
     calls = [run.calls[key] for key in keys]
     searches = [call for call in calls if call.kind in ("search", "nearest")]
+    assert run.totals.searches == len(searches)
     sought = sorted(call.request.get("text") or call.request["phrase"] for call in searches)
     shown = [span["attributes"] for span in of_kind(spans, "RETRIEVER")]
     assert set(sought) <= {attributes["input.value"] for attributes in shown}

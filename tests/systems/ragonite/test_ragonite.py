@@ -428,6 +428,7 @@ def test_the_error_for_a_large_graph_says_what_induction_would_take_and_how_to_g
     ) as error:
         induce(films(), max_triples=10)
     assert "part=" in error.value.hint
+    assert induce(films(), max_triples=31).schema.triples == 31
 
 
 def test_a_part_is_the_instances_of_the_given_classes() -> None:

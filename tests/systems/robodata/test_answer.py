@@ -45,6 +45,14 @@ def test_numbers_and_truth_values(kind: str, answers: Any, shape: str, label: st
     assert (answer.kind, answer.labels, len(answer.support)) == (shape, (label,), 2)
 
 
+@pytest.mark.parametrize("proving", [0, 1, 2])
+def test_yes_is_in_doubt_unless_each_sentence_is_proved(proving: int) -> None:
+    supports = [PROVEN if number < proving else [] for number in range(2)]
+    sentences = [{"text": "so", "support": support} for support in supports]
+    run, _ = answered(produce=produce(kind="yes", answers=(), sentences=sentences))
+    assert ("proved" in answer_of(run).doubt) == (proving < 2)
+
+
 def test_an_answer_without_values_has_what_is_missing_as_its_reason() -> None:
     missing = "the budget"
     run, _ = answered(produce=produce(kind="nothing", answers=(), missing=missing))
