@@ -47,6 +47,9 @@ SOURCES = (
 LEFT_OUT = {"settings.py", "views.py"}
 """Names of files that hold no decision of an agent."""
 
+MAX_RUN_S = 1800
+"""Seconds after which the tests of a mutant are ended; it counts as killed, as one that never ends."""
+
 COMPARISONS = {
     ast.Lt: ("<", "<="),
     ast.LtE: ("<=", "<"),
@@ -267,7 +270,7 @@ def try_mutant(mutant: Mutant, tests: list[str], project: Path) -> str:
             cwd=project,
             env=environment,
             capture_output=True,
-            timeout=300,
+            timeout=MAX_RUN_S,
             check=False,
         )
     except subprocess.TimeoutExpired:
@@ -276,7 +279,7 @@ def try_mutant(mutant: Mutant, tests: list[str], project: Path) -> str:
         path.write_text(source)
     if done.returncode == 0:
         return "survived"
-    if done.returncode in (1, 2):
+    if done.returncode in (1, 2) or b"while loading conftest" in done.stderr + done.stdout:
         return "killed"
     raise RuntimeError(done.stdout.decode()[-2000:] + done.stderr.decode()[-2000:])
 
