@@ -152,10 +152,10 @@ def test_tabs_are_walked_by_arrows(lab: Site) -> None:
 
 
 def test_a_widget_of_a_restarted_kernel_says_so_and_can_not_be_pressed(lab: Site) -> None:
-    with lab.visit(lab.server.write("focus.ipynb", RUN, "workbench.debug()")) as page:
+    with lab.open(lab.server.write("focus.ipynb", RUN, "workbench.debug()")) as page:
         page.run_all()
         debugger = page.cell(1).wait("Denis Villeneuve").settle()
-        page.page.evaluate("jupyterapp.commands.execute('notebook:restart-kernel')")
+        page.page.evaluate("void jupyterapp.commands.execute('notebook:restart-kernel')")
         page.page.get_by_role("button", name="Confirm Kernel Restart").click()
         debugger.wait("The kernel was restarted: run this cell again.")
         assert spoken(debugger) == "The kernel was restarted: run this cell again."
@@ -171,3 +171,5 @@ def test_a_widget_of_a_restarted_kernel_says_so_and_can_not_be_pressed(lab: Site
         page.page.evaluate("jupyterapp.commands.execute('notebook:run-all-cells')")
         expect(debugger.button("To the start")).to_be_visible()
         debugger.settle().click("To the start").wait("No answer yet")
+        # The debugger that a restarted kernel begins with writes remarks.
+        assert [line for line in page.problems() if "kernel, stderr" not in line] == []
