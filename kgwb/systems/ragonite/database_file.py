@@ -9,7 +9,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -574,6 +574,18 @@ def _load_database(path: Path, is_current: Callable[[float], bool]) -> Database 
     return None
 
 
+@contextmanager
+def _open_in_memory() -> Iterator[sqlite3.Connection]:
+    """Open an empty database in memory, commit what the block does, and close it if the block fails."""
+    connection = sqlite3.connect(":memory:", check_same_thread=False)
+    try:
+        with connection:
+            yield connection
+    except BaseException:
+        connection.close()
+        raise
+
+
 def _make_database(
     path: Path, kg: Graph, settings: RagoniteSettings, embeddings: Embeddings
 ) -> Database:
@@ -589,8 +601,7 @@ def _make_database(
     names: dict[Term, str] = dict(kg.names(sorted(iris)).items())
     for page in find_pages(triples, names):
         names[page] = str(page)
-    connection = sqlite3.connect(":memory:", check_same_thread=False)
-    with connection:
+    with _open_in_memory() as connection:
         by_combination = settings.tables == "type_combination"
         builder = DatabaseBuilder(
             triples, names, kg.vocabulary, connection, by_combination=by_combination
@@ -611,15 +622,10 @@ def _extend_database(
 
     Raises SettingError if an extension does not fit the database, and EmbeddingError.
     """
-    connection = sqlite3.connect(":memory:", check_same_thread=False)
-    induced.copy_to(connection)
-    try:
-        with connection:
-            for extension in extensions:
-                extension.apply(connection)
-    except BaseException:
-        connection.close()
-        raise
+    with _open_in_memory() as connection:
+        induced.copy_to(connection)
+        for extension in extensions:
+            extension.apply(connection)
     return _finish(path, connection, embeddings)
 
 
