@@ -125,6 +125,13 @@ def test_a_question_from_the_other_end_is_not_answered_in_plain(row: str, system
         assert answer.labels == ((right,) if right else ())
 
 
+@pytest.mark.parametrize(("name", "number"), [("parent of", "0"), ("has parent", "1")])
+def test_who_is_only_the_other_end_of_a_predicate_has_none_of_it(name: str, number: str) -> None:
+    workbench = Workbench(_graph(name), "rules")
+    answer = answer_of(workbench.ask("How many parents does Sorin have?"))
+    assert "".join(answer.labels) == number
+
+
 def _read_as_parent(request: ChatRequest) -> dict[str, Any]:
     """What a model replies that reads any question as one for the parent of Sorin, and takes what is offered."""
     task = request.task.partition("/")[2]

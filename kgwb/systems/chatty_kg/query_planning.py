@@ -53,6 +53,7 @@ from kgwb.systems.chatty_kg.relation_linking import (
     TermByEnd,
     assign_terms,
     find_restrictions,
+    is_literal,
     make_patterns,
     restrict,
 )
@@ -301,6 +302,8 @@ def execute_queries(selection: QuerySelection, qir: QIR, linked: LinkingResult, 
         return Answer(qir.kind, reason=missing)
     if qir.kind != "boolean" and not qir.columns:
         answer = _answer_values(selection.queries, qir, one_direction, run)
+        if qir.kind == "count" and not answer and settings.wording_decides_direction:
+            answer = _count_reversed(answer, selection.queries, run)
         return _doubt_directions(answer, selection, qir, linked)
     if qir.kind == "boolean":
         answer = _answer_boolean(selection.queries, one_direction, run)
@@ -308,6 +311,22 @@ def execute_queries(selection: QuerySelection, qir: QIR, linked: LinkingResult, 
         answer = _answer_table(selection.queries, qir, one_direction, run)
     answer = read_values(run.kg, answer, reads_numbers=settings.looks_into_nodes)
     return _doubt_directions(answer, selection, qir, linked)
+
+
+def _count_reversed(answer: Answer, queries: Sequence[CandidateQuery], run: Run) -> Answer:
+    """Return the number 0 in place of no answer, if the graph has the reverse of what is counted.
+
+    Who is the parent of somebody has no parent in this graph. A graph without the predicate at the
+    thing does not say so, and the answer stays.
+    """
+    for query in queries:
+        [pattern, *others] = query.patterns
+        if others or is_literal(pattern[-1]):
+            continue
+        if run.kg.ask(f"ASK {{ {patterns_to_sparql([pattern[::-1]])} }}"):
+            value = Value(Literal(0), "0")
+            return Answer("count", (value,), answer.queries)
+    return answer
 
 
 def _doubt_directions(
