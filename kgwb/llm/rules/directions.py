@@ -34,6 +34,7 @@ NOT_AGENT_NOUN = re.compile(
 """Words that end like the name of an agent but are none."""
 MARKS = en.BE_FORMS | en.HAVE_FORMS
 """Words that a name may begin with: "is part of", "has part"."""
+ARTICLES = ("a", "an", "the")
 AGENTS = frozenset(LEXICON["directions"]["agents"].split())
 SYMMETRIC = frozenset(map(stem, LEXICON["directions"]["symmetric"].split()))
 HOLDERS = frozenset(LEXICON["directions"]["holders"].split())
@@ -126,7 +127,7 @@ def find_named_ends(name: str) -> NamedEnds:
         ends["noun", noun] = is_subject
         if noun.endswith("ee") and len(noun) > 5:
             ends["agent", stem(f"{noun[:-2]}er")] = not is_subject
-        elif _is_agent_noun(noun) and (noun == nouns[-1] or noun not in AGENTS):
+        elif _is_agent_noun(noun) and (noun == nouns[-1] or noun not in AGENTS or last == "of"):
             ends["agent", stem(noun.replace("ier", "y"))] = is_subject
     for verb in phrase:
         is_active = verb == phrase[0] and verb.endswith("s") and not verb.endswith("ss")
@@ -172,8 +173,8 @@ def _separate(name: str) -> list[str]:
 
 
 def _split_name(name: str) -> list[str]:
-    """Return the words of a name, without the MARKS at its beginning and without determiners."""
-    words = [word for word in _separate(name) if word not in en.DETERMINERS]
+    """Return the words of a name, without the MARKS at its beginning and without ARTICLES."""
+    words = [word for word in _separate(name) if word not in ARTICLES]
     is_marked = len(words) > 1 and words[0] in MARKS
     return words[is_marked:] or [""]
 
@@ -228,7 +229,7 @@ def find_wording(words: Sequence[str]) -> tuple[str, bool] | None:
     ``words`` are in lower case, with NAME in the place of each name. With two names, the second is
     the other end; with one, that is what is asked for. Only questions with one relation are read.
     """
-    text = " ".join(word for word in words if word not in en.DETERMINERS)
+    text = " ".join(word for word in words if word not in ARTICLES)
     for pattern, form, is_subject in WORDINGS:
         found = pattern.fullmatch(text)
         if found:
