@@ -117,7 +117,7 @@ _ONE_OF_TWO = frozenset(
     new old upper lower inner outer left right front rear top bottom central middle mid
     greater lesser major minor first last early late before after inside outside
     internal external interior exterior import export maximum minimum max min
-    under over male female man woman boy girl anti non pre post ex sub super vice
+    male female man woman boy girl anti non pre post ex sub super vice
     monday tuesday wednesday thursday friday saturday sunday
     nord süd sud ost est ouest sur norte este oeste neu neue alt alte ober unter nuevo nueva nouveau
     nouvelle""".split()

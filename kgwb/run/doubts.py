@@ -28,7 +28,7 @@ from kgwb.kg.names import (
     compare_labels,
     compare_names,
 )
-from kgwb.kg.queries import describe_vertices
+from kgwb.kg.queries import describe_vertices, existing_triples
 from kgwb.kg.sparql import find_tokens, n3, values_clause
 from kgwb.records import to_data
 from kgwb.run.answers import (
@@ -41,7 +41,7 @@ from kgwb.run.answers import (
 )
 from kgwb.run.calls import QUERY_KINDS
 from kgwb.run.steps import Step, names_in_steps, used_calls
-from kgwb.terms import Term, name_from_iri
+from kgwb.terms import Term, Triple, name_from_iri
 
 CLASS_PREDICATES = frozenset((RDFS.subClassOf, RDFS.domain, RDFS.range))
 """Predicates that lead to a class, beside those of the vocabulary for types."""
@@ -98,7 +98,8 @@ def doubt_names(answer: Answer, run: Any) -> Answer:
         if _was_put_in(named, run.steps):
             continue
         others = [each for each in all_named if each is not named]
-        reading = _read_name(named, others, texts, run) or _find_twins(named, others, answer, run)
+        reading = _read_name(named, others, texts, run)
+        reading = reading or _find_twins(named, others, texts, answer, run)
         if reading is not None and _is_surname(reading, named):
             remarks[str(reading)] = None
         elif reading is not None:
@@ -245,7 +246,7 @@ def _read_name(
     taken = _words_of(others) - _words_of([named])
     name, likeness = _find_name(named.mention, named.labels, texts, taken)
     if likeness.nearness != "same" and named.iri is not None:
-        labels = _find_labels(named.iri, run.kg) or named.labels
+        labels = [*named.labels, *_find_labels(named.iri, run.kg)]
         name, likeness = _find_name(named.mention, labels, texts, taken)
     if likeness.nearness == "same":
         return None
@@ -383,23 +384,50 @@ def _is_surname(reading: NameReading, named: _Named) -> bool:
 
 
 def _find_twins(
-    named: _Named, others: Iterable[_Named], answer: Answer, run: Any
+    named: _Named, others: Sequence[_Named], texts: Sequence[str], answer: Answer, run: Any
 ) -> NameReading | None:
-    """Return the other things that have the name, if nothing in the question tells them apart; else None."""
+    """Return the other things that have the name, if nothing in the question tells them apart; else None.
+
+    A thing that the question does not name was met on the way, and has no twins.
+    """
     if named.iri is None or _was_earlier(named.iri, run):
         return None
-    meant = {each.iri for each in others}
     candidates = named.candidates or _find_homonyms(named, run.kg)
     own = [each for each in candidates if each.iri == named.iri]
+    meant = {each.iri for each in (named, *others)}
     twins = []
     for candidate in candidates:
-        is_other = candidate.iri not in (named.iri, *meant)
-        is_twin = is_other and compare_names(named.labels[0], candidate.label) == SAME
-        if is_twin and own and not _is_told_apart(own[0], candidate, answer, run):
+        is_twin = compare_names(named.labels[0], candidate.label) == SAME
+        if own and is_twin and candidate.iri not in meant:
             twins.append(candidate)
+    if not twins or not _is_in(texts, named, others):
+        return None
+    links = _find_links(named, texts, answer)
+    twins = [each for each in twins if not _is_told_apart(own[0], each, links, answer, run)]
     if not twins:
         return None
     return NameReading(named.labels[0], own[0].label_with_types, "", named.iri, tuple(twins))
+
+
+def _is_in(texts: Sequence[str], named: _Named, others: Iterable[_Named]) -> bool:
+    """Return whether some texts name a thing."""
+    taken = _words_of(others) - _words_of([named])
+    name, _ = _find_name(named.mention, named.labels, texts, taken)
+    return bool(name)
+
+
+def _find_links(named: _Named, texts: Sequence[str], answer: Answer) -> Sequence[Triple]:
+    """Return the triples of the support between a thing and what else some texts name."""
+    names = dict(answer.names)
+    links = []
+    for triple in answer.support:
+        subject, _, object_ = triple
+        if named.iri in (subject, object_):
+            end = object_ if subject == named.iri else subject
+            label = names.get(end) or name_from_iri(end) if isinstance(end, URIRef) else str(end)
+            if _is_in(texts, _Named((label,)), [named]):
+                links.append(triple)
+    return links
 
 
 def _was_earlier(iri: URIRef, run: Any) -> bool:
@@ -418,15 +446,23 @@ def _find_homonyms(named: _Named, kg: Graph) -> Sequence[Candidate]:
     return ()
 
 
-def _is_told_apart(vertex: Candidate, twin: Candidate, answer: Answer, run: Any) -> bool:
+def _is_told_apart(
+    vertex: Candidate, twin: Candidate, links: Sequence[Triple], answer: Answer, run: Any
+) -> bool:
     """Return whether the question is about one of two things of a name, and not about the other one.
 
-    It is if it has a word that describes only the first one, or if a query of the answer has no
-    result for the other one. Where that cannot be asked, their types tell.
+    It is if it has a word that describes only the first one, if the other one lacks one of the
+    ``links`` between the first one and what else the question names, or if a query of the answer
+    has no result for the other one. Where no query can be asked, their types tell.
     """
     words = content_words(run.question) - content_words(vertex.label)
     if words & (vertex.describing_words - twin.describing_words):
         return True
+    with suppress(GraphError, NotRecordedError):
+        swapped: dict[Term, URIRef] = {vertex.iri: twin.iri}
+        wanted = {(swapped.get(s, s), p, swapped.get(o, o)) for s, p, o in links}
+        if existing_triples(run.kg, wanted) != wanted:
+            return True
     term = n3(vertex.iri)
     queries = [query for query in answer.queries if term in query]
     try:

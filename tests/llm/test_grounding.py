@@ -189,8 +189,8 @@ def test_what_an_unclear_name_may_mean_is_listed_in_short(tmp_path: Path) -> Non
     ("labels", "is_unclear"),
     [
         (("Old Station One", "Old Station Two"), True),
-        (("Old Station One", "Bus Stop"), False),
-        (("Old Station One", "Another Station Of The Second Line"), False),  # less like the name
+        (("Harbour Station Hall", "Bus Stop"), False),
+        (("Harbour Station Hall", "Another Station Of The Second Line"), False),  # less like it
     ],
 )
 def test_of_labels_that_are_equally_like_a_name_none_is_chosen(

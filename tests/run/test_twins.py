@@ -6,10 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from machine import PROVEN, QUESTION, ROBODATA, produce, script
 from rdflib import Graph
-from small import CHATTY, DOG, iri
+from small import CHATTY, DOG, FILMS, answer_of, films, iri, run_of
 
 import kgwb
+from kgwb.llm import Scripted
 from kgwb.run import System
 from kgwb.run.systems import load_system
 from kgwb.show.run_state import RunState, answer_view
@@ -64,3 +66,22 @@ def test_a_vertex_that_a_person_put_in_is_in_no_doubt(workbench: kgwb.Workbench)
     assert run.answer is not None
     assert run.answer.labels == ("Oder",)
     assert run.answer.doubt == ""
+
+
+@pytest.mark.parametrize(
+    ("question", "turtle", "support", "is_in_doubt"),
+    [
+        (QUESTION, "", PROVEN, False),
+        (QUESTION, "", PROVEN[:1], True),  # the support says nothing of the actor
+        (QUESTION, ":lynchs_dune :starring :timothee .", PROVEN, True),
+        ("Who directed Dune?", "", PROVEN, True),
+        ("Who directed a film with Timothée Chalamet?", "", PROVEN, False),  # met on the way
+    ],
+)
+def test_what_else_a_question_names_tells_two_things_of_a_name_apart(
+    question: str, turtle: str, support: list[list[str]], is_in_doubt: bool
+) -> None:
+    model = Scripted(script(produce=produce(*support)))
+    run = run_of(ROBODATA, question, model, kg=films(FILMS + turtle)).go()
+    readings = [(reading.iri, reading.name) for reading in answer_of(run).read_names]
+    assert readings == ([(iri("dune"), "Dune")] if is_in_doubt else [])

@@ -183,7 +183,13 @@ def test_homonyms_are_told_apart_by_year_and_description(question: str, number: 
 
 @pytest.mark.parametrize(
     ("entity", "label"),
-    [("Fog over Elms", "Fog over Elm"), ("Elm", "Fog over Elm"), ("Ecko", ""), ("ECHO", "Echo")],
+    [
+        ("Fog over Elms", "Fog over Elm"),
+        ("Elm", "Fog over Elm"),
+        ("Ecko", "Echo"),
+        ("Ecka", ""),
+        ("ECHO", "Echo"),
+    ],
 )
 def test_a_label_must_be_like_the_name(entity: str, label: str) -> None:
     candidates = [
