@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from kgwb import disk
 from kgwb.errors import InputError
-from kgwb.llm.base import MODEL_WITHOUT_TOKENS
+from kgwb.llm.base import is_local
 from kgwb.records import describe_validation_error
 from kgwb.run.agents import OTHER_STAGE, System
 from kgwb.run.calls import Call
@@ -97,10 +97,14 @@ def _check_counted(model: str, used: Mapping[str, Any]) -> None:
     """Raise InputError if a server did not report the tokens of prompt and reply of each call.
 
     ``used`` are the counts of ``sum_usage``; those of earlier versions do not say of how many calls
-    the tokens are unknown.
+    the tokens are unknown. A model without a server may report none: a local one, or one that has
+    a name of its own. The name of a model of a server begins with whose it is, as in "openai:".
     """
+    has_server = ":" in model and not is_local(model)
+    if not has_server and not used["prompt_tokens"] and not used["completion_tokens"]:
+        return
     uncounted = used.get("uncounted_calls", used["calls"] if not used["prompt_tokens"] else 0)
-    if uncounted and model != MODEL_WITHOUT_TOKENS:
+    if uncounted:
         raise InputError(
             f"it is not known what the calls of {model} cost: its server did not report "
             f"all tokens of {pluralize(uncounted, 'call')}",
@@ -206,11 +210,12 @@ def sum_usage(calls: Sequence[Call]) -> dict[str, Any]:
     for call in calls:
         seconds += call.seconds
         if call.kind == "model":
-            counts = models[call.request["model"]]
+            name = call.request["model"]
+            counts = models[name]
             counts["calls"] += 1
             counts["prompt_tokens"] += call.result.prompt_tokens
             counts["completion_tokens"] += call.result.completion_tokens
-            if not call.result.is_counted:
+            if not call.result.is_counted(name):
                 counts["uncounted_calls"] += 1
     totals = Totals.of(calls, 0, seconds)
     usage: dict[str, Any] = {
@@ -371,7 +376,7 @@ class Budget:
         """Add the cost of a row to what is used of each limit.
 
         If the row reused recorded calls, only its own calls count ("paid"). Raises InputError if
-        money is limited and not known (``Prices.compute_money``).
+        what is limited is not known (``Prices.compute_amount``).
         """
         paid = row.get("paid", row)
         for name in self.limits:

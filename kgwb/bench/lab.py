@@ -96,16 +96,17 @@ class CostEstimate:
     """The number of questions whose calls are not kept, so that all of them are made again."""
     calls: tuple[int, int]
     """Model calls. The least are those of the changed agents; the most, also those of all later agents."""
-    tokens: tuple[int, int]
+    tokens: tuple[int, int] | None
+    """None if a server did not report those of all calls before."""
     money: tuple[float, float] | None
-    """None if a model has no price."""
+    """None if a model has no price, or its tokens are not known."""
     currency: str = ""
 
     def __str__(self) -> str:
         questions = pluralize(self.questions, "question")
         calls = _format_range(self.calls)
-        tokens = _format_range(self.tokens)
-        text = f"{questions}, {calls} model calls, about {tokens} tokens"
+        tokens = f"about {_format_range(self.tokens)}" if self.tokens else "an unknown number of"
+        text = f"{questions}, {calls} model calls, {tokens} tokens"
         if self.money:
             text += f", {_format_range(self.money)} {self.currency}"
         if self.without_saved_run:
@@ -438,7 +439,7 @@ class RetryExperiment:
         question of which the store does not have what was asked before counts with what it cost
         then. With ``repeats``, the least is without any; the most is that all questions come out
         otherwise, and are asked so often before and after the change. Money is None if a model has
-        no price.
+        no price, and both money and tokens if a server did not report the tokens of a call.
         """
         finished_ids = self._find_finished_ids(setup)
         store = find_store(self.earlier_results.folder)
@@ -469,14 +470,16 @@ class RetryExperiment:
             high = sum(prices.compute_amount(row, budget) for row in most)
             return low, high
 
-        money = None
+        tokens = money = None
+        with suppress(InputError):
+            tokens = span("tokens")
         with suppress(InputError):
             money = span("money")
         return CostEstimate(
             questions=len(questions),
             without_saved_run=without_record,
             calls=span("model_calls"),
-            tokens=span("tokens"),
+            tokens=tokens,
             money=money,
             currency=prices.currency,
         )

@@ -10,8 +10,10 @@ from typing import Any, Literal, Protocol
 from kgwb.kg.base import Graph
 
 DEFAULT_TIMEOUT_S = 60.0
-MODEL_WITHOUT_TOKENS = "rules"
-"""The model that reads no tokens, so that 0 of them is right."""
+LOCAL_MODELS = frozenset({"rules", "human", "scripted", "function"})
+"""First words of the names of models without a server; no tokens at all is right for their replies."""
+PUT_IN = "by hand"
+"""Stands as the model of a reply that a person put in, for which nothing was asked."""
 ReplyMode = Literal["schema", "json", "prompt", "none"]
 """How a reply's form was enforced: by JSON schema, by JSON mode, by the prompt alone, or not at all."""
 ReplyData = dict[str, Any]
@@ -102,11 +104,21 @@ class ChatReply:
     body: str = ""
     """The whole reply as the server sent it, for the client of a pipeline; else empty."""
 
-    @property
-    def is_counted(self) -> bool:
-        """Whether the tokens of both prompt and reply are known: no prompt has 0 of them."""
-        is_reply_counted = self.completion_tokens > 0 or not self.text
-        return self.model == MODEL_WITHOUT_TOKENS or (self.prompt_tokens > 0 and is_reply_counted)
+    def is_counted(self, asked: str) -> bool:
+        """Whether the tokens of both prompt and reply are known: no prompt has 0 of them.
+
+        ``asked`` is the name of the model that the call was made for. A local model, and a person
+        who puts in a reply, may say no tokens; a server must say both numbers.
+        """
+        if not self.prompt_tokens and not self.completion_tokens:
+            return is_local(asked) or self.model == PUT_IN
+        return self.prompt_tokens > 0 and (self.completion_tokens > 0 or not self.text)
+
+
+def is_local(model: str) -> bool:
+    """Return whether a model's name says that it has no server, as "function:ask" does."""
+    kind, _, _ = model.partition(":")
+    return kind in LOCAL_MODELS
 
 
 def parse_token_count(value: object) -> int:

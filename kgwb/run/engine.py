@@ -23,7 +23,7 @@ from kgwb.errors import (
 from kgwb.kg.base import Graph, ResultSet
 from kgwb.kg.embeddings import EmbeddingIndex, Embeddings
 from kgwb.kg.findings import describe_unbound_concat
-from kgwb.llm.base import DEFAULT_TIMEOUT_S, ChatModel, ChatReply, ChatRequest
+from kgwb.llm.base import DEFAULT_TIMEOUT_S, PUT_IN, ChatModel, ChatReply, ChatRequest
 from kgwb.llm.notice import DataNotice, notices_collected_by
 from kgwb.records import JsonObject, from_data, to_data
 from kgwb.run.agents import AgentSpec, System, subject_of
@@ -236,7 +236,7 @@ class Engine:
         request = {**content, "put_in": text}
         key, kind, _, repeat, _ = CallIdentity.of("model", request, 0)
         if key not in self.calls:
-            reply = ChatReply(text, model="by hand")
+            reply = ChatReply(text, model=PUT_IN)
             call = Call(key, kind, step.key, request, repeat, reply, utc_now(), 0.0, ChatReply)
             self.calls[key] = call
             self.record.append_json(f'{{"call":{call.to_json()}}}')

@@ -242,12 +242,13 @@ class Totals:
         names = [call for call in calls if call.kind == "names"]
         graph_calls = [*queries, *searches, *names]
         replies = [call.result for call in model_calls]
+        uncounted = [c for c in model_calls if not c.result.is_counted(c.request["model"])]
         return cls(
             model_calls=len(model_calls),
             live_model_calls=live_model_calls,
             prompt_tokens=sum(reply.prompt_tokens for reply in replies),
             completion_tokens=sum(reply.completion_tokens for reply in replies),
-            uncounted_calls=sum(not reply.is_counted for reply in replies),
+            uncounted_calls=len(uncounted),
             queries=len(queries),
             searches=len(searches),
             seconds=seconds,

@@ -112,8 +112,22 @@ def test_tokens_that_are_known_in_part_are_said_to_be(
 
 
 def test_a_reply_without_text_may_have_no_tokens_and_rules_have_none() -> None:
-    assert ChatReply("", prompt_tokens=10).is_counted
-    assert ChatReply("x", model="rules").is_counted
+    assert ChatReply("", prompt_tokens=10).is_counted("openai:large")
+    assert ChatReply("x", model="rules").is_counted("rules")
+    assert ChatReply("x", model="by hand").is_counted("openai:large")
+
+
+@pytest.mark.parametrize("model", ["rules", "human", "scripted", "scripted:a.py", "function:ask"])
+def test_a_model_without_a_server_may_report_no_tokens(model: str, tmp_path: Path) -> None:
+    call = Call("k", "model", "", {"model": model}, 0, ChatReply("x"), "", 0.0)
+    row = sum_usage([call])
+    assert "uncounted_calls" not in row["models"][model]
+    assert Totals.of([call], 0, 0.0).uncounted_calls == 0
+    for name in (model, "mine"):  # a function or a class of a person may have any name
+        Budget({"money": 1, "tokens": 1}, prices(tmp_path)).add(used(0, 0, name))
+    half = Call("k", "model", "", {"model": model}, 0, ChatReply("x", completion_tokens=5), "", 0.0)
+    with pytest.raises(InputError, match="not known"):
+        Budget({"tokens": 1}).add(sum_usage([half]))
 
 
 def test_rules_cost_nothing() -> None:

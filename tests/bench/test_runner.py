@@ -143,7 +143,7 @@ def test_a_row_has_exactly_these_fields(tmp_path: Path) -> None:
             "queries": 1,
             **{"executed_queries": 0, "words": 3},  # the toy names no queries
             **tokens,
-            "models": {"scripted": {"calls": 1, "uncounted_calls": 1, **tokens}},
+            "models": {"scripted": {"calls": 1, **tokens}},
         },
         "error": None,
     }
