@@ -417,7 +417,7 @@ def _is_in(texts: Sequence[str], named: _Named, others: Iterable[_Named]) -> boo
 
 
 def _find_links(named: _Named, texts: Sequence[str], answer: Answer) -> Sequence[Triple]:
-    """Return the triples of the support between a thing and what else some texts name."""
+    """Return the triples of the support between a thing and what some texts name as it is called, but its names."""
     names = dict(answer.names)
     links = []
     for triple in answer.support:
@@ -425,7 +425,8 @@ def _find_links(named: _Named, texts: Sequence[str], answer: Answer) -> Sequence
         if named.iri in (subject, object_):
             end = object_ if subject == named.iri else subject
             label = names.get(end) or name_from_iri(end) if isinstance(end, URIRef) else str(end)
-            if _is_in(texts, _Named((label,)), [named]):
+            _, likeness = _find_name("", [label], texts, _words_of([named]))
+            if likeness == SAME and compare_labels(label, named.labels) != SAME:
                 links.append(triple)
     return links
 

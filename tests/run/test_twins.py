@@ -57,6 +57,13 @@ def test_a_name_of_one_thing_of_its_kind_is_in_no_doubt(workbench: kgwb.Workbenc
     assert run.answer.doubt == ""
 
 
+def test_a_value_that_is_only_like_a_word_of_the_question_tells_nothing_apart() -> None:
+    rivers = RIVERS.replace('"Main"', '"River Main"').replace('"Oder"', '"River Oder"')
+    kg = kgwb.open_kg(Graph().parse(data=rivers, format="turtle"))
+    run = kgwb.Workbench(kg, "rules").ask("What is the river of Frankfurt?")
+    assert "2 things are named Frankfurt" in answer_of(run).doubt
+
+
 def test_a_vertex_that_a_person_put_in_is_in_no_doubt(workbench: kgwb.Workbench) -> None:
     run = workbench.ask("What is the river of Frankfurt?")
     [key] = [step.key for step in run.steps if step.agent == "vertex_selection"]
