@@ -53,6 +53,9 @@ Node = Callable[["State"], "State"]
 class Bare:
     """What agents see of a run, without one: no steps, no record, and prompts read once."""
 
+    question = ""
+    """What is asked now, as a person typed it; it is set anew for each question."""
+
     def __init__(self, bench: Workbench) -> None:
         self.system = bench.system
         self.kg, self.settings = bench.kg, bench.setup.settings
@@ -206,7 +209,12 @@ def plain_agents() -> dict[str, Any]:
 def bare(bench: Workbench, plain: Mapping[str, Any]) -> Ask:
     """The agents in a row."""
     run, answer = Bare(bench), plain["chatty_kg"].answer_question
-    return lambda question: answer(Question(question), Dialogue(), run)  # type: ignore[no-any-return]
+
+    def ask(question: str) -> Answer | None:
+        run.question = question
+        return answer(Question(question), Dialogue(), run)  # type: ignore[no-any-return]
+
+    return ask
 
 
 def workbench(bench: Workbench) -> Ask:
@@ -243,9 +251,11 @@ def lang_graph(bench: Workbench, plain: Mapping[str, Any], *, saver: bool = Fals
     from langgraph.checkpoint.memory import InMemorySaver
 
     checkpointer = InMemorySaver() if saver else None
-    graph = _wired(plain, Bare(bench)).compile(checkpointer=checkpointer)
+    run = Bare(bench)
+    graph = _wired(plain, run).compile(checkpointer=checkpointer)
 
     def ask(question: str) -> Answer | None:
+        run.question = question
         thread = uuid.uuid4().hex
         config: Any = {"configurable": {"thread_id": thread}} if saver else None
         made = graph.invoke({"question": Question(question), "dialogue": Dialogue()}, config)

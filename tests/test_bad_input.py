@@ -91,7 +91,7 @@ BAD: dict[str, tuple[Callable[[], Any], type[KgwbError], str, str]] = {
     "unknown format": (
         opening("a.docx", "x"),
         GraphFileError,
-        "no extension of an RDF format",
+        "a.docx",
         ".ttl",
     ),
     "empty graph": (opening("a.ttl", "# nothing"), GraphFileError, "contains no triples", "check"),

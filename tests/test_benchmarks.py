@@ -25,6 +25,7 @@ def test_the_nodes_answer_what_the_workbench_answers(question: str) -> None:
     workbench = kgwb.Workbench(kgwb.open_kg("films"), kgwb.model("rules"))
     plain = overhead.plain_agents()
     run = overhead.Bare(workbench)
+    run.question = question
     nodes, choices = overhead.nodes_of(plain, run), overhead.next_node(plain["chat"], run)
     following = dict(zip(nodes, [*nodes][1:], strict=False))
     state, name = (

@@ -109,6 +109,7 @@ def test_labels_choices_and_an_empty_form_come_from_the_schema() -> None:
         "kind": "list",
         "beyond": [],
         "columns": [],
+        "doubts": [],
     }
 
 
