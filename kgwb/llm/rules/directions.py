@@ -77,9 +77,9 @@ def compare_wordings(relation: str, predicate: str) -> Wording:
     to an agent, or neither does.
     """
     words = _split_name(predicate)
-    if not SYMMETRIC.isdisjoint(map(stem, words)):
-        return Wording("out", "either")
     is_same_view = leads_to_agent(relation) == leads_to_agent(predicate)
+    if not SYMMETRIC.isdisjoint(map(stem, words)):
+        return Wording("out" if is_same_view else "in", "either")
     certainty: Certainty = "guessed"
     is_listed = any(phrase in relation for phrase in LISTED_PHRASES)
     ends = {} if is_listed else find_named_ends(relation)

@@ -594,6 +594,11 @@ def _count_values(answer: Answer, results: _Results, target: str, run: Run) -> A
     more query. Raises QueryError if that count is not a number.
     """
     counted = count_values(answer)
+    [value] = counted.values
+    # In the order of the results, and not of the labels: recorded counts have it.
+    found = dict.fromkeys(chain.from_iterable(results.supports.values()))
+    value = replace(value, support=tuple(found | dict.fromkeys(value.support)))
+    counted = replace(counted, values=(value,))
     if not results.is_cut:
         return counted
     branches = []
@@ -603,5 +608,5 @@ def _count_values(answer: Answer, results: _Results, target: str, run: Run) -> A
     counting = f"SELECT (COUNT(DISTINCT {target}) AS ?_n) WHERE {{ {union} }}"
     rows = run.kg.select(counting).rows
     number = parse_count(rows[0][0] if rows else None)
-    value = replace(counted.values[0], term=Literal(number), label=str(number))
+    value = replace(value, term=Literal(number), label=str(number))
     return replace(counted, values=(value,), queries=(*counted.queries, counting))
