@@ -326,6 +326,20 @@ class Answer(Record):
     read_names: Hidden[tuple[NameReading, ...]] = ()
     """The names of the question that were read as others, or that several things have."""
 
+    def is_given_by(self, output: object) -> bool:
+        """Return whether a step's output is this answer, without what was found out about it later.
+
+        At the end of a run, doubts, remarks and units are added to the answer of its last step.
+        """
+        if not isinstance(output, Answer):
+            return False
+        terms = [value.terms for value in self.values]
+        return (output.kind, output.queries, output.text) == (
+            self.kind,
+            self.queries,
+            self.text,
+        ) and [value.terms for value in output.values] == terms
+
     @property
     def labels(self) -> tuple[str, ...]:
         """The labels of the values."""

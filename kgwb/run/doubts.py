@@ -46,6 +46,8 @@ from kgwb.terms import Term, Triple, name_from_iri
 CLASS_PREDICATES = frozenset((RDFS.subClassOf, RDFS.domain, RDFS.range))
 """Predicates that lead to a class, beside those of the vocabulary for types."""
 SQL_TEXT = re.compile(r"'((?:[^']|'')*)'")
+MAX_MET_THINGS = 100
+"""Things of a support that are compared with the question, where no query names one."""
 MIN_RESEMBLANCE = 0.6
 """How much (difflib's ratio) a part of a question must be like a label to be shown as its name."""
 MAX_SIGN_CHARS = 3
@@ -152,7 +154,7 @@ def _find_queried(answer: Answer, run: Any, steps: Sequence[Step]) -> Iterator[_
         texts |= dict.fromkeys(_find_texts(query))
     has_named = bool(iris)
     if not has_named:
-        iris = dict.fromkeys(sorted(ends))
+        iris = dict.fromkeys(_choose_ends(ends, answer, run))
     for call in used_calls(steps, run.calls):
         if call.kind not in QUERY_KINDS:
             texts |= dict.fromkeys(SQL_TEXT.findall(call.request.get("query", "")))
@@ -170,6 +172,19 @@ def _find_queried(answer: Answer, run: Any, steps: Sequence[Step]) -> Iterator[_
         part = text.strip("%")
         if part == text or part.casefold() not in asked:
             yield _Named((part,), is_asked_for=not part.islower())
+
+
+def _choose_ends(ends: set[URIRef], answer: Answer, run: Any) -> Sequence[URIRef]:
+    """Return the things of a support in order; of many, those that share a word with the question."""
+    if len(ends) <= MAX_MET_THINGS:
+        return sorted(ends)
+    names = dict(answer.names)
+    asked = content_words(" ".join(_texts_of(run)))
+    chosen = []
+    for end in sorted(ends):
+        if asked & content_words(names.get(end) or name_from_iri(end)):
+            chosen.append(end)
+    return chosen[:MAX_MET_THINGS]
 
 
 def _find_ends(answer: Answer, kg: Graph) -> set[URIRef]:

@@ -460,10 +460,12 @@ def answer_view(state: RunState) -> AnswerView:
 def state_of_output(run: Run, output: Answer) -> AnswerState:
     """Return the state of an answer that a step of a run put out.
 
-    What is known to be right counts only for the answer of the run itself.
+    What is known to be right counts only for the answer of the run itself, which also has the
+    doubts that were found at its end.
     """
     right_answer = None
-    if output == run.answer:
+    if run.answer is not None and run.answer.is_given_by(output):
+        output = run.answer
         right_answer = run.right_answer
     return judge_answer(run.question, output, right_answer)
 

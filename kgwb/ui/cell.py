@@ -63,7 +63,7 @@ class AgentCell(StepPanel):
         Nothing is rendered if the step of the cell does not give the answer of the run.
         """
         run = self.session.run
-        if self.step is None or run.answer is None or self.step.output is not run.answer:
+        if self.step is None or run.answer is None or not run.answer.is_given_by(self.step.output):
             return Html()
         buttons = []
         texts = {}

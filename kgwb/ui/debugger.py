@@ -268,7 +268,7 @@ class Debugger(StepPanel):
 
         The replies are kept with the last step whose output is the answer. Empty if there are none.
         """
-        answering = [step for step in steps if step.done and step.output == answer]
+        answering = [step for step in steps if step.done and answer.is_given_by(step.output)]
         if not answering:
             return []
         context = self._context_of(answering[-1])
