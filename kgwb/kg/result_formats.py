@@ -199,12 +199,15 @@ def read_tsv(body: bytes, codec: str, rows: Rows[Any]) -> ResultData:
     if isinstance(parsed, pyoxigraph.QueryBoolean):
         return {"boolean": bool(parsed)}
     names = [variable.value for variable in parsed.variables]
-    for solution in parsed:
-        row = {}
-        for name, term in zip(names, solution, strict=True):
-            if term is not None:
-                row[name] = term_from_oxigraph(term)
-        rows.add(row)
+    try:
+        for solution in parsed:
+            row = {}
+            for name, term in zip(names, solution, strict=True):
+                if term is not None:
+                    row[name] = term_from_oxigraph(term)
+            rows.add(row)
+    finally:
+        del parsed  # an error would hold it, and it must not be let go of on another thread
     return _table_of(names)
 
 
