@@ -50,14 +50,13 @@ QUESTION_WORDS = _word_list("asking")
 TIME_WORDS = _word_list("times")
 PLACE_WORDS = _word_list("places")
 PERSON_NOUNS = _word_list("persons")
-"""Words for somebody of whom no more is said: "the guy who"."""
+"""Words for somebody of whom no more is said: "the guy who". "Women" says more."""
 PERSONAL_PRONOUNS = frozenset("he she him his her hers himself herself".split())
 PROFESSIONS = _word_list("professions")
 ORDINALS = _word_list("ordinals")
 """Words that select one of several things: "second", "last"."""
 DESCRIBING_VERBS = _word_list("describing")
 """Verbs with which "how" asks for a kind or topics, and not for a manner."""
-PERSON_NOUNS = _word_list("persons")
 SUBJECTS = _word_list("subjects")
 """Pronouns that are the subject of a verb."""
 POLITE_SUBJECTS = _word_list("polite")
