@@ -220,7 +220,7 @@ _PATTERNS = (
         False,
     ),
 )
-WORDINGS = tuple((re.compile(pattern), form, first) for pattern, form, first in _PATTERNS)
+"""How a question names a relation, the name of the relation, and whether the first name is its subject."""
 
 
 def find_wording(words: Sequence[str]) -> tuple[str, bool] | None:
@@ -230,8 +230,8 @@ def find_wording(words: Sequence[str]) -> tuple[str, bool] | None:
     the other end; with one, that is what is asked for. Only questions with one relation are read.
     """
     text = " ".join(word for word in words if word not in ARTICLES)
-    for pattern, form, is_subject in WORDINGS:
-        found = pattern.fullmatch(text)
+    for pattern, form, is_subject in _PATTERNS:
+        found = re.fullmatch(pattern, text)  # compiled at first use: that takes long
         if found:
             parts = found.groupdict("")
             relation = form.format(**{"preposition": "", **parts}).strip()
