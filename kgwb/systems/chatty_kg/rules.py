@@ -324,16 +324,18 @@ def _insert_topic(
                 before, after = question[: match.start()], question[match.end() :]
                 options.append(f"{before}{joint} {name}{after}")
     chosen = _choose_answerable(options, kg, embeddings)
-    is_kept = match[0] or _has_answer(chosen, kg, embeddings)
-    return chosen if chosen and is_kept else question
+    is_kept = chosen and (match[0] or _has_answer(chosen, kg, embeddings))
+    return chosen if is_kept else question
 
 
 def _choose_answerable(options: Sequence[str], kg: Graph | None, embeddings: Embeddings) -> str:
     """Return the first of several questions for what the graph has, else the first; "" without any."""
-    if len(options) > 1:
-        answerable = [option for option in options if _has_answer(option, kg, embeddings)]
-        options = answerable or options
-    return options[0] if options else ""
+    distinct = list(dict.fromkeys(options))
+    if len(distinct) > 1:
+        for option in distinct:
+            if _has_answer(option, kg, embeddings):
+                return option
+    return distinct[0] if distinct else ""
 
 
 def _has_answer(question: str, kg: Graph | None, embeddings: Embeddings) -> bool:
