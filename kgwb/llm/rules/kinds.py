@@ -28,15 +28,15 @@ STEMS_OF_PLACES = frozenset(map(stem, ("population", "inhabitants", "capital", "
 
 
 @kept_by_graph
-def find_kind(kg: Graph, name: str) -> str | None:
+def find_kind(kg: Graph, name: str) -> str:
     """Return "person", "place" or "thing", as the classes and predicates of a name say.
 
-    "" if the graph does not tell, or for what people call he, she or it. None if the graph does not
-    have the name as a label.
+    "" if the graph does not tell or does not have the name as a label, or for what people call he,
+    she or it.
     """
     vertices: tuple[URIRef, ...] = tuple(kg.exact([name]).get(name, ()))
     if not vertices:
-        return None
+        return ""
     class_words: set[str] = set()
     for class_name in fetch_class_names(kg, vertices):
         class_words.update(map(singularize, normalize(class_name).split()))

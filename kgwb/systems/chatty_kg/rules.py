@@ -445,7 +445,7 @@ def _fits(kind: str, own_kind: str) -> bool:
 
 def _find_kind(name: str, kg: Graph | None) -> str:
     """Return the kind of a name as the graph tells it; "" if it does not."""
-    return (kg and find_kind(kg, name)) or ""
+    return find_kind(kg, name) if kg is not None else ""
 
 
 def _join_names(names: Names) -> str:
