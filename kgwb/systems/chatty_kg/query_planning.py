@@ -405,7 +405,6 @@ class _Executed(NamedTuple):
     """A query that was executed, and its result."""
 
     query: CandidateQuery
-    columns: tuple[str, ...]
     rows: tuple[Row, ...]
     is_cut: bool
     """Whether the result set had more rows than the graph's limit."""
@@ -425,7 +424,7 @@ def _execute(
         if predicates in settled or not set(qir.selected).issubset(variables_of(query.patterns)):
             continue
         result = run.kg.select(query.sparql)
-        executed = _Executed(query, qir.selected, result.rows, result.cut)
+        executed = _Executed(query, result.rows, result.cut)
         is_settling = one_direction and query.score >= MIN_SETTLING_SCORE
         if is_settling and any(map(_is_bound, chain.from_iterable(executed.rows))):
             settled.add(predicates)
@@ -449,7 +448,7 @@ def _answer_table(
     sparql = []
     for executed in _execute(queries, qir, one_direction, run):
         sparql.append(executed.query.sparql)
-        for value in _make_row_values(executed, run):
+        for value in _make_row_values(executed, qir.selected, run):
             values.setdefault(value.row, value)
     if not values:
         return Answer(qir.kind, queries=tuple(sparql), reason=NO_ROWS)
@@ -457,13 +456,13 @@ def _answer_table(
     return Answer(qir.kind, tuple(values.values()), tuple(sparql), columns=titles)
 
 
-def _make_row_values(executed: _Executed, run: Run) -> list[Value]:
+def _make_row_values(executed: _Executed, columns: Sequence[str], run: Run) -> list[Value]:
     """Return a value for each row of a query, sorted by label, with the triples that support it.
 
     Its term is the first bound cell, and its label has the names of all bound cells, with " · "
     between them. A row has at least one.
     """
-    names = [column.lstrip("?") for column in executed.columns]
+    names = [column.lstrip("?") for column in columns]
     rows = executed.rows
     supports = find_row_support(executed.query.sparql, names, rows, run)
     labels = label_terms(filter(_is_bound, chain.from_iterable(rows)), run)
@@ -544,11 +543,11 @@ def _collect_values(
     """
     results = _Results()
     for executed in _execute(queries, qir, one_direction, run):
-        query, column = executed.query, executed.columns[0]
+        query = executed.query
         results.queries.append(query)
         results.is_cut |= executed.is_cut
         found = [row[0] for row in executed.rows if row[0] is not None]
-        supports = find_support_by_value(run.kg, query, column, found)
+        supports = find_support_by_value(run.kg, query, qir.target, found)
         for value, triples in supports.items():
             earlier = results.supports.get(value, ())
             results.supports[value] = tuple(dict.fromkeys(earlier + triples))
