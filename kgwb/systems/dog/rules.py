@@ -105,15 +105,15 @@ def _choose_direction(step: RelationStep, relations: Names, embeddings: Embeddin
     if (wording.direction == "out") == step.is_backward:
         directions.reverse()
     for name in directions:
-        if name in relations and not _is_reverse(["", name, ""], step):
+        if name in relations and not _is_reverse(name, step):
             return name
     return ""
 
 
-def _is_reverse(triple: Names, step: RelationStep) -> bool:
-    """Return whether a triple goes the other way than a step, as the wording of its relation tells."""
-    name = triple[1].removeprefix(INVERSE_PREFIX)
-    is_backward = name != triple[1]
+def _is_reverse(relation: str, step: RelationStep) -> bool:
+    """Return whether a relation goes the other way than a step, as its wording tells."""
+    name = relation.removeprefix(INVERSE_PREFIX)
+    is_backward = name != relation
     direction: Direction = "out" if is_backward == step.is_backward else "in"
     wording = compare_wordings(step.relation, name)
     is_told = wording.certainty != "likely" or step.relation == name
@@ -171,7 +171,7 @@ def try_answer(
         if hop["triples"] or hop["note"].startswith("no triple"):
             tails: list[str] = []
             for step in chains.get(hop["entity"], [])[:1]:
-                triples = [each for each in hop["triples"] if not _is_reverse(each, step)]
+                triples = [each for each in hop["triples"] if not _is_reverse(each[1], step)]
                 tails = _find_tails(triples, step.relation, embeddings)
             tail_lists.append(tails)
     answers = _common_items(tail_lists)
