@@ -348,10 +348,10 @@ def find_unread_form(question: str, kg: Graph | None) -> list[str]:
     unread = find_unsupported_word(words) or next(filter(WHY_WORDS.__contains__, words), "")
     if unread:
         return [f"questions with “{unread}” are not read"]
+    is_kind = not en.DESCRIBING_VERBS.isdisjoint(words)
     for word, following in pairwise([*words, ""]):
         if word == "and" and following in en.WH_WORDS and words[0] in en.WH_WORDS:
             return ["two questions at once are not read"]
-        is_kind = not en.DESCRIBING_VERBS.isdisjoint(words)
         if word == "how" and following in en.AUXILIARIES and not is_kind:  # how is it made
             return ["questions for a manner are not read"]
     return _find_missing_name(words, mentions) if kg is not None else []
@@ -569,7 +569,8 @@ class _LookUp(_QuestionWords):
         predicate of the name that is most like the words becomes its only relation; if no predicate
         is like them, the grammar's reading is kept as well. A "how many" or "who" question that the
         predicates cannot answer gets a relation that no predicate is like, and so has no answer.
-        Predicates that have only numbers are no answer to "who".
+        Predicates that have only numbers are no answer to "who" or for a place; nor are "made at"
+        to "who", and "made by" for a place.
 
         ``last_question`` are the words of its last sentence with a question word, which are tried
         first. A fact with the class that is asked for is added where ``_with_asked_class`` says so.
@@ -585,27 +586,27 @@ class _LookUp(_QuestionWords):
         if compound is not None:
             return self._reading_of_predicate(compound)
 
-        numeric: list[VertexPredicate] = []
+        unfit: list[VertexPredicate] = []
         predicates = list(self.predicates)
         asks_who = not WHO_WORDS.isdisjoint(self.words) and not self.value_type
         if len(facts) == 1 and (asks_who or self.value_type == "place"):
             ending = " at" if asks_who else " by"
-            numeric = [
+            unfit = [
                 each for each in predicates if each.has_only_numbers or each.name.endswith(ending)
             ]
-            predicates = [predicate for predicate in predicates if predicate not in numeric]
+            predicates = [predicate for predicate in predicates if predicate not in unfit]
 
         relation = next((each for first, each, last in facts if self.name in (first, last)), "")
         similar = _predicates_like(relation, predicates, self.embeddings)
-        similar_numeric = _predicates_like(relation, numeric, self.embeddings)
+        similar_unfit = _predicates_like(relation, unfit, self.embeddings)
         noun = self._counted_noun(relation)
-        is_only_numeric = similar_numeric and not similar
-        if (asks_who and is_only_numeric) or self._counts_something_else(noun, similar):
+        is_only_unfit = similar_unfit and not similar
+        if (asks_who and is_only_unfit) or self._counts_something_else(noun, similar):
             return self._with_facts((self.name, noun or "who", "?answer"))
         kin = self._find_kin(similar) if len(similar) > 1 and len(facts) == 1 else None
         if kin is not None:
             return self._reading_of_predicate(kin)
-        if similar and not similar_numeric and self._has_all_relations(similar):
+        if similar and not similar_unfit and self._has_all_relations(similar):
             return self.reading
 
         predicate = None
