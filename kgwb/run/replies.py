@@ -35,7 +35,7 @@ UNFINISHED_REPLIES = {
 }
 """Why a reply is not complete, by its finish reason in small letters."""
 EMPTY_REPLIES = {"tool_calls": "the model called a tool in place of a reply"}
-"""Why there is no text, by the finish reason."""
+"""Why there is no text, by the finish reason in small letters."""
 THOUGHT_FIELDS = ("reasoning", "thought", "thoughts", "thinking", "explanation", "rationale")
 """Fields that models add to a reply to explain it. They are left out where its class has none."""
 TOOL_ARGUMENTS = ("arguments", "parameters", "input")
@@ -118,7 +118,8 @@ def check_reply(
     JSON. If the model did not finish (``finish_reason``), that is the problem, in place of wrong
     JSON.
     """
-    unfinished = UNFINISHED_REPLIES.get(finish_reason.lower(), "")
+    finish_reason = finish_reason.lower()
+    unfinished = UNFINISHED_REPLIES.get(finish_reason, "")
     found = find_json(text, is_finished=not unfinished)
     first_problem = ""
     for data in found.values:

@@ -181,6 +181,7 @@ def test_markers_of_thoughts_in_a_text_of_the_reply_are_part_of_it() -> None:
         ('{"word" "a", "number": 1}', "length", JSON_CHECK_NAME, "cut off by the length limit"),
         ('{"name": "Reply", "arguments": {"word": "a"}}', "stop", SCHEMA_CHECK_NAME, "word"),
         ("", "tool_calls", JSON_CHECK_NAME, "tool"),
+        ("", "TOOL_CALLS", JSON_CHECK_NAME, "tool"),
         ('{"word": "a", "num', "length", JSON_CHECK_NAME, "cut off by the length limit"),
         ('{"facts": [{"word": 1}, {"wo', "length", JSON_CHECK_NAME, "cut off by the length limit"),
         ("I cannot help with that.", "refusal", JSON_CHECK_NAME, "the model refused"),
