@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol
 from kgwb.kg.base import Graph
 
 DEFAULT_TIMEOUT_S = 60.0
-LOCAL_MODELS = frozenset({"rules", "human", "scripted", "function"})
+LOCAL_KINDS = frozenset({"rules", "human", "scripted", "function"})
 """First words of the names of models without a server; no tokens at all is right for their replies."""
 PUT_IN = "by hand"
 """Stands as the model of a reply that a person put in, for which nothing was asked."""
@@ -118,7 +118,7 @@ class ChatReply:
 def is_local(model: str) -> bool:
     """Return whether a model's name says that it has no server, as "function:ask" does."""
     kind, _, _ = model.partition(":")
-    return kind in LOCAL_MODELS
+    return kind in LOCAL_KINDS
 
 
 def parse_token_count(value: object) -> int:
