@@ -141,11 +141,10 @@ def plan_queries(qir: QIR, question: str, context: Context, run: Run) -> Answer:
     selection = select_predicates(generated, question, linked, run)
     answer = execute_queries(selection, qir, linked, run)
     likely = []
-    for query in generated.queries:
+    for query in () if selection.queries else generated.queries:
         if query.score >= MIN_SIMILARITY and len(query.patterns) == len(qir.facts):
             likely.append(query)
-    if not selection.queries and likely:
-        [dropped] = likely[:1]
+    for dropped in likely[:1]:
         given = execute_queries(QuerySelection((dropped,), dropped.predicates), qir, linked, run)
         if given:
             names = ", ".join(dropped.predicates)
