@@ -165,16 +165,16 @@ class OllamaModel(RemoteModel):
         """Return the failure for an exception.
 
         An error of Ollama becomes a failure with its HTTP status, or with the one that it would have
-        had if it came inside a stream. A refused connection is transient. A reply that has not the SDK's form is
-        "nonsense", with the first part of it that is wrong. The base class handles the others.
+        had if it came inside a stream. A refused connection is transient. A reply that has not the
+        SDK's form is "nonsense", with the first part of it that is wrong. The base class handles the
+        others.
         """
         import ollama
         import pydantic
 
         response = getattr(error.__context__, "response", None)
-        if (
-            response is not None
-        ):  # the SDK raises AttributeError for a body that is a list or a text
+        # For a body that is a list or a text the SDK raises AttributeError
+        if response is not None:
             message = error_message(getattr(error, "error", response.text))
             return failure_from_status(response.status_code, message, response.headers)
         if isinstance(error, ollama.ResponseError):

@@ -183,8 +183,8 @@ class OpenAIModel(RemoteModel):
 
         For an error with an HTTP status this has the status, the server's message and headers, and
         the field of the request that the server names. An error inside a reply has the status that
-        fits it. Any other error is classified by the base
-        class, by its cause if it is a connection error of the SDK.
+        fits it. Any other error is classified by the base class, by its cause if it is a connection
+        error of the SDK.
         """
         import openai
 
@@ -270,16 +270,13 @@ def _parse_chunk(answer: Any) -> ReplyPart:
     for candidate in reversed(getattr(answer, "choices", None) or ()):
         if candidate.index in (0, None):
             choice = candidate
-    parts = (
-        answer if isinstance(answer, list) else [answer, choice]
-    )  # Gemini sends a list of one error
-    for part in parts:
+    # Gemini sends a list of one error
+    for part in answer if isinstance(answer, list) else (answer, choice):
         error = getattr(part, "error", None)
         if error:
             raise ReportedError(error)
-    if choice is None and getattr(
-        answer, "message", None
-    ):  # as vLLM sent it once, or "event: error"
+    # As vLLM sent it once, or "event: error"
+    if choice is None and getattr(answer, "message", None):
         raise ReportedError(answer.to_dict())
 
     delta = getattr(choice, "delta", None)

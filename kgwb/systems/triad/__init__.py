@@ -180,8 +180,8 @@ def _link_attempt(attempt: Attempt, question: str, failed: tuple[str, ...], run:
     attempt = replace(attempt, linked=linked)
     if missing:
         has_vertices = len(linked) > len(list_mentions(attempt.triplets))
-        attempt = replace(attempt, fault="; ".join(missing), back="parsing")
-        return replace(attempt, was_looked_up=has_vertices)
+        fault = "; ".join(missing)
+        return replace(attempt, fault=fault, back="parsing", was_looked_up=has_vertices)
     return attempt
 
 
