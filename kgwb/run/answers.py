@@ -326,6 +326,10 @@ class Answer(Record):
     read_names: Hidden[tuple[NameReading, ...]] = ()
     """The names of the question that were read as others, or that several things have."""
 
+    def with_doubts(self, doubts: Iterable[str]) -> Answer:
+        """Return this answer with further doubts behind its own."""
+        return replace(self, doubt="; ".join(filter(None, [self.doubt, *doubts])))
+
     def is_given_by(self, output: object) -> bool:
         """Return whether a step's output is this answer, without what was found out about it later.
 

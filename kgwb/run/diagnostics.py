@@ -387,8 +387,7 @@ def doubt_cut_results(answer: Answer, used_calls: Iterable[Call]) -> Answer:
     if result is None:
         return answer
     cut = f"the result of its query was cut at {len(result.rows):,} rows, so more may be missing"
-    doubts = filter(None, [answer.doubt, cut])
-    return replace(answer, doubt="; ".join(doubts))
+    return answer.with_doubts([cut])
 
 
 def find_cut_result(answer: Answer, used_calls: Iterable[Call]) -> ResultSet | None:

@@ -106,10 +106,8 @@ def doubt_names(answer: Answer, run: Any) -> Answer:
             remarks[str(reading)] = None
         elif reading is not None:
             readings[reading] = None
-    doubts = filter(None, [answer.doubt, *map(str, readings)])
-    return replace(
-        answer, doubt="; ".join(doubts), remarks=tuple(remarks), read_names=tuple(readings)
-    )
+    doubted = answer.with_doubts(map(str, readings))
+    return replace(doubted, remarks=tuple(remarks), read_names=tuple(readings))
 
 
 def _texts_of(run: Any) -> Sequence[str]:

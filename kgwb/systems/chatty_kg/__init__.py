@@ -150,8 +150,7 @@ def plan_queries(qir: QIR, question: str, context: Context, run: Run) -> Answer:
             names = ", ".join(dropped.predicates)
             reason = f"predicate_selection dropped “{names}”, which would give: {given}"
             return replace(answer, reason=reason)
-    doubts = filter(None, [answer.doubt, *qir.doubts])
-    return replace(answer, doubt="; ".join(doubts) if answer.values else "")
+    return answer.with_doubts(qir.doubts) if answer.values else replace(answer, doubt="")
 
 
 def make_turn(run: Run) -> Turn:

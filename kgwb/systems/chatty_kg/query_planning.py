@@ -343,7 +343,7 @@ def _doubt_directions(
         if query.sparql in answer.queries:
             executed.update(query.patterns)
     names = dict[str, str](answer.names)
-    doubts = [answer.doubt] if answer.doubt else []
+    doubts = []
     for relation in linked.relations:
         is_join = all(map(is_unknown, relation.fact.ends))
         for predicate in relation.predicates:
@@ -358,7 +358,7 @@ def _doubt_directions(
                     text = format_triple(triple, names)
                     doubts.append(f"{text} may say the reverse of {relation.fact}")
                     break
-    return replace(answer, doubt="; ".join(doubts))
+    return answer.with_doubts(doubts)
 
 
 def _matches(pattern: TriplePattern, triple: Triple) -> bool:
@@ -530,7 +530,7 @@ def _answer_values(
     if qir.kind != "count" or not settings.counts_values:
         return answer
     if all(is_amount(term, run.question) for term in supports):
-        return replace(answer, doubt="; ".join(answer.remarks))
+        return answer.with_doubts(answer.remarks)
     return doubt_counted_text(_count_values(answer, results, qir.target, run), supports)
 
 
