@@ -53,7 +53,6 @@ INSERTION_POINT = re.compile(rf"\bthe ({TYPE_NOUNS})\b(?! of)|(?<![?!. ])(?=[?!.
 ASKS_FOR_PERSON = re.compile(
     r"^(by )?(whom?|(which|what) (?!paper|number|river)\w*(or|er|ist|ian|man)s?)\b", re.I
 )
-ASKS_FOR_THING = re.compile(r"^(\w+ )?(what|which|name)\b", re.I)
 YEAR = re.compile(r"\b\d{4}\b")
 NUMBER_OR_DATE = re.compile(r"[-+\d.,:TZ/]+|true|false")
 NOTHING_READ = ParsedQuestion((), "", "list")
@@ -455,12 +454,10 @@ def _join_names(names: Names) -> str:
 
 
 def _kind_asked_for(question: str) -> str:
-    """Return whether a question asks for a "person", a "place" or a "thing"; "" for anything else."""
+    """Return whether a question asks for a "person" or a "place"; "" for anything else."""
     if question.casefold().startswith("where"):
         return "place"
-    if ASKS_FOR_PERSON.match(question):
-        return "person"
-    return "thing" if ASKS_FOR_THING.match(question) else ""
+    return "person" if ASKS_FOR_PERSON.match(question) else ""
 
 
 RULES: Mapping[str, Rule] = {
