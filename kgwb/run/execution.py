@@ -185,8 +185,9 @@ class Execution:
         the function raises.
         """
         with self._executed_step(spec, inputs) as step:
-            output = self.record.overrides.get(self._override_key(step))
-            if not self._take_override(spec, step):
+            if self._take_override(spec, step):
+                output = copy_containers(step.output)
+            else:
                 output = function()
                 self._set_output(spec, step, output)
         self._count_step(step)
@@ -200,8 +201,9 @@ class Execution:
         It does and raises what ``execute`` does.
         """
         with self._executed_step(spec, inputs) as step:
-            output = self.record.overrides.get(self._override_key(step))
-            if not self._take_override(spec, step):
+            if self._take_override(spec, step):
+                output = copy_containers(step.output)
+            else:
                 output = await function()
                 self._set_output(spec, step, output)
         self._count_step(step)

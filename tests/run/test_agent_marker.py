@@ -41,6 +41,24 @@ def test_a_function_without_a_run_is_a_step_of_the_run_that_is_executed() -> Non
     assert run.answer and run.answer.labels == ("ABCABC",)
 
 
+def test_what_is_written_into_a_value_that_was_put_in_is_not_put_in_again() -> None:
+    @agent
+    def words(text):
+        return text.split()
+
+    def answer_first(question, dialogue, run):
+        found = words(question.text)
+        return Answer("list", (Value(Literal("x"), found.pop()),))
+
+    system = System("first", answer_first, (words,))
+    run = Run(system, "abc", kg=films(), models=Scripted({})).go()
+    for _ in range(2):
+        run.override("words", ["a", "b"]).go()
+        run.go()
+        assert run.output("words") == run.overrides["words"] == ["a", "b"]
+        assert run.answer and run.answer.labels == ("b",)
+
+
 def test_outside_of_a_run_it_is_the_plain_function() -> None:
     assert double("abc") == "abcabc"
 
