@@ -25,7 +25,7 @@ from kgwb.adapt.clients import json_options
 from kgwb.errors import OverrideError, SettingError
 from kgwb.llm.base import ChatReply, ChatRequest, Message, parse_token_count
 from kgwb.records import JsonObject, describe_validation_error
-from kgwb.run.agents import AgentSpec, agent
+from kgwb.run.agents import AgentSpec, agent, agent_of_key
 from kgwb.run.http_clients import await_on_client_loop, wait_for
 from kgwb.run.http_protocols import (
     data_from_message,
@@ -268,7 +268,8 @@ class NodeStep(Runnable[Any, Any]):
 
         Raises OverrideError for a part that is not of the type of its field.
         """
-        if not isinstance(output, dict) or not run.overrides:
+        put_in = [agent_of_key(key) for key in run.overrides]
+        if not isinstance(output, dict) or self.name not in put_in:
             return output
         typed = {}
         for name, value in output.items():

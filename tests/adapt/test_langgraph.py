@@ -138,6 +138,23 @@ def test_branches_are_steps_in_one_order(awaited: bool) -> None:
     assert ScriptedChat.asked == ["left", "right"]
 
 
+def test_only_what_was_put_in_must_have_the_types_of_the_state() -> None:
+    builder = StateGraph(Branching)
+    builder.add_node("find", lambda state: {"found": ["plain"]})
+    builder.add_node("rate", lambda state: {"question": 7})
+    builder.add_edge(START, "find")
+    builder.add_edge("find", "rate")
+    builder.add_edge("rate", END)
+    system = system_from_langgraph(
+        builder.compile(),
+        start=lambda question: {"question": question, "found": []},
+        answer=lambda state: state["found"],
+    )
+    run = Run(system, QUESTION, kg=films(), models=None).override("find", {"found": ["mine"]}).go()
+    assert run.answer is not None
+    assert run.answer.labels == ("mine",)
+
+
 def test_the_wrapped_model_is_the_plain_one_outside_of_a_run() -> None:
     ScriptedChat.asked.clear()
     llm = wrap_langchain(ScriptedChat())
