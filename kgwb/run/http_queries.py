@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from io import BytesIO
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
@@ -105,15 +104,13 @@ def read_web_query(
 def parse_result(query: WebQuery, media_type: str, body: bytes) -> Any:
     """Return the result of a query as a run records it, from the body of an endpoint's reply.
 
-    Raises what the parsers raise for a body of another form.
+    Raises GraphError, ValueError or SyntaxError for a body of another form.
     """
     if query.kind == "construct":
         quads = pyoxigraph.parse(
             body, rdf_format(media_type), base_iri=query.endpoint, lenient=True
         )
         return read_triples(quads, max_triples=sys.maxsize)
-    if "json" not in media_type:
-        return recorded_form(Result.parse(BytesIO(body), content_type=media_type))
     reply = EndpointResponse(body, media_type, is_partial=False)
     if query.kind == "ask":
         return reply.parse_boolean()

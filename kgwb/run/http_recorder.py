@@ -284,7 +284,7 @@ def _query_reply(run: Any, request: HttpRequest, query: Any, exchange: Send) -> 
             if reply.status == 200:
                 result = parse_result(query, reply.media_type, reply.body)
                 return Sent(result, _data_of_reply(request, reply, mask_secrets))
-        except Exception:  # noqa: BLE001 - the parsers of rdflib and of XML raise their own
+        except UNREADABLE:
             pass  # the client says what is wrong with it
         raise _NoResult(reply)
 

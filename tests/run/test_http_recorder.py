@@ -372,6 +372,33 @@ def test_a_recorded_result_is_written_in_the_format_that_is_asked_for(
     assert len(server.requests) == 1
 
 
+XML_RESULT = """<sparql xmlns="http://www.w3.org/2005/sparql-results#">
+<head><variable name="film"/></head>
+<results><result><binding name="film"><bnode>b0</bnode></binding></result></results>
+</sparql>"""
+
+
+@pytest.mark.parametrize(
+    ("media_type", "body"),
+    [
+        ("application/sparql-results+xml", XML_RESULT),
+        ("text/csv", "film\r\n_:b0\r\n"),
+        ("text/tab-separated-values", "?film\n_:b0\n"),
+    ],
+)
+def test_the_result_of_a_query_is_recorded_from_every_format(
+    server: Server, media_type: str, body: str
+) -> None:
+    server.reply = (body, media_type, 200)
+    url = server.url + PROTOCOLS["sparql"].path.replace("&format=json", "")
+    run = run_of(lambda: by_urllib(url, None, {"Accept": media_type})[1]).go()
+    assert run.output("talk") == body
+    [call] = run.calls.values()
+    assert call.result.variables == ("film",)
+    [[cell]] = call.result.rows
+    assert cell.n3().count("_:") == 1
+
+
 @pytest.mark.parametrize("client", ["httpx", "requests", "urllib"])
 def test_what_is_no_text_comes_back_byte_for_byte(
     server: Server, tmp_path: Path, client: str
