@@ -280,7 +280,7 @@ def find_difference(
 
 
 def _first_difference(first: Any, second: Any, place: str = "") -> tuple[str, Any, Any]:
-    """Return the place of the first part in which data differ, and what each has there; else None."""
+    """Return the place of the first part in which data differ, and what each has there."""
     if isinstance(first, dict) and isinstance(second, dict):
         for name in {**first, **second}:
             if first.get(name) != second.get(name):

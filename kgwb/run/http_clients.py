@@ -282,7 +282,7 @@ def _patch_urllib3(library: Any) -> None:
                 body=io.BytesIO(reply.body),
                 headers=reply.headers,
                 status=reply.status,
-                reason=http.client.responses.get(reply.status, ""),
+                reason=reply.reason,
                 version=11,
                 preload_content=options.get("preload_content", True),
                 decode_content=options.get("decode_content", True),
@@ -303,8 +303,7 @@ class _ReplySocket:
 
     def __init__(self, reply: HttpReply) -> None:
         headers = {**reply.headers, "content-length": str(len(reply.body))}
-        reason = http.client.responses.get(reply.status, "")
-        lines = [f"HTTP/1.1 {reply.status} {reason}"]
+        lines = [f"HTTP/1.1 {reply.status} {reply.reason}"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
         self._head = "\r\n".join([*lines, "", ""]).encode("latin-1", "replace")
         self._body = reply.body
@@ -448,7 +447,7 @@ def _aiohttp_response(
     taken = {name: value for name, value in arguments.items() if name in known}
     response = library.ClientResponse(asked.method, url, **taken)
     response.status = reply.status
-    response.reason = http.client.responses.get(reply.status, "")
+    response.reason = reply.reason
     response._headers = headers
     response._raw_headers = tuple(
         (name.encode(), value.encode()) for name, value in reply.headers.items()

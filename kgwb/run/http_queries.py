@@ -123,7 +123,6 @@ def write_result(query: WebQuery, recorded: Any) -> tuple[bytes, str]:
     Graphs are written and read by Oxigraph: rdflib cuts doubles to seven digits in Turtle, and may
     leave INF and NaN out of JSON-LD.
     """
-    result = result_of(query.form, recorded)
     wanted = query.wanted_formats
     if query.kind == "construct":
         media_type = GRAPH_FORMATS[wanted[0] if wanted else "turtle"]
@@ -134,7 +133,7 @@ def write_result(query: WebQuery, recorded: Any) -> tuple[bytes, str]:
         body = pyoxigraph.serialize(triples, format=rdf_format(media_type))
         return body or b"", media_type
     media_type = RESULT_FORMATS[wanted[0] if wanted else "json"]
-    return result.serialize(format=media_type) or b"", media_type
+    return result_of(query.form, recorded).serialize(format=media_type) or b"", media_type
 
 
 # Results of rdflib

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import http.client
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -78,8 +79,11 @@ class HttpReply(NamedTuple):
     headers: Mapping[str, str]
     """By name in lower case, without UNKEPT_HEADERS."""
     body: bytes
-    is_live: bool = True
-    """Whether it has just been sent by the server."""
+
+    @property
+    def reason(self) -> str:
+        """What the status means, in the words of HTTP; "" for an unknown one."""
+        return http.client.responses.get(self.status, "")
 
     @property
     def media_type(self) -> str:
@@ -173,7 +177,7 @@ def _recorded_reply(run: Any, request: HttpRequest, exchange: Send) -> HttpReply
     """
     path = urlsplit(request.url).path
     asked = read_model_request(request.method, path, request.body)
-    query = read_web_query(*request)
+    query = None if asked else read_web_query(*request)
     if asked is None and query is None:
         return _plain_reply(run, request, exchange)
 
@@ -259,7 +263,7 @@ def _model_reply(
     _, reply = run.chat(asked, ClientModel(name, url, send))
     is_streamed = data.get("stream", api.provider == "ollama")
     body, content_type = body_of_reply(api, reply, is_streamed=is_streamed)
-    return HttpReply(200, {"content-type": content_type}, body.encode(), is_live=False)
+    return HttpReply(200, {"content-type": content_type}, body.encode())
 
 
 # A query
@@ -299,7 +303,7 @@ def _query_reply(run: Any, request: HttpRequest, query: Any, exchange: Send) -> 
         if query.accepts(reply.media_type):
             return reply
     body, media_type = write_result(query, call.result)
-    return HttpReply(200, {"content-type": media_type}, body, is_live=False)
+    return HttpReply(200, {"content-type": media_type}, body)
 
 
 def _recorded_query(run: Any, query: WebQuery, content: JsonObject) -> JsonObject:
@@ -412,4 +416,4 @@ def _reply_of_data(data: JsonObject) -> HttpReply:
         body = base64.b64decode(data["base64"])
     else:
         body = data["body"].encode()
-    return HttpReply(data["status"], data["headers"], body, is_live=False)
+    return HttpReply(data["status"], data["headers"], body)
