@@ -144,6 +144,14 @@ def test_importing_kgwb_loads_neither_torch_nor_jupyter_nor_a_client() -> None:
     assert HEAVY.isdisjoint(loaded.split())
 
 
+def test_a_question_to_a_file_loads_nothing_that_asks_a_server() -> None:
+    code = (
+        "import sys, kgwb; kgwb.Workbench('films', 'rules').ask('Who directed Arrival?');"
+        "print({'asyncio', 'kgwb.kg.sparql_client', 'openai'} & set(sys.modules))"
+    )
+    assert subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, text=True) == "set()\n"
+
+
 def test_files_import_one_another_in_one_direction() -> None:
     assert len(module_paths(KGWB)) > 1
     assert list(wrong_imports(KGWB)) == []

@@ -6,7 +6,6 @@ runs, and for requests that are left alone, the library works as it is.
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import http.client
 import inspect
@@ -216,18 +215,24 @@ def wait_for(coroutine: Coroutine[Any, Any, T]) -> T:
     All such coroutines share one event loop: the connections of a client belong to a loop, and
     outlive an execution of a run. Raises what the coroutine raises.
     """
+    import asyncio
+
     return asyncio.run_coroutine_threadsafe(coroutine, _client_loop()).result()
 
 
 async def await_on_client_loop(coroutine: Coroutine[Any, Any, T]) -> T:
     """Return the result of a coroutine that is executed as by ``wait_for``, without blocking."""
+    import asyncio
+
     future = asyncio.run_coroutine_threadsafe(coroutine, _client_loop())
     return await asyncio.wrap_future(future)
 
 
 @lru_cache(maxsize=1)
-def _client_loop() -> asyncio.AbstractEventLoop:
+def _client_loop() -> Any:
     """Return the event loop of the clients, which a background thread executes."""
+    import asyncio
+
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="kgwb-clients", daemon=True).start()
     return loop
@@ -352,6 +357,7 @@ def _patch_urllib(library: Any) -> None:
 
 def _patch_aiohttp(library: Any) -> None:
     """Record what the sessions of aiohttp send."""
+    import asyncio
 
     def make(plain_request: Any) -> Any:
         async def request(session: Any, method: str, url: Any, **options: Any) -> Any:
@@ -432,7 +438,7 @@ def _aiohttp_response(
     """Return a reply as a response of aiohttp, whose constructor varies with the version."""
     parts = library.client_reqrep
     headers = parts.CIMultiDictProxy(parts.CIMultiDict(reply.headers))
-    loop = asyncio.get_running_loop()
+    loop = session._loop
     arguments = {
         "writer": None,
         "continue100": None,

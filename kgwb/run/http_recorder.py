@@ -15,7 +15,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from kgwb.disk import __version__
@@ -34,7 +34,6 @@ from kgwb.run.http_protocols import (
     read_model_request,
     reply_of_body,
 )
-from kgwb.run.http_queries import WebQuery, parse_result, read_web_query, write_result
 from kgwb.run.steps import current_run
 from kgwb.text import (
     SECRET_NAME_PATTERN,
@@ -45,6 +44,9 @@ from kgwb.text import (
     mask_url,
     mask_urls_in_text,
 )
+
+if TYPE_CHECKING:
+    from kgwb.run.http_queries import WebQuery
 
 MAX_RECORDED_BYTES = 32_000_000
 """A longer reply is not recorded: it is a download, such as the weights of a model."""
@@ -175,6 +177,8 @@ def _recorded_reply(run: Any, request: HttpRequest, exchange: Send) -> HttpReply
     What is no result of its protocol is recorded as any other reply, and found again where no
     result is recorded: a client that sends a request again after an error has its result at once.
     """
+    from kgwb.run.http_queries import read_web_query
+
     path = urlsplit(request.url).path
     asked = read_model_request(request.method, path, request.body)
     query = None if asked else read_web_query(*request)
@@ -274,6 +278,8 @@ def _query_reply(run: Any, request: HttpRequest, query: Any, exchange: Send) -> 
 
     Raises GraphError in a run with muted triples, and _NoResult for a reply that is no result.
     """
+    from kgwb.run.http_queries import parse_result, write_result
+
     if run.kg.muted:
         raise GraphError(
             "the pipeline asks an endpoint, which cannot leave out the muted triples",
