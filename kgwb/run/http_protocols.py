@@ -523,14 +523,14 @@ def _message_of_events(events: list[JsonObject]) -> JsonObject:
                 for name, value in event["delta"].items():
                     if name == "partial_json":
                         inputs[event["index"]] = inputs.get(event["index"], "") + value
-                    elif name != "type":
+                    elif isinstance(value, str) and name != "type":  # not a citation
                         block = blocks[event["index"]]
                         block[name] = block.get(name, "") + value
             case "message_delta":
                 usage = {**message["usage"], **event["usage"]}
                 message.update(event["delta"], usage=usage)
     for index, text in inputs.items():
-        blocks[index]["input"] = json.loads(text)
+        blocks[index]["input"] = json.loads(text or "{}")
     return {**message, "content": list(blocks.values())}
 
 

@@ -20,7 +20,12 @@ from kgwb.build import Answer, System, agent
 from kgwb.errors import NotRecordedError
 from kgwb.kg.base import ResultSet
 from kgwb.run import Run
-from kgwb.run.http_protocols import read_model_request, reply_of_body
+from kgwb.run.http_protocols import (
+    ANTHROPIC,
+    fields_of_text,
+    read_model_request,
+    reply_of_body,
+)
 
 SECRET = "kg7Hq2-secret-key-93"
 HEADERS = {"Authorization": f"Bearer {SECRET}", "Content-Type": "application/json"}
@@ -429,6 +434,24 @@ def test_what_is_no_text_comes_back_byte_for_byte(
     assert run.output("talk") == b"\xff\xfe binary".hex()
     replay = kgwb.load_run(run.save(tmp_path / "run.jsonl"), system=run.system)
     assert replay.output("talk") == run.output("talk")
+
+
+def test_a_streamed_message_of_anthropic_may_cite_and_call_a_tool_without_input() -> None:
+    cited = {"type": "citations_delta", "citation": {"cited_text": "H"}}
+    tool = {"type": "tool_use", "id": "t", "name": "now", "input": {}}
+    sent = events(
+        {"type": "message_start", "message": {**MESSAGE, "content": []}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        {**PART, "delta": {"type": "text_delta", "text": "Hi"}},
+        {**PART, "delta": cited},
+        {"type": "content_block_start", "index": 1, "content_block": tool},
+        {**PART, "index": 1, "delta": {"type": "input_json_delta", "partial_json": ""}},
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {}},
+    )
+    reply = reply_of_body(ANTHROPIC, sent)
+    fields = fields_of_text(reply.text)
+    assert fields["content"] == [{"type": "text", "text": "Hi"}, tool]
+    assert reply.finish_reason == "tool_calls"
 
 
 # --- a reply that a person put in
