@@ -49,8 +49,8 @@ class Api(NamedTuple):
     reply_of: Callable[[JsonObject], ChatReply]
     data_of: Callable[[ChatReply], JsonObject]
     """Returns the data of a reply that has no body: a person's, or one of an earlier version."""
-    events_of: Callable[[JsonObject], Iterator[JsonObject]]
-    """Returns the events of a stream that make a whole reply."""
+    events_of: Callable[[JsonObject], Iterator[JsonObject]] | None
+    """Returns the events of a stream that make a whole reply; None if a stream is lines of JSON."""
 
 
 def read_model_request(method: str, path: str, body: bytes) -> tuple[Api, JsonObject] | None:
@@ -79,18 +79,17 @@ def reply_of_body(api: Api, body: str) -> ChatReply:
     AttributeError for a body that is no reply.
     """
     text = body.strip()
-    lines = text.split("\n")
+    events: list[JsonObject] = []
     if text.startswith("{"):
         try:
             return replace(api.reply_of(json.loads(text)), body=text)
         except json.JSONDecodeError:
-            events = list(map(json.loads, filter(str.strip, lines)))
-            return replace(api.reply_of(api.whole_of(events)), body=body)
-    events = []
-    for line in lines:
-        field, _, data = line.partition(":")
-        if field == "data" and data.strip() != "[DONE]":
-            events.append(json.loads(data))
+            events += map(json.loads, filter(str.strip, text.split("\n")))
+    else:
+        for line in text.split("\n"):
+            field, _, data = line.partition(":")
+            if field == "data" and data.strip() != "[DONE]":
+                events.append(json.loads(data))
     return replace(api.reply_of(api.whole_of(events)), body=body)
 
 
@@ -100,12 +99,12 @@ def body_of_reply(api: Api, reply: ChatReply, *, is_streamed: bool) -> tuple[str
     if not body:
         data = api.data_of(reply)
         body = json.dumps(data)
-        if is_streamed and api is not OLLAMA:
+        if is_streamed and api.events_of:
             body = "".join(map(_event_text, api.events_of(data)))
             body += "data: [DONE]\n\n"
     if not body.startswith("{"):
         return body, "text/event-stream"
-    if is_streamed and api is OLLAMA:
+    if is_streamed and not api.events_of:
         return body, "application/x-ndjson"
     return body, "application/json"
 
@@ -208,6 +207,24 @@ def _said_in(message: JsonObject) -> str:
     return text_of_fields(fields)
 
 
+def _make_reply(
+    text: str, data: JsonObject, reason: object, prompt_name: str, completion_name: str
+) -> ChatReply:
+    """Return what is recorded of a reply besides its body.
+
+    The names are those of the numbers of tokens, in "usage" or, as Ollama has them, in the data.
+    """
+    usage = data.get("usage") or data
+    return ChatReply(
+        text,
+        model=str(data.get("model") or ""),
+        prompt_tokens=parse_token_count(usage.get(prompt_name)),
+        completion_tokens=parse_token_count(usage.get(completion_name)),
+        finish_reason=str(reason),
+        fingerprint=str(data.get("system_fingerprint") or ""),
+    )
+
+
 # Chat completions
 
 
@@ -252,15 +269,8 @@ def _reply_of_completion(data: JsonObject) -> ChatReply:
     text = text_of_fields({"choices": choices})
     if len(choices) == 1:
         text = _said_in(choices[0]["message"])
-    usage = data.get("usage") or {}
-    return ChatReply(
-        text,
-        model=str(data.get("model") or ""),
-        prompt_tokens=parse_token_count(usage.get("prompt_tokens")),
-        completion_tokens=parse_token_count(usage.get("completion_tokens")),
-        finish_reason=str(choices[0].get("finish_reason", "stop") if choices else "stop"),
-        fingerprint=str(data.get("system_fingerprint") or ""),
-    )
+    reason = choices[0].get("finish_reason", "stop") if choices else "stop"
+    return _make_reply(text, data, reason, "prompt_tokens", "completion_tokens")
 
 
 def _completion_of_reply(reply: ChatReply) -> JsonObject:
@@ -378,14 +388,8 @@ def _reply_of_response(data: JsonObject) -> ChatReply:
         fields = {"output": output, "error": data["error"]}
     details = data.get("incomplete_details") or {}
     reason = details.get("reason") or data.get("status", "completed")
-    usage = data.get("usage") or {}
-    return ChatReply(
-        text_of_fields(fields),
-        model=str(data.get("model") or ""),
-        prompt_tokens=parse_token_count(usage.get("input_tokens")),
-        completion_tokens=parse_token_count(usage.get("output_tokens")),
-        finish_reason=FINISH_REASONS.get(reason, str(reason)),
-    )
+    reason = FINISH_REASONS.get(reason, reason)
+    return _make_reply(text_of_fields(fields), data, reason, "input_tokens", "output_tokens")
 
 
 def _response_of_reply(reply: ChatReply) -> JsonObject:
@@ -449,13 +453,8 @@ def _whole_of_lines(lines: list[JsonObject]) -> JsonObject:
 
 def _reply_of_ollama(data: JsonObject) -> ChatReply:
     """Return what is recorded of a reply of Ollama besides its body."""
-    return ChatReply(
-        _said_in(data["message"]),
-        model=str(data.get("model") or ""),
-        prompt_tokens=parse_token_count(data.get("prompt_eval_count")),
-        completion_tokens=parse_token_count(data.get("eval_count")),
-        finish_reason=str(data.get("done_reason") or "stop"),
-    )
+    reason = data.get("done_reason") or "stop"
+    return _make_reply(_said_in(data["message"]), data, reason, "prompt_eval_count", "eval_count")
 
 
 def _ollama_of_reply(reply: ChatReply) -> JsonObject:
@@ -470,11 +469,6 @@ def _ollama_of_reply(reply: ChatReply) -> JsonObject:
         "prompt_eval_count": reply.prompt_tokens,
         "eval_count": reply.completion_tokens,
     }
-
-
-def _lines_of_ollama(data: JsonObject) -> Iterator[JsonObject]:
-    """Yield a reply of Ollama as the only line of a stream."""
-    yield data
 
 
 # Anthropic's messages
@@ -544,15 +538,10 @@ def _reply_of_message(data: JsonObject) -> ChatReply:
     content: Any = blocks
     if {block["type"] for block in blocks} <= {"text"}:
         content = "".join(block["text"] for block in blocks)
-    usage = data.get("usage") or {}
-    reason = str(data.get("stop_reason") or "end_turn")
-    return ChatReply(
-        text_of_fields({"content": content}),
-        model=str(data.get("model") or ""),
-        prompt_tokens=parse_token_count(usage.get("input_tokens")),
-        completion_tokens=parse_token_count(usage.get("output_tokens")),
-        finish_reason=FINISH_REASONS.get(reason, reason),
-    )
+    text = text_of_fields({"content": content})
+    reason = data.get("stop_reason") or "end_turn"
+    reason = FINISH_REASONS.get(reason, reason)
+    return _make_reply(text, data, reason, "input_tokens", "output_tokens")
 
 
 def _message_of_reply(reply: ChatReply) -> JsonObject:
@@ -623,7 +612,7 @@ OLLAMA = Api(
     _whole_of_lines,
     _reply_of_ollama,
     _ollama_of_reply,
-    _lines_of_ollama,
+    None,
 )
 ANTHROPIC = Api(
     "anthropic",
