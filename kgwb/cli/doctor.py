@@ -115,7 +115,8 @@ def _check_graph(source: str) -> Iterator[HealthCheck]:
     Raises GraphError if the graph cannot be opened or asked.
     """
     from kgwb.kg import open_kg
-    from kgwb.kg.queries import find_label_usage, find_name_links
+    from kgwb.kg.base import NAME_LINKS
+    from kgwb.kg.queries import find_label_usage, find_used_predicates
     from kgwb.kg.term_text import to_curie
     from kgwb.terms import KNOWN_PREFIXES
 
@@ -130,7 +131,7 @@ def _check_graph(source: str) -> Iterator[HealthCheck]:
     for note in getattr(kg, "notes", ()):
         yield HealthCheck("file", False, note, required=False)
     predicates, languages = find_label_usage(kg)
-    used = [*predicates, *find_name_links(kg)]
+    used = [*predicates, *find_used_predicates(kg, NAME_LINKS)]
     shown = list_first([to_curie(predicate, KNOWN_PREFIXES) for predicate in used])
     if languages:
         shown += f"; languages: {list_first([tag or 'none' for tag in languages])}"

@@ -49,13 +49,13 @@ from kgwb.kg.labels import LabelReader, split_by_blank_nodes, split_plain_lines
 from kgwb.kg.parser_process import (
     EXPANSION_MESSAGE,
     FORMULA_MESSAGE,
+    GZIP_MARK,
     TOO_SLOW_EXIT_CODE,
     TOO_SLOW_MESSAGE,
 )
 from kgwb.kg.rdf_formats import (
     EXTENSIONS_HINT,
     FORMAT_BY_EXTENSION,
-    GZIP_MARK,
     FileKind,
     extension_of,
     identify_kind,

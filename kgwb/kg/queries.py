@@ -25,7 +25,6 @@ from kgwb.kg.algebra import (
     variables_of,
 )
 from kgwb.kg.base import (
-    NAME_LINKS,
     SCHEMA_CLASSES,
     SCHEMA_NAMESPACES,
     Direction,
@@ -182,13 +181,7 @@ def find_label_usage(kg: Graph) -> tuple[tuple[URIRef, ...], tuple[str, ...]]:
     preferred languages of the vocabulary come first. At most two queries are sent.
     """
     vocabulary = kg.vocabulary
-    values = values_clause("?p", vocabulary.all_labels)
-    is_used = "FILTER EXISTS { ?v ?p ?label }"
-    used = kg.select(f"SELECT ?p WHERE {{ {values} {is_used} }}")
-    predicates = []
-    for predicate in vocabulary.all_labels:
-        if (predicate,) in used.rows:
-            predicates.append(predicate)
+    predicates = find_used_predicates(kg, vocabulary.all_labels)
     if not predicates:
         return (), ()
     samples = []
@@ -211,14 +204,14 @@ def find_label_usage(kg: Graph) -> tuple[tuple[URIRef, ...], tuple[str, ...]]:
     if not is_complete:
         languages = [*vocabulary.languages, *languages]
     distinct_languages = dict.fromkeys(languages)
-    return tuple(predicates), tuple(distinct_languages)
+    return predicates, tuple(distinct_languages)
 
 
-def find_name_links(kg: Graph) -> tuple[URIRef, ...]:
-    """Return those of NAME_LINKS that the graph uses, in their order. One query is sent."""
-    values = values_clause("?p", NAME_LINKS)
-    used = kg.select(f"SELECT ?p WHERE {{ {values} FILTER EXISTS {{ ?v ?p ?name }} }}")
-    return tuple(link for link in NAME_LINKS if (link,) in used.rows)
+def find_used_predicates(kg: Graph, predicates: Sequence[URIRef]) -> tuple[URIRef, ...]:
+    """Return those of some predicates that the graph uses, in their order. One query is sent."""
+    values = values_clause("?p", predicates)
+    used = kg.select(f"SELECT ?p WHERE {{ {values} FILTER EXISTS {{ ?v ?p ?label }} }}")
+    return tuple(predicate for predicate in predicates if (predicate,) in used.rows)
 
 
 def find_schema_terms(kg: Graph, iris: Sequence[URIRef]) -> frozenset[URIRef]:

@@ -17,6 +17,8 @@ from typing import NamedTuple
 
 from pyoxigraph import RdfFormat
 
+from kgwb.kg.parser_process import GZIP_MARK, UTF8_MARK
+
 FORMAT_BY_EXTENSION = {
     ".ttl": "TURTLE",
     ".nt": "N_TRIPLES",
@@ -35,8 +37,6 @@ EXTENSIONS_HINT = (
 )
 BEGINNING_BYTES = 1 << 16
 """So many bytes of a file are looked at."""
-GZIP_MARK = b"\x1f\x8b"
-_UTF8_MARK = b"\xef\xbb\xbf"
 
 
 class FileKind(NamedTuple):
@@ -89,7 +89,7 @@ def read_beginning(file: Path) -> bytes:
                 beginning = unpacked.read(BEGINNING_BYTES)
         except (OSError, EOFError, zlib.error):
             return b""
-    return beginning.removeprefix(_UTF8_MARK)
+    return beginning.removeprefix(UTF8_MARK)
 
 
 def identify_kind(file: Path) -> FileKind:
