@@ -24,7 +24,7 @@ import threading
 import time
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -156,11 +156,11 @@ def open_files(path: Path, vocabulary: Vocabulary, *, cache: bool = True) -> Ope
     Raises GraphFileError if there is no RDF file, a file cannot be read or parsed, or no file has
     a triple.
     """
-    files, left_out = _find_rdf_files(path)
+    formats, left_out = _find_rdf_files(path)
     notes = []
     for file, kind in left_out.items():
         notes.append(f"{file.relative_to(path)} was left out: it is {kind.name}; {kind.remedy}")
-    load = Load(path, files, vocabulary)
+    load = Load(path, formats, vocabulary)
     opened = load_with_bar(load, partial(_open_while_watched, load, cache=cache))
     return opened._replace(notes=(*notes, *opened.notes))
 
@@ -171,8 +171,8 @@ def identify_files(path: Path, vocabularies: Iterable[Vocabulary]) -> list[str]:
     Each file is read once, and nothing is parsed. Raises GraphFileError if there is no RDF file, or
     one cannot be read.
     """
-    files, _ = _find_rdf_files(path)
-    digests = _digest_files(path, files, vocabularies)
+    formats, _ = _find_rdf_files(path)
+    digests = _digest_files(path, formats, vocabularies)
     return [f"sha256:{digest}" for digest in digests]
 
 
@@ -195,8 +195,8 @@ def _open_while_watched(load: Load, *, cache: bool) -> OpenedFiles:
     return OpenedFiles(store, _build_index(load), identity, prefixes, tuple(load.notes))
 
 
-def _find_rdf_files(path: Path) -> tuple[list[Path], dict[Path, FileKind]]:
-    """Return the file, or the RDF files in a folder and its subfolders, sorted by path.
+def _find_rdf_files(path: Path) -> tuple[dict[Path, RdfFormat], dict[Path, FileKind]]:
+    """Return the format of the file, or of the RDF files in a folder and its subfolders, sorted by path.
 
     In a folder an RDF file has one of the extensions in FORMAT_BY_EXTENSION, which ".gz" may
     follow. Names that begin with "." are left out. Also returned are the other files with such an
@@ -206,8 +206,8 @@ def _find_rdf_files(path: Path) -> tuple[list[Path], dict[Path, FileKind]]:
         kind = _identify_kind(path)
         if kind.rdf_format is None:
             raise GraphFileError(f"{path} is {kind.name}", hint=kind.remedy)
-        return [path], {}
-    files = []
+        return {path: kind.rdf_format}, {}
+    formats = {}
     left_out = {}
     for file in sorted(path.rglob("*")):
         inner_path = file.relative_to(path)
@@ -219,15 +219,15 @@ def _find_rdf_files(path: Path) -> tuple[list[Path], dict[Path, FileKind]]:
         if kind.rdf_format is None:
             left_out[file] = kind
         else:
-            files.append(file)
-    if not files:
+            formats[file] = kind.rdf_format
+    if not formats:
         problem = f"there is no RDF file in the folder {path}"
         hint = EXTENSIONS_HINT
         for file, kind in left_out.items():
             problem += f"; {file.name} is {kind.name}"
             hint = kind.remedy
         raise GraphFileError(problem, hint=hint)
-    return files, left_out
+    return formats, left_out
 
 
 def _identify_kind(file: Path) -> FileKind:
@@ -265,7 +265,7 @@ def _read_prefixes(files: Sequence[Path]) -> dict[str, str]:
 
 
 def _digest_files(
-    path: Path, files: Sequence[Path], vocabularies: Iterable[Vocabulary]
+    path: Path, files: Iterable[Path], vocabularies: Iterable[Vocabulary]
 ) -> list[str]:
     """Return a SHA-256 digest of the content of files, their names, and each of the vocabularies.
 
@@ -301,15 +301,15 @@ class LoadStoppedError(Exception):
 class Load:
     """Loading a graph. One thread loads it, and others may ask how far it is, or stop it."""
 
-    def __init__(self, path: Path, files: Sequence[Path], vocabulary: Vocabulary) -> None:
+    def __init__(
+        self, path: Path, formats: Mapping[Path, RdfFormat], vocabulary: Vocabulary
+    ) -> None:
         self.path = path
-        self.files = files
+        self.files = list(formats)
         self.vocabulary = vocabulary
-        self.formats = []
+        self.formats = formats
         """The format of each file, by its content."""
-        for file in files:
-            self.formats.append(identify_kind(file).rdf_format or RdfFormat.TRIG)
-        self._sizes = [file.stat().st_size for file in files]
+        self._sizes = [file.stat().st_size for file in self.files]
         self.size = sum(self._sizes)
         """The bytes of all files."""
         self._stopped = threading.Event()
@@ -368,7 +368,7 @@ class Load:
         and OSError.
         """
         self.restart()
-        if not set(self.formats).issubset(_PLAIN_FORMATS):
+        if not set(self.formats.values()).issubset(_PLAIN_FORMATS):
             return False
         for number, file in enumerate(self.files):
             with file.open("rb") as stream:
@@ -396,7 +396,7 @@ class Load:
         for number, file in enumerate(self.files, start=1):
             inner_path = file.relative_to(self.path.parent).as_posix()
             base_iri = f"file:///{quote(os.fsencode(inner_path))}"
-            sources.append((file, self.formats[number - 1], base_iri, f"f{number}n"))
+            sources.append((file, self.formats[file], base_iri, f"f{number}n"))
         try:
             for data in parse_as_nquads(
                 sources, on_position=self.tell_position, on_changes=self._note_changes
@@ -496,7 +496,7 @@ def _load_plain_files(store: Store, load: Load, drafts: tuple[Path, Path]) -> No
     Raises GraphFileError, with line and column, for the first file that does not parse.
     """
     try:
-        for file, rdf_format in zip(load.files, load.formats, strict=True):
+        for file, rdf_format in load.formats.items():
             store.bulk_load(path=str(file), format=rdf_format)
     except SyntaxError:
         # Each of Oxigraph's threads has a part of the file, and does not know the line. The parser
@@ -512,7 +512,7 @@ def _finish_store(store: Store, load: Load) -> None:
     """
     if not any(store.quads_for_pattern(None, None, None, None)):
         hint = "check that this is the right file"
-        if RdfFormat.JSON_LD in load.formats:
+        if RdfFormat.JSON_LD in load.formats.values():
             hint += "; JSON without an @context, and a context alone, have no triples"
         raise GraphFileError(f"the graph {load.path} contains no triples", hint=hint)
     merge_named_graphs(store, load.check)

@@ -113,7 +113,7 @@ def test_storing_triples_with_blank_nodes_can_be_stopped(tmp_path: Path) -> None
     drafts = tmp_path / "draft.nq", tmp_path / "blank_nodes.nq"
     for draft in drafts:
         draft.write_text("_:x <http://e/p> _:y .\n")
-    load = Load(tmp_path, [], Vocabulary())
+    load = Load(tmp_path, {}, Vocabulary())
     load.stop()
     with pytest.raises(LoadStoppedError):
         files._load_drafts(Store(tmp_path / "store"), load, *drafts)

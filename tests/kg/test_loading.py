@@ -27,6 +27,11 @@ LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
 LABELS = 15_000
 
 
+def load_of(path: Path) -> Load:
+    formats, _ = files._find_rdf_files(path)
+    return Load(path, formats, Vocabulary())
+
+
 class Bar:
     """What is asked of a progress bar. With ``interrupt``, a person interrupts at its first update."""
 
@@ -77,7 +82,7 @@ def test_the_parser_says_how_far_it_is(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(files, "PARSER_COMMAND", (sys.executable, "-c", program))
     for name in ("a.ttl", "b.ttl"):
         (tmp_path / name).write_text("# a comment\n<http://e/s> <http://e/p> 1 .\n")
-    load = Load(tmp_path, sorted(tmp_path.glob("*")), Vocabulary())
+    load = load_of(tmp_path)
     deque(load.parse(), maxlen=0)
     assert (load.share, load.triples) == (files.READING_SHARE, 2)
 
@@ -265,7 +270,7 @@ def test_a_triple_in_a_triple_is_known_of_before_the_triples_are_stored(
     file = tmp_path / f"graph.{extension}"
     comment = "# so that it is parsed\n"
     file.write_text(f"{comment}{PLAIN[0]}\n{last}\n", encoding="utf-8")
-    load = Load(file, [file], Vocabulary())
+    load = load_of(file)
     assert not load.read_if_plain()
     deque(load.parse(), maxlen=0)
     assert load.labels.may_be_nested == (last == NESTED)
@@ -275,13 +280,13 @@ def test_a_triple_in_a_triple_is_known_of_before_the_triples_are_stored(
 def test_only_a_plain_file_is_loaded_without_the_parser(line: str, tmp_path: Path) -> None:
     file = tmp_path / "a.nq"
     file.write_bytes(f"{PLAIN[0]}\n{line}\n".encode())
-    assert Load(file, [file], Vocabulary()).read_if_plain() == (line in PLAIN)
+    assert load_of(file).read_if_plain() == (line in PLAIN)
 
 
 def test_a_file_without_the_end_of_its_last_line_is_parsed(tmp_path: Path) -> None:
     file = tmp_path / "a.nq"
     file.write_text(f"{PLAIN[0]}\n{PLAIN[1]}", encoding="utf-8")
-    assert not Load(file, [file], Vocabulary()).read_if_plain()
+    assert not load_of(file).read_if_plain()
 
 
 def test_a_plain_file_has_the_same_labels_and_triples_as_parsed(
