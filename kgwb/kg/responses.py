@@ -68,10 +68,11 @@ class EndpointResponse:
         many as the endpoint sends at most. Raises GraphError for a cell that is not an RDF term,
         and if the rows bind none of the variables. Characters that cannot be read are replaced.
         """
-        variables = tuple(variables) or self._read_variables()
+        codec = self._find_codec()
+        variables = tuple(variables) or self._read_table(codec, Rows(_parse_nothing, 0))
         parse_row = partial(_parse_row, variables=variables)
         rows = Rows(parse_row, row_limit)
-        self._read_table(rows)
+        self._read_table(codec, rows)
         if rows.names and rows.names.isdisjoint(variables):
             listed = ", ".join(variables)
             raise self.invalid_response_error(f"it has no column of {listed}")
@@ -88,7 +89,7 @@ class EndpointResponse:
         row is false. Raises GraphError for anything else.
         """
         rows = Rows(_parse_virtuoso_truth, sys.maxsize)
-        data = self._read(rows)
+        data = self._read(self._find_codec(), rows)
         truth = data.get("boolean")
         if isinstance(truth, bool):
             return truth
@@ -97,17 +98,19 @@ class EndpointResponse:
             raise self.invalid_response_error("neither true nor false")
         return any(rows.parsed)
 
-    def _read_variables(self) -> tuple[str, ...]:
-        """Return the variables that a SELECT result names, whatever its rows have."""
-        no_rows = Rows(_parse_nothing, 0)
-        return self._read_table(no_rows)
+    def _find_codec(self) -> str:
+        """Return the codec of the body. A warning is logged if there are characters that cannot be read."""
+        codec, bad_text = find_codec(self.body, self.charset)
+        if bad_text is not None:
+            _log.warning("not UTF-8 throughout: %s; broken characters are replaced", bad_text)
+        return codec
 
-    def _read_table(self, rows: Rows[Any]) -> tuple[str, ...]:
+    def _read_table(self, codec: str, rows: Rows[Any]) -> tuple[str, ...]:
         """Return the variables of a SELECT result, and add its rows to ``rows``.
 
         Raises GraphError if they are not lists of names and of objects, or a row cannot be parsed.
         """
-        data = self._read(rows)
+        data = self._read(codec, rows)
         return self._check_table(data, rows)
 
     def _check_table(self, data: Mapping[str, Any], rows: Rows[Any]) -> tuple[str, ...]:
@@ -129,17 +132,13 @@ class EndpointResponse:
             raise self.invalid_response_error(rows.problem) from rows.problem
         return tuple(names)
 
-    def _read(self, rows: Rows[Any]) -> ResultData:
+    def _read(self, codec: str, rows: Rows[Any]) -> ResultData:
         """Return the result in the body, with an empty list in place of its rows.
 
         The rows are added to ``rows`` one by one. Characters that cannot be read are replaced by
-        U+FFFD, and a warning is logged. Raises GraphError for anything but a result, and for one that
-        reports an error in "error" or "exception"; it is GraphTimeoutError if the endpoint says that
-        its time was over.
+        U+FFFD. Raises GraphError for anything but a result, and for one that reports an error in
+        "error" or "exception"; it is GraphTimeoutError if the endpoint says that its time was over.
         """
-        codec, bad_text = find_codec(self.body, self.charset)
-        if bad_text is not None:
-            _log.warning("not UTF-8 throughout: %s; broken characters are replaced", bad_text)
         read = find_reader(self.body, self.media_type)
         try:
             data = read(self.body, codec, rows)

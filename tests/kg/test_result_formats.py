@@ -353,3 +353,10 @@ def test_every_format_is_accepted_and_json_is_preferred() -> None:
     accepted = seen.headers["Accept"]
     assert result.rows == ((A, None),)
     assert accepted.index(JSON) < accepted.index(XML) < accepted.index(TSV) < accepted.index(CSV)
+
+
+def test_characters_that_cannot_be_read_are_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    body = in_json({"x": {"type": "literal", "value": "?"}}).encode().replace(b"?", b"\xe9")
+    result = reply(body).parse_result_set((), 9)
+    assert result.rows == ((Literal("\ufffd"), None),)
+    assert caplog.text.count("not UTF-8") == 1
