@@ -154,14 +154,14 @@ class Nodes:
 
         It is the only number of the node, which also has a unit, or whose predicate says so.
         """
-        numbers = {}
+        numbers = set()
         for predicate, value in self.facts(node):
             if is_number(value):
-                numbers[local_part(predicate).casefold()] = value
-        is_quantity = self.unit(node) or not NUMBER_WORDS.isdisjoint(numbers)
-        if len(numbers) == 1 and is_quantity:
-            return Literal(numbers.popitem()[1])
-        return None
+                numbers.add((local_part(predicate).casefold(), value))
+        if len(numbers) != 1:
+            return None
+        word, number = numbers.pop()
+        return Literal(number) if word in NUMBER_WORDS or self.unit(node) else None
 
     def display_names(self) -> dict[URIRef, str]:
         """Return the names of IRIs, and the descriptions of the blank nodes under their ``node_key``."""

@@ -5,13 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import rdflib
 from small import answer_of
 
 import kgwb
+from kgwb.kg import open_kg
+from kgwb.kg.nodes import read_nodes
 from kgwb.run import Run
 from kgwb.show.answers import render_answer
 from kgwb.show.subgraph import build_subgraph
 from kgwb.show.terms import context_of
+from kgwb.terms import local_part
 
 PREFIXES = """@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
 @prefix rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> . @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
@@ -83,6 +87,17 @@ def test_chatty_kg_counts_and_describes_what_is_there(
 ) -> None:
     found = answer_of(_ask(facts, question, tmp_path, "chatty_kg"))
     assert sorted(found.labels) == sorted(answer)
+
+
+def test_a_node_with_two_numbers_stands_for_neither() -> None:
+    graph = rdflib.Graph()
+    graph.parse(
+        data=f"{PREFIXES}:a :wide [ :amount 3 ; :unit :m ] ; :deep [ :amount 3 , 5 ; :unit :m ] ."
+    )
+    triples = [triple for triple in graph if isinstance(triple[2], rdflib.BNode)]
+    nodes = read_nodes(open_kg(graph), triples, {})
+    numbers = {local_part(predicate): nodes.number(node) for _, predicate, node in triples}
+    assert numbers == {"wide": rdflib.Literal(3), "deep": None}
 
 
 def test_what_is_not_plain_is_said_beside_the_values(tmp_path: Path) -> None:
