@@ -51,7 +51,7 @@ PASSED = "passed"
 FAILURE = "failure"
 ERROR_CASE = "error"
 SKIPPED = "skipped"
-RESULT_FIGURES = ("questions", RIGHT, "lost", WRONG, UNANSWERED, GAVE_UP, "errors", *MEASURES)
+RESULT_FIGURES = ("questions", RIGHT, "lost", WRONG, UNANSWERED, "gave_up", "errors", *MEASURES)
 """The figures of a benchmark on which a condition can be put."""
 CHANGE_FIGURES = ("questions", *(name.replace(" ", "_") for name in OUTCOME_STATES))
 """The figures of a retry on which a condition can be put: the number of questions by outcome."""
@@ -154,9 +154,9 @@ def make_results_suite(name: str, rows: Sequence[BenchRow]) -> Suite:
         cases.append(_make_case(row, state, verdict))
     figures: dict[str, float] = {"questions": len(rows)}
     for verdict in (RIGHT, WRONG, UNANSWERED, GAVE_UP):
-        figures[verdict] = counts[verdict]
+        figures[verdict.replace(" ", "_")] = counts[verdict]
     figures["errors"] = counts[ERROR]
-    figures["lost"] = sum(counts[verdict] for verdict in (WRONG, UNANSWERED, GAVE_UP, ERROR))
+    figures["lost"] = counts.total() - counts[RIGHT]
     group = QuestionGroup(name, rows)
     if group.without_gold < len(rows):
         for measure in MEASURES:

@@ -276,8 +276,8 @@ class LoadedResults:
         """One line with the number of questions, how many were right and lost, and F1 with its interval.
 
         "60 questions: 50 right, 10 lost (6 wrong, 4 unanswered, 0 errors); F1 0.83 [...]".
-        Before F1, questions without gold and answers from a result that a limit cut are counted, if
-        there are any.
+        Before the wrong ones those that an agent gave up are counted, and before F1 questions
+        without gold and answers from a result that a limit cut, if there are any.
         """
         counts: Counter[str] = Counter()
         without_gold = 0
@@ -287,14 +287,12 @@ class LoadedResults:
                 without_gold += 1
             else:
                 counts[verdict] += 1
-        wrong = counts[WRONG]
-        unanswered = counts[UNANSWERED]
-        errors = counts[ERROR]
         questions = pluralize(len(self.rows), "question")
-        kinds = f"{wrong} wrong, {unanswered} unanswered, {pluralize(errors, 'error')}"
+        errors = pluralize(counts[ERROR], "error")
+        kinds = f"{counts[WRONG]} wrong, {counts[UNANSWERED]} unanswered, {errors}"
         if counts[GAVE_UP]:
             kinds = f"{counts[GAVE_UP]} {GAVE_UP}, {kinds}"
-        lost = wrong + unanswered + counts[GAVE_UP] + errors
+        lost = counts.total() - counts[RIGHT]
         text = f"{questions}: {counts[RIGHT]} right, {lost} lost ({kinds})"
         if without_gold:
             text += f", {without_gold} without gold"

@@ -11,6 +11,7 @@ from small import CHATTY, answer_of, chatty, qir
 
 import kgwb
 from kgwb import cli
+from kgwb.bench.exports import RESULT_FIGURES, Condition, make_results_suite
 from kgwb.bench.results import get_verdict
 from kgwb.llm import Scripted
 from kgwb.show.run_state import judge_answer
@@ -70,6 +71,10 @@ def test_a_benchmark_counts_the_states_apart(
     asked.write_text("\n".join(lines), encoding="utf-8")
     out = tmp_path / "out"
     cli.main(["bench", "--kg", str(graph), "--questions", str(asked), "--out", str(out)])
-    rows = map(json.loads, (out / "results.jsonl").read_text(encoding="utf-8").splitlines())
+    lines = (out / "results.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
     assert Counter(map(get_verdict, rows)) == {"wrong": 4, "gave up": 2, "unanswered": 1}
     assert "2 gave up" in capsys.readouterr().out
+    figures = make_results_suite("out", rows).figures
+    assert (figures["lost"], figures["wrong"], figures["gave_up"]) == (7, 4, 2)
+    assert Condition.parse("gave_up>1", RESULT_FIGURES).is_met(figures)
