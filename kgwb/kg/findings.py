@@ -233,7 +233,9 @@ def _inspect_rows(kg: Graph, sparql: str, result: ResultSet) -> Iterator[Finding
     yield from causes
     for position, variable in enumerate(result.variables):
         cells = [row[position] for row in rows]
-        aggregate = "" if causes else _find_aggregate_of(variable, sparql)
+        aggregate = ""
+        if None in cells and not causes:
+            aggregate = _find_aggregate_of(variable, sparql)
         yield from _inspect_column(variable, cells, sparql, aggregate)
 
     yield from _find_mutual_pairs(rows)

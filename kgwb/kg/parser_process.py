@@ -3,8 +3,8 @@
 Standard input is a JSON list of sources: path, media type, base IRI, what the names of its blank
 nodes begin with, bytes of memory, bytes of output, seconds of processor time. All triples go to
 standard output as N-Quads. Standard error gets lines of JSON: one with the number of each source
-before it is parsed, some with how many of its bytes were read, one with the error of a source that
-does not parse, or one at the end of all.
+before it is parsed, some with how many of its bytes were read, one with what was changed in it, one
+with the error of a source that does not parse, or one at the end of all.
 
 With an argument, a number of bytes, it only tries whether its memory can be limited to so many. The
 exit code is then 0 if it can, else 1.
