@@ -366,6 +366,15 @@ def test_a_spreadsheet_computes_no_cell_of_the_pseudonyms(tmp_path: Path) -> Non
     assert {name: later.of_student(name, name) for name in names} == given
 
 
+def test_a_pseudonym_that_begins_like_a_formula_is_saved_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "pseudonyms.csv"
+    file.write_text("pseudonym,student,id\n'-Falcon,Cleo,\n")
+    for _ in range(3):
+        pseudonyms = Pseudonyms(file)
+        assert pseudonyms.of_student("Cleo", "") == "-Falcon"
+        pseudonyms.save()
+
+
 def test_the_page_sums_up_by_stage_and_by_the_agent_blamed_first(tmp_path: Path) -> None:
     work = kgwb.lab(1, None)
     run = open_lost_run(4)

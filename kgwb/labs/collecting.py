@@ -55,8 +55,9 @@ class Pseudonyms:
         lengths = {len(row) for row in rows}
         if lengths != {len(HEADINGS)} or tuple(rows[0]) != HEADINGS:
             raise InputError(f"{path} is not a table of pseudonyms", hint=hint)
-        for pseudonym, student, student_id in rows[1:]:
-            key = (unquote_cell(student), unquote_cell(student_id))
+        for row in rows[1:]:
+            pseudonym, student, student_id = map(unquote_cell, row)
+            key = (student, student_id)
             number = NUMBER_AT_END.search(pseudonym)
             is_next = key == NEXT
             if number:
