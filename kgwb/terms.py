@@ -38,6 +38,7 @@ _PARSED_DATATYPES = frozenset((RDF.XMLLiteral, RDF.HTML))
 NAMELESS = "a node without a name"
 """What is shown of a blank node of which nothing else is known."""
 _NUMBER = re.compile(r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
+"""A number as values are compared. NUMBER is what a person takes for one."""
 _DATE_OR_DATETIME = re.compile(
     r"(-?[0-9]{4,}-[0-9]{2}-[0-9]{2})(T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?)?(Z|[+-][0-9]{2}:[0-9]{2})?"
 )

@@ -400,7 +400,8 @@ class Benchmark:
         is written as it is finished. If the budget stops it, ``stop_reason`` has the limits. Raises
         KeyboardInterrupt and the first error that is not of a single question, such
         as InputError on a full disk; all finished rows are written. Raises BenchmarkStoppedError if
-        the model or the graph could not be reached for MAX_UNREACHABLE_IN_A_ROW questions in a row.
+        the model or the graph could not be reached for MAX_UNREACHABLE_IN_A_ROW questions in a row, or
+        the model's server refuses the key.
         """
         self._unreachable_in_a_row = 0
         self._places = self._find_places()
