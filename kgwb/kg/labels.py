@@ -35,7 +35,7 @@ _CLAIM_PREDICATES = {
 }
 """Predicates of Wikibase from a property entity to the predicates of its triples."""
 _SCHEMA_CLASSES_AS_WRITTEN = {f"<{iri}>".encode() for iri in SCHEMA_CLASSES}
-_NAMES_OF_NAME_PREDICATES = ("name", "full name", "label", "title")
+NAMES_OF_NAME_PREDICATES = ("name", "full name", "label", "title")
 """What a graph calls a label predicate of its own, the preferred first: ``:name``, ``:fullName``."""
 _QUADS_AT_ONCE = 10_000
 _Preference = tuple[bool, int, int]
@@ -145,7 +145,7 @@ class LabelReader:
             readers.append(LabelReader._read_name_text)
         if term in self._vocabulary.all_labels:
             readers.append(LabelReader._read_label)
-        elif name in _NAMES_OF_NAME_PREDICATES:
+        elif name in NAMES_OF_NAME_PREDICATES:
             readers.append(LabelReader._read_own_name)
         role = _Role(is_fact, tuple(readers))
         self._roles[predicate] = role
@@ -223,7 +223,7 @@ class LabelReader:
 
         A fact is a triple whose predicate is not excluded by the vocabulary, as labels are, and not
         in a schema's namespace. An IRI without a label is named by its values of a predicate with
-        one of _NAMES_OF_NAME_PREDICATES, else by its local part, or, if it is a predicate of
+        one of NAMES_OF_NAME_PREDICATES, else by its local part, or, if it is a predicate of
         Wikidata, by its property entity. Predicates and classes are not searchable, unless they are
         also subject or object of a fact. An IRI has each text once. The first is its display name,
         by the order of ``rank_label``.
@@ -286,7 +286,7 @@ class LabelReader:
             """Return the sort key of a predicate: by its name, then by its IRI."""
             iri = _to_text(predicate)
             name = name_from_iri(iri).casefold()
-            return _NAMES_OF_NAME_PREDICATES.index(name), iri
+            return NAMES_OF_NAME_PREDICATES.index(name), iri
 
         own_names: dict[bytes, list[LabelRank]] = defaultdict(list)
         for order, predicate in enumerate(sorted(self._own_names, key=preference)):

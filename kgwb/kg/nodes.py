@@ -20,13 +20,21 @@ from rdflib.graph import Seq
 from kgwb.kg.algebra import LIST_MEMBER
 from kgwb.kg.base import Direction, Graph
 from kgwb.kg.label_search import language_rank, names_unit
+from kgwb.kg.labels import NAMES_OF_NAME_PREDICATES
 from kgwb.kg.queries import values_table
 from kgwb.kg.sparql import is_serializable, n3, values_clause
-from kgwb.terms import NAMELESS, Term, Triple, format_term, is_number, local_part, node_key
+from kgwb.terms import (
+    NAMELESS,
+    Term,
+    Triple,
+    format_term,
+    is_number,
+    local_part,
+    name_from_iri,
+    node_key,
+)
 
 CONTAINERS = frozenset((RDF.Seq, RDF.Bag, RDF.Alt))
-NAME_WORDS = frozenset(("name", "label", "title"))
-"""Local parts of predicates that give a blank node its name, beside those of the vocabulary."""
 NUMBER_WORDS = frozenset("amount magnitude number numericvalue quantity value".split())
 """Local parts of predicates that lead from a node to the number that it stands for."""
 MAX_DESCRIBED_FACTS = 8
@@ -108,10 +116,11 @@ class Nodes:
         vocabulary = self.kg.vocabulary
         names = []
         for predicate, value in self.facts(node):
-            is_name = predicate in vocabulary.labels or local_part(predicate) in NAME_WORDS
-            if is_name and isinstance(value, Literal):
+            is_label = predicate in vocabulary.labels
+            is_name = name_from_iri(predicate).casefold() in NAMES_OF_NAME_PREDICATES
+            if (is_label or is_name) and isinstance(value, Literal):
                 rank = language_rank(value.language or "", vocabulary.languages)
-                names.append((predicate not in vocabulary.labels, rank, str(value)))
+                names.append((not is_label, rank, str(value)))
         return min(names)[2] if names else ""
 
     def describe(self, term: Term, around: tuple[Term, ...] = ()) -> str:

@@ -32,7 +32,7 @@ TEXTS = """:a :motto "Gift"@en , "Gift"@de , "Gift"@en-GB , "Gift" ; :colour "re
 :open "1"^^xsd:boolean , true ; :area "5"^^<http://example.org/km2> , "5"^^<http://example.org/mile2> .
 :motto rdfs:label "motto" . :colour rdfs:label "colour" . :population rdfs:label "population" ."""
 NODES = """:a :founder [ rdfs:label "Xena" ] , [ :name "Yara" ] , [ :age 5 ] ; :width [ :amount 60 ; :unit :m ] ;
-  :contract [ :price 100 ; :seller [ :city "Oslo" ] ] .
+  :contract [ :price 100 ; :seller [ :city "Oslo" ] ] ; :heir [ :fullName "Zoe" ; :age 7 ] .
 :b :part [ :part _:b ] . _:b :part [ ] . :m rdfs:label "metre" ."""
 
 
@@ -77,6 +77,7 @@ def test_a_list_is_its_members_and_a_value_stands_once(
         (TEXTS, "How many mottos does Alpha have?", ["1"]),
         (TEXTS, "What is the area of Alpha?", ["5 km2", "5 mile2"]),
         (NODES, "Who is the founder of Alpha?", ["Xena", "Yara", "founder: age 5"]),
+        (NODES, "Who is the heir of Alpha?", ["Zoe"]),
         (NODES, "How many founders does Alpha have?", ["3"]),
         (NODES, "What is the width of Alpha?", ["60 metre"]),
         (NODES, "What is the contract of Alpha?", ["contract: price 100; seller (city Oslo)"]),
