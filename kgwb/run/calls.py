@@ -249,6 +249,11 @@ class RecordedGraph:
         return graph
 
     @property
+    def is_virtuoso(self) -> bool:
+        """Whether it is an endpoint of Virtuoso, as far as that is known; False in a replay."""
+        return getattr(self.inner, "is_virtuoso", False)
+
+    @property
     def whole_graph(self) -> Graph:
         """The graph without muting, see Graph; in a replay this one."""
         if self.inner is None:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import replace
-from functools import wraps
+from functools import cache, wraps
 from itertools import pairwise
 from pathlib import Path
 from typing import (
@@ -456,20 +456,32 @@ def _find_changing_functions(query: str) -> list[str]:
 
 MAX_INTEGER = 2**63 - 1
 """The largest integer that Oxigraph counts with."""
-_TRAITS = tomllib.loads(Path(kg.__file__).with_name("engines.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def _engine_traits() -> Sequence[JsonObject]:
+    """Return the traits of engines in ``kgwb/kg/engines.toml``."""
+    text = Path(kg.__file__).with_name("engines.toml").read_text(encoding="utf-8")
+    traits: Sequence[JsonObject] = tomllib.loads(text)["trait"]
+    return traits
 
 
 def remark_on_engine(answer: Answer, graph: Graph) -> Answer:
-    """Return an answer with the remarks of ``kgwb/kg/engines.toml`` that its queries call for."""
+    """Return an answer with the remarks of ``kgwb/kg/engines.toml`` that its queries call for.
+
+    The identity of a graph tells of a replay, too, whether an endpoint or Oxigraph was asked.
+    """
     engine = "Virtuoso" if getattr(graph, "is_virtuoso", False) else ""
-    if not graph.remote:
+    if not graph.identity.startswith(("http:", "https:")):
         engine = "Oxigraph"
     has_large = any(_is_large_integer(value.term) for value in answer.values)
     remarks = dict.fromkeys(answer.remarks)
-    for trait in _TRAITS["trait"]:
+    for trait in _engine_traits():
         if trait["engine"] != engine or has_large < trait.get("large", False):
             continue
         for query in answer.queries:
+            if trait["sign"] not in query:
+                continue
             if re.search(trait["pattern"], _skeleton_of(query), re.IGNORECASE):
                 remarks[trait["remark"]] = None
     if len(remarks) == len(answer.remarks):

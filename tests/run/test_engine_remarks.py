@@ -12,6 +12,7 @@ from rdflib import Literal
 from kgwb import open_kg
 from kgwb.kg.findings import SchemaFacts, inspect_result
 from kgwb.run.answers import Answer, Value
+from kgwb.run.calls import RecordedGraph
 from kgwb.run.diagnostics import remark_on_engine
 
 GRAPH = """
@@ -68,10 +69,23 @@ def test_oxigraph(kg: Any, query: str, value: str, is_remarked: bool) -> None:
 def test_virtuoso_divides_integers(expression: str, is_remarked: bool) -> None:
     query = f"SELECT ({expression} AS ?x) {{ ?s <http://e/p>/<http://e/q> ?a ; (<http://e/p>)/(<http://e/q>) ?b }}"
     answer = Answer("list", (Value(Literal(1), "1"),), (query,))
-    virtuoso: Any = SimpleNamespace(remote=True, is_virtuoso=True)
-    other: Any = SimpleNamespace(remote=True, is_virtuoso=False)
-    assert bool(remark_on_engine(answer, virtuoso).remarks) == is_remarked
+    common = {"identity": "http://e/sparql", "source": "", "vocabulary": None, "muted": ()}
+    virtuoso: Any = SimpleNamespace(remote=True, is_virtuoso=True, **common)
+    other: Any = SimpleNamespace(remote=True, is_virtuoso=False, **common)
+    recorder: Any = None
+    for graph in (virtuoso, RecordedGraph(virtuoso, recorder)):
+        assert bool(remark_on_engine(answer, graph).remarks) == is_remarked
     assert remark_on_engine(answer, other) == answer
+
+
+def test_of_an_endpoint_no_remark_on_oxigraph_is_made_in_a_replay() -> None:
+    recorder: Any = None
+    replayed = RecordedGraph(None, recorder)
+    answer = Answer("list", (Value(Literal(1), "1"),), (BY_PATH,))
+    for identity, is_remarked in (("sha256:1", True), ("http://e/sparql", False)):
+        replayed.identity = identity
+        kg: Any = replayed
+        assert bool(remark_on_engine(answer, kg).remarks) == is_remarked
 
 
 @pytest.mark.parametrize(
