@@ -337,12 +337,10 @@ class Answer(Record):
         """
         if not isinstance(output, Answer):
             return False
-        terms = [value.terms for value in self.values]
-        return (output.kind, output.queries, output.text) == (
-            self.kind,
-            self.queries,
-            self.text,
-        ) and [value.terms for value in output.values] == terms
+        if (output.kind, output.queries, output.text) != (self.kind, self.queries, self.text):
+            return False
+        own_terms = [value.terms for value in self.values]
+        return own_terms == [value.terms for value in output.values]
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -401,10 +399,12 @@ class Answer(Record):
         Texts of several languages have their language in brackets.
         """
 
+        has_languages = len(self.languages) > 1
+
         def label(position: int) -> str:
             """Return the label of the value at a position."""
             value = self.values[position]
-            if value.language and len(self.languages) > 1:
+            if value.language and has_languages:
                 return f"{value.label} ({value.language})"
             return value.label
 

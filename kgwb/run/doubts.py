@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
-from itertools import chain, pairwise, product
+from itertools import chain, islice, pairwise, product
 from typing import Any
 
 from rdflib import RDFS, URIRef
@@ -47,7 +47,7 @@ CLASS_PREDICATES = frozenset((RDFS.subClassOf, RDFS.domain, RDFS.range))
 """Predicates that lead to a class, beside those of the vocabulary for types."""
 SQL_TEXT = re.compile(r"'((?:[^']|'')*)'")
 MAX_MET_THINGS = 100
-"""Things of a support that are compared with the question, where no query names one."""
+"""Things of a support, and triples at one thing, that are compared with the question."""
 MIN_RESEMBLANCE = 0.6
 """How much (difflib's ratio) a part of a question must be like a label to be shown as its name."""
 MAX_SIGN_CHARS = 3
@@ -95,9 +95,10 @@ def doubt_names(answer: Answer, run: Any) -> Answer:
     texts = _texts_of(run)
     readings: dict[NameReading, None] = {}
     remarks = dict.fromkeys(answer.remarks)
-    all_named = dict.fromkeys(_find_named(answer, run))
+    all_named = dict.fromkeys(_find_named(answer, texts, run))
+    put_in = _outputs_put_in(run.steps)
     for named in all_named:
-        if _was_put_in(named, run.steps):
+        if json.dumps(named.iri or named.labels[0]) in put_in:
             continue
         others = [each for each in all_named if each is not named]
         reading = _read_name(named, others, texts, run)
@@ -121,7 +122,7 @@ def _texts_of(run: Any) -> Sequence[str]:
 # What an answer is about
 
 
-def _find_named(answer: Answer, run: Any) -> Iterator[_Named]:
+def _find_named(answer: Answer, texts: Sequence[str], run: Any) -> Iterator[_Named]:
     """Yield the things and texts that an answer is about: what was linked, else what its queries name.
 
     Classes and predicates are left out.
@@ -136,26 +137,29 @@ def _find_named(answer: Answer, run: Any) -> Iterator[_Named]:
             if vertex.types != CLASS_TYPES:
                 yield _Named((vertex.label,), link.entity, vertex.iri, link.candidates)
     if not linked:
-        yield from _find_queried(answer, run, steps)
+        yield from _find_queried(answer, texts, run, steps)
 
 
-def _find_queried(answer: Answer, run: Any, steps: Sequence[Step]) -> Iterator[_Named]:
+def _find_queried(
+    answer: Answer, texts: Sequence[str], run: Any, steps: Sequence[Step]
+) -> Iterator[_Named]:
     """Yield the things and texts that the queries of an answer name.
 
-    If they name no thing, or it has no queries, the things in its support are yielded.
+    If they name no thing, or it has no queries, the things in its support are yielded. ``texts``
+    may name them.
     """
     ends = _find_ends(answer, run.kg)
     iris: dict[URIRef, None] = {}
-    texts: dict[str, None] = {}
+    queried: dict[str, None] = {}
     for query in answer.queries:
         iris |= dict.fromkeys(_find_constants(query, ends, run.kg))
-        texts |= dict.fromkeys(_find_texts(query))
+        queried |= dict.fromkeys(_find_texts(query))
     has_named = bool(iris)
     if not has_named:
-        iris = dict.fromkeys(_choose_ends(ends, answer, run))
+        iris = dict.fromkeys(_choose_ends(ends, texts, answer))
     for call in used_calls(steps, run.calls):
         if call.kind not in QUERY_KINDS:
-            texts |= dict.fromkeys(SQL_TEXT.findall(call.request.get("query", "")))
+            queried |= dict.fromkeys(SQL_TEXT.findall(call.request.get("query", "")))
 
     names = {str(iri): name for iri, name in answer.names}
     names |= names_in_steps(steps, run.calls)
@@ -165,19 +169,19 @@ def _find_queried(answer: Answer, run: Any, steps: Sequence[Step]) -> Iterator[_
         labels = [names.get(str(iri)) or name_from_iri(iri)]
         labels += [candidate.label for candidate in candidates if candidate.iri == iri]
         yield _Named(tuple(labels), iri=iri, candidates=candidates, is_asked_for=has_named)
-    asked = "\n".join(_texts_of(run)).casefold()
-    for text in texts:
+    asked = "\n".join(texts).casefold()
+    for text in queried:
         part = text.strip("%")
         if part == text or part.casefold() not in asked:
             yield _Named((part,), is_asked_for=not part.islower())
 
 
-def _choose_ends(ends: set[URIRef], answer: Answer, run: Any) -> Sequence[URIRef]:
+def _choose_ends(ends: set[URIRef], texts: Sequence[str], answer: Answer) -> Sequence[URIRef]:
     """Return the things of a support in order; of many, those that share a word with the question."""
     if len(ends) <= MAX_MET_THINGS:
         return sorted(ends)
     names = dict(answer.names)
-    asked = content_words(" ".join(_texts_of(run)))
+    asked = content_words(" ".join(texts))
     chosen = []
     for end in sorted(ends):
         if asked & content_words(names.get(end) or name_from_iri(end)):
@@ -241,11 +245,9 @@ def _find_candidates(steps: Iterable[Step]) -> Mapping[URIRef, tuple[Candidate, 
 # How the question names it
 
 
-def _was_put_in(named: _Named, steps: Iterable[Step]) -> bool:
-    """Return whether a person put in a value that has the thing or the text."""
-    wanted = json.dumps(named.iri or named.labels[0])
-    put_in = [to_data(step.output) for step in steps if step.origin == "by hand"]
-    return any(wanted in json.dumps(value) for value in put_in)
+def _outputs_put_in(steps: Iterable[Step]) -> str:
+    """Return the outputs that a person put in, as JSON, which has each thing and text in quotes."""
+    return json.dumps([to_data(step.output) for step in steps if step.origin == "by hand"])
 
 
 def _read_name(
@@ -405,7 +407,9 @@ def _find_twins(
     """
     if named.iri is None or _was_earlier(named.iri, run):
         return None
-    candidates = named.candidates or _find_homonyms(named, run.kg)
+    candidates: Sequence[Candidate] = named.candidates
+    if not candidates and _is_in(texts, named, others):
+        candidates = _find_homonyms(named, run.kg)
     own = [each for each in candidates if each.iri == named.iri]
     meant = {each.iri for each in (named, *others)}
     twins = []
@@ -432,15 +436,16 @@ def _is_in(texts: Sequence[str], named: _Named, others: Iterable[_Named]) -> boo
 def _find_links(named: _Named, texts: Sequence[str], answer: Answer) -> Sequence[Triple]:
     """Return the triples of the support between a thing and what some texts name as it is called, but its names."""
     names = dict(answer.names)
+    own_words = _words_of([named])
+    at_thing = (triple for triple in answer.support if named.iri in (triple[0], triple[2]))
     links = []
-    for triple in answer.support:
+    for triple in islice(at_thing, MAX_MET_THINGS):
         subject, _, object_ = triple
-        if named.iri in (subject, object_):
-            end = object_ if subject == named.iri else subject
-            label = names.get(end) or name_from_iri(end) if isinstance(end, URIRef) else str(end)
-            _, likeness = _find_name("", [label], texts, _words_of([named]))
-            if likeness == SAME and compare_labels(label, named.labels) != SAME:
-                links.append(triple)
+        end = object_ if subject == named.iri else subject
+        label = names.get(end) or name_from_iri(end) if isinstance(end, URIRef) else str(end)
+        _, likeness = _find_name("", [label], texts, own_words)
+        if likeness == SAME and compare_labels(label, named.labels) != SAME:
+            links.append(triple)
     return links
 
 

@@ -117,6 +117,11 @@ class Debugger(StepPanel):
 
     # The page
 
+    @property
+    def _view_id(self) -> str:
+        """The id of the selected view on a page, which may show several debuggers."""
+        return f"view-{id(self):x}"
+
     def view(self) -> Html:
         """Render the whole debugger: answer, notices, buttons, pipeline, timeline, and the selected view.
 
@@ -141,7 +146,7 @@ class Debugger(StepPanel):
             is_running=bool(self.session.current_task),
             remarks=self._pending_tasks(),
             view_tabs=self._render_view_tabs(),
-            view_id=f"view-{id(self):x}",
+            view_id=self._view_id,
             view_label=VIEW_LABELS[self.selected_view],
             pipeline=render_pipeline(state, key),
             role_tabs=self._render_role_tabs(),
@@ -178,8 +183,7 @@ class Debugger(StepPanel):
             if name == "compare":
                 number = len(self.session.history) + len(self.forks)
             options.append((name, label, number))
-        view_id = f"view-{id(self):x}"
-        return h.tabs(options, self.selected_view, "view", borderless=True, panel_id=view_id)
+        return h.tabs(options, self.selected_view, "view", borderless=True, panel_id=self._view_id)
 
     def _render_role_tabs(self) -> Html:
         """Render the roles of the system as tabs, which filter the timeline; nothing without any.

@@ -108,7 +108,7 @@ function render({ model, el }) {
     const { id, dataset } = node;
     const around = []; // the innermost first
     for (let place = node.parentElement; place && place !== root; place = place.parentElement) if (place.id) around.push(place.id);
-    return { node, id, what: dataset.do, arg: dataset.arg, then: dataset.then, around, isSeen: isSeen(node) };
+    return { id, what: dataset.do, arg: dataset.arg, then: dataset.then, around, isSeen: isSeen(node) };
   }
 
   const byId = (id) => id && root.querySelector(`[id="${CSS.escape(id)}"]`);
