@@ -520,13 +520,13 @@ class _QuestionWords:
     def _is_any_class(self, phrase: str, names: Iterable[str]) -> bool:
         """Return whether a phrase means one of these classes.
 
-        It does if its last word has the stem of a word of the class or is its kin, or if its similarity with one
-        of them is at least MIN_CLASS_SIMILARITY, as it is or in the singular.
+        It does if its last word has the stem of a word of the class or is its kin, or if its
+        similarity with one of them is at least MIN_CLASS_SIMILARITY, as it is or in the singular.
         """
         listed = list(names)
         for word in normalize(phrase).split()[-1:]:
-            for name in listed:
-                if _has_word_of_stem(name, word) or are_kin(word, normalize(name)):
+            for name in map(normalize, listed):
+                if stem(word) in map(stem, name.split()) or are_kin(word, name):
                     return True
         for form in (phrase, singularize(phrase)):
             if max_similarity(form, listed, self.embeddings) >= MIN_CLASS_SIMILARITY:

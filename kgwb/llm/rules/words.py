@@ -244,7 +244,9 @@ def are_kin(word: str, name: str) -> bool:
 
     A word of the name must be in one list of the lexicon's section "kin" with the word.
     """
-    groups: set[str] = KIN_GROUPS.get(stem(word), set())
+    groups = KIN_GROUPS.get(stem(word))
+    if not groups:  # as of most words, which are compared with each class of a graph
+        return False
     return any(not groups.isdisjoint(KIN_GROUPS.get(stem(other), ())) for other in name.split())
 
 
