@@ -532,7 +532,7 @@ class Engine:
             return
         change = describe_change(step, kind, request, before)
         if change:
-            step.notes.append(f"{change}. If it uses random numbers or the time: {VARYING_HINT}")
+            self.note(f"{change}. If it uses random numbers or the time: {VARYING_HINT}")
 
     def _make_result(
         self,

@@ -292,6 +292,28 @@ def test_a_step_that_asks_something_else_the_second_time_says_so_with_both() -> 
     assert first in note and guessed(run) in note
 
 
+def test_a_request_that_is_made_again_after_an_error_is_noted_once() -> None:
+    asked = iter([1, 2, 2])
+    errors = iter([None, ValueError("busy"), None])
+
+    @agent
+    def look(text: str, run: Run) -> str:
+        def find() -> str:
+            error = next(errors)
+            if error is not None:
+                raise error
+            return "found"
+
+        try:
+            return run.call("look", {"number": next(asked)}, find)
+        except ValueError:
+            return run.call("look", {"number": next(asked)}, find)
+
+    run = run_agent(look, Scripted(reply_to)).go()
+    [note] = run["look"].notes
+    assert "asked something else the second time" in note
+
+
 def test_after_an_edit_it_is_no_surprise() -> None:
     run, _ = greeting()
     run.edit_messages("greet", "[user]\nHello\n").go()
