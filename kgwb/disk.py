@@ -20,6 +20,8 @@ from kgwb.errors import InputError
 from kgwb.network import read_body
 
 __version__ = "0.1.0"
+USER_AGENT = f"kgwb/{__version__}"
+"""How kgwb names itself to endpoints."""
 PACKAGE_FOLDER = Path(__file__).parent
 DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """The errors of the operating system that mean that no more can be written."""

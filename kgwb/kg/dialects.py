@@ -31,7 +31,7 @@ from kgwb.errors import GraphError, GraphTimeoutError, SettingError
 from kgwb.kg.base import QueryLimits, ResultSet, Vocabulary
 from kgwb.kg.label_search import lowercase_words, normalize
 from kgwb.kg.sparql import is_valid_iri, n3, string_literal, union_clause, values_clause
-from kgwb.kg.sparql_client import USER_AGENT, SparqlClient, send_request
+from kgwb.kg.sparql_client import SparqlClient, send_request
 from kgwb.text import mask_url
 
 SearchStage = Literal["all words", "prefix", "any word"]
@@ -635,7 +635,7 @@ def _request_entities(url: str, limits: QueryLimits) -> tuple[_WikibaseEntity, .
     Raises GraphError if the reply is an error or is not a list of entities, and what
     ``send_request`` does.
     """
-    request = Request(url, headers={"User-Agent": USER_AGENT, "Accept": "application/json"})
+    request = Request(url, headers={"User-Agent": disk.USER_AGENT, "Accept": "application/json"})
     body = send_request(url, [request], limits).body
     try:
         reply = _WikibaseResponse.model_validate_json(body)

@@ -29,7 +29,7 @@ from urllib.request import (
 import pyoxigraph
 
 from kgwb.background import run_in_thread
-from kgwb.disk import __version__
+from kgwb.disk import USER_AGENT
 from kgwb.errors import (
     GraphError,
     GraphTimeoutError,
@@ -268,7 +268,6 @@ def rdf_format(media_type: str) -> pyoxigraph.RdfFormat:
 
 # How a query is sent
 
-USER_AGENT = f"kgwb/{__version__}"
 ACCEPTED_RESULTS = (
     "application/sparql-results+json,application/json,text/javascript,application/javascript,"
     "application/sparql-results+xml;q=0.6,text/tab-separated-values;q=0.4,text/csv;q=0.2"

@@ -126,11 +126,8 @@ def write_result(query: WebQuery, recorded: Any) -> tuple[bytes, str]:
     wanted = query.wanted_formats
     if query.kind == "construct":
         media_type = GRAPH_FORMATS[wanted[0] if wanted else "turtle"]
-        triples = []
-        for triple in recorded:
-            terms: Any = map(to_ox, triple)
-            triples.append(pyoxigraph.Triple(*terms))
-        body = pyoxigraph.serialize(triples, format=rdf_format(media_type))
+        quads: Any = map(to_ox, recorded)
+        body = pyoxigraph.serialize(quads, format=rdf_format(media_type))
         return body or b"", media_type
     media_type = RESULT_FORMATS[wanted[0] if wanted else "json"]
     return result_of(query.form, recorded).serialize(format=media_type) or b"", media_type

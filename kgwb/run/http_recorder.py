@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
-from kgwb.disk import __version__
+from kgwb.disk import USER_AGENT
 from kgwb.errors import GraphError, NotRecordedError
 from kgwb.kg.base import Graph
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, Message
@@ -113,7 +113,7 @@ def recording_run(headers: Mapping[str, str]) -> Any:
     A request inside a call is recorded by that call. One that kgwb itself sends to an endpoint is
     left alone.
     """
-    if is_in_call() or headers.get("user-agent") == f"kgwb/{__version__}":
+    if is_in_call() or headers.get("user-agent") == USER_AGENT:
         return None
     return current_run()
 
