@@ -31,7 +31,7 @@ READY := .venv/.kgwb-ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check install
 
 .DEFAULT_GOAL := help
-.PHONY: help lab demo test test-all check notebooks screenshots bench mutants docs wheels density model-server phoenix crate-validator clean
+.PHONY: help lab demo test test-all check notebooks screenshots bench mutants mutations docs wheels density model-server phoenix crate-validator clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -67,6 +67,9 @@ bench: .venv/.bench-ready ## run the benchmarks: a table here and in build/bench
 mutants: $(READY) ## change the code in 400 places, one at a time, and see whether a test fails; an hour
 	$(BIN)/python benchmarks/mutants.py record
 	$(BIN)/python benchmarks/mutants.py run $(MUTANTS_ARGS)
+
+mutations: $(READY) ## violate each claim of the papers in a copy, and see whether its test fails
+	$(BIN)/python benchmarks/mutations.py $(MUTATIONS_ARGS)
 
 docs: .venv/.docs-ready ## build the documentation: build/site/index.html
 	$(BIN)/python docs/build.py

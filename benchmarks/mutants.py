@@ -16,19 +16,22 @@ from __future__ import annotations
 
 import argparse
 import ast
+import importlib
 import json
+import multiprocessing
 import os
 import random
 import shutil
-import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import partial
+from multiprocessing.queues import SimpleQueue
 from pathlib import Path
-from queue import SimpleQueue
+from typing import TypeVar
 
 ROOT = Path(__file__).parent.parent
 BUILD = ROOT / "build" / "mutants"
@@ -49,6 +52,21 @@ LEFT_OUT = {"settings.py", "views.py"}
 
 MAX_RUN_S = 1800
 """Seconds after which the tests of a mutant are ended; it counts as killed, as one that never ends."""
+
+PRELOADED = (
+    "hypothesis",
+    "pytest",
+    "pytest_timeout",
+    "rdflib",
+    "oxrdflib",
+    "numpy",
+    "pydantic",
+    "tokenizers",
+)
+"""What a process imports once for all tests that its children run. Nothing of kgwb is among them."""
+
+Task = TypeVar("Task")
+Outcome = TypeVar("Outcome")
 
 COMPARISONS = {
     ast.Lt: ("<", "<="),
@@ -233,9 +251,9 @@ class TestsOfLines:
 
 
 def copy_project(folder: Path) -> Path:
-    """Copy the project, without what set-ups and builds have made, into a folder."""
+    """Copy the project into a folder, with what Python compiled, without what set-ups and builds have made."""
     unwanted = shutil.ignore_patterns(
-        ".git", ".venv*", "build", "dist", "__pycache__", ".*_cache", ".hypothesis", "mutants"
+        ".git", ".venv*", "build", "dist", ".*_cache", ".hypothesis", "mutants"
     )
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(ROOT, folder, ignore=unwanted, symlinks=True)
@@ -243,69 +261,118 @@ def copy_project(folder: Path) -> Path:
     return folder
 
 
-def try_mutant(mutant: Mutant, tests: list[str], project: Path) -> str:
-    """Return what became of a mutant: killed, survived, or not executed by any test."""
+def try_mutant(task: tuple[Mutant, list[str]]) -> str:
+    """Return what became of a mutant by its tests: killed, survived, or not executed by any."""
+    mutant, tests = task
     if not tests:
         return "not executed"
-    path = project / mutant.path
-    source = path.read_text()
-    path.write_text(apply_mutant(mutant, source))
-    environment = os.environ | {"PYTHONPATH": str(project), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-x",
-        "-q",
-        "-p",
-        "no:xdist",
-        "-p",
-        "no:cacheprovider",
-    ]
-    arguments_file = project / "mutant_tests.txt"
-    arguments_file.write_text("\n".join(tests))
+    return try_change(mutant.path, partial(apply_mutant, mutant), tests)
+
+
+def try_change(path: str, change: Callable[[str], str], tests: list[str]) -> str:
+    """Change the text of a file in this process's copy of the project, and run tests: killed, or survived.
+
+    The copy is as before afterwards, with the file's time, so that what Python compiled stays valid.
+    """
+    file = Path(path)
+    before, times = file.read_text(encoding="utf-8"), file.stat()
+    file.write_text(change(before), encoding="utf-8")
     try:
-        done = subprocess.run(
-            [*command, f"@{arguments_file}"],
-            cwd=project,
-            env=environment,
-            capture_output=True,
-            timeout=MAX_RUN_S,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return "killed"
+        passed, output = run_tests(tests)
     finally:
-        path.write_text(source)
-    if done.returncode == 0:
-        return "survived"
-    if done.returncode in (1, 2) or b"while loading conftest" in done.stderr + done.stdout:
-        return "killed"
-    raise RuntimeError(done.stdout.decode()[-2000:] + done.stderr.decode()[-2000:])
+        file.write_text(before, encoding="utf-8")
+        os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
+    if passed is None:
+        raise RuntimeError(output[-4000:])
+    return "survived" if passed else "killed"
+
+
+def run_tests(tests: list[str], *options: str) -> tuple[bool | None, str]:
+    """Run tests in a child of this process. Return whether they pass, and what pytest printed.
+
+    None means that pytest could not run them at all. Tests that take too long do not pass.
+    """
+    output_file = Path("tests_output.txt")
+    child = multiprocessing.get_context("fork").Process(
+        target=run_pytest, args=(output_file, ["-x", "-q", *options], tests)
+    )
+    child.start()
+    child.join(MAX_RUN_S)
+    if child.is_alive():
+        child.kill()
+        child.join()
+        return False, "too slow"
+    output = output_file.read_text(errors="replace")
+    if child.exitcode == 0:
+        return True, output
+    # A change may break even the import of the tests, or end the process.
+    is_run = child.exitcode in (1, 2) or child.exitcode < 0 or "while loading conftest" in output
+    return (False if is_run else None), output
+
+
+def run_pytest(output_file: Path, options: list[str], tests: list[str]) -> None:
+    """Run pytest in this process, which has no module of kgwb yet, and end with its exit code."""
+    import pytest
+
+    with output_file.open("wb") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    plugins = ["-p", "no:xdist", "-p", "no:cacheprovider"]
+    plugins += [
+        "-W",
+        "ignore::pytest.PytestAssertRewriteWarning",
+    ]  # of modules that are imported before
+    tests_file = Path("tests_to_run.txt")
+    tests_file.write_text("\n".join(tests))
+    code = int(pytest.ExitCode.INTERNAL_ERROR)
+    try:
+        code = int(pytest.main([*options, *plugins, f"@{tests_file}"]))
+    finally:
+        sys.stdout.flush()
+        os._exit(code)
+
+
+def enter_project(projects: SimpleQueue[Path]) -> None:
+    """Make one of the copies the current folder of this process, and import what most tests need.
+
+    Nothing of kgwb is imported: each child of this process imports it as the change has left it. What a child
+    compiles is not kept, since it may be changed.
+    """
+    project = projects.get()
+    os.chdir(project)
+    sys.path[:0] = [str(project), str(project / "tests")]
+    os.environ["PYTHONPATH"] = str(project)
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+    sys.dont_write_bytecode = True
+    for module in PRELOADED:
+        importlib.import_module(module)
+
+
+def map_in_copies(
+    function: Callable[[Task], Outcome], tasks: Iterable[Task], workers: int
+) -> Iterator[Outcome]:
+    """Yield what a function makes of each task, in processes that each have a copy of the project."""
+    context = multiprocessing.get_context("fork")
+    projects: SimpleQueue[Path] = context.SimpleQueue()
+    for number in range(workers):
+        projects.put(copy_project(BUILD / f"project{number}"))
+    with ProcessPoolExecutor(workers, context, enter_project, (projects,)) as pool:
+        yield from pool.map(function, tasks)
 
 
 def run_mutants(mutants: list[Mutant], limit_s: float, workers: int, out: Path) -> None:
     """Try mutants, several at a time, and write a line of JSON for each."""
     tests = TestsOfLines()
-    projects: SimpleQueue[Path] = SimpleQueue()
-    for number in range(workers):
-        projects.put(copy_project(BUILD / f"project{number}"))
     equivalent = read_equivalent()
-
-    def try_one(mutant: Mutant) -> dict[str, object]:
-        project = projects.get()
-        try:
-            outcome = try_mutant(mutant, tests.of(mutant, limit_s), project)
-        finally:
-            projects.put(project)
-        if outcome != "killed" and mutant.identity in equivalent:
-            outcome = "changes nothing"
-        return asdict(mutant) | {"outcome": outcome, "identity": mutant.identity}
-
+    tasks = [(mutant, tests.of(mutant, limit_s)) for mutant in mutants]
+    outcomes = map_in_copies(try_mutant, tasks, workers)
     counts: Counter[str] = Counter()
     started = time.monotonic()
-    with out.open("w") as file, ThreadPoolExecutor(workers) as pool:
-        for row in pool.map(try_one, mutants):
+    with out.open("w") as file:
+        for mutant, outcome in zip(mutants, outcomes, strict=True):
+            row = asdict(mutant) | {"outcome": outcome, "identity": mutant.identity}
+            if outcome != "killed" and mutant.identity in equivalent:
+                row["outcome"] = "changes nothing"
             file.write(json.dumps(row) + "\n")
             file.flush()
             counts[str(row["outcome"])] += 1

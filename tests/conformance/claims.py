@@ -1,4 +1,13 @@
-"""What a paper says, as data: a conformance test is marked with its claim."""
+"""What a paper says, as data: a conformance test is marked with its claim, and with what would violate it.
+
+    @conforms("section 3.1", "each role sees all triples")
+    @violated_by("kgwb/systems/dog/question.py", "triples", "triples[:1]")
+    @violated_by("prompts/dog/critic.md", "Compare the two questions.", "")
+    def test_each_role_sees_all_triples() -> None: ...
+
+`make mutations` makes each of these changes by itself, in a copy of the project, and runs the test below it. The test
+has to fail: else it does not hold the claim.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +37,35 @@ class Claim:
 
 @dataclass(frozen=True, kw_only=True)
 class Gap(Claim):
-    """A claim that kgwb does not follow in any profile. At most three a system."""
+    """A claim that kgwb does not follow in any profile."""
 
     reason: str
     """What kgwb does instead, and why."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mutation:
+    """A change that violates what a test holds."""
+
+    test: str
+    """The name of the test that has to fail."""
+    path: str
+    """The changed file, from the folder of the project."""
+    old: str
+    """A text that stands once in the file."""
+    new: str
+    """What stands there instead."""
+
+
+def violated_by(path: str, old: str, new: str) -> Callable[[TestFunction], TestFunction]:
+    """Mark a test with a change that it has to fail on. The arguments are those of ``Mutation``."""
+
+    def mark(test: TestFunction) -> TestFunction:
+        mutation = Mutation(test=test.__name__, path=path, old=old, new=new)
+        test.mutations = [mutation, *getattr(test, "mutations", ())]  # type: ignore[attr-defined]
+        return test
+
+    return mark
 
 
 def conforms(
@@ -49,6 +83,14 @@ def conforms(
         return test
 
     return mark
+
+
+def mutations_of(module: ModuleType) -> list[Mutation]:
+    """Return the mutations of a module's tests, in the order of the file."""
+    found: list[Mutation] = []
+    for value in vars(module).values():
+        found += getattr(value, "mutations", ())
+    return found
 
 
 def claims_of(module: ModuleType) -> Iterator[tuple[Claim, str]]:

@@ -27,7 +27,7 @@ SAME = "the same"
 if str(TESTS) not in sys.path:  # as pytest does
     sys.path.insert(0, str(TESTS))
 
-from conformance.claims import Claim, Gap, claims_of  # noqa: E402  # needs the path
+from conformance.claims import Claim, Gap, Mutation, claims_of, mutations_of  # noqa: E402  # needs the path
 
 
 def systems_with_claims() -> list[str]:
@@ -40,6 +40,11 @@ def systems_with_claims() -> list[str]:
 def claims_of_system(name: str) -> list[tuple[Claim, str]]:
     """Return the claims of a system's paper, each with the name of its test."""
     return list(claims_of(importlib.import_module(f"conformance.test_{name}")))
+
+
+def mutations_of_system(name: str) -> list[Mutation]:
+    """Return the changes that violate what the tests of a system's paper hold."""
+    return mutations_of(importlib.import_module(f"conformance.test_{name}"))
 
 
 def table_rows(name: str) -> Iterator[str]:

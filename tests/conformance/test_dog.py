@@ -11,7 +11,7 @@ import pytest
 from debate import KEYS, LEFT, MARKED, QUESTION, SOLVED, TWO_HOPS, filtering, remark, trying
 from small import DOG, EX, alone, answer_of, asked, films, iri, keys
 
-from conformance.claims import Gap, conforms
+from conformance.claims import Gap, conforms, violated_by
 from kgwb.bench.metrics import Scores, score_answers
 from kgwb.llm import ChatRequest, Scripted
 from kgwb.run import Run
@@ -304,6 +304,11 @@ def test_answer_trying_the_iteration_limit(name: str) -> None:
 
 
 @conforms("Question Simplifying", "expert, critic and linguist speak in this order, one by one")
+@violated_by(
+    "kgwb/systems/dog/question.py",
+    "for speak in ROLE_AGENTS_BY_ABLATION[settings.ablation]:",
+    "for speak in reversed(ROLE_AGENTS_BY_ABLATION[settings.ablation]):",
+)
 @pytest.mark.parametrize("name", PROFILES)
 def test_question_simplifying_three_roles_in_turn(name: str) -> None:
     run, _ = walk(name, two_hops(), debate_rounds=1)
@@ -341,6 +346,11 @@ def test_question_simplifying_the_others_repair_the_expert(name: str) -> None:
 
 
 @conforms("Question Simplifying", "the linguist's question is the one of the next hop")
+@violated_by(
+    "kgwb/systems/dog/question.py",
+    "SimplifiedQuestion(debate[-1].question, question, debate)",
+    "SimplifiedQuestion(debate[0].question, question, debate)",
+)
 @pytest.mark.parametrize("name", PROFILES)
 def test_question_simplifying_the_linguist_has_the_last_word(name: str) -> None:
     run, _ = walk(name, two_hops(), debate_rounds=1)
