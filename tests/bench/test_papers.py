@@ -107,8 +107,8 @@ MARKS = {
 }
 METAQA = """who directed [Arrival]\tDenis Villeneuve
 who directed [Sicario]\tDenis Villeneuve
-who starred in [Arrival]\tAmy Adams|Jeremy Renner
-what films did [Bong Joon-ho] direct\tParasite
+who directed the films starring [Amy Adams]\tDenis Villeneuve
+who starred in the films directed by the director of [Arrival]\tZendaya|Ryan Gosling
 who directed [Parasite]\tBong Joon-ho"""
 
 
