@@ -164,7 +164,9 @@ from kgwb.run.answers import (
     RetrievedCandidates,
     Turn,
     Value,
+    count_values,
     doubt_counted_text,
+    read_values,
     with_display_names,
 )
 from kgwb.run.ask import Tool, act, tool, tool_from_function, try_to_ask, use_tool
@@ -218,7 +220,6 @@ from kgwb.run.replies import (
     has_form,
 )
 from kgwb.run.steps import Step
-from kgwb.run.values import count_values, read_values
 from kgwb.settings import STRICT_CONFIG, Count, Settings
 from kgwb.terms import (
     KNOWN_PREFIXES,
@@ -291,7 +292,7 @@ if TYPE_CHECKING:
     )
     from kgwb.show.records import render, render_choices, render_explanation, render_table
     from kgwb.show.subgraph import Edge, Node, Subgraph, subgraph_of_answer
-    from kgwb.show.subgraph_html import render_svg
+    from kgwb.show.subgraph_picture import render_svg
     from kgwb.show.terms import (
         RenderContext,
         lay_out,
@@ -629,7 +630,7 @@ _IMPORTED_ON_USE = {
         "table tag"
     ),
     "kgwb.show.subgraph": "Edge Node Subgraph subgraph_of_answer",
-    "kgwb.show.subgraph_html": "render_svg",
+    "kgwb.show.subgraph_picture": "render_svg",
     "kgwb.show.terms": (
         "RenderContext lay_out render_candidate render_curie render_query render_term "
         "render_term_labels render_triples"

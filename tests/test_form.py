@@ -17,9 +17,12 @@ from kgwb.llm import Scripted
 from kgwb.run.replies import schema_of
 from kgwb.run.steps import Step
 from kgwb.show.form import (
+    MANUAL_REASON,
     MAX_FORM_ROWS,
     FormField,
+    OutputForm,
     add_or_remove_row,
+    choose_option,
     empty_data,
     field_for_schema,
     field_for_type,
@@ -28,7 +31,6 @@ from kgwb.show.form import (
     to_form_values,
     validate_record,
 )
-from kgwb.show.output_form import MANUAL_REASON, OutputForm, choose_option
 from kgwb.systems.chatty_kg.qir import QirReply
 from kgwb.systems.chatty_kg.records import QIR, LinkedRelation
 

@@ -15,10 +15,15 @@ import kgwb
 from kgwb.cli import main
 from kgwb.errors import InputError
 from kgwb.labs import LabWork
-from kgwb.labs.collecting import CollectedHandIns, CollectedWork, Pseudonyms, collect_hand_ins
+from kgwb.labs.collecting import (
+    CollectedHandIns,
+    CollectedWork,
+    Pseudonyms,
+    collect_hand_ins,
+    save_points,
+)
 from kgwb.labs.one import open_lost_run
 from kgwb.labs.pages import render_class_page
-from kgwb.labs.points import save_points
 
 CLASS_SIZE = 40
 QUERY = """SELECT ?film WHERE {{ ?film fl:director fl:Stanley_Kubrick ; fl:runtime ?m {}}} ORDER BY DESC(?m) LIMIT 1"""

@@ -19,12 +19,15 @@ from kgwb.records import Role
 from kgwb.run import Run
 from kgwb.run.answers import Answer, Value
 from kgwb.show.subgraph import Edge, Node, Subgraph, build_subgraph, expand_node
-from kgwb.show.subgraph_html import EMPTY_MESSAGE, render_legend, render_svg, render_tables
-from kgwb.show.subgraph_layout import (
+from kgwb.show.subgraph_picture import (
+    EMPTY_MESSAGE,
     compute_layout,
     edge_curve,
     fit_width,
     place_labels,
+    render_legend,
+    render_svg,
+    render_tables,
     text_width,
 )
 from kgwb.show.terms import RenderContext

@@ -6,7 +6,7 @@ from small import films
 
 import kgwb
 from kgwb.run.answers import Answer, Value
-from kgwb.show.thing_predicates import question_about, things_of_refusal, values_of
+from kgwb.show.explain import question_about, things_of_refusal, values_of
 from kgwb.ui.chat import Chat
 from kgwb.ui.debugger import Debugger
 from kgwb.ui.session import session_of

@@ -126,9 +126,14 @@ class LabsCommand:
         the table of names. Paths are printed. Raises InputError for points or a due time of another
         form, and if there are no hand-ins or a file cannot be written.
         """
-        from kgwb.labs.collecting import Pseudonyms, collect_hand_ins
+        from kgwb.labs.collecting import (
+            Pseudonyms,
+            collect_hand_ins,
+            parse_due,
+            parse_points,
+            save_points,
+        )
         from kgwb.labs.pages import save_class_page
-        from kgwb.labs.points import parse_due, parse_points, save_points
 
         points = parse_points(parse_assignments(self.points, POINTS_SYNTAX))
         due = parse_due(self.due) if self.due else None

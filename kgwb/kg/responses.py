@@ -1,26 +1,436 @@
-"""The reply of an endpoint to one query, and how its result is read.
+"""The reply of an endpoint to one query, and how its result is read: W3C's JSON, XML, TSV and CSV.
 
-``kgwb.kg.result_formats`` reads the formats.
+``READERS`` has the formats. A reader adds the rows of a result to ``Rows`` one by one, and returns
+the rest as data of the JSON format. The result of a query with many short cells takes 30 times as
+much memory when it is parsed whole.
 """
 
 from __future__ import annotations
 
 import csv
+import json
 import logging
+import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from codecs import BOM_UTF8, getincrementaldecoder
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from io import BytesIO, StringIO
+from typing import Any, Generic, TypeVar
+from xml.etree.ElementTree import Element, XMLParser, iterparse
 
+import pyoxigraph
 from rdflib import XSD, Literal
 
 from kgwb.errors import GraphError, GraphTimeoutError
 from kgwb.kg.base import ResultSet
-from kgwb.kg.result_formats import TIME_LIMIT, ResultData, Rows, find_codec, find_reader
+from kgwb.kg.local import term_from_oxigraph
 from kgwb.kg.sparql import LONE_SURROGATE
 from kgwb.terms import Term, term_from_data
 from kgwb.text import mask_secrets, truncate_at_word
+
+T = TypeVar("T")
+ResultData = dict[str, Any]
+"""A result as in JSON, with an empty list in place of its rows."""
+_PART_BYTES = 1 << 16
+"""How much of a body is decoded at a time."""
+_XML_NAMESPACE = "{http://www.w3.org/2005/sparql-results#}"
+_XML_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
+_XML_ENCODING = re.compile(rb"""\s*<\?xml[^>]*?\sencoding\s*=\s*["']([\w.-]+)""")
+_CSV_IRI = re.compile(r"(?:https?|ftp)://\S+|(?:urn|mailto|tel|file):\S+")
+"""What is taken for an IRI in CSV, which does not distinguish IRIs from texts."""
+
+
+TIME_LIMIT_SIGNS = (
+    "TimeoutException",  # of Java: Blazegraph, and so Wikidata
+    "deadline is expired",  # Blazegraph
+    "operation has been cancelled",  # Oxigraph
+    "timed out",  # Fuseki, QLever, AllegroGraph
+    "cancelled due to timeout",  # Fuseki
+    "QueryInterruptedException",  # RDF4J, and so GraphDB
+    "evaluation took too long",  # RDF4J
+    "exceeded specified timeout",  # GraphDB
+    "exceeded query timeout",  # Stardog
+    "TimeLimitExceeded",  # Neptune
+    "deadline exceeded",  # Neptune, and proxies
+    "estimated execution time",  # Virtuoso, which refuses a query by its own estimate
+)
+"""How engines say that the time for a query is over, in the body of a reply."""
+TIME_LIMIT = re.compile("|".join(TIME_LIMIT_SIGNS), re.IGNORECASE)
+
+
+class Rows(Generic[T]):
+    """The rows of a result, each parsed when it is read, so that no row is kept unparsed."""
+
+    def __init__(self, parse: Callable[[Mapping[str, Any]], T], limit: int) -> None:
+        """Prepare to parse the first rows, at most ``limit``; further rows are only counted."""
+        self._parse = parse
+        self._limit = limit
+        self.clear()
+
+    def clear(self) -> None:
+        """Remove all rows, with their count, names and problem, as if none had been added."""
+        self.parsed: list[T] = []
+        self.count = 0
+        self.names: set[str] = set()
+        """The variables that any row binds."""
+        self.has_other_items = False
+        """Whether something was added that is no row."""
+        self.problem: Exception | None = None
+        """The first error of parsing a row; none is parsed after it."""
+
+    def add(self, item: object) -> None:
+        """Add an item of the list of rows, which should be an object.
+
+        A row without any cell may also be null, or an empty list, as PHP writes an empty object.
+        Every item is counted. Only the first ``limit`` rows are parsed, and none after one that
+        fails: the error is kept in ``problem`` and not raised.
+        """
+        self.count += 1
+        if item is None or item == []:
+            item = {}
+        if not isinstance(item, dict):
+            self.has_other_items = True
+            return
+        self.names.update(item)
+        if self.count > self._limit or self.problem is not None:
+            return
+        try:
+            self.parsed.append(self._parse(item))
+        except (KeyError, TypeError, ValueError) as error:
+            self.problem = error
+
+
+Reader = Callable[[bytes, str, Rows[Any]], ResultData]
+"""Reads a body in a codec: adds its rows to ``Rows``, and returns the rest of it."""
+
+
+def find_reader(body: bytes, media_type: str) -> Reader:
+    """Return the reader for a body.
+
+    What begins like JSON or XML is read as such, whatever the media type. A body of an unknown type
+    is read as JSON.
+    """
+    start = body[:1000].removeprefix(BOM_UTF8).lstrip()[:1]
+    if start == b"{":
+        return read_json
+    if start == b"<":
+        return read_xml
+    return READERS.get(media_type, read_json)
+
+
+def read_json(body: bytes, codec: str, rows: Rows[Any]) -> ResultData:
+    """Read a result in JSON. A bare true or false is a result, too.
+
+    Raises ValueError or RecursionError, with the place, for what is not JSON.
+    """
+    stream = JsonStream(_decode_in_parts(body, codec))
+    data: ResultData = {}
+    if stream.next_character() == "{":
+        for name in stream.read_members():
+            data[name] = _read_member(stream, name, rows)
+    else:
+        value = stream.read_value()
+        if not isinstance(value, bool):
+            raise ValueError("JSON of another kind")
+        data["boolean"] = value
+    stream.read_end()
+    return data
+
+
+def _read_member(stream: JsonStream, name: str, rows: Rows[Any]) -> Any:
+    """Return the value of a member of a reply; "results" without its rows.
+
+    The rows are the list "bindings" in "results". They are added to ``rows`` one by one, so that
+    they are never in memory together as JSON, and an empty list stands in their place. A second
+    such list replaces the first, as in ``json``.
+    """
+    if name != "results" or stream.next_character() != "{":
+        return stream.read_value()
+    results: dict[str, Any] = {}
+    for inner_name in stream.read_members():
+        if inner_name == "bindings" and stream.next_character() == "[":
+            rows.clear()
+            for _ in stream.read_items():
+                row = stream.read_value()
+                rows.add(row)
+            results[inner_name] = []
+        else:
+            results[inner_name] = stream.read_value()
+    return results
+
+
+def read_xml(body: bytes, codec: str, rows: Rows[Any]) -> ResultData:
+    """Read a result in XML. Raises ValueError or ParseError for what is not such XML."""
+    names: list[Any] = []
+    data = _table_of(names)
+    row: dict[str, Any] = {}
+    parser = XMLParser(encoding=codec)
+    path: list[Element] = []
+    for event, element in iterparse(BytesIO(body), ("start", "end"), parser):
+        tag = element.tag.removeprefix(_XML_NAMESPACE)
+        if event == "start":
+            if not path and tag != "sparql":
+                raise ValueError(f"XML with the root {tag}, which is no result")
+            path.append(element)
+            continue
+        path.pop()
+        if tag == "variable":
+            names.append(element.get("name"))
+        elif tag == "boolean":
+            data = {"boolean": (element.text or "").strip() == "true"}
+        elif tag == "binding":
+            for cell in element:
+                row[element.get("name", "")] = _parse_xml_cell(cell)
+        elif tag == "result":
+            rows.add(row)
+            row = {}
+            path[-1].clear()
+    return data
+
+
+def _parse_xml_cell(element: Element) -> dict[str, Any] | None:
+    """Return a cell in XML as in JSON; None for the element "unbound" of the format before 2007."""
+    kind = element.tag.removeprefix(_XML_NAMESPACE)
+    if kind == "unbound":
+        return None
+    value = element.text or ""
+    if kind != "literal":
+        value = value.strip()
+    cell = {"type": kind, "value": value, "datatype": element.get("datatype")}
+    return {**cell, "xml:lang": element.get(_XML_LANGUAGE)}
+
+
+def read_tsv(body: bytes, codec: str, rows: Rows[Any]) -> ResultData:
+    """Read a result in TSV. Raises SyntaxError for what is not such a table."""
+    text = body.decode(codec, "replace")
+    parsed = pyoxigraph.parse_query_results(text, pyoxigraph.QueryResultsFormat.TSV)
+    if isinstance(parsed, pyoxigraph.QueryBoolean):
+        return {"boolean": bool(parsed)}
+    names = [variable.value for variable in parsed.variables]
+    try:
+        for solution in parsed:
+            row = {}
+            for name, term in zip(names, solution, strict=True):
+                if term is not None:
+                    row[name] = term_from_oxigraph(term)
+            rows.add(row)
+    finally:
+        del parsed  # an error would hold it, and it must not be let go of on another thread
+    return _table_of(names)
+
+
+def read_csv(body: bytes, codec: str, rows: Rows[Any]) -> ResultData:
+    """Read a result in CSV, which keeps neither datatypes nor languages.
+
+    A cell that looks like an absolute IRI or a blank node is one, an empty one is unbound, and any
+    other is a text. Raises ValueError or csv.Error for what is not such a table.
+    """
+    text = body.decode(codec, "replace").removeprefix("\ufeff")
+    csv.field_size_limit(max(csv.field_size_limit(), len(text)))
+    table = csv.reader(StringIO(text, newline=""))
+    names = [name.lstrip("?") for name in next(table, ())]
+    for number, cells in enumerate(table, 1):
+        if len(cells) != len(names) and (cells or len(names) != 1):
+            raise ValueError(f"row {number} has {len(cells)} cells, the head {len(names)}")
+        row = {}
+        for name, cell in zip(names, cells, strict=False):
+            if cell:
+                row[name] = _parse_csv_cell(cell)
+        rows.add(row)
+    if len(names) == 1 and not text.endswith("\n") and TIME_LIMIT.search(text.split("\n")[-1]):
+        raise ValueError("the last row is a sentence")
+    if names in (["true"], ["false"]) and rows.count == 0:
+        return {"boolean": names == ["true"]}
+    return _table_of(names)
+
+
+def _parse_csv_cell(cell: str) -> dict[str, str]:
+    """Return a cell in CSV as in JSON."""
+    if _CSV_IRI.fullmatch(cell):
+        return {"type": "uri", "value": cell}
+    if cell.startswith("_:"):
+        return {"type": "bnode", "value": cell[2:]}
+    return {"type": "literal", "value": cell}
+
+
+def _table_of(names: list[Any]) -> ResultData:
+    """Return a table with these variables, without its rows."""
+    return {"head": {"vars": names}, "results": {"bindings": []}}
+
+
+READERS: dict[str, Reader] = {
+    "application/sparql-results+json": read_json,
+    "application/sparql-results+xml": read_xml,
+    "text/tab-separated-values": read_tsv,
+    "text/csv": read_csv,
+}
+"""The readers by media type."""
+
+
+def find_codec(body: bytes, charset: str) -> tuple[str, UnicodeDecodeError | None]:
+    """Return the codec of a body, and the first error if it is not UTF-8 and nothing says what it is.
+
+    UTF-8 counts whatever is announced, since servers announce their default. What is not UTF-8 is
+    read by ``charset``, else by the declaration of its XML, else as UTF-8.
+    """
+    declared = _XML_ENCODING.match(body)
+    if not charset and declared:
+        charset = declared[1].decode()
+    try:
+        for _ in _decode_in_parts(body, "utf-8", "strict"):
+            pass
+    except UnicodeDecodeError as error:
+        try:
+            "".encode(charset)
+        except LookupError:  # no codec, or one of those of Python that are no character sets
+            return "utf-8", error
+        return charset, None
+    return "utf-8", None
+
+
+def _decode_in_parts(body: bytes, codec: str, errors: str = "replace") -> Iterator[str]:
+    """Yield the text of a body, in parts. ``errors`` is as for ``bytes.decode``."""
+    new_decoder = getincrementaldecoder(codec)
+    decoder = new_decoder(errors)
+    body = body.removeprefix(BOM_UTF8)
+    for start in range(0, len(body), _PART_BYTES):
+        end = start + _PART_BYTES
+        yield decoder.decode(body[start:end])
+    yield decoder.decode(b"", final=True)
+
+
+_BLANKS = re.compile(r"[ \t\n\r]*")
+_REST_OF_NUMBER = re.compile("[-+.eE0-9]*")
+"""What may belong to a number, so that "1." is not read as 1 before the next digit is here."""
+
+
+class JsonStream:
+    """A JSON text that comes in parts, and is read from its beginning to its end.
+
+    Its methods raise ValueError, with the place, if the text is not JSON there. As in ``json`` with
+    ``strict=False``, strings may contain control characters.
+    """
+
+    def __init__(self, parts: Iterable[str]) -> None:
+        self._parts = iter(parts)
+        self._text = ""
+        """The parts that were taken so far, without what was read before the last one was."""
+        self._position = 0
+        """How much of this text is read."""
+        self._dropped = 0
+        """The number of characters before this text."""
+        self._decoder = json.JSONDecoder(strict=False)
+
+    def next_character(self) -> str:
+        """Return the first character of what comes next, without reading it; "" at the end.
+
+        Blanks before it are skipped. More of the text is taken if needed.
+        """
+        while True:
+            blanks = _BLANKS.match(self._text, self._position)
+            assert blanks is not None
+            self._position = blanks.end()
+            if self._position < len(self._text):
+                return self._text[self._position]
+            if not self._take_parts():
+                return ""
+
+    def read_value(self) -> Any:
+        """Read a value with all that is inside of it, and return it as Python data.
+
+        Raises ValueError, with the position, if there is no JSON value, and RecursionError if it is
+        too deep.
+        """
+        self.next_character()
+        while True:
+            try:
+                value, end = self._decoder.raw_decode(self._text, self._position)
+            except json.JSONDecodeError as error:
+                if self._take_parts():  # the value may only not be here yet
+                    continue
+                raise self._error(error.msg, error.pos) from error
+            may_go_on = _REST_OF_NUMBER.fullmatch(self._text, end)
+            if may_go_on and self._take_parts():
+                continue
+            self._position = end
+            return value
+
+    def read_members(self) -> Iterator[str]:
+        """Read a JSON object: yield the name of each member; the caller must then read its value.
+
+        Raises ValueError, with the position, if what comes next is not an object.
+        """
+        for _ in self._read_parts_between("{", "}"):
+            name = self.read_value()
+            if not isinstance(name, str):
+                raise self._error("expected a name", self._position)
+            self._read_sign(":")
+            yield name
+
+    def read_items(self) -> Iterator[None]:
+        """Read an array: yield before each item, which must then be read."""
+        return self._read_parts_between("[", "]")
+
+    def _read_parts_between(self, opening: str, closing: str) -> Iterator[None]:
+        """Read an object or an array: yield before each part; the caller must then read that part.
+
+        The brackets and the commas are read here. Nothing is yielded for empty brackets. Raises
+        ValueError, with the position, if another character stands where one of these must.
+        """
+        self._read_sign(opening)
+        if self.next_character() == closing:
+            self._position += 1
+            return
+        while True:
+            yield
+            if self._read_sign(",", closing) == closing:
+                return
+
+    def read_end(self) -> None:
+        """Raise ValueError unless the whole text was read."""
+        if self.next_character():
+            raise self._error("expected the end", self._position)
+
+    def _read_sign(self, *allowed: str) -> str:
+        """Read one of these signs, and return it. Raises ValueError for any other character.
+
+        Blanks before it are skipped.
+        """
+        sign = self.next_character()
+        if sign not in allowed:
+            expected = " or ".join(map(repr, allowed))
+            raise self._error(f"expected {expected}", self._position)
+        self._position += 1
+        return sign
+
+    def _take_parts(self) -> bool:
+        """Take as many parts as double what is not read yet, at least one; drop what is read.
+
+        Doubling keeps the time in proportion to the length, since a value that is longer than a part
+        is read anew each time. Returns False if there is no part left.
+        """
+        unread = self._text[self._position :]
+        taken = [unread]
+        size = 0
+        for part in self._parts:
+            taken.append(part)
+            size += len(part)
+            if part and size >= len(unread):
+                break
+        if size == 0:
+            return False
+        self._dropped += self._position
+        self._text = "".join(taken)
+        self._position = 0
+        return True
+
+    def _error(self, problem: str, position: int) -> ValueError:
+        """Return an error with the problem and its place in the whole text, counted from 1."""
+        place = self._dropped + position + 1
+        return ValueError(f"{problem} at character {place:,}")
+
 
 VIRTUOSO_ASK_COLUMN = "__ASK_RETVAL"
 VIRTUOSO_TRUTH_VALUES = {"1": True, "0": False}

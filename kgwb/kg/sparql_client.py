@@ -40,8 +40,7 @@ from kgwb.errors import (
 from kgwb.kg.base import QueryLimits, ResultSet, Vocabulary, vocabulary_for_url
 from kgwb.kg.files import parse_response
 from kgwb.kg.local import read_triples
-from kgwb.kg.responses import SERVER_TIME_HINT, EndpointResponse
-from kgwb.kg.result_formats import TIME_LIMIT
+from kgwb.kg.responses import SERVER_TIME_HINT, TIME_LIMIT, EndpointResponse
 from kgwb.kg.sparql import QueryForm, ValidatedQuery, validate_query
 from kgwb.network import (
     MAX_ERROR_BYTES,

@@ -13,10 +13,9 @@ from typing import Any
 from kgwb.errors import ModelError, UnknownModelError
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, Message, ReplyMode
 from kgwb.llm.local import FunctionModel, Human, PendingRequest, Scripted, shared_human
-from kgwb.llm.ollama import OllamaModel
-from kgwb.llm.openai import OpenAIModel
 from kgwb.llm.remote import RemoteModel
 from kgwb.llm.rules import RulesModel
+from kgwb.llm.servers import OllamaModel, OpenAIModel
 from kgwb.text import mask_url
 
 __all__ = [

@@ -14,12 +14,11 @@ from kgwb.run.answers import Turn
 from kgwb.run.conversations import KeptConversation
 from kgwb.show import html as h
 from kgwb.show.answers import render_texts
-from kgwb.show.explain import render_reasons
+from kgwb.show.explain import render_questions, render_reasons, things_of_refusal
 from kgwb.show.html import Html
 from kgwb.show.run import render_notices
 from kgwb.show.run_state import answer_view
 from kgwb.show.terms import context_of, render_omitted_triples, render_triples
-from kgwb.show.thing_predicates import render_questions, things_of_refusal
 from kgwb.text import MAX_LABEL_CHARS, display_name, pluralize, shorten, single_line, source_name
 from kgwb.ui.choosers import Glance, overview_of
 from kgwb.ui.conversation import Conversation, DialogueWorkbench, find_able_system, offered_readings

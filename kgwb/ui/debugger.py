@@ -18,13 +18,12 @@ from kgwb.run.steps import Step
 from kgwb.show import html as h
 from kgwb.show.answers import render_answer_parts
 from kgwb.show.comparison import ComparedRun, render_comparison
-from kgwb.show.explain import render_reasons
+from kgwb.show.explain import render_predicates, render_reasons
 from kgwb.show.html import Html
 from kgwb.show.records import render
 from kgwb.show.run import render_answer_banner, render_notices, render_question_header, render_run
 from kgwb.show.run_state import RunState
 from kgwb.show.terms import context_of, triple_key
-from kgwb.show.thing_predicates import render_predicates
 from kgwb.show.timeline import render_pipeline, render_timeline, render_waterfall
 from kgwb.terms import Triple
 from kgwb.text import display_name, single_line

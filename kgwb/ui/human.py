@@ -22,10 +22,10 @@ from kgwb.show.form import (
     field_for_schema,
     fit_field,
     parse_form_values,
+    render_fields,
     to_form_values,
 )
 from kgwb.show.html import Html
-from kgwb.show.output_form import render_fields
 from kgwb.show.prompt_form import render_request
 from kgwb.text import display_name, shorten
 from kgwb.ui.live import (

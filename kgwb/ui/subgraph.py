@@ -21,12 +21,12 @@ from kgwb.kg.queries import Description, describe_vertices
 from kgwb.records import MAX_LINE_CHARS
 from kgwb.run.answers import Value
 from kgwb.show import html as h
-from kgwb.show import subgraph_html as picture
+from kgwb.show import subgraph_picture as picture
 from kgwb.show.html import Html
 from kgwb.show.run import render_question_header
 from kgwb.show.run_state import answer_icon
 from kgwb.show.subgraph import Edge, Node, Subgraph, build_subgraph, expand_node
-from kgwb.show.subgraph_layout import box_lines, compute_layout, edge_label, fit_width
+from kgwb.show.subgraph_picture import box_lines, compute_layout, edge_label, fit_width
 from kgwb.show.terms import context_of, render_curie
 from kgwb.text import pluralize, remove_controls, shorten, single_line
 from kgwb.ui.live import Event, Live, TabOption, argument_of, render_page

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from rdflib import Literal
 
 from kgwb.errors import GraphError
-from kgwb.kg.responses import EndpointResponse
-from kgwb.kg.result_formats import JsonStream
+from kgwb.kg.responses import EndpointResponse, JsonStream
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
 VALUES = st.recursive(

@@ -15,8 +15,7 @@ from rdflib import XSD, BNode, Literal, URIRef
 from kgwb.errors import GraphError, GraphTimeoutError, GraphUnreachableError
 from kgwb.kg.base import ResultSet
 from kgwb.kg.endpoint import Endpoint
-from kgwb.kg.responses import EndpointResponse
-from kgwb.kg.result_formats import TIME_LIMIT_SIGNS
+from kgwb.kg.responses import TIME_LIMIT_SIGNS, EndpointResponse
 from kgwb.terms import make_literal, term_to_data
 
 JSON, XML = "application/sparql-results+json", "application/sparql-results+xml"

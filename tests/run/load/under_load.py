@@ -29,7 +29,7 @@ from kgwb.bench.runner import RUNS_FOLDER, Benchmark, BenchSetup
 from kgwb.errors import InvalidReplyError, KgwbError
 from kgwb.kg import Graph, open_kg
 from kgwb.kg.embeddings import Embeddings
-from kgwb.llm.openai import OpenAIModel
+from kgwb.llm.servers import OpenAIModel
 from kgwb.records import to_data
 from kgwb.run import Run, System, systems
 from kgwb.run.answers import Answer, Dialogue, Question, Turn

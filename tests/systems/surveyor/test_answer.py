@@ -28,7 +28,7 @@ from kgwb.run.answers import NOT_IN_GRAPH
 from kgwb.run.exports import to_cypher, to_graphml, to_json, to_networkx
 from kgwb.show.answers import render_answer
 from kgwb.show.subgraph import build_subgraph, subgraph_of_answer
-from kgwb.show.subgraph_html import render_tables
+from kgwb.show.subgraph_picture import render_tables
 from kgwb.show.terms import RenderContext
 from kgwb.systems.surveyor.records import Draft, Executed, Mention, Mentions, Part, Review
 
