@@ -140,6 +140,28 @@ _SHORT_FORMS = dict(
 )
 
 
+_MARKED = re.compile(
+    r"""(?<!\w)(?:(["'`*_]{1,3})(\S.*?\S)\1|([“”„‟‘’‚‛«»‹›「『《〈【[{<]) ?(\S.*?\S) ?[“”‘’«»‹›」』》〉】\]}>])(?!\w)"""
+)
+"""Text in quotes, brackets but round ones, or signs of Markdown."""
+
+
+def replace_marks(text: str, mark: str) -> str:
+    """Return a text with a character in the place of each mark around a name: quotes, [ ], < >, `, *.
+
+    The other characters keep their positions. An apostrophe, and a sign on one side only, is no mark.
+    """
+    return _MARKED.sub(lambda match: _mark_out(match, mark), text)
+
+
+def _mark_out(match: re.Match[str], mark: str) -> str:
+    """Return what _MARKED found, with a character in the place of each of its marks."""
+    group = 2 if match[2] else 4
+    before = match.start(group) - match.start()
+    after = match.end() - match.end(group)
+    return mark * before + match[group] + mark * after
+
+
 def compare_names(name: str, label: str) -> Likeness:
     """Return how near a label is to a name that was asked for.
 

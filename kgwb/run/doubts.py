@@ -27,6 +27,7 @@ from kgwb.kg.names import (
     Likeness,
     compare_labels,
     compare_names,
+    replace_marks,
 )
 from kgwb.kg.queries import describe_vertices, existing_triples
 from kgwb.kg.sparql import find_tokens, n3, values_clause
@@ -112,11 +113,14 @@ def doubt_names(answer: Answer, run: Any) -> Answer:
 
 
 def _texts_of(run: Any) -> Sequence[str]:
-    """Return the texts that may name a thing: the question, then the dialogue, the latest turn first."""
+    """Return the texts that may name a thing: the question, then the dialogue, the latest turn first.
+
+    A name that stands in marks of any kind stands in quotes there, which are no part of it.
+    """
     texts = [run.question]
     for turn in reversed(run.dialogue.turns):
         texts += [turn.question, turn.standalone, turn.text, *turn.answers, *turn.entities]
-    return list(filter(None, texts))
+    return [replace_marks(text, '"') for text in texts if text]
 
 
 # What an answer is about
@@ -346,7 +350,7 @@ def _find_spans(text: str, labels: Sequence[str], taken: Set[str]) -> Iterator[s
                 continue
             yield span
             if POSSESSIVE.search(span):
-                yield POSSESSIVE.sub("", span)
+                yield POSSESSIVE.sub("", span).strip(AROUND_NAME)
     if UNSPACED.search(text):
         for start, label in product(range(len(text)), labels):
             yield text[start : start + len(label)]
@@ -356,14 +360,14 @@ def _belong_together(word: str, following: str, taken: Set[str], *, has_capitals
     """Return whether two words of a question that stand side by side are parts of one name.
 
     They are if both are capitalized, or the second one is a number, or if the first one is a point
-    of the compass, or the second one in brackets. Capitals say nothing in German, and in the first
-    word of a question.
+    of the compass, or the second one in round brackets. Capitals say nothing in German, and in the
+    first word of a question.
     """
     if word[-1] in AROUND_NAME or POSSESSIVE.search(word):
         return False
     if not taken.isdisjoint((word.casefold(), following.casefold().strip(AROUND_NAME))):
         return False
-    if following[0] in "([" or word.casefold() in COMPASS:
+    if following[0] == "(" or word.casefold() in COMPASS:
         return True
     is_end = following[0].isdigit() or (has_capitals and following[0].isupper())
     return word[0].isupper() and is_end

@@ -107,6 +107,21 @@ def test_rules_answers_another_name_in_doubt_or_not(
         assert state in ("doubt", "none")
 
 
+MARKS = """
+[{}] <{}> {{{}}} "{}" '{}' “{}” „{}“ ‘{}’ ‚{}‘ «{}» »{}« ‹{}›
+「{}」 『{}』 《{}》 〈{}〉 【{}】 `{}` **{}** *{}* __{}__ ["{}"]
+"""
+
+
+@pytest.mark.parametrize("question", ["Who is the founder of {}?", "Who is {}'s founder?"])
+@pytest.mark.parametrize("marks", MARKS.split())
+def test_marks_around_a_name_are_no_part_of_it(marks: str, question: str) -> None:
+    kg = companies(["Bryn Mawr Mills", "Zubrowka Works"])
+    run = kgwb.Workbench(kg, "rules").ask(question.format(marks.format("Bryn Mawr Mills")))
+    assert run.answer.labels == PEOPLE[:1]
+    assert state_of(run) == "given"
+
+
 @pytest.mark.parametrize(("asked", "label"), PAIRS)
 def test_of_two_names_rules_takes_the_one_that_was_asked_for(asked: str, label: str) -> None:
     run = kgwb.Workbench(companies([label, asked]), "rules").ask(question_about(asked))

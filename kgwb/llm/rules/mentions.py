@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 from kgwb.kg.base import Graph
+from kgwb.kg.names import replace_marks
 from kgwb.llm.rules import words as en
 from kgwb.llm.rules.words import RELATION_PHRASES, Token, singularize, tokenize
 
@@ -96,7 +97,7 @@ def _find_unmarked_mentions(kg: Graph, question: str) -> Mentions:
 
 
 def bracketed_mentions(question: str) -> list[Mention]:
-    """Return the names in square brackets, without the brackets, from left to right.
+    """Return the names in square brackets, without the brackets and the quotes in them, from left to right.
 
     Each name spans the tokens inside of its brackets. Brackets without a token are passed over;
     without brackets the list is empty.
@@ -107,7 +108,8 @@ def bracketed_mentions(question: str) -> list[Mention]:
         start, end = match.span()
         inside = [place for place, token in enumerate(tokens) if start <= token.start < end]
         if inside:
-            mentions.append(Mention(inside[0], inside[-1] + 1, match[1]))
+            name = replace_marks(match[1], " ").strip()
+            mentions.append(Mention(inside[0], inside[-1] + 1, name))
     return mentions
 
 

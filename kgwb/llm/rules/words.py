@@ -13,6 +13,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
+from kgwb.kg.names import replace_marks
+
 _LEXICON_FILE = Path(__file__).with_name("lexicon.toml")
 LEXICON = tomllib.loads(_LEXICON_FILE.read_text(encoding="utf-8"))
 
@@ -159,6 +161,7 @@ def tokenize(text: str) -> tuple[Token, ...]:
     A possessive "'s" is a token of its own; the "'s" of "who's" and the like is not. A word loses
     the dots at its end unless it has another one, as "U.S." has. A dash is no word.
     """
+    text = replace_marks(text, " ")
     tokens: list[Token] = []
     for match in WORD.finditer(text):
         word = match.group()
