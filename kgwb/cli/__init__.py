@@ -11,24 +11,17 @@ from typing import Any, NoReturn
 
 from kgwb import disk
 from kgwb.cli.arguments import add_arguments
-from kgwb.cli.ask import AskCommand
-from kgwb.cli.bench import BenchCommand
-from kgwb.cli.chats import ChatsCommand
-from kgwb.cli.compare_profiles import CompareProfilesCommand
+from kgwb.cli.ask import AskCommand, ChatsCommand, ExportCommand
+from kgwb.cli.bench import BenchCommand, CompareProfilesCommand
 from kgwb.cli.demo import DemoCommand
 from kgwb.cli.doctor import DoctorCommand
-from kgwb.cli.errors import ErrorsCommand
 from kgwb.cli.experiment import ExperimentCommand
-from kgwb.cli.export import ExportCommand
-from kgwb.cli.keep import KeepCommand
+from kgwb.cli.judgements import ErrorsCommand, RateCommand, ScoreCommand
 from kgwb.cli.lab import JupyterLabCommand
 from kgwb.cli.labs import LabsCommand
 from kgwb.cli.new import NewCommand
-from kgwb.cli.pack import PackCommand
-from kgwb.cli.rate import RateCommand
-from kgwb.cli.report import ReportCommand
-from kgwb.cli.retry import RetryCommand
-from kgwb.cli.score import ScoreCommand
+from kgwb.cli.report import PackCommand, ReportCommand
+from kgwb.cli.retry import KeepCommand, RetryCommand
 from kgwb.cli.serve import ServeCommand
 from kgwb.cli.terminal import (
     EXIT_BUDGET_SPENT,

@@ -1,4 +1,4 @@
-"""``kgwb ask``: one question, answered with its steps, saved, or asked of several systems."""
+"""``kgwb ask``: one question with its steps, saved, or of several systems; ``chats`` and ``export`` of what is kept."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kgwb.cli.arguments import (
 )
 from kgwb.cli.terminal import EXIT_FAILED, color, print_error, use_color, warn_about_rules
 from kgwb.errors import InputError, RunFileError
-from kgwb.text import CONTROL_CHARACTERS, single_line
+from kgwb.text import CONTROL_CHARACTERS, mask_url, single_line
 
 if TYPE_CHECKING:
     from kgwb.run import Run
@@ -277,3 +277,55 @@ def _run_to_data(run: Run) -> dict[str, Any]:
         "steps": [step.to_data() for step in run.steps],
         "totals": totals,
     }
+
+
+@dataclass(kw_only=True)
+class ChatsCommand:
+    """list the conversations that a file has, or print one"""
+
+    show: str = option("ID", "print the questions and answers of this conversation", "")
+    file: Path = positional("FILE", "the file of --chats FILE")
+
+    def run(self) -> None:
+        """Print a line for each conversation, or the turns of one. Raises InputError."""
+        from kgwb.run.conversations import ConversationFile
+
+        conversations = ConversationFile(self.file)
+        if not self.show:
+            lines = map(str, conversations.read())
+            print("\n".join(lines) or "no conversation was kept yet")
+            return
+
+        conversation = conversations.find(self.show)
+        for number, turn in enumerate(conversation.turns, 1):
+            question = single_line(turn.question)
+            answers = ", ".join(turn.answers) or "no answer"
+            answer_line = single_line(answers)
+            print(f"{number}  {question}")
+            print(f"   {answer_line}")
+
+
+@dataclass(kw_only=True)
+class ExportCommand:
+    """export a saved run as a trace, to a file or to a server that shows traces, such as Phoenix"""
+
+    to: str = option("openinference", "the form of the export (default)", "openinference")
+    out: str = option(
+        "FILE or ADDRESS",
+        "OTLP JSON is written to a file; an address that begins with http gets OTLP "
+        "(default: trace.json)",
+        "trace.json",
+    )
+    system: str | None = option("SYSTEM", "the system of the run, if the file's name is not known")
+    path: Path = positional("RUN", "a file of kgwb ask --save or Run.save")
+
+    def run(self) -> None:
+        """Replay the saved run, write its trace to a file or send it to a server, and print its id and place.
+
+        Raises what ``load_run`` and ``Run.export`` raise.
+        """
+        from kgwb.run.systems import load_run
+
+        run = load_run(self.path, system=self.system)
+        trace_id = run.export(self.out, to=self.to)
+        print(f"trace {trace_id}: {mask_url(self.out)}")

@@ -1,11 +1,11 @@
-"""``kgwb bench``: every question of a file, asked and scored."""
+"""``kgwb bench``: every question of a file, asked and scored; ``compare-profiles``: so for each setting."""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
@@ -22,6 +22,7 @@ from kgwb.cli.arguments import (
     commands_for_each,
     describe_missing_settings,
     find_missing_settings,
+    name_assignment_folder,
     option,
     parse_assignments,
     parse_system_names,
@@ -491,3 +492,55 @@ def _list_names(names: Mapping[str, str], values: Sequence[str]) -> str:
     It ends with the number of those that were left out.
     """
     return list_within([names[value] for value in values], MAX_LISTED_CHARS)
+
+
+@dataclass(kw_only=True)
+class CompareProfilesCommand(MeasurementArguments):
+    """measure each difference of two profiles by itself: F1, calls and seconds of every setting"""
+
+    other: str = option("", "profile to compare with: paper (default) or reference", "paper")
+
+    def run(self) -> int:
+        """Measure ``profile``, then it with one setting of ``other`` at a time, then ``other``; print a table.
+
+        The table has a row for each measurement. Each has a folder of its own in ``out``, and
+        continues what is there; they share one store of calls. Folders in which every question
+        ended in an error are named. Returns EXIT_FAILED if these are all folders, else 0.
+        """
+        from kgwb.bench.figures import LoadedResults, make_profile_table
+
+        questions = self.load_questions()
+        self.reuse = self.reuse or self.out  # all folders have one store
+        measured: dict[Path, list[BenchRow]] = {}
+        all_results = []
+        for name, command in self._commands_for_settings().items():
+            print(name)
+            rows = command.run_benchmark(questions, prints_metrics=False)
+            measured[command.out] = rows
+            results = LoadedResults.read(command.out, name)
+            all_results.append(results.with_rows(rows))
+        print()
+        print_tables(make_profile_table(all_results))
+        return name_failed_folders(measured)
+
+    def _commands_for_settings(self) -> dict[str, BenchCommand]:
+        """Return the commands to measure, by the name of their row: a profile, or NAME=VALUE.
+
+        First comes ``profile``, then it with each setting in which ``other`` differs, then
+        ``other``. A setting with the same value in both has no row. Each command has a folder in
+        ``out`` named after its row. Raises SettingError if the system does not have one of the
+        profiles.
+        """
+        shared = {field.name: getattr(self, field.name) for field in fields(MeasurementArguments)}
+        base = BenchCommand(**shared)
+        other = replace(base, profile=self.other)
+        base_settings = base.settings.to_data()
+        commands = {self.profile: base}
+        for name, value in other.settings.to_data().items():
+            if name != "profile" and value != base_settings[name]:
+                assignment = f"{name}={value}"
+                commands[assignment] = replace(base, set=[*self.set, assignment])
+        commands[self.other] = other
+        for name, command in commands.items():
+            command.out = self.out / name_assignment_folder(name)
+        return commands

@@ -1,4 +1,4 @@
-"""``kgwb report``: results as one HTML file, or a table or figure of them for a paper."""
+"""``kgwb report``: results as one HTML file, or a table or figure for a paper; ``pack``: as an archive."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kgwb.background import progress_bar
-from kgwb.cli.arguments import PRICES_HELP, option, positional
+from kgwb.cli.arguments import PRICES_HELP, PositiveInt, option, positional
 from kgwb.cli.terminal import write_and_print
 from kgwb.errors import InputError
-from kgwb.text import single_line
+from kgwb.text import pluralize, single_line
 
 if TYPE_CHECKING:
     from kgwb.bench.figures import LoadedResults
@@ -165,3 +165,29 @@ def write_report(
         headline = list(report.headline())
         path = report.save(page)
     print(*headline, path, sep="\n")
+
+
+@dataclass(kw_only=True)
+class PackCommand:
+    """pack results, runs, prompts, settings and the graph into an archive, an RO-Crate"""
+
+    folders: list[Path] = positional("DIR", "folder of kgwb bench --out")
+    to: Path = option("FILE", "the archive to write (default: artifact.zip)", Path("artifact.zip"))
+    license: str = option(
+        "IRI", "licence of the results, such as https://spdx.org/licenses/CC-BY-4.0", ""
+    )
+    max_graph_mb: PositiveInt = option("MB", "leave out a larger graph (default: 50)", 50)
+
+    def run(self) -> None:
+        """Write the archive, and print its path and what is not in it.
+
+        Raises what ``pack_results`` raises.
+        """
+        from kgwb.bench.exports import pack_results
+
+        packed = pack_results(
+            self.folders, self.to, license_iri=self.license, max_graph_mb=self.max_graph_mb
+        )
+        print(f"{packed.path}: {pluralize(packed.file_count, 'file')}")
+        for sentence in packed.left_out:
+            print(f"  left out: {sentence}")
