@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, JsonValue, TypeAdapter
+from pydantic import AfterValidator, BaseModel, JsonValue, TypeAdapter
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from kgwb.errors import InputError, KgwbError
@@ -211,18 +211,16 @@ class CheckFailedError(Exception):
         super().__init__(task.texts.get("answer.check-failed", task=task.name, error=error))
 
 
-class StoredRun(BaseModel):
+class StoredRun(BaseModel, extra="forbid"):
     """A run as its edits: the values that were put in by hand, by the key of the step."""
 
-    model_config = ConfigDict(extra="forbid")
     question: str
     overrides: dict[str, JsonValue] = {}
 
 
-class StoredAnswer(BaseModel):
+class StoredAnswer(BaseModel, extra="forbid"):
     """An answer as data: a value, or the edits of a run."""
 
-    model_config = ConfigDict(extra="forbid")
     value: JsonValue = None
     run: StoredRun | None = None
 

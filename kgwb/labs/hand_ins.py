@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from kgwb import disk
 from kgwb.errors import InputError
@@ -39,10 +39,9 @@ MIN_STUCK_TRIES = 3
 StoredText = Annotated[str, Field(max_length=MAX_ANSWER_CHARS + CUT_MARK_CHARS)]
 
 
-class TaskProgress(BaseModel):
+class TaskProgress(BaseModel, extra="forbid"):
     """What a student did in a task."""
 
-    model_config = ConfigDict(extra="forbid")
     state: Literal["open", "tried", "solved"] = "open"
     tries: Annotated[int, Field(ge=0)] = 0
     hints: Annotated[int, Field(ge=0, le=MAX_HINTS)] = 0
@@ -65,10 +64,9 @@ class TaskProgress(BaseModel):
         return self.state != "solved" and (self.tries >= MIN_STUCK_TRIES or self.hints > 0)
 
 
-class HandIn(BaseModel):
+class HandIn(BaseModel, extra="forbid"):
     """A student's work in one lab."""
 
-    model_config = ConfigDict(extra="forbid")
     kgwb_lab: int | Annotated[str, Field(max_length=MAX_NAME_CHARS)]
     """The number of the lab, or the name of a lab of one's own."""
     work_id: Annotated[str, Field(max_length=40)] = ""

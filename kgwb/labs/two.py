@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from kgwb.errors import InvalidReplyError
 from kgwb.labs.answers import NamedNumber, NumberedChoice, to_name
@@ -358,10 +358,9 @@ def _is_accepted(question: str, reply: str) -> bool:
 FILE = Path(__file__).with_name("prompt_replies.toml")
 
 
-class RecordedReply(BaseModel):
+class RecordedReply(BaseModel, extra="forbid", frozen=True):
     """A reply to a prompt, written by hand; ``prompt_replies.toml`` says how."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     lack: str = ""
     """The key of the text that says what the prompt lacks; empty for a prompt that lacks nothing."""
     of: str = ""

@@ -195,14 +195,13 @@ MAX_CACHED_REPLIES = 64
 """Reply classes that are kept: making one takes long."""
 
 
-class Tool(BaseModel):
+class Tool(BaseModel, extra="forbid"):
     """A tool that a model may choose. Its fields are the arguments; ``use`` does what it is for.
 
     A subclass has a field ``tool: Literal["name"]``, by which a model chooses it. The decorator
     ``tool`` makes it an agent. It stands among the agents of its System.
     """
 
-    model_config = ConfigDict(extra="forbid")
     spec: ClassVar[AgentSpec]
     ends: ClassVar[bool]
     """Whether the turns end after its use."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from kgwb.errors import InvalidReplyError
 from kgwb.kg.sparql import LONE_SURROGATE
@@ -69,14 +69,12 @@ WORK_OF_DEEP_JSON = 20_000
 """What it takes to read JSON that is nested too deeply."""
 
 
-class Reply(BaseModel):
+class Reply(BaseModel, extra="forbid"):
     """Base of what models reply: an object with the fields of the class and no others.
 
     The JSON schema of a class has its name and its docstring. It is sent to the model, and it is
     part of the key by which a recorded reply is found, so neither may change.
     """
-
-    model_config = ConfigDict(extra="forbid")
 
 
 @lru_cache(maxsize=64)

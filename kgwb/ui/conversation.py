@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from concurrent.futures import Future
 from functools import partial
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from kgwb.errors import SettingError
 from kgwb.kg import Graph
@@ -41,6 +41,16 @@ class DialogueWorkbench(Protocol):
     def keep_turns(self) -> None: ...
 
 
+class EndedDialogue(NamedTuple):
+    """A dialogue that was held before the present one, and can be recalled."""
+
+    id: str
+    """Its id in a file of conversations."""
+    before: Dialogue
+    """The turns that came before its runs."""
+    runs: tuple[Run, ...]
+
+
 class Conversation(Worker):
     """The turns of a workbench's dialogue. One is executed at a time, and the others are queued.
 
@@ -54,12 +64,8 @@ class Conversation(Worker):
         self.workbench = workbench
         self.replaced_runs: dict[str, Run] = {}
         """The run that was in a turn before, by the id of the run that replaced it."""
-        self.ended: list[tuple[Run, ...]] = []
-        """The runs of earlier dialogues, oldest dialogue first."""
-        self._ended_ids: list[str] = []
-        """The id of each of these dialogues in a file of conversations."""
-        self._continued: list[Dialogue] = []
-        """The turns that came before these runs, for each of these dialogues."""
+        self.ended: list[EndedDialogue] = []
+        """The earlier dialogues, the oldest first."""
         self._current_session: Session | None = None
         """Of the turn that is being executed."""
         self._subscribed_ids: set[str] = set()
@@ -142,12 +148,8 @@ class Conversation(Worker):
         was answered. Raises SettingError if there is no such system.
         """
         run = hand_over(self.runs[number])
-
-        def ask() -> None:
-            """Execute the run of the other system in the place of the turn's run."""
-            self._execute_turn(number, run)
-
-        return self.submit(f"asking {run.system.name} turn {number + 1}", ask)
+        execute = partial(self._execute_turn, number, run)
+        return self.submit(f"asking {run.system.name} turn {number + 1}", execute)
 
     def read_as(self, number: int, reading: int) -> Future[None]:
         """Submit the question of a turn as one of its other readings has it, in the turn's place.
@@ -155,11 +157,8 @@ class Conversation(Worker):
         Raises SettingError if there is no such reading.
         """
         run = self.runs[number].read_as(reading)
-
-        def ask() -> None:
-            self._execute_turn(number, run)
-
-        return self.submit(f"reading turn {number + 1} in another way", ask)
+        execute = partial(self._execute_turn, number, run)
+        return self.submit(f"reading turn {number + 1} in another way", execute)
 
     def resume(self, number: int) -> Future[None]:
         """Submit the rest of a turn that failed, was cancelled, or is paused."""
@@ -189,16 +188,14 @@ class Conversation(Worker):
             self._current_session.cancel()
 
     def begin_new(self) -> None:
-        """Begin a new dialogue, and keep the runs of the old one in ``ended``.
+        """Begin a new dialogue, and keep the old one in ``ended``.
 
         Nothing is deleted from a disk.
 
         Raises SettingError if a turn is being executed.
         """
         self.require_idle()
-        self._ended_ids.append(self.workbench.conversation_id)
-        self._continued.append(self.dialogue_before(0))
-        self.ended.append(self.runs)
+        self.ended.append(self._present_dialogue())
         self.workbench.new_dialogue()
         self.notify()
 
@@ -213,9 +210,10 @@ class Conversation(Worker):
                 "there is no earlier dialogue to go back to",
                 hint="ask a question, or begin a new dialogue",
             )
-        self.workbench.continue_dialogue(self._continued.pop())
-        self.workbench.conversation_id = self._ended_ids.pop()
-        self.workbench.runs.extend(self.ended.pop())
+        ended = self.ended.pop()
+        self.workbench.continue_dialogue(ended.before)
+        self.workbench.conversation_id = ended.id
+        self.workbench.runs.extend(ended.runs)
         self.notify()
 
     def open_kept(self, id_: str) -> None:
@@ -225,15 +223,15 @@ class Conversation(Worker):
         graph, and InputError if the file does not have it.
         """
         self.require_idle()
-        runs = self.runs
-        continued = self.dialogue_before(0)
-        present_id = self.workbench.conversation_id
+        present = self._present_dialogue()
         self.workbench.open_conversation(id_)
-        if runs:
-            self._ended_ids.append(present_id)
-            self._continued.append(continued)
-            self.ended.append(runs)
+        if present.runs:
+            self.ended.append(present)
         self.notify()
+
+    def _present_dialogue(self) -> EndedDialogue:
+        """Return the present dialogue, to be kept in ``ended`` when another one begins."""
+        return EndedDialogue(self.workbench.conversation_id, self.dialogue_before(0), self.runs)
 
     def subscribe_to_runs(self) -> None:
         """Notify the listeners of changes in any turn from now on, also in other widgets.

@@ -217,7 +217,7 @@ def test_a_turn_opens_to_its_triples_and_to_the_debugger_inside_of_the_chat(chat
     settle(session_of(chat.conversation.runs[0]))
     assert chat.conversation.runs[0].steps == []
     press(chat, "New dialogue")
-    assert (chat.conversation.runs, len(chat.conversation.ended[0])) == ((), 2)
+    assert (chat.conversation.runs, len(chat.conversation.ended[0].runs)) == ((), 2)
     assert "entity retriever" not in text(chat)
 
 
