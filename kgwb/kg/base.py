@@ -40,9 +40,10 @@ SCHEMA_CLASSES = (
     OWL.ObjectProperty,
     OWL.DatatypeProperty,
     OWL.AnnotationProperty,
-    URIRef(WIKIBASE_NAMESPACE + "Property"),
 )
 """Instances of these classes are predicates or classes themselves."""
+WIKIBASE_PROPERTY = URIRef(WIKIBASE_NAMESPACE + "Property")
+"""The class of the entities of Wikidata that stand for a predicate, and have its label."""
 
 
 MAX_KEPT_ANSWERS = 4_096

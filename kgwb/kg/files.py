@@ -68,7 +68,7 @@ MIN_CACHED_BYTES = 1_000_000
 """Graphs whose files are larger than this are kept in the cache folder."""
 CACHE_VERSION = 2
 """Must be raised when a cache or a label index of before would give other results."""
-_FOLDER_VERSION = 6
+_FOLDER_VERSION = 7
 """Of folders in the cache: it must be raised when labels are kept or found, blank nodes named, or
 named graphs merged in another way. Folders of lower versions are removed.
 

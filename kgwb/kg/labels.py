@@ -23,6 +23,7 @@ from kgwb.kg.base import (
     SCHEMA_CLASSES,
     SCHEMA_NAMESPACES,
     WIKIBASE_NAMESPACE,
+    WIKIBASE_PROPERTY,
     Vocabulary,
 )
 from kgwb.kg.label_search import Label, language_rank
@@ -35,6 +36,7 @@ _CLAIM_PREDICATES = {
 }
 """Predicates of Wikibase from a property entity to the predicates of its triples."""
 _SCHEMA_CLASSES_AS_WRITTEN = {f"<{iri}>".encode() for iri in SCHEMA_CLASSES}
+_WIKIBASE_PROPERTY_AS_WRITTEN = f"<{WIKIBASE_PROPERTY}>".encode()
 NAMES_OF_NAME_PREDICATES = ("name", "full name", "label", "title")
 """What a graph calls a label predicate of its own, the preferred first: ``:name``, ``:fullName``."""
 _QUADS_AT_ONCE = 10_000
@@ -80,7 +82,9 @@ class LabelReader:
         self._in_facts: set[bytes] = set()
         """IRIs that are subject or object of a fact."""
         self._classes: set[bytes] = set()
-        """The types of vertices, and the instances of SCHEMA_CLASSES."""
+        """The types of vertices, and the property entities of Wikidata."""
+        self._declared: set[bytes] = set()
+        """The instances of SCHEMA_CLASSES. Those that nothing uses are vertices: an ontology is about them."""
         self._claims: dict[tuple[bytes, bytes], None] = {}
         """Predicates of Wikidata's triples, each with the property entity that has its label."""
         self._name_links: list[tuple[bytes, bytes, int]] = []
@@ -162,8 +166,12 @@ class LabelReader:
     def _read_declaration(self, line: Line) -> None:
         """Add the subject if it is declared to be a class or a predicate."""
         subject, _, iri, _, _, _ = line
-        if iri in _SCHEMA_CLASSES_AS_WRITTEN and subject:
+        if not subject:
+            return
+        if iri == _WIKIBASE_PROPERTY_AS_WRITTEN:
             self._classes.add(subject)
+        elif iri in _SCHEMA_CLASSES_AS_WRITTEN:
+            self._declared.add(subject)
 
     def _read_claim(self, line: Line) -> None:
         """Add a predicate of Wikidata's triples, and the property entity that has its label."""
@@ -219,14 +227,14 @@ class LabelReader:
         return preference
 
     def labels(self) -> Iterator[Label]:
-        """Yield the labels of all IRIs that have one, or that are subject or object of a fact.
+        """Yield the labels of all IRIs that have one, that are subject or object of a fact, or declared.
 
         A fact is a triple whose predicate is not excluded by the vocabulary, as labels are, and not
         in a schema's namespace. An IRI without a label is named by its values of a predicate with
         one of NAMES_OF_NAME_PREDICATES, else by its local part, or, if it is a predicate of
-        Wikidata, by its property entity. Predicates and classes are not searchable, unless they are
-        also subject or object of a fact. An IRI has each text once. The first is its display name,
-        by the order of ``rank_label``.
+        Wikidata, by its property entity. Predicates and classes that triples use are not
+        searchable, unless they are also subject or object of a fact. An IRI has each text once. The
+        first is its display name, by the order of ``rank_label``.
 
         This can be done once: what was read is dropped, because the store that is being loaded
         meanwhile needs the memory.
@@ -234,7 +242,7 @@ class LabelReader:
         self._add_linked_names()
         schema = self._roles.keys() | self._classes
         not_searchable = schema - self._in_facts
-        unlabelled = self._in_facts
+        unlabelled = self._in_facts | (self._declared - schema)
         self._in_facts = set()
         unlabelled.difference_update(self._first_labels)
         unlabelled -= self._without_text

@@ -25,8 +25,8 @@ from kgwb.kg.algebra import (
     variables_of,
 )
 from kgwb.kg.base import (
-    SCHEMA_CLASSES,
     SCHEMA_NAMESPACES,
+    WIKIBASE_PROPERTY,
     Direction,
     Graph,
     Vocabulary,
@@ -217,10 +217,11 @@ def find_used_predicates(kg: Graph, predicates: Sequence[URIRef]) -> tuple[URIRe
 def find_schema_terms(kg: Graph, iris: Sequence[URIRef]) -> frozenset[URIRef]:
     """Return those of the IRIs that are only a predicate or a class in the graph.
 
-    Such an IRI is used as a predicate, used as a type, or typed as a class or property, and the
+    Such an IRI is used as a predicate, used as a type, or a property entity of Wikidata, and the
     graph has no fact about it: no triple with it as subject or object, apart from labels,
     descriptions, noise, and the predicates of RDF, RDFS, OWL and Wikibase themselves. Of the
-    triples with it as object, MAX_INCOMING_TRIPLES are read. Two queries are sent at most.
+    triples with it as object, MAX_INCOMING_TRIPLES are read. A class or property that is only
+    declared is none: an ontology is about such things. Two queries are sent at most.
     """
     if not iris:
         return frozenset()
@@ -228,11 +229,10 @@ def find_schema_terms(kg: Graph, iris: Sequence[URIRef]) -> frozenset[URIRef]:
     is_fact = fact_condition(vocabulary)
     vertices = values_clause("?v", iris)
     type_predicates = values_clause("?t", vocabulary.types)
-    schema_classes = values_clause("?c", SCHEMA_CLASSES)
     result = kg.select(
         f"SELECT ?v WHERE {{ {vertices} FILTER(EXISTS {{ ?s ?v ?o }}"
         f" || EXISTS {{ {type_predicates} ?s ?t ?v }}"
-        f" || EXISTS {{ {schema_classes} ?v {n3(RDF.type)} ?c }})"
+        f" || EXISTS {{ ?v {n3(RDF.type)} {n3(WIKIBASE_PROPERTY)} }})"
         f" FILTER NOT EXISTS {{ ?v ?p ?o FILTER({is_fact}) }} }}"
     )
     candidates = set()

@@ -225,14 +225,16 @@ def without_question_words(chunks: Chunks) -> Chunks:
 
 
 def _is_defined_by(chunk: Chunk, later: Chunks) -> bool:
-    """Return whether the next chunk is a noun with "the" and "of" that says what one thing is.
+    """Return whether the next chunk is a noun with "of" that says what the thing is.
 
-    It does not after a preposition: "in which province is the city of" asks for a place.
+    Of several things it needs no article: "which classes are subclasses of". It does not say so
+    after a preposition: "in which province is the city of" asks for a place.
     """
-    if chunk.joining_word not in en.QUESTION_WORDS or chunk.after not in ("is", "was") or not later:
+    if chunk.joining_word not in en.QUESTION_WORDS or chunk.after not in en.BE_FORMS or not later:
         return False
     following = later[0]
-    return following.before == "the" and following.after == "of" and not following.is_verb
+    is_noun = following.before in ("the", "a", "an", "are", "were") and not following.is_verb
+    return is_noun and following.after == "of"
 
 
 def _is_type_noun(chunk: Chunk, later: Chunks, *, has_relation: bool) -> bool:
