@@ -324,3 +324,22 @@ def keys(run: Run) -> list[str]:
 def asked(model: Scripted) -> Counter[str]:
     """How often each agent's prompt was sent."""
     return Counter(request.task.rpartition("/")[2] for request in model.requests)
+
+
+def queries_with_strings() -> list[str]:
+    """Return queries with a text in each place where Virtuoso compares terms."""
+    typed = '"D1"^^<http://www.w3.org/2001/XMLSchema#string>'
+    code = "<http://e/code>"
+    return [
+        f'SELECT ?s {{ ?s {code} "D1" }}',
+        f"SELECT ?s {{ ?s {code} {typed} }}",
+        f"SELECT ?s {{ ?s {code} 'D2'^^<http://www.w3.org/2001/XMLSchema#string> }}",
+        f'SELECT ?s {{ ?s {code} "D3" }}',
+        f'SELECT ?s {{ VALUES ?o {{ "D1" "D2" "D3"@en "D4" }} ?s {code} ?o }}',
+        f'SELECT ?s ?o {{ ?s {code} ?o FILTER(?o = "D1" || ?o IN ("D2", "D4")) }}',
+        f'SELECT ?s {{ ?s {code} ?o FILTER(?o != "D1" && ?s != <http://e/c>) }}',
+        f'SELECT ?s {{ ?s {code} ?o OPTIONAL {{ ?s {code} "D1" . ?s ?p "Alpha unit" }} }}',
+        f'SELECT ?s {{ ?s {code} ?o FILTER NOT EXISTS {{ ?s {code} "D1" }} }}',
+        f'SELECT (COUNT(DISTINCT ?s) AS ?n) {{ {{ ?s {code} "D1" }} UNION {{ ?s {code} "D2" }} }}',
+        f'SELECT ?s {{ ?s ?p ?o ; {code} "D1" , "D1" }}',
+    ]

@@ -15,7 +15,7 @@ from SPARQLWrapper import SPARQLWrapper
 
 from kgwb.errors import QueryError, SettingError
 from kgwb.kg import endpoint_of
-from kgwb.kg.sparql import is_serializable, n3, validate_query
+from kgwb.kg.sparql import is_serializable, n3, tokenize, validate_query
 from kgwb.run import Run
 from kgwb.run.http_queries import recorded_form, result_of
 from kgwb.run.http_recorder import missing_calls_noted
@@ -59,6 +59,7 @@ class RecordedRdflibGraph(rdflib.Graph):
             namespace_manager=graph.namespace_manager,
             base=graph.base,
         )
+        self._graph = graph
         self._digest = (-1, "")
         """The number of triples at the last digest, and the digest."""
         self._digest_lock = threading.Lock()
@@ -76,6 +77,10 @@ class RecordedRdflibGraph(rdflib.Graph):
         for found in super().triples(triple):
             if found not in muted:
                 yield found
+
+    def update(self, *arguments: Any, **options: Any) -> None:
+        """Let the plain graph run an update: rdflib refuses ``INSERT ... WHERE`` for a subclass of Graph."""
+        self._graph.update(*arguments, **options)
 
     def query(
         self,
@@ -121,7 +126,7 @@ class RecordedRdflibGraph(rdflib.Graph):
             return recorded_form(query_plainly())
 
         if bindings:
-            text += _values_of(bindings)
+            text = _bind_variables(text, bindings)
         request = {"graph": self._identity(), "query": text, **run.kg.muted_data}
         with missing_calls_noted(run):
             recorded = run.call(kind, request, None if run.is_replay else make)
@@ -202,11 +207,30 @@ def _named_bindings(bindings: Mapping[Any, Any]) -> Bindings:
     return named
 
 
-def _values_of(bindings: Bindings) -> str:
-    """Return a VALUES clause that binds the variables as ``initBindings`` does."""
-    variables = [f"?{name}" for name in bindings]
-    terms = map(n3, bindings.values())
-    return f"\nVALUES ({' '.join(variables)}) {{ ({' '.join(terms)}) }}"
+def _bind_variables(query: str, bindings: Bindings) -> str:
+    """Return a query with VALUES that bind variables as ``initBindings`` does.
+
+    They stand at the end, or, where that comes too late, at the beginning of each WHERE: groups are
+    counted before a VALUES at the end is heeded, and a subselect does not see it.
+    """
+    variables = " ".join(f"?{name}" for name in bindings)
+    terms = " ".join(map(n3, bindings.values()))
+    values = f"VALUES ({variables}) {{ ({terms}) }}"
+    tokens = tokenize(query).tokens
+    has_subselect = [token[0].upper() for token in tokens].count("SELECT") > 1
+    if validate_query(query, allow_service=True).is_monotonic and not has_subselect:
+        return f"{query}\n{values}"
+    parts = []
+    position = 0
+    begins_where = False
+    for token in tokens:
+        if token[0].upper() in ("SELECT", "ASK", "WHERE"):
+            begins_where = True
+        elif token[0] == "{" and begins_where:
+            begins_where = False
+            parts.append(f"{query[position : token.end()]} {values}")
+            position = token.end()
+    return "".join([*parts, query[position:]])
 
 
 def wrap_sparqlwrapper(wrapper: SPARQLWrapper) -> SPARQLWrapper:

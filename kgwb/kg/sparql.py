@@ -23,6 +23,7 @@ from typing import Any, Literal, NamedTuple
 import pyoxigraph
 from pyparsing import ParseBaseException
 from rdflib import BNode, URIRef
+from rdflib.namespace import XSD
 from rdflib.plugins.sparql.parser import parseQuery
 from rdflib.plugins.sparql.parserutils import CompValue
 
@@ -870,6 +871,66 @@ def select_also(query: str, columns: str, limit: int | None = None) -> str:
     if not columns:
         return text
     return f"{text[:start]}{columns} {text[start:]}"
+
+
+def match_both_strings(query: str) -> str:
+    """Return a query that matches a text with the datatype xsd:string and without one alike.
+
+    Both are one term in RDF 1.1, but two to Virtuoso. A text that stands as an object, in VALUES for
+    one variable, behind IN, or behind "=" or "!=" gets the other form beside it. Objects of a
+    ``SELECT *`` are left as they are: it would show the variables that stand for them. So is a
+    CONSTRUCT, whose template may be its pattern.
+    """
+    tokens = tokenize(query).tokens
+    words = [token[0].upper() for token in tokens]
+    if "CONSTRUCT" in words:
+        return query
+    selects_all = ("SELECT", "*") in pairwise(words) or ("DISTINCT", "*") in pairwise(words)
+    brackets: list[int] = []
+    edits: list[tuple[int, int, str]] = []
+    for position, token in enumerate(tokens):
+        text = token[0]
+        if text in ("{", "(", "["):
+            brackets.append(position)
+        elif text in ("}", ")", "]"):
+            brackets.pop()
+        end = _end_of_string(tokens, position)
+        if not end:
+            continue
+        start = token.start()
+        plain_and_typed = (text, f"{text}^^<{XSD.string}>")
+        listed = ", ".join(plain_and_typed)
+        bracket = brackets[-1]
+        before = tokens[position - 1]
+        two_before = tokens[position - 2]
+        if words[bracket - 2] == "VALUES":
+            edits.append((start, end, " ".join(plain_and_typed)))
+        elif words[bracket - 1] == "IN":
+            edits.append((start, end, listed))
+        elif before[0] == "=" and two_before[0] == "!":
+            edits.append((two_before.start(), end, f"NOT IN ({listed})"))
+        elif before[0] == "=" and two_before[0] not in ("<", ">"):
+            edits.append((before.start(), end, f"IN ({listed})"))
+        elif words[bracket] in ("{", "[") and not (selects_all or "bif:" in before[0]):
+            groups = [each for each in brackets if words[each] == "{"]
+            variable = f"?kgwb_string{start}"
+            start_of_group = tokens[groups[-1]].end()
+            values = f" VALUES {variable} {{ {' '.join(plain_and_typed)} }} "
+            edits += [(start_of_group, start_of_group, values), (start, end, variable)]
+    for start, end, text in sorted(edits, reverse=True):
+        query = query[:start] + text + query[end:]
+    return query
+
+
+def _end_of_string(tokens: Sequence[Token], position: int) -> int:
+    """Return where a text without a language ends, with its datatype if that is xsd:string; else 0."""
+    token = tokens[position]
+    following = [each[0] for each in tokens[position + 1 : position + 4]]
+    if token.lastgroup != "string" or following[0].startswith("@"):
+        return 0
+    if following[0] != "^":
+        return token.end()
+    return tokens[position + 3].end() if following[2] in ("xsd:string", f"<{XSD.string}>") else 0
 
 
 def _tokens_outside_brackets(tokens: Iterable[Token]) -> Iterator[Token]:

@@ -41,7 +41,7 @@ from kgwb.kg.base import QueryLimits, ResultSet, Vocabulary, vocabulary_for_url
 from kgwb.kg.files import parse_response
 from kgwb.kg.local import read_triples
 from kgwb.kg.responses import SERVER_TIME_HINT, TIME_LIMIT, EndpointResponse
-from kgwb.kg.sparql import QueryForm, ValidatedQuery, validate_query
+from kgwb.kg.sparql import QueryForm, ValidatedQuery, match_both_strings, validate_query
 from kgwb.network import (
     MAX_ERROR_BYTES,
     check_redirect,
@@ -223,18 +223,23 @@ class SparqlClient:
 
         A server that is known to be Virtuoso is told to stop after half of ``query_timeout_s``, at
         least VIRTUOSO_MIN_TIMEOUT_MS: it takes up to twice the time that it is given, and then
-        sends the part of the result that it has, which is better than no reply. Raises what
-        ``send_query`` does.
+        sends the part of the result that it has, which is better than no reply. It is asked for
+        both forms of a text (``match_both_strings``). If only the reply tells that the
+        server is Virtuoso, such a query is sent again. Raises what ``send_query`` does.
         """
         parameters = list(self._address.parameters)
+        sent = text
         if self.is_virtuoso:
             half_time_ms = int(self.limits.query_timeout_s * 500)
             timeout_ms = max(VIRTUOSO_MIN_TIMEOUT_MS, half_time_ms)
             parameters.append(("timeout", str(timeout_ms)))
-        reply = send_query(self._address, text, form, self.limits, parameters)
+            sent = match_both_strings(text)
+        reply = send_query(self._address, sent, form, self.limits, parameters)
         self.server = reply.server
-        if "virtuoso" in reply.server.lower():
+        if "virtuoso" in reply.server.lower() and not self.is_virtuoso:
             self.is_virtuoso = True
+            if match_both_strings(text) != text:
+                return self._send(text, form)
         return reply
 
     def _check_complete(self, reply: EndpointResponse, *, is_usable: bool = False) -> None:

@@ -17,7 +17,9 @@ import pytest
 from engines import MAX_ROWS, Engine
 from pyoxigraph import NamedNode
 from rdflib import URIRef
+from small import queries_with_strings
 
+from kgwb import Workbench
 from kgwb.errors import GraphTimeoutError, QueryError
 from kgwb.kg import SAMPLE_NAMES, Hit, QueryLimits, SearchResult, queries, sample_path
 from kgwb.kg.endpoint import Endpoint
@@ -288,3 +290,40 @@ def test_a_text_without_words_can_be_a_whole_label(oxigraph: Engine, tmp_path: P
     kg = served(oxigraph.load(tmp_path / "signs.ttl"))
     assert [hit.score for hit in kg.search("$", 5).hits] == [1]
     assert kg.search("!!!", 5).how == "nothing"
+
+
+STRINGS = """
+<http://e/a> <http://e/code> "D1"^^<http://www.w3.org/2001/XMLSchema#string> .
+<http://e/b> <http://e/code> "D2" .
+<http://e/c> <http://e/code> "D3"@en .
+<http://e/a> <http://www.w3.org/2000/01/rdf-schema#label> "Alpha unit"^^<http://www.w3.org/2001/XMLSchema#string> .
+<http://e/b> <http://www.w3.org/2000/01/rdf-schema#label> "Beta unit" .
+<http://e/code> <http://www.w3.org/2000/01/rdf-schema#label> "code" .
+"""
+
+
+@pytest.fixture(scope="session")
+def strings_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("strings") / "strings.nt"
+    file.write_text(STRINGS.lstrip())
+    return file
+
+
+@pytest.mark.parametrize("query", queries_with_strings())
+def test_virtuoso_finds_a_string_with_and_without_its_datatype(
+    virtuoso: Engine, strings_file: Path, query: str
+) -> None:
+    rows = sorted(opened(strings_file).select(query).rows, key=str)
+    assert sorted(served(virtuoso.load(strings_file)).select(query).rows, key=str) == rows
+
+
+def test_a_question_about_a_string_with_its_datatype_is_answered(
+    virtuoso: Engine, strings_file: Path
+) -> None:
+    kg = served(virtuoso.load(strings_file))
+    assert kg.exact(["alpha unit"]) == {"alpha unit": (URIRef("http://e/a"),)}
+    for name, code in (("Alpha", "D1"), ("Beta", "D2")):
+        forth = Workbench(kg).ask(f"What is the code of {name} unit?").answer
+        back = Workbench(kg).ask(f"Whose code is {code}?").answer
+        assert forth is not None and forth.labels == (code,)
+        assert back is not None and back.labels == (f"{name} unit",)

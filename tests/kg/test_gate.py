@@ -13,12 +13,14 @@ from hostile.corpus import FORBIDDEN, HALVES, NO_IRIS
 from hypothesis import given
 from hypothesis import strategies as st
 from rdflib import BNode, Literal, URIRef
+from small import films, queries_with_strings
 
 from kgwb.errors import QueryError, QueryRefusedError
 from kgwb.kg.local import term_from_oxigraph
 from kgwb.kg.sparql import (
     TokenizedQuery,
     is_serializable,
+    match_both_strings,
     n3,
     select_also,
     split_clauses,
@@ -458,3 +460,25 @@ def test_queries_that_differ_in_strings_and_iris_are_read_once(
     for n in range(9):
         validate_query(f'ASK {{ ?one <http://e/{n}> "{n}" }}')
     assert len(read) == 4
+
+
+@pytest.mark.parametrize("query", queries_with_strings())
+def test_both_forms_of_a_string_are_one_to_an_engine_of_rdf_1_1(query: str) -> None:
+    kg = films("""<http://e/a> <http://e/code> "D1" ; <http://e/name> "Alpha unit" .
+        <http://e/b> <http://e/code> "D2" . <http://e/c> <http://e/code> "D3"@en .""")
+    both = match_both_strings(query)
+    assert both != query
+    assert set(kg.select(both).rows) == set(kg.select(query).rows)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        """SELECT ?s { ?l <bif:contains> "'D1'" . ?s ?p ?l }""",
+        """SELECT ?s { ?s <http://e/code> "D1"@en , "1"^^<http://e/unit> }""",
+        """SELECT * { ?s <http://e/code> "D1" }""",
+        """SELECT ?s { ?s ?p ?l FILTER(CONTAINS(?l, "D1") || ?l >= "D1") }""",
+    ],
+)
+def test_no_other_string_gets_a_datatype(query: str) -> None:
+    assert match_both_strings(query) == query

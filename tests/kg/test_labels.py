@@ -19,6 +19,7 @@ from kgwb.errors import GraphFileError
 from kgwb.kg.base import Vocabulary
 from kgwb.kg.label_search import SAME_WORDS_SCORE, Label, LabelIndex, normalize, score_label
 from kgwb.kg.local import LocalGraph
+from kgwb.kg.queries import find_schema_terms
 from kgwb.terms import name_from_iri
 
 EX = "http://example.org/"
@@ -244,6 +245,36 @@ def test_vertices_without_label_are_found_by_iri_but_schema_terms_are_not(
     assert people.search("born in", 5).hits == people.search("person", 5).hits == ()
     born_in, person = URIRef(EX + "bornIn"), URIRef(EX + "Person")
     assert people.names([born_in, person]) == {born_in: "born in", person: "person"}
+
+
+ONTOLOGY = """
+    @prefix : <http://e/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+    @prefix owl: <http://www.w3.org/2002/07/owl#> .
+    :Novel a owl:Class ; rdfs:label "novel" ; rdfs:subClassOf :MediaItem . :MediaItem a owl:Class .
+    :Place a rdfs:Class ; rdfs:label "place" . :lodz a :Place ; :partOf :poland .
+    :partOf a owl:ObjectProperty ; rdfs:subPropertyOf :overlaps . :overlaps a owl:ObjectProperty .
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "is_found"),
+    [
+        ("novel", True),
+        ("media item", True),
+        ("overlaps", True),
+        ("place", False),
+        ("part of", False),
+    ],
+)
+def test_classes_and_properties_are_found_unless_triples_use_them(
+    name: str, is_found: bool
+) -> None:
+    kg = films(ONTOLOGY)
+    assert bool(kg.search(name, 5).hits) == is_found
+    iris = [
+        URIRef(f"http://e/{each}") for each in ("Novel", "MediaItem", "overlaps", "Place", "partOf")
+    ]
+    assert find_schema_terms(kg, iris) == set(iris[3:])
 
 
 def test_the_preferred_language_names_a_vertex(people_file: Path) -> None:

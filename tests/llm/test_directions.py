@@ -155,3 +155,42 @@ def test_a_triple_that_says_the_reverse_of_a_models_relation_is_no_plain_answer(
     answer = answer_of(workbench.ask("Who is the parent of Sorin?"))
     assert answer.labels == {"fast": (), "paper": ("Otilia",)}[profile]
     assert bool(answer.doubt) == (profile == "paper")
+
+
+ONTOLOGY = """
+@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix owl: <http://www.w3.org/2002/07/owl#> .
+:Thing a owl:Class ; rdfs:label "Thing" .
+:Agent a owl:Class ; rdfs:label "Agent" ; rdfs:subClassOf :Thing .
+:MediaItem a owl:Class ; rdfs:label "MediaItem" ; rdfs:subClassOf :Thing .
+:Novel a owl:Class ; rdfs:label "Novel" ; rdfs:subClassOf :MediaItem ;
+    rdfs:subClassOf [ a owl:Restriction ; owl:onProperty :about ; owl:someValuesFrom :Thing ] ;
+    owl:equivalentClass [ a owl:Class ; owl:intersectionOf ( :MediaItem [ owl:complementOf :Sonata ] ) ] .
+:Sonata a owl:Class ; rdfs:label "Sonata" ; rdfs:subClassOf :MediaItem .
+:about a owl:ObjectProperty ; rdfs:label "about" ; rdfs:subPropertyOf :overlaps .
+:overlaps a owl:ObjectProperty ; rdfs:label "overlaps" .
+"""
+ASKED_OF_CLASSES = """
+Which classes are subclasses of MediaItem? | Novel, Sonata
+Which classes are the subclasses of MediaItem? | Novel, Sonata
+What are the subclasses of Thing? | Agent, MediaItem
+How many subclasses does MediaItem have? | 2
+Which class is a superclass of Sonata? | MediaItem
+What is the superclass of Sonata? | MediaItem
+What are the superclasses of Thing? |
+What are the subclasses of Sonata? |
+Is Novel a subclass of MediaItem? | true
+Is MediaItem a subclass of Novel? | false
+What are the subproperties of overlaps? | about
+"""
+
+
+@pytest.mark.parametrize("row", ASKED_OF_CLASSES.strip().splitlines())
+@pytest.mark.parametrize("system", ["chatty_kg", "triad", "dog"])
+def test_an_ontology_is_asked_about_its_classes(row: str, system: str) -> None:
+    question, right = (cell.strip() for cell in row.split("|"))
+    graph = open_kg(rdflib.Graph().parse(data=ONTOLOGY, format="turtle"))
+    labels = answer_of(Workbench(graph, "rules", system=system).ask(question)).labels
+    expected = right.split(", ") if right else []
+    if system == "chatty_kg" or labels:
+        assert sorted(labels) == expected
