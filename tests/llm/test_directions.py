@@ -68,6 +68,9 @@ WORDINGS = {
     "who is @ the parent of": ("parent of", True),
     "is @ the parent of @": ("parent of", True),
     "whose parent is @": ("parent of", True),
+    "which units have @ as a parent": ("parent of", True),
+    "who is the man with @ for his boss": None,
+    "what does @ have as its parent": ("parent of", False),
     "which boxes does @ feed": ("feeds", True),
     "what feeds @": ("feeds", False),
     "by whom is @ managed": ("managed by", True),
@@ -177,6 +180,9 @@ What are the subclasses of Thing? | Agent, MediaItem
 How many subclasses does MediaItem have? | 2
 Which class is a superclass of Sonata? | MediaItem
 What is the superclass of Sonata? | MediaItem
+Which classes have MediaItem as superclass? | Novel, Sonata
+Which classes have Sonata as a subclass? | MediaItem
+What does MediaItem have as subclasses? | Novel, Sonata
 What are the superclasses of Thing? |
 What are the subclasses of Sonata? |
 Is Novel a subclass of MediaItem? | true

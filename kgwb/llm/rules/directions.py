@@ -191,6 +191,7 @@ NAME = "@"
 """Stands for a name of the graph in a question."""
 _BE = "(?:is|are|was|were)"
 _DO = "(?:does|do|did)"
+_HAVE = f"(?:{'|'.join(en.HAVE_FORMS)}|with)"
 _WORD = rf"(?!(?:{'|'.join(en.FUNCTION_WORDS)})\b)[\w-]+"
 _WORDS = rf"(?P<words>{_WORD}(?: {_WORD}){{0,2}})"
 _IN = rf" (?P<preposition>{'|'.join(en.PREPOSITIONS)})"
@@ -205,6 +206,9 @@ _PATTERNS = (
     (rf"(?:name|list|show|give me|tell me) {_WORDS}{_IN} {NAME}", "{words} {preposition}", False),
     # whose parent is X
     (rf"whose {_WORDS} {_BE} {NAME}", "{words} of", True),
+    # which units have X as parent; what does X have as parent
+    (rf".* {_HAVE} {NAME} (?:as|for) (?:its |their )?{_WORDS}", "{words} of", True),
+    (rf".* {_DO} {NAME} have (?:as|for) (?:its |their )?{_WORDS}", "{words} of", False),
     # X is the parent of whom
     (rf"{NAME} {_BE} {_WORDS}{_IN} (?:who|what|which).*", "{words} {preposition}", True),
     # of which child is X the parent, by whom is X managed
