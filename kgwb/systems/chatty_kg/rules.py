@@ -32,6 +32,7 @@ from kgwb.build import (
     is_verb,
     tokenize,
 )
+from kgwb.systems.chatty_kg.chat import EXCLUDING_WORDS
 from kgwb.systems.chatty_kg.predicate_selection import REVERSE
 from kgwb.systems.chatty_kg.records import LEFT_OUT
 from kgwb.systems.chatty_kg.relation_linking import OVER_NODE
@@ -53,6 +54,8 @@ INSERTION_POINT = re.compile(rf"\bthe ({TYPE_NOUNS})\b(?! of)|(?<![?!. ])(?=[?!.
 ASKS_FOR_PERSON = re.compile(
     r"^(by )?(whom?|(which|what) (?!paper|number|river)\w*(or|er|ist|ian|man)s?)\b", re.I
 )
+ORDINALS_IN_ORDER = ("first", "second", "third", "fourth", "fifth")
+ORDINAL_ONE = re.compile(rf"\bthe ({'|'.join(ORDINALS_IN_ORDER)}) one\b", re.I)
 YEAR = re.compile(r"\b\d{4}\b")
 NUMBER_OR_DATE = re.compile(r"[-+\d.,:TZ/]+|true|false")
 NOTHING_READ = ParsedQuestion((), "", "list")
@@ -207,8 +210,9 @@ def rephrase_question(
     An elliptical question ("and where?") is completed from the previous one. Otherwise pronouns
     outside of names are replaced by what they stand for. If there are neither pronouns nor names,
     the most recent thing of the dialogue is inserted where the question asks for something that it
-    has. A pronoun that nothing said before fits stays, and the answer asks what it stands for. The
-    result begins with a capital letter. Without a dialogue the question stays as it is.
+    has. "The second one" is the second of the latest answers that are several. A pronoun that
+    nothing said before fits stays, and the answer asks what it stands for. The result begins with a
+    capital letter. Without a dialogue the question stays as it is.
     """
     if not dialogue:
         return {"question": question}
@@ -226,7 +230,9 @@ def rephrase_question(
         if completed:
             return {"question": completed}
 
-    rephrased = shortened
+    rephrased = _name_ordinal(shortened, dialogue)
+    if rephrased != shortened:
+        return {"question": rephrased}
     pronouns = [place for place in sorted(outside) if _pronoun_kind(tokens, place)]
     # From right to left, so that the positions of the tokens before a pronoun stay
     for place in reversed(pronouns):
@@ -245,14 +251,22 @@ def rephrase_published(
 ) -> ReplyData:
     """Return what ``rephrase_question`` returns, for turns without the names that they were about.
 
-    These names are those that the question of a turn, in its standalone form if there is one,
-    mentions.
+    These names are those that the question of a turn mentions in its standalone form, which is made
+    as that of the question itself where it is not there. An answer to "who else?" that was named
+    before is left out: it is none.
     """
-    turns = []
+    turns: list[TurnData] = []
+    named: set[str] = set()
     for turn in dialogue:
-        asked: str = turn.get("rephrased") or turn["question"]
+        asked = turn.get("rephrased")
+        if not asked:
+            asked = rephrase_question(turn["question"], turns, kg, embeddings)["question"]
         about = [mention.text for mention in find_mentions(asked, kg)]
-        turns.append({"question": asked, "answers": turn.get("answers", []), "about": about})
+        answers = list(turn.get("answers", []))
+        if not EXCLUDING_WORDS.isdisjoint(asked.casefold().split()):
+            answers = [answer for answer in answers if answer not in named]
+        turns.append({"question": asked, "answers": answers, "about": about})
+        named.update(about, answers)
     return rephrase_question(question, turns, kg, embeddings)
 
 
@@ -300,6 +314,18 @@ def _replace_pronoun(question: str, tokens: Sequence[Token], position: int, name
     elif following and pronoun.lowercase in DEMONSTRATIVES:
         end = following[0].end
     return question[: pronoun.start] + name + question[end:]
+
+
+def _name_ordinal(question: str, dialogue: Dialogue) -> str:
+    """Return a question with the answer that "the second one" stands for in its place; else as it is."""
+    match = ORDINAL_ONE.search(question)
+    for turn in reversed(dialogue):
+        answers = turn["answers"]
+        if match and len(answers) > 1:
+            place = ORDINALS_IN_ORDER.index(match[1].lower())
+            name = answers[place] if place < len(answers) else match[0]
+            return question[: match.start()] + name + question[match.end() :]
+    return question
 
 
 def _insert_topic(
