@@ -516,6 +516,8 @@ def test_an_input_names_the_step_that_it_came_from(run: Run) -> None:
 @pytest.mark.parametrize(
     ("question", "values", "mismatch"),
     [
+        ("How many films?", (EX + "Gentilly",), "Gentilly is a thing where a number was asked"),
+        ("How many films?", ("3",), ""),
         (
             "Where was Amy born?",
             ("1967-10-03", EX + "Gentilly"),
@@ -539,7 +541,8 @@ def test_values_of_a_type_that_was_not_asked_for_are_named(
     for value in values:
         term = URIRef(value) if value.startswith("http") else Literal(value)
         found.append(Value(term, value.rpartition("/")[2]))
-    assert describe_type_mismatch(question, Answer("list", tuple(found))) == mismatch
+    for kind in ("list", "count"):
+        assert describe_type_mismatch(question, Answer(kind, tuple(found))) == mismatch
 
 
 # Surveys

@@ -163,9 +163,9 @@ MAX_MISMATCHES = 3
 def describe_type_mismatch(question: str, answer: Answer) -> str:
     """Return which values of an answer are not of the type that was asked for; "" if none.
 
-    The text is that of ``describe_unfitting_values``. "" also for tables, counts and yes or no.
+    The text is that of ``describe_unfitting_values``. "" also for tables and yes or no.
     """
-    if answer.kind != "list" or answer.columns:
+    if answer.kind == "boolean" or answer.columns:
         return ""
     typed_labels = []
     for value in answer.values:

@@ -130,6 +130,26 @@ def test_a_follow_up_is_made_standalone(question: str, turns: int, standalone: s
     assert rephrased == {"question": standalone}
 
 
+@pytest.mark.parametrize(
+    ("question", "answers", "standalone"),
+    [
+        ("Who sold it?", ["Orion"], "Who sold Echo?"),
+        ("Who sold the first one?", ["Fog over Elm", "Echo"], "Who sold Fog over Elm?"),
+        ("Who sold the second one?", ["Fog over Elm", "Echo"], "Who sold Echo?"),
+        ("Who sold the third one?", ["Fog over Elm", "Echo"], "Who sold the third one?"),
+    ],
+)
+def test_the_published_dialogue_is_read_from_its_beginning(
+    question: str, answers: list[str], standalone: str
+) -> None:
+    dialogue = [
+        {"question": "Who directed Echo?", "answers": ["Ada Byron"]},
+        {"question": "Where was it shown?", "answers": answers},
+    ]
+    rephrased = reply("chatty_kg/rephraser_published", KG, question=question, dialogue=dialogue)
+    assert rephrased == {"question": standalone}
+
+
 def test_a_long_question_with_a_name_stands_alone_whatever_it_begins_with() -> None:
     question = "And who directed the film Echo that Ada Byron wrote?"
     assert reply("chatty_kg/classifier", KG, question=question)["label"] == "self-contained"

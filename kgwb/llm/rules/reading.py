@@ -85,6 +85,7 @@ from kgwb.llm.rules.words import (
     stem,
     tokenize,
 )
+from kgwb.terms import Term
 from kgwb.text import shorten
 
 MIN_PREDICATE_SIMILARITY = 0.45
@@ -1044,13 +1045,32 @@ class _Coverage(_QuestionWords):
         if not unread and self.reading.kind == "boolean":
             return Unread(self._find_unknown_truth())
         if reasons or not self.is_lookup:
-            return Unread(reasons)
+            return Unread(reasons or self._find_values_of_each())
         if not self._is_supported():
             kin = [each for each in self._kin_positions() if self._find_kin_name(each)]
             if not kin and self.kind not in ("a time", "a place", "a number"):
                 return Unread(["no word says which predicate is asked for"])
             left_out = sorted({*left_out, *kin})
         return Unread(self._find_wrong_values(), list(map(self._doubt_of, left_out)))
+
+    def _find_values_of_each(self) -> list[str]:
+        """Return the reason that several things have no value in common; [] if they have one.
+
+        "When were X and Y born?" asks for the value of each. A query gives what all of them have.
+        """
+        relation, *others = {relation for _, relation, _ in self.reading.facts}
+        is_of_each = not others and len(self.reading.facts) == len(self.vertices_of)
+        if not is_of_each or self.kind not in ("a time", "a place", "a number"):
+            return []
+        values: list[set[Term]] = []
+        for vertices in self.vertices_of.values():
+            predicates = fetch_predicates(self.kg, vertices)
+            similar = _predicates_like(relation, predicates, self.embeddings)
+            iris = [each.iri for each in similar if not each.is_incoming]
+            values.append(set(fetch_values(self.kg, vertices, iris)))
+        if set.intersection(*values):
+            return []
+        return ["it asks for a value of each of several things, which have none in common"]
 
     def _doubt_of(self, position: int) -> str:
         """Return the sentence that says how a word that may be left out was taken."""

@@ -230,9 +230,11 @@ def rephrase_question(
         if completed:
             return {"question": completed}
 
-    rephrased = _name_ordinal(shortened, dialogue)
-    if rephrased != shortened:
-        return {"question": rephrased}
+    ordinal = ORDINAL_ONE.search(shortened)
+    if ordinal:
+        name = _find_answer_at(ordinal[1], dialogue) or ordinal[0]
+        return {"question": shortened[: ordinal.start()] + name + shortened[ordinal.end() :]}
+    rephrased = shortened
     pronouns = [place for place in sorted(outside) if _pronoun_kind(tokens, place)]
     # From right to left, so that the positions of the tokens before a pronoun stay
     for place in reversed(pronouns):
@@ -316,16 +318,13 @@ def _replace_pronoun(question: str, tokens: Sequence[Token], position: int, name
     return question[: pronoun.start] + name + question[end:]
 
 
-def _name_ordinal(question: str, dialogue: Dialogue) -> str:
-    """Return a question with the answer that "the second one" stands for in its place; else as it is."""
-    match = ORDINAL_ONE.search(question)
+def _find_answer_at(ordinal: str, dialogue: Dialogue) -> str:
+    """Return the answer that "second" counts in the latest turn with several answers; "" if none is there."""
+    place = ORDINALS_IN_ORDER.index(ordinal.casefold())
     for turn in reversed(dialogue):
-        answers = turn["answers"]
-        if match and len(answers) > 1:
-            place = ORDINALS_IN_ORDER.index(match[1].lower())
-            name = answers[place] if place < len(answers) else match[0]
-            return question[: match.start()] + name + question[match.end() :]
-    return question
+        if len(turn["answers"]) > 1:
+            return "".join(turn["answers"][place : place + 1])
+    return ""
 
 
 def _insert_topic(
