@@ -248,7 +248,7 @@ if TYPE_CHECKING:
     from kgwb.adapt.graph_clients import wrap_rdflib, wrap_sparqlwrapper
     from kgwb.adapt.langgraph import system_from_langgraph, wrap_langchain
     from kgwb.adapt.openai_client import wrap_openai
-    from kgwb.adapt.pipelines import system_from_file, system_from_function
+    from kgwb.adapt.pipelines import steps_in, system_from_file, system_from_function
     from kgwb.kg.survey import CACHE_LIFETIME_S, GENERIC_CLASSES, survey_graph
     from kgwb.kg.survey_records import ClassGroup, Survey
     from kgwb.kg.survey_text import SurveyWriter, writer_of_survey
@@ -568,6 +568,7 @@ __all__ = [
     "split_clauses",
     "split_iri",
     "state_badge",
+    "steps_in",
     "subgraph_of_answer",
     "summarize_fields",
     "survey_graph",
@@ -611,7 +612,7 @@ _IMPORTED_ON_USE = {
     "kgwb.adapt.clients": "wrap_executor",
     "kgwb.adapt.langgraph": "system_from_langgraph wrap_langchain",
     "kgwb.adapt.openai_client": "wrap_openai",
-    "kgwb.adapt.pipelines": "system_from_file system_from_function",
+    "kgwb.adapt.pipelines": "steps_in system_from_file system_from_function",
     "kgwb.adapt.graph_clients": "wrap_rdflib wrap_sparqlwrapper",
     "kgwb.kg.survey": "CACHE_LIFETIME_S GENERIC_CLASSES survey_graph",
     "kgwb.kg.survey_records": "ClassGroup Survey",

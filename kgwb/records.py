@@ -557,7 +557,7 @@ def to_data(value: Any, value_type: Any = None) -> Any:
     them.
     """
     actual_type: Any = type(value)
-    return _serializer(value_type or actual_type).to_python(value, mode="json")
+    return _serializer(value_type or actual_type).to_python(value, mode="json", warnings=False)
 
 
 def to_json(value: Any, value_type: Any = None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
@@ -42,7 +43,9 @@ def make_answer(
     by default that of the values. Without values, ``reason`` says why.
 
     A sentence is the text of the answer if its query is known: the values are then the first cells of
-    the query's rows. It is known if it is given, or if ``values`` are a mapping that has both.
+    the query's rows. It is known if it is given, or if ``values`` are a mapping that has both. Of the
+    queries that no one names, the last counts whose rows are named in the sentence; the values are
+    those that are.
 
     The support of a value is found from the recorded queries: the triples that they match where the
     value is in a row. The step gets a note if no value has support.
@@ -51,8 +54,11 @@ def make_answer(
     if isinstance(values, Mapping) and "value" not in values:
         values, queries = _split_mapping(run, values, queries)
     items = _items_of(values)
-    if queries is not None and len(items) == 1 and isinstance(items[0], str) and " " in items[0]:
-        found = _values_of_queries(run, queries, items[0])
+    if len(items) == 1 and isinstance(items[0], str) and " " in items[0]:
+        if queries is None:
+            found = _values_named_in(run, items[0])
+        else:
+            found = _values_of_queries(run, queries, items[0])
         if found:
             text = text or items[0]
             items = found
@@ -81,7 +87,7 @@ def _split_mapping(
     """Return the values and the queries in a mapping that a pipeline returned.
 
     Queries are its texts that the run has recorded as queries, and the values are the first of the
-    rest. A mapping without such a text is the value itself.
+    rest that is not the question. A mapping without such a text is the value itself.
     """
     recorded = [] if run is None else [call.request["query"] for call in _recorded_queries(run)]
     named = []
@@ -89,7 +95,7 @@ def _split_mapping(
     for part in found.values():
         if isinstance(part, str) and any(part.strip() in query for query in recorded):
             named.append(part)
-        else:
+        elif run is None or part != run.question:
             rest.append(part)
     if not named:
         return found, queries
@@ -109,6 +115,25 @@ def _values_of_queries(run: Run | None, queries: Sequence[str], sentence: str) -
         if isinstance(result, ResultSet) and result.rows:
             values = [row[0] for row in result.rows if row[0] is not None]
     return values
+
+
+def _values_named_in(run: Run | None, sentence: str) -> list[Any]:
+    """Return the first cells whose names stand in a sentence, of the last query that has such rows.
+
+    A query whose result has the sentence itself as a cell ends the search: the sentence is a value.
+    """
+    calls = [] if run is None else _recorded_queries(run)
+    for call in reversed(calls):
+        if not isinstance(call.result, ResultSet):
+            continue
+        if _holds_any(call.result, [Literal(sentence)]):
+            return []
+        cells = [row[0] for row in call.result.rows if row[0] is not None]
+        labels = _labels_of(run, cells)
+        named = [cell for cell in cells if re.search(rf"\b{re.escape(labels[cell])}\b", sentence)]
+        if named:
+            return named
+    return []
 
 
 def _queries_without_rows(run: Run | None) -> tuple[str, ...]:

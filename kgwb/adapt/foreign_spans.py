@@ -9,7 +9,7 @@ OpenTelemetry's collector writes it. https://opentelemetry.io/docs/specs/otlp/#j
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -190,6 +190,7 @@ SpanKind = Literal["model", "search", "sparql", "code"]
 """The kinds of agents that spans become."""
 
 REQUEST_MODEL = "gen_ai.request.model"
+TOOL_SCHEMA = "tool.json_schema"
 PLAIN_TEXTS = ("gen_ai.prompt", "gen_ai.completion")
 """The names of messages whose value is a text, also if it looks like JSON."""
 MODEL_OPERATIONS = ("chat", "text_completion", "generate_content")
@@ -198,7 +199,10 @@ SEARCH_KINDS = ("RETRIEVER", "RERANKER", "EMBEDDING", "embeddings", "retrieval")
 QUERYING_KINDS = (None, "TOOL", "RETRIEVER", "execute_tool", "retrieval")
 """The kinds of spans that execute queries. Texts of chains and agents repeat those of their tools."""
 QUESTION_NAMES = ("question", "query", "input", "user_input", "text")
-ANSWER_NAMES = ("answer", "output", "result", "response", "text", "content")
+ANSWER_NAMES = ("answer", "final_answer", "output", "result", "response", "text", "content")
+LANGCHAIN_FIELDS = ("kwargs", "data")
+"""In which of its fields a message of LangChain has all others but its type."""
+LANGCHAIN_ROLES = {"human": "user", "ai": "assistant"}
 ChatMessages = list[list[str]]
 """Role and text of each message."""
 
@@ -279,6 +283,25 @@ def query_of(span: Span) -> str:
     return ""
 
 
+def queries_of(spans: Iterable[Span]) -> dict[str, str]:
+    """Return the SPARQL queries that a trace executes, by the id of the span; each in its order.
+
+    If no span of a tool, retriever or database has any, they are the queries that stand in outputs
+    of chains. A chain repeats what those inside it return: the innermost counts.
+    """
+    executed = {}
+    returned = {}
+    for span in spans:
+        sparql = query_of(span)
+        if sparql:
+            executed[span.span_id] = sparql
+        elif kind_of(span) == "code":
+            for text in _texts_in(output_of(span)):
+                if is_query(text):
+                    returned[without_fence(text).strip()] = span.span_id
+    return executed or {span_id: sparql for sparql, span_id in returned.items()}
+
+
 def cost_of(span: Span) -> float | None:
     """Return what a model call cost, in the currency of the trace; None if it does not say."""
     return _number(_value_of(span, "cost"))
@@ -297,8 +320,12 @@ def request_content_of(span: Span) -> JsonObject:
     values = {}
     for name in ("temperature", "seed", "max_tokens"):
         values[name] = parameters.get(name, _value_of(span, name))
+    listed, definitions = NAMES["tools"]
+    tools = [_from_json(item[TOOL_SCHEMA]) for item in _items_below(span.attributes, listed)]
+    tools = tools or _as_list(span.attributes.get(definitions))
     return {
         "messages": messages_of(span),
+        "tools": tools or _as_list(parameters.get("tools")),
         "schema": None,
         "temperature": _number(values["temperature"]),
         "seed": _whole_number(values["seed"]),
@@ -347,7 +374,14 @@ def messages_of(span: Span) -> ChatMessages:
     messages += _listed_messages(span, "messages", "user")
     if not messages and _value_of(span, "kind") == "LLM":
         given = span.attributes.get(NAMES["input"][0])
-        if given is not None:
+        data = _from_json(given)
+        listed = data.get("messages") if isinstance(data, dict) else None
+        if isinstance(listed, list) and listed:
+            batch = (
+                listed[0] if isinstance(listed[0], list) else listed
+            )  # LangChain's are lists of lists
+            messages += [_message_of(item, "user") for item in batch]
+        elif given is not None:
             messages.append(["user", str(given)])
     return messages
 
@@ -389,16 +423,32 @@ def _message_of(item: Any, usual_role: str) -> list[str]:
     """
     if not isinstance(item, dict):
         return [usual_role, str(item)]
-    fields = _without_prefix("message.", item)
+    fields = _langchain_message(item) or _without_prefix("message.", item)
     parts: Any = fields.get("parts", fields.get("content", ""))
     parts = list(parts) if isinstance(parts, list) else [parts]
     parts = [part for part in parts if part is not None]  # beside a call of a tool
     for content in _items_below(fields, "contents"):
         parts.append(str(content.get("message_content.text", "")))
-    for call in _items_below(fields, "tool_calls"):
-        parts.append({"type": "tool_call", **_without_prefix("tool_call.function.", call)})
+    for call in _items_below(fields, "tool_calls") or _as_list(fields.get("tool_calls")):
+        called = _without_prefix("tool_call.function.", call)
+        arguments = called.get("arguments", called.get("args"))
+        parts.append({"type": "tool_call", "name": called.get("name"), "arguments": arguments})
     text = "\n".join(filter(None, map(_part_text, parts)))
     return [str(fields.get("role", usual_role)), text]
+
+
+def _langchain_message(item: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the fields of a message of LangChain, with its role; None for another form.
+
+    Where the fields are "kwargs", its type is the name of its class, the last part of "id".
+    """
+    for name in LANGCHAIN_FIELDS:
+        if isinstance(item.get(name), dict):
+            kind = str(item.get("type"))
+            if item.get("id"):
+                kind = str(item["id"][-1]).removesuffix("Message").lower()
+            return {"role": LANGCHAIN_ROLES.get(kind, kind), **item[name]}
+    return None
 
 
 def _part_text(part: Any) -> str:
@@ -495,19 +545,24 @@ def question_text(data: Any) -> str:
 
 
 def answer_text(data: Any) -> str:
-    """Return the answer in the output of a program, as ``question_text`` does the question."""
-    return _text_in_fields(data, ANSWER_NAMES)
+    """Return the answer in the output of a program, as ``question_text`` does the question.
+
+    An output in which none is found is the answer as a whole, as JSON.
+    """
+    return _text_in_fields(data, ANSWER_NAMES) or (_to_text(data) if data else "")
 
 
 def _text_in_fields(data: Any, names: tuple[str, ...]) -> str:
     """Return the text that JSON data stands for; "" if it has none.
 
     That is a text itself, or the first field of an object that is in ``names``, else its only field
-    or its messages; of a list, that of its last item.
+    or its messages. Of a list it is that of its last item, but an answer may be several texts.
     """
     if isinstance(data, dict):
         return _text_in_object(data, names)
     if isinstance(data, list):
+        if "answer" in names and all(isinstance(item, str) for item in data):
+            return ", ".join(data)
         if not data:
             return ""
         return _text_in_fields(data[-1], (*names, "content"))
@@ -517,16 +572,18 @@ def _text_in_fields(data: Any, names: tuple[str, ...]) -> str:
 
 
 def _text_in_object(data: Mapping[str, Any], names: tuple[str, ...]) -> str:
-    """Return the text of an object: its first field in ``names`` that is a text, else one inside.
+    """Return the text of an object: its first field in ``names`` that holds one, else one inside.
 
-    Inside is looked at in "kwargs", "messages", or its only field, where "content" counts as well.
+    Inside is looked at in "messages", LangChain's forms of a message, or the only field, where
+    "content" counts as well.
     """
     for name in names:
-        if isinstance(data.get(name), str):
-            return str(data[name])
+        text = _text_in_fields(data.get(name), names)
+        if text:
+            return text
     inner = None
     if len(data) == 1:
         inner = next(iter(data.values()))
-    for name in ("messages", "kwargs"):  # LangChain has the content of a message in "kwargs"
+    for name in ("messages", *LANGCHAIN_FIELDS):
         inner = data.get(name, inner)
     return _text_in_fields(inner, (*names, "content"))

@@ -23,16 +23,18 @@ from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 
 from kgwb.adapt.clients import json_options
 from kgwb.errors import OverrideError, SettingError
-from kgwb.llm.base import ChatReply, ChatRequest, Message, parse_token_count
+from kgwb.llm.base import (
+    ChatReply,
+    ChatRequest,
+    Message,
+    fields_of_text,
+    parse_token_count,
+    text_of_fields,
+)
 from kgwb.records import JsonObject, describe_validation_error
 from kgwb.run.agents import AgentSpec, agent, agent_of_key
 from kgwb.run.http_clients import await_on_client_loop, wait_for
-from kgwb.run.http_protocols import (
-    data_from_message,
-    fields_of_text,
-    message_from_data,
-    text_of_fields,
-)
+from kgwb.run.http_protocols import data_from_message, message_from_data
 from kgwb.run.http_recorder import TASK, ClientModel, missing_calls_noted
 from kgwb.run.steps import current_run
 
@@ -46,42 +48,31 @@ Generate = Callable[[list[BaseMessage]], ChatResult]
 """Asks the plain model."""
 
 
-def wrap_model(llm: Any) -> RecordedChatModel:
-    """Return a chat model that asks ``llm`` through the run.
+def wrap_model(llm: Any) -> BaseChatModel:
+    """Return a copy of a chat model whose calls go through the run, where a run does not see its requests.
 
-    Raises SettingError unless ``llm`` is a BaseChatModel.
+    It is not streamed. Raises SettingError unless ``llm`` is a BaseChatModel.
     """
     if not isinstance(llm, BaseChatModel):
         raise SettingError(
             f"wrap_langchain got a {type(llm).__name__}, which is not a chat model of LangChain",
             hint="pass a BaseChatModel, and call bind_tools on what wrap_langchain returns",
         )
-    return RecordedChatModel(inner=llm)
+    wrapped = llm.model_copy(update={"disable_streaming": True})
+    recorder = _Recorder(llm)
+    # Fields are set by pydantic alone; a method of an object goes before that of its class
+    object.__setattr__(wrapped, "_generate", recorder.generate)
+    object.__setattr__(wrapped, "_agenerate", recorder.agenerate)
+    return wrapped
 
 
-class RecordedChatModel(BaseChatModel):
-    """A chat model that asks another one: inside a run through its record."""
+class _Recorder:
+    """Asks a chat model: inside a run through its record."""
 
-    inner: BaseChatModel
-    """The plain model."""
+    def __init__(self, llm: Any) -> None:
+        self._llm = llm
 
-    @property
-    def _llm_type(self) -> str:
-        return str(self.inner._llm_type)
-
-    @property
-    def _identifying_params(self) -> Any:
-        return self.inner._identifying_params
-
-    def _get_ls_params(self, stop: list[str] | None = None, **options: Any) -> Any:
-        return self.inner._get_ls_params(stop=stop, **options)
-
-    def bind_tools(self, tools: Sequence[Any], **options: Any) -> Runnable[Any, Any]:
-        """Return this model with the tools in the form that the plain model gives them."""
-        binding: Any = self.inner.bind_tools(tools, **options)
-        return self.bind(**binding.kwargs)
-
-    def _generate(
+    def generate(
         self,
         messages: list[BaseMessage],
         stop: list[str] | None = None,
@@ -95,14 +86,17 @@ class RecordedChatModel(BaseChatModel):
 
         def generate(sent: list[BaseMessage]) -> ChatResult:
             """Ask the plain model."""
-            return self.inner._generate(sent, stop=stop, run_manager=run_manager, **options)
+            result: ChatResult = self._llm._generate(
+                sent, stop=stop, run_manager=run_manager, **options
+            )
+            return result
 
         asked = self._request_to_record(messages, {**options, "stop": stop})
         if asked is None:
             return generate(messages)
         return self._recorded(asked, messages, generate)
 
-    async def _agenerate(
+    async def agenerate(
         self,
         messages: list[BaseMessage],
         stop: list[str] | None = None,
@@ -117,20 +111,15 @@ class RecordedChatModel(BaseChatModel):
 
         async def generate(sent: list[BaseMessage]) -> ChatResult:
             """Ask the plain model."""
-            return await self.inner._agenerate(sent, stop=stop, **options)
+            result: ChatResult = await self._llm._agenerate(sent, stop=stop, **options)
+            return result
 
-        run = current_run()
-        if run is None:
+        if current_run() is None:
             return await await_on_client_loop(generate(messages))
         asked = self._request_to_record(messages, {**options, "stop": stop})
         if asked is None:
             return await generate(messages)
-
-        def generate_and_wait(sent: list[BaseMessage]) -> ChatResult:
-            """Ask the plain model by its coroutine, and wait for the reply."""
-            return wait_for(generate(sent))
-
-        return self._recorded(asked, messages, generate_and_wait)
+        return self._recorded(asked, messages, lambda sent: wait_for(generate(sent)))
 
     def _request_to_record(
         self, messages: list[BaseMessage], options: JsonObject
@@ -145,10 +134,10 @@ class RecordedChatModel(BaseChatModel):
         if run is None:
             return None
         shown = [message_from_data(data) for data in convert_to_openai_messages(messages)]
-        described: Any = self.inner._get_ls_params()
-        identity = {**self.inner._identifying_params, **described}
-        provider = described.get("ls_provider", self._llm_type)
-        model_name = described.get("ls_model_name", type(self.inner).__name__)
+        described: Any = self._llm._get_ls_params()
+        identity = {**self._llm._identifying_params, **described}
+        provider = described.get("ls_provider", self._llm._llm_type)
+        model_name = described.get("ls_model_name", type(self._llm).__name__)
         name = f"{provider}:{model_name}"
         recorded = json_options({**identity, **options})
         request = ChatRequest(TASK, tuple(shown), options=recorded)
@@ -159,7 +148,7 @@ class RecordedChatModel(BaseChatModel):
     def _address(self) -> str:
         """Return the address that the model asks, as far as its fields say it; else ""."""
         for field in ADDRESS_FIELDS:
-            value = getattr(self.inner, field, None)
+            value = getattr(self._llm, field, None)
             if isinstance(value, str) and value:
                 return value
         return ""

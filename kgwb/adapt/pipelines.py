@@ -9,9 +9,10 @@ import inspect
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, get_type_hints
 
 import rdflib
 
@@ -94,6 +95,65 @@ def _as_agent(function: Pipeline) -> Any:
     if isinstance(getattr(function, "spec", None), AgentSpec):
         return function
     return agent(function)
+
+
+def steps_in(owner: Any, *methods: str, **named: str) -> list[Any]:
+    """Make methods of an object steps, and return their agents, for ``system_from_function(agents=)``.
+
+    ``steps_in(chain, "_call", draft="invoke")`` makes a step "_call" and a step "draft". The object
+    may be one of a library, also of pydantic: it calls its methods as before, and only this object is
+    changed. Outside of a run they do what they did.
+
+    Raises SettingError if the object has no such method, or its methods cannot be replaced.
+    """
+    agents = []
+    for name, method in (dict(zip(methods, methods, strict=True)) | named).items():
+        plain = getattr(owner, method, None)
+        if not callable(plain):
+            raise SettingError(
+                f"steps_in got {method!r}, which is no method of {type(owner).__name__}",
+                hint="name a method that the object itself calls",
+            )
+        if isinstance(getattr(plain, "spec", None), AgentSpec):  # a cell that is executed again
+            plain = plain.spec.function
+        step = agent(name)(_as_function(plain))
+        try:
+            object.__setattr__(owner, method, step)  # pydantic's own takes fields only
+        except (AttributeError, TypeError) as error:
+            raise SettingError(
+                f"{method} of a {type(owner).__name__} cannot be made a step: {error}",
+                hint="mark a function of your own that calls it with @agent",
+            ) from error
+        agents.append(step)
+    return agents
+
+
+def _as_function(method: Any) -> Any:
+    """Return a function that calls a method of a library, with its parameters and known types.
+
+    Libraries import what only type checkers need for these alone. A function that was made a method
+    by hand may still name its ``self``.
+    """
+    if inspect.iscoroutinefunction(method):
+
+        @functools.wraps(method)
+        async def call(*args: Any, **kwargs: Any) -> Any:
+            return await method(*args, **kwargs)
+
+    else:
+
+        @functools.wraps(method)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return method(*args, **kwargs)
+
+    function: Any = call
+    function.__annotations__ = {}
+    with suppress(NameError, TypeError):
+        function.__annotations__ = get_type_hints(method)
+    signature = inspect.signature(method)
+    own = [parameter for name, parameter in signature.parameters.items() if name != "self"]
+    function.__signature__ = signature.replace(parameters=own)
+    return function
 
 
 def _used_agents(function: Pipeline) -> list[Any]:

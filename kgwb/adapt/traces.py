@@ -25,6 +25,7 @@ from kgwb.adapt.foreign_spans import (
     messages_of,
     model_of,
     output_of,
+    queries_of,
     query_of,
     question_text,
     read_spans,
@@ -56,7 +57,8 @@ def open_trace(path: str | Path, *, kg: GraphSource | None = None, trace: int | 
 
     With ``kg``, each SPARQL query of the trace is executed again on this graph, and the run's
     subgraph shows the triples that support its results. ``trace`` chooses one of several traces in
-    the file, by its number from 1 on or by its id.
+    the file, by its number from 1 on or by its id. "all" opens them as one run, in the order of their
+    begin: a program without a span around its work makes a trace of each call.
 
     Raises InputError if the file is not OTLP JSON, if there is no such trace, or if there are
     several and none is chosen, and what opening the graph raises.
@@ -72,12 +74,15 @@ def open_trace(path: str | Path, *, kg: GraphSource | None = None, trace: int | 
 
 
 def _choose_trace(path: Path, trace: int | str) -> list[Span]:
-    """Return the spans of one trace in a file, by number or id; "" means the only one.
+    """Return the spans of one trace in a file, by number or id, or of all; "" means the only one.
 
     Raises InputError, which lists the traces, if there is no such trace, or several for "".
     """
+    spans = read_spans(path)
+    if trace == "all":  # an id of a span is only its own within its trace
+        return [_with_trace_in_ids(span) for span in spans]
     traces: dict[str, list[Span]] = {}
-    for span in read_spans(path):
+    for span in spans:
         traces.setdefault(span.trace_id, []).append(span)
     ids = list(traces)
     if isinstance(trace, int) and 1 <= trace <= len(ids):
@@ -90,8 +95,16 @@ def _choose_trace(path: Path, trace: int | str) -> list[Span]:
     if trace != "":
         problem = f"{path} has no trace {trace!r}, but {len(ids)}"
     raise InputError(
-        problem, hint=f"choose one with trace=NUMBER: {_describe_traces(traces.values())}"
+        problem,
+        hint=f'choose one with trace=NUMBER, or all as one run with trace="all": '
+        f"{_describe_traces(traces.values())}",
     )
+
+
+def _with_trace_in_ids(span: Span) -> Span:
+    """Return a span with ids that are its own among those of several traces."""
+    parent = span.parent_id and f"{span.trace_id} {span.parent_id}"
+    return replace(span, span_id=f"{span.trace_id} {span.span_id}", parent_id=parent)
 
 
 def _describe_traces(traces: Iterable[list[Span]]) -> str:
@@ -303,16 +316,20 @@ def _make_call(span: Span, step_key: str, counts: Counter[str]) -> Call | None:
 
 
 def _make_end(spans: Sequence[Span]) -> End:
-    """Return the end of a trace: "done" or "failed" by its first span, and the answer.
+    """Return the end of a trace: "done" or "failed" by the span at its top, and the answer.
 
-    The answer is a text in the first span's output, or says that there is none; None if the span
-    failed.
+    Of several spans at the top it is the last one that failed or has an output. The answer is a
+    text in its output, or says that there is none; None if the span failed.
     """
-    first = spans[0]
-    text = answer_text(output_of(first)) or "the trace has no output"
-    totals = {"seconds": first.seconds}
-    if first.error:
-        return End("failed", len(spans), None, first.error, totals)
+    tops = [span for span, parent in walk(spans) if not parent]
+    telling = [span for span in tops if span.error or answer_text(output_of(span))]
+    last = (telling or tops)[-1]
+    text = answer_text(output_of(last)) or "the trace has no output"
+    begin = min(span.start_ns for span in tops)
+    end = max(span.end_ns for span in tops)
+    totals = {"seconds": max(0, end - begin) / 1e9}
+    if last.error:
+        return End("failed", len(spans), None, last.error, totals)
     return End("done", len(spans), {"kind": "list", "text": text}, "", totals)
 
 
@@ -338,10 +355,9 @@ def add_queries(run: Run, spans: Sequence[Span], kg: Graph | None) -> None:
     """
     keys = step_keys(spans)
     steps = run.steps_by_key
-    for span in spans:
-        sparql = query_of(span)
-        if not sparql:
-            continue
+    by_id = {span.span_id: span for span in spans}
+    for span_id, sparql in queries_of(spans).items():
+        span = by_id[span_id]
         step = steps[keys[span.span_id]]
         result = "no result in the trace"
         if step.output is not None:

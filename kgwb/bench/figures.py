@@ -68,6 +68,8 @@ MEAN_MEASURES = {
 }
 MEASURE_LABELS = INTERVAL_MEASURES | MEAN_MEASURES
 """Labels of the measures, in the order of their columns."""
+OCCASIONAL_COUNTS = {"cut results": "cut_results", "names of gold": "named_answers"}
+"""The attributes of groups that count what most results do not have, by the title of their column."""
 MAX_QUESTION_BESIDE_ID = 200
 """Characters of a question that has its id beside it."""
 Cause = tuple[str, str]
@@ -277,7 +279,8 @@ class LoadedResults:
 
         "60 questions: 50 right, 10 lost (6 wrong, 4 unanswered, 0 errors); F1 0.83 [...]".
         Before the wrong ones those that an agent gave up are counted, and before F1 questions
-        without gold and answers from a result that a limit cut, if there are any.
+        without gold, answers from a result that a limit cut, and answers with the names of gold
+        things in place of the things, if there are any.
         """
         counts: Counter[str] = Counter()
         without_gold = 0
@@ -299,6 +302,12 @@ class LoadedResults:
         cut_results = self.groups["all"].cut_results
         if cut_results:
             text += f", {cut_results} from a result that a limit cut"
+        named_answers = self.groups["all"].named_answers
+        if named_answers:
+            f1 = self.groups["all"].f1_with_names
+            text += (
+                f", {named_answers} with names of the gold things (F1 {f1:.3f} if these counted)"
+            )
         return f"{text}; F1 {self.f1_text}"
 
     @property
@@ -358,13 +367,15 @@ def make_quality_table(all_results: AllResults) -> Table:
     """Return a table of all measures: a row for all questions and for each kind of question, of each folder.
 
     F1 and paper F1 have their intervals; the others are means with three digits. A kind that a
-    folder lacks has no row for it. Figures that are not known are "–". How many answers come from a
-    result that a limit cut is a last column, if there are any.
+    folder lacks has no row for it. Figures that are not known are "–". OCCASIONAL_COUNTS are the last
+    columns, if there are any.
     """
     headers = ["", "questions", *MEASURE_LABELS.values(), "errors", "without gold"]
-    has_cut_results = any(results.groups["all"].cut_results for results in all_results)
-    if has_cut_results:
-        headers.append("cut results")
+    counts = []
+    for title, count in OCCASIONAL_COUNTS.items():
+        if any(getattr(results.groups["all"], count) for results in all_results):
+            headers.append(title)
+            counts.append(count)
     rows = []
     for name, results, group in _list_groups(all_results):
         cells: list[object] = [name + results.label_suffix, len(group.rows)]
@@ -375,8 +386,7 @@ def make_quality_table(all_results: AllResults) -> Table:
             mean = getattr(group.mean_scores, measure)
             cells.append(f"{mean:.3f}" if has_gold else "–")
         cells += (group.errors, group.without_gold)
-        if has_cut_results:
-            cells.append(group.cut_results)
+        cells += [getattr(group, count) for count in counts]
         rows.append(cells)
     return Table(headers, rows, folds_equal_columns=True)
 

@@ -320,6 +320,22 @@ def score_row(row: Mapping[str, Any]) -> Scores | None:
     return score_answers(row["answers"], row["gold"], table, labels)
 
 
+def read_names(row: Mapping[str, Any]) -> list[str]:
+    """Return the answers of a row, with gold things in place of a text that is their name.
+
+    Such a text is not equal to the thing, and counts as wrong: the answer should have the thing.
+    """
+    labels = row.get("labels", NO_LABELS)
+    gold = row["gold"] or ()
+    read: list[str] = []
+    for answer in row["answers"]:
+        named = [value for value in gold if labels.get(value) == answer]
+        if answer in gold or not named:
+            named = [answer]
+        read += named
+    return read
+
+
 def score_best_reading(row: Mapping[str, Any], measure: str) -> float | None:
     """Return a measure of the answer of a row, or of the reading offered with it that has the best.
 
@@ -401,6 +417,21 @@ class QuestionGroup:
             if row.get("cut_rows"):
                 count += 1
         return count
+
+    @property
+    def named_answers(self) -> int:
+        """The number of questions answered with names of gold things in place of the things."""
+        count = 0
+        for row in self.rows:
+            if row["error"] is None and read_names(row) != row["answers"]:
+                count += 1
+        return count
+
+    @property
+    def f1_with_names(self) -> float:
+        """F1 over the questions that have gold, where the name of a gold thing counts as the thing."""
+        rows = [{**row, "answers": read_names(row)} for row in self.rows]
+        return QuestionGroup(self.name, rows).mean_scores.f1
 
     @property
     def without_gold(self) -> int:

@@ -480,7 +480,7 @@ def find_named_gold(questions: Iterable[BenchQuestion], kg: Graph) -> list[Named
         return []
     all_texts = set(chain.from_iterable(texts_by_id.values()))
     try:
-        things = _find_things(all_texts, kg)
+        things = find_things(all_texts, kg)
     except GraphError:
         return []
     found = []
@@ -501,7 +501,7 @@ def _may_be_name(text: str) -> bool:
     return has_letter and text not in BOOLEANS and not is_iri(text)
 
 
-def _find_things(texts: Iterable[str], kg: Graph) -> dict[str, tuple[str, ...]]:
+def find_things(texts: Iterable[str], kg: Graph) -> dict[str, tuple[str, ...]]:
     """Return the things whose display name is exactly a text, by the text. Others are left out."""
     vertices_by_text = kg.exact(sorted(texts))
     vertices = set(chain.from_iterable(vertices_by_text.values()))

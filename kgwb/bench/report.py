@@ -37,7 +37,7 @@ from kgwb.bench.judgements import (
     read_ratings,
 )
 from kgwb.bench.ladder import LADDER_FILE
-from kgwb.bench.metrics import is_iri, score_row
+from kgwb.bench.metrics import is_iri, read_names, score_row
 from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.results import (
     BenchRow,
@@ -604,8 +604,8 @@ def name_values(rows: Iterable[BenchRow]) -> dict[str, str]:
 def render_answers(row: BenchRow, names: Mapping[str, str]) -> Html:
     """Render the verdict on a row as a badge, and below it the answers or the error.
 
-    A lost answer that should be a table also has the F1 of each gold column, and an answer from a
-    result that a limit cut says so. ``names`` are those of ``name_values``.
+    A lost answer that should be a table also has the F1 of each gold column. An answer from a
+    result that a limit cut says so, and one that is the name of a gold thing. ``names`` are those of ``name_values``.
     """
     parts = [h.div("", render_verdict(row))]
     if row["error"]:
@@ -620,6 +620,8 @@ def render_answers(row: BenchRow, names: Mapping[str, str]) -> Html:
     if cut_rows:
         cut = f"the result of its query was cut at {pluralize(cut_rows, 'row')}"
         parts.append(h.div("soft", cut))
+    if read_names(row) != row["answers"]:
+        parts.append(h.div("soft", "a name of a gold thing: the answer should have the thing"))
     return h.join(*parts)
 
 

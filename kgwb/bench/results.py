@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields
 from functools import partial
 from itertools import chain
@@ -34,12 +34,14 @@ from kgwb.bench.metrics import (
 from kgwb.bench.questions import (
     BenchQuestion,
     answer_to_strings,
+    find_things,
     read_gold_query_of,
     row_to_strings,
     to_standard_sparql,
 )
 from kgwb.errors import GraphError, InputError
 from kgwb.kg.algebra import analyze_query
+from kgwb.kg.base import Graph
 from kgwb.records import describe_validation_error, from_data
 from kgwb.run import Run
 from kgwb.run.answers import Answer, Dialogue, Reading, Turn
@@ -648,7 +650,8 @@ def make_row(question: BenchQuestion, run: Run | None, error: str | None) -> Ben
     there is no answer and all scores are 0. Without gold there are no scores. Why there is no value
     is kept, what the system itself doubts, and "cut_rows" if a limit cut the result of one of its
     queries. A table has its rows, too, and if the gold is a table, the F1 of each of its columns.
-    Labels of IRIs are added if any is known.
+    Labels of IRIs are added if any is known. A gold thing whose name was answered has it as its
+    label (``read_names``).
     """
     answer = None
     if run and error is None:
@@ -664,6 +667,8 @@ def make_row(question: BenchQuestion, run: Run | None, error: str | None) -> Ben
             cells = row_to_strings(value.row)
             recorded["table"].append(list(cells))
     labels = _labels_of_answer(answer)
+    if run is not None:
+        labels |= _find_answered_names(question, recorded["answers"], run.kg.inner)
     row = _score_answer(question, recorded, labels)
     if answer is not None and answer.doubt:
         row["doubt"] = answer.doubt
@@ -873,6 +878,25 @@ def _labels_of_answer(answer: Answer | None) -> dict[str, str]:
     for value in answer.values:
         if value.term_label and isinstance(value.term, URIRef):
             labels[str(value.term)] = value.term_label
+    return labels
+
+
+def _find_answered_names(
+    question: BenchQuestion, answers: Sequence[str], kg: Graph | None
+) -> dict[str, str]:
+    """Return, by IRI, the answers that are the name of a gold thing.
+
+    The graph is asked for the things of a name only if an answer is a text that is not in the gold,
+    and the gold has IRIs. Empty if it cannot be asked.
+    """
+    gold = set(question.answers or ())
+    texts = {answer for answer in answers if not is_iri(answer)} - gold
+    labels: dict[str, str] = {}
+    if kg is None or not texts or not any(map(is_iri, gold)):
+        return labels
+    with suppress(GraphError):
+        for text, iris in find_things(texts, kg).items():
+            labels.update(dict.fromkeys(gold.intersection(iris), text))
     return labels
 
 

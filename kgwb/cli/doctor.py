@@ -45,16 +45,30 @@ class HealthCheck(NamedTuple):
     """Whether kgwb needs it for its main work."""
 
 
-def run_health_checks(source: str, model: str) -> Iterator[HealthCheck]:
+def run_health_checks(source: str, model: str, system: str = "") -> Iterator[HealthCheck]:
     """Check the installation, a graph and a model, and yield each result as soon as it is known.
 
     The order is: Python and the packages, installed systems, graph, models, embeddings, memory
     limit, browser, cache folder. ``source`` is what ``open_kg`` can open, ``model`` what
     ``open_model`` can. A check of graph, model or embeddings that raises KgwbError yields a failed
     result with the error's message and hint; the others go on. Some checks take seconds.
+
+    ``system`` is the system that must work, by default any of kgwb's. Embeddings are not required
+    for a pipeline: nothing of it asks kgwb for any.
     """
+    from kgwb.adapt.pipelines import ANSWER_AGENT
+    from kgwb.run.systems import resolve_system
+
     yield from _check_packages()
     yield from _check_systems()
+    is_pipeline = False
+    if system:
+        try:
+            wanted = resolve_system(system)
+            yield HealthCheck("system", True, f"{wanted.name}, from {wanted.origin or 'kgwb'}")
+            is_pipeline = any(spec.name == ANSWER_AGENT for spec in wanted.agents)
+        except KgwbError as exc:
+            yield HealthCheck("system", False, exc.message, exc.hint)
     for name, check in (
         ("graph", partial(_check_graph, source)),
         ("model", partial(_check_models, model)),
@@ -63,7 +77,8 @@ def run_health_checks(source: str, model: str) -> Iterator[HealthCheck]:
         try:
             yield from check()
         except KgwbError as exc:
-            yield HealthCheck(name, False, exc.message, exc.hint)
+            is_required = not (is_pipeline and name == "embeddings")
+            yield HealthCheck(name, False, exc.message, exc.hint, is_required)
     yield _check_memory_limit()
     yield _check_browser()
     yield _check_cache_folder()
@@ -285,6 +300,9 @@ class DoctorCommand:
         "", "graph to try, and to survey (default: the sample films, without a survey)", ""
     )
     model: str = option("", "model to try (default: rules)", "rules")
+    system: str = option(
+        "", "system that must work: a pipeline of your own (./mine.py) needs no embeddings", ""
+    )
 
     def run(self) -> int:
         """Run the checks, and print state, name and detail of each as it is made, and a remedy if it failed.
@@ -294,7 +312,7 @@ class DoctorCommand:
         1 if something needed is missing, else 0.
         """
         healthy = True
-        for finding in run_health_checks(self.kg or "films", self.model):
+        for finding in run_health_checks(self.kg or "films", self.model, self.system):
             state = "ok"
             if not finding.ok:
                 state = "missing" if finding.required else "absent"

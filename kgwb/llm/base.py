@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -58,6 +59,10 @@ class ChatRequest:
     options: Mapping[str, Any] | None = None
     """For the client of a pipeline: all else that it sends, as JSON data; the fields above then
     have no effect but for the messages."""
+    tools: Mapping[str, Any] = field(default_factory=dict)
+    """``tools`` and ``tool_choice`` of a chat completion, for a pipeline's call that is asked again.
+
+    The messages are then the JSON of theirs (``text_of_fields``), and so is a reply with calls."""
 
     def recorded_content(self) -> dict[str, Any]:
         """Return the part of a request by which its recorded reply is found again, as JSON data.
@@ -151,3 +156,66 @@ class ChatModel(Protocol):
         caller validates it.
         """
         ...
+
+
+# The texts of messages
+
+
+WRAPPER = "message"
+"""The only name in the JSON text of a message that is more than a text."""
+THOUGHTS = {"reasoning", "reasoning_content", "reasoning_details", "thinking"}
+"""Fields of a message with what a model thought. They are no part of what it said."""
+
+
+def text_of_fields(fields: dict[str, Any]) -> str:
+    """Return the fields of a message, without its role, as one text.
+
+    That is the content if it is the only field and a text; otherwise the JSON ``{WRAPPER:
+    fields}``.
+    """
+    content = fields.get("content")
+    is_text = isinstance(content, str) and len(fields) == 1
+    if is_text and _wrapped_fields(content) is None:
+        return str(content)
+    return json.dumps({WRAPPER: fields}, ensure_ascii=False)
+
+
+def fields_of_text(text: str) -> dict[str, Any]:
+    """Return the fields of the message that ``text_of_fields`` wrote as this text.
+
+    A text that is not the JSON of wrapped fields is the content.
+    """
+    fields = _wrapped_fields(text)
+    if fields is None:
+        return {"content": text}
+    return fields
+
+
+def _wrapped_fields(text: Any) -> dict[str, Any] | None:
+    """Return the fields in a text that is the JSON ``{WRAPPER: fields}``; else None."""
+    if not text.lstrip().startswith("{"):
+        return None
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(data, dict) or list(data) != [WRAPPER]:
+        return None
+    fields = data[WRAPPER]
+    if not isinstance(fields, dict):
+        return None
+    return fields
+
+
+def said_in(message: dict[str, Any]) -> str:
+    """Return what a message of a model says: its content, or the JSON of its fields if there are others.
+
+    Its thoughts are left out, and what is empty.
+    """
+    fields: dict[str, Any] = {"content": message.get("content")}
+    for name, value in message.items():
+        if value and name not in THOUGHTS and name != "role":
+            fields[name] = value
+    if fields["content"] is None and len(fields) > 1:
+        del fields["content"]
+    return text_of_fields(fields)

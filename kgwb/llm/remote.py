@@ -41,6 +41,7 @@ from kgwb.llm.base import (
     ChatReply,
     ChatRequest,
     ReplyMode,
+    fields_of_text,
 )
 from kgwb.llm.notice import announce
 from kgwb.network import (
@@ -903,14 +904,17 @@ def _stop_if_set(cancel: threading.Event) -> None:
         raise Cancelled
 
 
-def messages_to_data(request: ChatRequest) -> list[dict[str, str]]:
+def messages_to_data(request: ChatRequest) -> list[dict[str, Any]]:
     """Return the messages of a request as dicts with "role" and "content".
 
-    Both protocols have this form. Half a surrogate pair, as models sometimes write it, becomes "?",
-    because it cannot be encoded as UTF-8.
+    Both protocols have this form. With tools there may be other fields, too. Half a surrogate pair,
+    as models sometimes write it, becomes "?", because it cannot be encoded as UTF-8.
     """
     messages = []
     for message in request.messages:
         content = message.content.encode("utf-8", "replace").decode()
-        messages.append({"role": message.role, "content": content})
+        fields: dict[str, Any] = {"content": content}
+        if request.tools:
+            fields = fields_of_text(content)
+        messages.append({"role": message.role, **fields})
     return messages

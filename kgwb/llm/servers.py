@@ -5,6 +5,7 @@ Ollama is asked in its own protocol. Its OpenAI-compatible one ignores ``num_ctx
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import weakref
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from kgwb.errors import UnknownModelError
-from kgwb.llm.base import ChatRequest, parse_token_count
+from kgwb.llm.base import ChatRequest, parse_token_count, said_in
 from kgwb.llm.remote import (
     CONNECT_TIMEOUT_S,
     RemoteModel,
@@ -152,6 +153,8 @@ class OpenAIModel(RemoteModel):
             reply = _parse_chunk(answer)
         if not reply.finish_reason:
             raise ValueError(f"no choice with a message in {answer}")
+        if request.tools:
+            reply = replace(reply, text=said_in(answer.choices[0].message.to_dict()))
         yield reply
 
     def _request_body(self, form: RequestFormat, request: ChatRequest) -> dict[str, Any]:
@@ -159,7 +162,7 @@ class OpenAIModel(RemoteModel):
 
         Fields without a value are left out, and those that the format omits. The length is limited
         by "max_tokens", or by "max_completion_tokens" if the format omits that. A streamed request
-        asks for the token counts.
+        asks for the token counts. With tools it is not streamed: their calls come in pieces.
         """
         body: dict[str, Any] = {
             "model": self.model,
@@ -170,8 +173,11 @@ class OpenAIModel(RemoteModel):
             body["max_completion_tokens"] = request.max_output_tokens
         body["temperature"] = request.temperature
         body["seed"] = request.seed
-        body["stream"] = True
-        if "stream" not in form.omitted_fields:
+        if request.tools:
+            body.update(request.tools)
+        else:
+            body["stream"] = True
+        if "stream" in body and "stream" not in form.omitted_fields:
             body["stream_options"] = {"include_usage": True}
         body["response_format"] = _response_format(form.modes[0], request)
 
@@ -372,16 +378,22 @@ class OllamaModel(RemoteModel):
         reason. If the format omits "stream", it is one part with all of the reply. The field
         ``format`` is the JSON schema, "json" or absent, by the first mode of the format.
         """
-        is_streamed = "stream" not in form.omitted_fields
+        is_streamed = "stream" not in form.omitted_fields and not request.tools
         reply_format: Any = None
         if request.schema and form.modes[0] == "schema":
             reply_format = require_all(request.schema)
         elif request.schema and form.modes[0] == "json":
             reply_format = "json"
         chat: Any = self._client(request.timeout_s).chat
+        messages = messages_to_data(request)
+        for message in messages:
+            for call in message.get("tool_calls", ()):
+                function = call["function"]
+                function["arguments"] = json.loads(function["arguments"])
         answer = chat(
             self.model,
-            messages_to_data(request),
+            messages,
+            tools=request.tools.get("tools"),
             format=reply_format,
             stream=is_streamed,
             options=self._options(form, request),
@@ -392,8 +404,11 @@ class OllamaModel(RemoteModel):
             if part.done:
                 finish_reason = part.done_reason or "stop"
             functions = [call.function for call in part.message.tool_calls or ()]
+            text = (part.message.content or "") + join_arguments(functions)
+            if request.tools:
+                text = said_in(part.message.model_dump())
             yield ReplyPart(
-                text=(part.message.content or "") + join_arguments(functions),
+                text=text,
                 model=part.model or "",
                 prompt_tokens=parse_token_count(part.prompt_eval_count),
                 completion_tokens=parse_token_count(part.eval_count),

@@ -7,15 +7,22 @@ its cost, and kept whole. A text that a person put in for a reply becomes a body
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from kgwb.llm.base import ChatReply, Message, parse_token_count
+from kgwb.llm.base import (
+    THOUGHTS,
+    ChatReply,
+    Message,
+    fields_of_text,
+    parse_token_count,
+    said_in,
+    text_of_fields,
+)
 from kgwb.records import JsonObject
 
-THOUGHTS = {"reasoning", "reasoning_content", "reasoning_details", "thinking"}
-"""Fields of a message with what a model thought. They are no part of what it said."""
 INSTRUCTIONS_MARK = "the first message"
 """Recorded as ``instructions`` of a request whose instructions are its first message."""
 FINISH_REASONS = {
@@ -118,10 +125,6 @@ def _event_text(event: JsonObject) -> str:
 # Messages
 
 
-WRAPPER = "message"
-"""The only name in the JSON text of a message that is more than a text."""
-
-
 def message_from_data(data: Mapping[str, Any]) -> Message:
     """Return the message of a run for a message, or an item, in a form of OpenAI.
 
@@ -143,68 +146,11 @@ def data_from_message(message: Message) -> JsonObject:
     return {"role": message.role, **fields}
 
 
-def text_of_fields(fields: JsonObject) -> str:
-    """Return the fields of a message, without its role, as one text.
-
-    That is the content if it is the only field and a text; otherwise the JSON ``{WRAPPER:
-    fields}``.
-    """
-    content = fields.get("content")
-    is_text = isinstance(content, str) and len(fields) == 1
-    if is_text and _wrapped_fields(content) is None:
-        return str(content)
-    return json.dumps({WRAPPER: fields}, ensure_ascii=False)
-
-
-def fields_of_text(text: str) -> JsonObject:
-    """Return the fields of the message that ``text_of_fields`` wrote as this text.
-
-    A text that is not the JSON of wrapped fields is the content.
-    """
-    fields = _wrapped_fields(text)
-    if fields is None:
-        return {"content": text}
-    return fields
-
-
 def shown_text(content: str) -> str:
     """Return the content of a recorded message as people read it: of a list of texts, the texts."""
     fields = fields_of_text(content)
-    parts = fields.get("content")
-    if not isinstance(parts, list) or len(fields) > 1:
-        return content
-    texts = [str(part["text"]) for part in parts if "text" in part]
-    return "\n".join(texts) if len(texts) == len(parts) else content
-
-
-def _wrapped_fields(text: Any) -> JsonObject | None:
-    """Return the fields in a text that is the JSON ``{WRAPPER: fields}``; else None."""
-    if not text.lstrip().startswith("{"):
-        return None
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(data, dict) or list(data) != [WRAPPER]:
-        return None
-    fields = data[WRAPPER]
-    if not isinstance(fields, dict):
-        return None
-    return fields
-
-
-def _said_in(message: JsonObject) -> str:
-    """Return what a message of a model says: its content, or the JSON of its fields if there are others.
-
-    Its thoughts are left out, and what is empty.
-    """
-    fields: JsonObject = {"content": message.get("content")}
-    for name, value in message.items():
-        if value and name not in THOUGHTS and name != "role":
-            fields[name] = value
-    if fields["content"] is None and len(fields) > 1:
-        del fields["content"]
-    return text_of_fields(fields)
+    texts = _joined_texts(fields.get("content"))
+    return texts if isinstance(texts, str) and len(fields) == 1 else content
 
 
 def _make_reply(
@@ -223,6 +169,139 @@ def _make_reply(
         finish_reason=str(reason),
         fingerprint=str(data.get("system_fingerprint") or ""),
     )
+
+
+# A recorded call for a model of another protocol
+
+
+OUTPUT_TYPES = ("function_call_output", "tool_result")
+"""The types of what a tool returned, where it is an item or a part of a message."""
+OUTPUT_IDS = ("tool_call_id", "call_id", "tool_use_id")
+"""The fields that say which call an output is for."""
+
+
+def tools_of_options(options: Mapping[str, Any]) -> JsonObject:
+    """Return the tools that a request of any protocol offers, and which of them must be called.
+
+    These are ``tools`` and ``tool_choice`` of a chat completion; {} without tools. Tools that only
+    the server of the request has are left out.
+    """
+    tools = []
+    for tool in options.get("tools") or ():
+        function = tool.get("function", tool)
+        if "name" in function:
+            offered = {"name": function["name"], "description": function.get("description") or ""}
+            offered["parameters"] = function.get("parameters", function.get("input_schema"))
+            tools.append({"type": "function", "function": offered})
+    choice = options.get("tool_choice") or "auto"
+    if isinstance(choice, dict):
+        name = choice.get("function", choice).get("name")
+        choice = {"type": "function", "function": {"name": name}} if name else choice["type"]
+    if choice == "any":  # Anthropic's word
+        choice = "required"
+    return {"tools": tools, "tool_choice": choice} if tools else {}
+
+
+def as_chat_messages(messages: Iterable[Message]) -> list[JsonObject]:
+    """Return the messages of any protocol, with calls of tools, as a chat completion has them.
+
+    Calls and outputs that have no id, as with Ollama, get one: outputs come in the order of the
+    calls. An output without a call is a message of the user.
+    """
+    sent: list[JsonObject] = []
+    open_ids: list[str] = []
+    for message in messages:
+        data = data_from_message(message)
+        parts = _parts_of(data)
+        calls = _calls_in(data)
+        outputs = list(filter(_is_output, parts))
+        for number, call in enumerate(calls):
+            call["id"] = call["id"] or f"call_{len(sent)}_{number}"
+            open_ids.append(call["id"])
+        for output in outputs:
+            sent.append(_chat_output(output, open_ids))
+        if calls and "role" not in data and sent and "tool_calls" in sent[-1]:
+            sent[-1]["tool_calls"] += calls  # each call is an item of its own
+        elif calls:
+            texts = [part.get("text", part.get("content")) for part in parts]
+            content = "\n".join(filter(None, texts))
+            sent.append({"role": "assistant", "content": content, "tool_calls": calls})
+        elif "role" in data and not outputs:
+            sent.append({"role": message.role, "content": _joined_texts(data["content"])})
+    return sent
+
+
+def comparable_reply(text: str) -> str:
+    """Return the text of a reply with its calls of tools as names and arguments, in JSON.
+
+    So the replies of models of all protocols can be compared. Other texts are returned as they are.
+    """
+    fields = fields_of_text(text)
+    calls: list[JsonObject] = []
+    for data in fields.get("output") or [fields]:
+        calls += _calls_in(data)
+    if not calls:
+        return text
+    said: JsonObject = {"calls": []}
+    for call in calls:
+        name, arguments = call["function"].values()
+        with suppress(ValueError):  # else they are shown as the model wrote them
+            arguments = json.loads(arguments)
+        said["calls"].append({name: arguments})
+    if isinstance(fields.get("content"), str) and fields["content"]:
+        said["content"] = fields["content"]
+    return json.dumps(said, ensure_ascii=False)
+
+
+def _parts_of(data: JsonObject) -> list[JsonObject]:
+    """Return the parts of the content of a message; the message or item itself if it is one part."""
+    content = data.get("content")
+    if data.get("role") == "tool" or not isinstance(content, list):
+        return [data]
+    return content
+
+
+def _is_output(part: JsonObject) -> bool:
+    """Return whether a part of a message, or a message, is what a tool returned."""
+    return part.get("type") in OUTPUT_TYPES or part.get("role") == "tool"
+
+
+def _calls_in(data: JsonObject) -> list[JsonObject]:
+    """Return the calls of tools in a message or item, in the form of a chat completion."""
+    calls = []
+    for part in (*_parts_of(data), *data.get("tool_calls", ())):
+        function = part.get("function", part)
+        arguments = function.get("arguments", function.get("input"))
+        if "name" in function and arguments is not None:
+            if not isinstance(arguments, str):
+                arguments = json.dumps(arguments, ensure_ascii=False)
+            called = {"name": function["name"], "arguments": arguments}
+            call_id = part.get("call_id", part.get("id"))
+            calls.append({"id": call_id, "type": "function", "function": called})
+    return calls
+
+
+def _chat_output(part: JsonObject, open_ids: list[str]) -> JsonObject:
+    """Return what a tool returned as a message of a chat completion.
+
+    The id of its call is taken out of ``open_ids``: the one that it names, else the first.
+    """
+    content = _joined_texts(part.get("output", part.get("content")))
+    if not isinstance(content, str):
+        content = json.dumps(content, ensure_ascii=False)
+    if not open_ids:
+        return {"role": "user", "content": content}
+    known = [part[name] for name in OUTPUT_IDS if part.get(name) in open_ids]
+    call_id = (known or open_ids)[0]
+    open_ids.remove(call_id)
+    return {"role": "tool", "tool_call_id": call_id, "content": content}
+
+
+def _joined_texts(content: Any) -> Any:
+    """Return the texts of a content that is a list of texts, joined; any other content as it is."""
+    if isinstance(content, list) and all("text" in part for part in content):
+        return "\n".join(part["text"] for part in content)
+    return content
 
 
 # Chat completions
@@ -268,7 +347,7 @@ def _reply_of_completion(data: JsonObject) -> ChatReply:
         choices.append({name: value for name, value in choice.items() if value is not None})
     text = text_of_fields({"choices": choices})
     if len(choices) == 1:
-        text = _said_in(choices[0]["message"])
+        text = said_in(choices[0]["message"])
     reason = choices[0].get("finish_reason", "stop") if choices else "stop"
     return _make_reply(text, data, reason, "prompt_tokens", "completion_tokens")
 
@@ -454,7 +533,7 @@ def _whole_of_lines(lines: list[JsonObject]) -> JsonObject:
 def _reply_of_ollama(data: JsonObject) -> ChatReply:
     """Return what is recorded of a reply of Ollama besides its body."""
     reason = data.get("done_reason") or "stop"
-    return _make_reply(_said_in(data["message"]), data, reason, "prompt_eval_count", "eval_count")
+    return _make_reply(said_in(data["message"]), data, reason, "prompt_eval_count", "eval_count")
 
 
 def _ollama_of_reply(reply: ChatReply) -> JsonObject:

@@ -12,11 +12,16 @@ from typing import Any
 from kgwb import llm
 from kgwb.errors import NotRecordedError, SettingError
 from kgwb.kg.base import Graph
-from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, Message
+from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, Message, text_of_fields
 from kgwb.records import JsonObject, Record
 from kgwb.run.calls import Call, call_key, encode_canonical
 from kgwb.run.diagnostics import describe_difference
-from kgwb.run.http_protocols import shown_text
+from kgwb.run.http_protocols import (
+    as_chat_messages,
+    comparable_reply,
+    shown_text,
+    tools_of_options,
+)
 from kgwb.run.run_file import RunFile, damage_errors
 from kgwb.text import common_prefix_length, pluralize
 
@@ -172,8 +177,8 @@ MAX_TIMES = 100
 DEFAULT_TEMPERATURE = 1.0
 """For a call of a trace that does not say: what most servers take then."""
 DEFAULT_MAX_TOKENS = 2048
-LIMIT_OPTIONS = ("max_output_tokens", "max_completion_tokens", "max_tokens")
-"""Names of the limit of tokens in the two protocols of OpenAI."""
+LIMIT_OPTIONS = ("max_output_tokens", "max_completion_tokens", "max_tokens", "num_predict")
+"""Names of the limit of tokens in the protocols."""
 ROLES = {"system": "system", "developer": "system", "assistant": "assistant", "ai": "assistant"}
 """The role under which a message is sent, by its role in the record; all others are the user's."""
 
@@ -183,6 +188,7 @@ class NewReply(Record):
     """A reply to a call that was asked again."""
 
     text: str
+    """With calls of tools it is the JSON of their names and arguments."""
     model: str
     prompt_tokens: int
     completion_tokens: int
@@ -232,14 +238,14 @@ def ask_call_again(
             reply = model.complete(request, kg, threading.Event())
             replies.append(
                 NewReply(
-                    reply.text,
+                    comparable_reply(reply.text),
                     model.name,
                     reply.prompt_tokens,
                     reply.completion_tokens,
                     reply.seconds,
                 )
             )
-    return NewReplies(tuple(replies), call.result.text)
+    return NewReplies(tuple(replies), comparable_reply(call.result.text))
 
 
 def _request_of(call: Call, messages: Sequence[Message] | None, number: int) -> ChatRequest:
@@ -251,6 +257,9 @@ def _request_of(call: Call, messages: Sequence[Message] | None, number: int) -> 
     if messages is None:
         messages = recorded_messages(call)
     content: Any = call.request["content"]
+    tools = _tools_of(call)
+    if tools:
+        messages = list(map(_message_of_data, as_chat_messages(messages)))
     if "options" in content:
         content = _named_as_recorded(content["options"])
     temperature = content["temperature"]
@@ -266,14 +275,28 @@ def _request_of(call: Call, messages: Sequence[Message] | None, number: int) -> 
         temperature=temperature,
         seed=seed,
         max_output_tokens=content["max_output_tokens"] or DEFAULT_MAX_TOKENS,
+        tools=tools,
     )
+
+
+def _tools_of(call: Call) -> JsonObject:
+    """Return the tools that a recorded model call offered; {} without any."""
+    content: JsonObject = call.request["content"]
+    return tools_of_options(content.get("options", content))
+
+
+def _message_of_data(data: JsonObject) -> Message:
+    """Return a message of a chat completion as one of a request."""
+    fields = {name: value for name, value in data.items() if name != "role"}
+    return Message(data["role"], text_of_fields(fields))
 
 
 def _named_as_recorded(options: JsonObject) -> JsonObject:
     """Return the options of a wrapped client under the names that requests of kgwb have.
 
-    An option that was not given is None. Tools and a form of the reply are left out.
+    An option that was not given is None. A form of the reply is left out.
     """
+    options = {**options, **(options.get("options") or {})}  # Ollama has them there
     limits = [options.get(name) for name in LIMIT_OPTIONS]
     return {
         "schema": None,
@@ -286,10 +309,14 @@ def _named_as_recorded(options: JsonObject) -> JsonObject:
 def recorded_messages(call: Call) -> tuple[Message, ...]:
     """Return the messages of a recorded model call in order, with roles that can be sent again.
 
-    A role that is not in ROLES becomes "user".
+    A role that is not in ROLES becomes "user", but for the outputs of tools in a call that has
+    tools.
     """
+    roles = dict(ROLES)
+    if _tools_of(call):
+        roles["tool"] = "tool"
     messages = []
     for role, text in call.request["content"]["messages"]:
-        sent_role: Any = ROLES.get(role, "user")
+        sent_role: Any = roles.get(role, "user")
         messages.append(Message(sent_role, shown_text(text)))
     return tuple(messages)

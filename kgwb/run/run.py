@@ -522,8 +522,9 @@ class Run(EditableRun):
         or several. ``messages`` are sent in place of the recorded ones; they may be a text with a
         line [system], [user] or [assistant] above each. Each model is asked ``times`` times, 1 to
         MAX_TIMES, each time but the first with another seed if the call has one. ``number`` counts
-        the model calls of the step from 0. Calls of tools are sent as texts. Nothing is recorded,
-        and the run does not change.
+        the model calls of the step from 0. The tools of a pipeline's call are offered again, in the
+        protocol of each model, and the replies have the names and arguments of the tools that are
+        called. Nothing is recorded, and the run does not change.
 
         Raises SettingError if the step has no such call or for another ``times``, PromptError for a
         text without roles, and the ModelErrors of the models.

@@ -33,6 +33,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "messages": ("llm.input_messages", "gen_ai.input.messages", "gen_ai.prompt"),
     "reply": ("llm.output_messages", "gen_ai.output.messages", "gen_ai.completion"),
     "parameters": ("llm.invocation_parameters",),
+    "tools": ("llm.tools", "gen_ai.tool.definitions"),
     "temperature": ("gen_ai.request.temperature",),
     "seed": ("gen_ai.request.seed",),
     "max_tokens": ("gen_ai.request.max_tokens",),

@@ -1,13 +1,18 @@
 """Record anew the runs of the pipelines in notebooks/pipelines.
 
-    PYTHONPATH=. python tests/adapt/notebook_pipelines.py
+    PYTHONPATH=. python tests/adapt/notebook_pipelines.py [NAME ...]
 
-A chat server and a SPARQL endpoint on the ports that the pipelines name answer from the script below.
+Without a name that is those that need no other package. For the published ones, install what PUBLISHED names into an
+environment of its own. A chat server and a SPARQL endpoint on the ports that the pipelines name answer from the script
+below.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +32,15 @@ QUESTIONS = {
     "looping": "Who wrote Story of Your Life?",
     "branches": "Who directed and scored Spirited Away?",
 }
+PUBLISHED = {
+    "smolagents_agent": ("Who directed Dune?", "smolagents[openai]==1.26.0"),
+    "sparql_chain": (
+        "Who composed the music of Arrival?",
+        "langchain-community==0.4.2 langchain-classic==1.0.8 langchain-openai==1.7.4",
+    ),
+    "dspy_react": ("Which films did Denis Villeneuve direct?", "dspy[litellm]==3.4.1"),
+}
+"""Question and packages of the published pipelines."""
 EDITS: dict[str, tuple[str, Any]] = {
     "plain": ("link", [f"{FILMS}Dune_2021_film"]),
     "looping": ("mention", {"name": "Do Androids Dream of Electric Sheep?", "queries": []}),
@@ -71,6 +85,86 @@ def draft_for(text: str) -> str:
     )
 
 
+# --- the published pipelines
+
+
+LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
+DIRECTORS = f"""{PREFIX}SELECT ?person ?name WHERE {{
+  ?film <{LABEL}> "Dune"@en ; fl:%s ?person . ?person <{LABEL}> ?name
+}}"""
+COMPOSERS = f"""{PREFIX}SELECT ?name WHERE {{
+  ?film <{LABEL}> "Arrival"@en ; fl:composer ?person . ?person <{LABEL}> ?name
+}}"""
+VILLENEUVE = f"{FILMS}Denis_Villeneuve"
+
+
+def reply_to_smolagents(body: dict[str, Any]) -> dict[str, Any]:
+    """Call the tool with a predicate that the graph does not have, then with the right one; then answer."""
+    outputs = [text for text in map(str, body["messages"]) if "Observation:\\n" in text]
+    said = {"answer": "Dune was directed by David Lynch (1984) and by Denis Villeneuve (2021)."}
+    calls = [
+        ("sparql", {"query": DIRECTORS % "directedBy"}),
+        ("sparql", {"query": DIRECTORS % "director"}),
+        ("final_answer", said),
+    ]
+    name, arguments = calls[min(len(outputs), 2)]
+    function = {"name": name, "arguments": json.dumps(arguments)}
+    call = {"id": f"call_{len(outputs)}", "type": "function", "function": function}
+    return {"content": None, "tool_calls": [call]}
+
+
+def reply_to_chain(body: dict[str, Any]) -> str:
+    """Name the form, write the query, and say what its rows say."""
+    text = str(body["messages"][-1]["content"])
+    if "Identify the intent" in text:
+        return "SELECT"
+    if "Generate a SPARQL SELECT statement" in text:
+        return COMPOSERS
+    return "The music of Arrival was composed by Jóhann Jóhannsson."
+
+
+def reply_to_dspy(body: dict[str, Any]) -> str:
+    """Find the person by name, ask for the films, finish, and copy the IRIs."""
+    text = str(body["messages"][-1]["content"])
+    query = f"{PREFIX}SELECT ?film WHERE {{ ?film fl:director <{VILLENEUVE}> }} ORDER BY ?film"
+    turns = [
+        ("I need the IRI of the person.", "find_thing", {"name": "Denis Villeneuve"}),
+        ("Now I ask which films have this director.", "sparql", {"query": query}),
+        ("These are the films.", "finish", {}),
+    ]
+    if "next_thought" in text.rpartition("Respond with")[2]:
+        thought, tool, arguments = turns[text.count("[[ ## observation_")]
+        fields = {"next_thought": thought, "next_tool_name": tool}
+        fields["next_tool_args"] = json.dumps(arguments)
+    else:
+        films = re.findall(rf"«({FILMS}[^»]+)»", text)
+        found = [film for film in dict.fromkeys(films) if film != VILLENEUVE]
+        reasoning = "The second query returned the films that he directed."
+        fields = {"reasoning": reasoning, "iris": json.dumps(found)}
+    parts = [f"[[ ## {name} ## ]]\n{value}" for name, value in fields.items()]
+    return "\n\n".join([*parts, "[[ ## completed ## ]]"])
+
+
+SCRIPTS: dict[str, Any] = {
+    "smolagents_agent": reply_to_smolagents,
+    "sparql_chain": reply_to_chain,
+    "dspy_react": reply_to_dspy,
+}
+
+
+def record_published(name: str) -> None:
+    """Save a run of a published pipeline."""
+    question, _ = PUBLISHED[name]
+    with chat_server(SCRIPTS[name], CHAT_PORT):
+        system = resolve_system(FOLDER / f"{name}.py")
+        system.origin = f"notebooks/pipelines/{name}.py"  # not where it is on this machine
+        run = Run(system, question, kg=open_kg("films"), models=None).go()
+    run.save(FOLDER / f"{name}.jsonl")
+
+
+# --- recording
+
+
 def record(name: str) -> None:
     """Save a run of a pipeline, with the calls of the edit that the notebook makes."""
     system = resolve_system(FOLDER / f"{name}.py")
@@ -85,6 +179,11 @@ def main() -> None:
     """Record the three runs."""
     films = sample_path("films")
     os.environ["FILMS"] = str(films)
+    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # else it is downloaded
+    for name in sys.argv[1:]:
+        record_published(name)
+    if sys.argv[1:]:
+        return
     turtle = films.read_text(encoding="utf-8")
     with (
         chat_server(reply_to, CHAT_PORT),

@@ -26,10 +26,11 @@ from kgwb.build import (
 )
 from kgwb.errors import OverrideError, SettingError
 from kgwb.kg.endpoint import Endpoint as OpenEndpoint
+from kgwb.llm.base import text_of_fields
 from kgwb.records import comparable, copy_containers, decision_of, one_line
 from kgwb.run import Run
 from kgwb.run.differences import find_difference
-from kgwb.run.http_protocols import shown_text, text_of_fields
+from kgwb.run.http_protocols import shown_text
 
 
 def run_of_function(function: Any, agents: list[Any], **options: Any) -> Run:

@@ -9,9 +9,17 @@ from typing import Any
 import httpx
 import pytest
 from pipeline_servers import ChatServer, Endpoint
+from pydantic import BaseModel
 from small import films, iri
 
-from kgwb.build import System, agent, check_system, system_from_function, wrap_executor
+from kgwb.build import (
+    System,
+    agent,
+    check_system,
+    steps_in,
+    system_from_function,
+    wrap_executor,
+)
 from kgwb.errors import SettingError
 from kgwb.run import Run
 from kgwb.run.systems import resolve_system
@@ -88,3 +96,71 @@ def test_an_error_in_a_branch_is_raised_by_its_future() -> None:
 def test_what_is_no_executor_is_refused() -> None:
     with pytest.raises(SettingError, match="not a ThreadPoolExecutor"):
         wrap_executor(len)  # type: ignore[arg-type]
+
+
+# --- methods of an object of a library
+
+
+class Chain(BaseModel):
+    """As LangChain's chains: an object of pydantic, which calls its own methods."""
+
+    prefix: str
+
+    def draft(self, question: str, *, loud: bool = False) -> str:
+        return f"{self.prefix} {question}"
+
+    async def check(self, text: str) -> bool:
+        return text.endswith("?")
+
+    async def answer(self, question: str) -> list[str]:
+        drafted = self.draft(question, loud=True)
+        return [drafted] if await self.check(drafted) else []
+
+
+class Plain:
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
+
+    draft, check, answer = Chain.draft, Chain.check, Chain.answer
+
+
+class Slotted:
+    __slots__ = ()
+
+    def draft(self) -> None: ...
+
+
+class Untyped(Plain):
+    """As methods of libraries whose types only type checkers import."""
+
+    def draft(self, question: Unknown, *, loud: bool = False) -> Unknown:  # type: ignore[name-defined, override]  # noqa: F821
+        return f"{self.prefix} {question}"
+
+    async def check(self, text: Unknown) -> bool:  # type: ignore[name-defined]  # noqa: F821
+        return str(text).endswith("?")
+
+
+@pytest.mark.parametrize("kind", [Chain, Plain, Untyped])
+def test_methods_of_an_object_are_steps_of_runs(kind: Any) -> None:
+    chain = kind(prefix="the")
+    for _ in range(2):  # as a cell that is executed again
+        steps = steps_in(chain, "check", write="draft")
+    system = system_from_function("chain", chain.answer, agents=steps)
+    run = Run(system, "name?", kg=films(), models=None).go()
+    assert [step.key for step in run.steps] == ["answer", "write", "check", "to_answer"]
+    assert run["write"].inputs == {"question": "name?", "loud": True}
+    assert run.answer is not None and run.answer.labels == ("the name?",)
+    edited = run.fork().override("write", "none").go()
+    assert edited.answer is not None and not edited.answer.values
+    assert kind(prefix="a").draft("b") == "a b"
+    assert chain.draft("outside") == "the outside"
+    assert bool(check_system(system, "name?"))
+
+
+@pytest.mark.parametrize(
+    ("owner", "method"),
+    [(Chain(prefix=""), "nothing"), (Chain(prefix=""), "prefix"), (Slotted(), "draft")],
+)
+def test_what_cannot_be_made_a_step_is_refused(owner: Any, method: str) -> None:
+    with pytest.raises(SettingError):
+        steps_in(owner, method)

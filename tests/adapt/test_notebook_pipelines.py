@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-from notebook_pipelines import EDITS, FOLDER, QUESTIONS
+from notebook_pipelines import EDITS, FOLDER, PUBLISHED, QUESTIONS
 
 import kgwb
 from kgwb.kg import sample_path
 from kgwb.run import Run
+from kgwb.show.subgraph import build_subgraph
 
 MARK = "# added"
 MAX_ADDED_LINES = 10
@@ -34,7 +34,8 @@ def load(name: str) -> Run:
     return kgwb.load_run(FOLDER / f"{name}.jsonl", system=FOLDER / f"{name}.py")
 
 
-def test_without_the_added_lines_it_is_the_plain_program(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", [*QUESTIONS, *PUBLISHED])
+def test_without_the_added_lines_it_is_the_plain_program(name: str) -> None:
     lines = (FOLDER / f"{name}.py").read_text().splitlines()
     plain = [line for line in lines if MARK not in line]
     assert 0 < len(lines) - len(plain) <= MAX_ADDED_LINES
@@ -70,3 +71,31 @@ def test_an_edit_in_the_middle_changes_only_what_follows(name: str) -> None:
     assert set(fresh) <= set(FOLLOWING[name])
     assert edited.answer is not None
     assert edited.answer.values
+
+
+STEPS = {
+    "smolagents_agent": ["think", "look_up", "think#2", "look_up#2", "think#3"],
+    "sparql_chain": [
+        "look_up",
+        "look_up#2",
+        "choose_form",
+        "draft",
+        "look_up#3",
+        "say",
+    ],
+    "dspy_react": ["find_thing", "sparql"],
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_a_published_pipeline_is_shown_without_its_packages(name: str) -> None:
+    file = FOLDER / f"{name}.jsonl"
+    assert file.stat().st_size <= 100_000
+    run = kgwb.load_run(file)
+    assert (run.question, run.status) == (PUBLISHED[name][0], "done")
+    assert [step.key for step in run.steps] == ["answer", *STEPS[name], "to_answer"]
+    assert run.answer is not None
+    assert run.answer.values
+    assert all(value.support for value in run.answer.values)
+    assert build_subgraph(run).edges
+    assert all(call.result.body for call in run.calls.values() if call.kind == "model")

@@ -296,6 +296,125 @@ def test_a_trace_under_opentelemetrys_names(tmp_path: Path) -> None:
     assert query.run_again.labels == ("Denis Villeneuve",)
 
 
+ROOTS = (
+    {**GEN_AI[1], "parent": 99, "trace": "a" * 32},
+    {**GEN_AI[2], "parent": 99, "trace": "b" * 32},
+    {
+        "name": "chat again",
+        "trace": "c" * 32,
+        "attributes": {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.output.messages": json.dumps(
+                [{"role": "assistant", "parts": [{"type": "text", "content": "By Villeneuve."}]}]
+            ),
+        },
+    },
+    {"name": "goodbye", "trace": "c" * 32},
+)
+
+
+def test_traces_without_a_common_root_are_opened_together(tmp_path: Path) -> None:
+    file = write(tmp_path / "trace.json", *ROOTS)
+    with pytest.raises(InputError) as caught:
+        kgwb.open_trace(file)
+    assert "all" in caught.value.hint
+    run = kgwb.open_trace(file, kg="films", trace="all")
+    assert run.question == "Who made Arrival?"
+    keys = ["chat gpt-4o", "execute_tool sparql", "chat again", "goodbye"]
+    assert [step.key for step in run.steps] == keys
+    assert str(run.answer) == "By Villeneuve."
+    assert [edge.triple[0] for edge in build_subgraph(run).edges] == [URIRef(f"{FILMS}Arrival")]
+    assert 0.9 < run.totals.seconds <= 1
+
+
+def test_ids_that_two_traces_share_are_told_apart(tmp_path: Path) -> None:
+    first, second = (otlp({"name": name, "trace": letter * 32}) for name, letter in ("1a", "2b"))
+    file = tmp_path / "trace.jsonl"
+    file.write_text(f"{json.dumps(first)}\n{json.dumps(second)}\n")
+    assert [step.key for step in kgwb.open_trace(file, trace="all").steps] == ["1", "2"]
+
+
+HUMAN = {"content": "Who made Arrival?", "additional_kwargs": {}}
+CALL = {"name": "sparql", "args": {"query": QUERY}, "id": "1"}
+
+
+def message(form: str, kind: str, **fields: Any) -> dict[str, Any]:
+    """A message of LangChain as ``message_to_dict``, or as its ``dumpd``, writes it."""
+    if form == "data":
+        return {"type": kind, "data": fields}
+    path = ["langchain", "schema", "messages", {"human": "HumanMessage", "ai": "AIMessage"}[kind]]
+    return {"lc": 1, "type": "constructor", "id": path, "kwargs": fields}
+
+
+@pytest.mark.parametrize("form", ["data", "kwargs"])
+def test_messages_of_langchain_are_read(tmp_path: Path, form: str) -> None:
+    asked = message(form, "human", **HUMAN)
+    called = message(form, "ai", content="", tool_calls=[CALL])
+    said = message(form, "ai", content="By Villeneuve.")
+    chain = {"input.value": json.dumps({"messages": [asked]})}
+    chain["output.value"] = json.dumps({"messages": [asked, called, said], "steps": 2})
+    model = {"openinference.span.kind": "LLM"}
+    model["input.value"] = json.dumps({"messages": [[asked, called]]})
+    file = write(
+        tmp_path / "trace.json",
+        {"name": "agent", "attributes": chain},
+        {"name": "model", "parent": 1, "attributes": model},
+    )
+    run = kgwb.open_trace(file)
+    assert (run.question, str(run.answer)) == ("Who made Arrival?", "By Villeneuve.")
+    [call] = run.calls.values()
+    sent = call.request["content"]["messages"]
+    assert sent == [["user", "Who made Arrival?"], ["assistant", f'sparql({{"query": "{QUERY}"}})']]
+
+
+@pytest.mark.parametrize(
+    ("output", "answer"),
+    [
+        ({"answer": {"text": "Villeneuve"}, "cost": 3}, "Villeneuve"),
+        ({"result": ["Villeneuve", "Scott"], "cost": 3}, "Villeneuve, Scott"),
+        ({"final_answer": "Villeneuve", "steps": [1]}, "Villeneuve"),
+        ({"who": "Villeneuve", "cost": 3}, '{"who": "Villeneuve", "cost": 3}'),
+        ([], "the trace has no output"),
+    ],
+)
+def test_the_answer_is_found_in_any_output(tmp_path: Path, output: Any, answer: str) -> None:
+    attributes = {"input.value": "Who?", "output.value": json.dumps(output)}
+    file = write(tmp_path / "trace.json", {"name": "chain", "attributes": attributes})
+    assert str(kgwb.open_trace(file).answer) == answer
+
+
+def test_a_query_in_the_output_of_a_chain_has_its_subgraph(tmp_path: Path) -> None:
+    inner = {"openinference.span.kind": "CHAIN", "output.value": json.dumps({"query": QUERY})}
+    outer = {"openinference.span.kind": "CHAIN", "input.value": "Who?"}
+    outer["output.value"] = json.dumps({"sparql": f"```sparql\n{QUERY}\n```", "result": "He."})
+    file = write(
+        tmp_path / "trace.json",
+        {"name": "chain", "attributes": outer},
+        {"name": "draft", "parent": 1, "attributes": inner},
+    )
+    run = kgwb.open_trace(file, kg="films")
+    assert isinstance(run.output("draft"), TracedQuery)
+    assert not isinstance(run.output("chain"), TracedQuery)
+    assert str(run.answer) == "He."
+    assert len(build_subgraph(run).edges) == 1
+
+
+@pytest.mark.parametrize("form", ["schemas", "definitions", "parameters"])
+def test_the_tools_of_a_traced_call_are_offered_again(tmp_path: Path, form: str) -> None:
+    function = {"name": "sparql", "description": "Asks.", "parameters": {"type": "object"}}
+    tool = {"type": "function", "function": function}
+    attributes = {"openinference.span.kind": "LLM", "input.value": "Who?"}
+    attributes |= {
+        "schemas": {"llm.tools.0.tool.json_schema": json.dumps(tool)},
+        "definitions": {"gen_ai.tool.definitions": json.dumps([{"type": "function", **function}])},
+        "parameters": {"llm.invocation_parameters": json.dumps({"tools": [tool]})},
+    }[form]
+    run = kgwb.open_trace(write(tmp_path / "trace.json", {"name": "m", "attributes": attributes}))
+    model = Scripted(lambda _: "yes")
+    run.ask_again("m", model)
+    assert model.requests[0].tools["tools"] == [tool]
+
+
 def test_messages_in_events_and_under_older_names(tmp_path: Path) -> None:
     event = {
         "name": "gen_ai.client.inference.operation.details",

@@ -7,9 +7,15 @@ import pytest
 import rdflib
 
 from kgwb import PromptLab, Workbench
-from kgwb.bench import load_questions, save_questions
+from kgwb.bench import BenchSetup, load_questions, save_questions
+from kgwb.bench.figures import LoadedResults, make_quality_table
 from kgwb.bench.formats import locate_questions
+from kgwb.bench.metrics import QuestionGroup
 from kgwb.bench.questions import BenchQuestion, NamedGold, describe_named_gold, find_named_gold
+from kgwb.bench.report import render_question_table
+from kgwb.bench.results import Results
+from kgwb.bench.runner import Benchmark
+from kgwb.build import System, system_from_function
 from kgwb.cli import main
 from kgwb.errors import GraphUnreachableError
 from kgwb.kg import Graph, open_kg, sample_path
@@ -125,3 +131,38 @@ def test_the_prompt_lab_says_it_too(tmp_path: Path, questions: Path, kg: Graph) 
     assert "two (line 2)" in lab.gold_remark
     for shown in (lab.view(), lab.render_static()):
         assert "two (line 2)" in str(shown)
+
+
+# --- answers that are names
+
+
+def said(*values: str) -> System:
+    return system_from_function("selects_names", lambda question: list(values), agents=[])
+
+
+@pytest.mark.parametrize(
+    ("answers", "gold", "is_named", "f1"),
+    [
+        (["Denis Villeneuve"], ["villeneuve"], True, 1.0),
+        (["Denis Villeneuve", "nobody"], ["villeneuve"], True, 2 / 3),
+        (["Twin"], ["a", "b"], True, 1.0),  # one name of both
+        ([EX + "villeneuve"], ["villeneuve"], False, 1.0),
+        (["Arrival"], ["villeneuve"], False, 0.0),  # the name of another thing
+        (["nobody"], ["villeneuve"], False, 0.0),
+    ],
+)
+def test_an_answer_with_the_name_of_a_gold_thing_is_counted_apart(
+    kg: Graph, tmp_path: Path, answers: list[str], gold: list[str], is_named: bool, f1: float
+) -> None:
+    setup = BenchSetup.from_workbench(Workbench(kg, system=said(*answers)))
+    question = BenchQuestion(id="1", question="Who?", answers=tuple(EX + name for name in gold))
+    [row] = Benchmark(setup, Results(tmp_path, setup.to_config())).run([question])
+    group = QuestionGroup("all", [row])
+    assert group.named_answers == is_named
+    assert group.f1_with_names == pytest.approx(f1)
+    assert (row["f1"] == 0) is (is_named or f1 == 0)
+    results = LoadedResults.read(tmp_path)
+    assert ("names of gold" in make_quality_table([results]).headers) is is_named
+    assert ("with names of the gold things" in results.headline) is is_named
+    shown = str(render_question_table([results], lambda *_: None))
+    assert ("a name of a gold thing" in shown) is is_named

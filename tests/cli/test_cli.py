@@ -11,6 +11,7 @@ import pytest
 
 import kgwb
 from kgwb.cli import doctor, main
+from kgwb.errors import EmbeddingError
 from kgwb.kg.base import ResultSet, Vocabulary
 from kgwb.kg.dialects import DIALECTS
 from kgwb.llm.rules import BASELINE_REMARK
@@ -451,6 +452,34 @@ def test_doctor_fails_where_something_needed_is_missing(
     for line in ("missing  graph ", "missing  model ", "absent   cache folder "):
         assert line in out
     assert "no survey: there is no file" in out and "open a sample: films" in out
+
+
+PIPELINE = """
+from kgwb.build import system_from_function
+
+SYSTEM = system_from_function("mine", lambda question: [question])
+"""
+
+
+@pytest.mark.parametrize(
+    ("system", "state", "code"),
+    [
+        ([], "missing  embeddings", 1),
+        (["--system", "dog"], "missing  embeddings", 1),
+        (["--system", "./mine.py"], "absent   embeddings", 0),
+        (["--system", "./nowhere.py"], "missing  system", 1),
+    ],
+)
+def test_doctor_asks_for_what_the_named_system_needs(
+    system: list[str], state: str, code: int, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    def refuse(*arguments: object) -> None:
+        raise EmbeddingError("no weights")
+
+    Path("mine.py").write_text(PIPELINE)
+    monkeypatch.setattr("kgwb.kg.embeddings.Embeddings.similarity", refuse)
+    assert main(["doctor", *system]) == code
+    assert state in capsys.readouterr().out
 
 
 def test_doctor_names_the_dialect_of_an_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:

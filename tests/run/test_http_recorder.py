@@ -19,10 +19,10 @@ import kgwb
 from kgwb.build import Answer, System, agent
 from kgwb.errors import NotRecordedError
 from kgwb.kg.base import ResultSet
+from kgwb.llm.base import fields_of_text
 from kgwb.run import Run
 from kgwb.run.http_protocols import (
     ANTHROPIC,
-    fields_of_text,
     read_model_request,
     reply_of_body,
 )
