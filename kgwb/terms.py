@@ -39,6 +39,8 @@ NAMELESS = "a node without a name"
 """What is shown of a blank node of which nothing else is known."""
 _NUMBER = re.compile(r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
 """A number as values are compared. NUMBER is what a person takes for one."""
+_SHORTEST_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]*[1-9])?")
+_TRUTH_VALUES = {"1": "true", "0": "false"}
 _DATE_OR_DATETIME = re.compile(
     r"(-?[0-9]{4,}-[0-9]{2}-[0-9]{2})(T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?)?(Z|[+-][0-9]{2}:[0-9]{2})?"
 )
@@ -224,12 +226,21 @@ def value_of_term(term: Term) -> Hashable:
 
     The language does not count, nor does a datatype that is no unit, but that a number or a truth
     value may be written in several ways: "0100"^^xsd:integer is 100, and "1"^^xsd:boolean is true.
+    A text is a number only if it is written in the shortest way: "7" is one value with 7 and 7.0,
+    and the text "7.0" is another. A dateTime with a time zone is its moment.
     """
     if not isinstance(term, Literal):
         return term
     text = str(term)
-    if isinstance(term.value, Number):
-        text = str(term.value).lower()
+    value = term.value
+    if isinstance(value, str) and not _SHORTEST_NUMBER.fullmatch(text):
+        return normalize("NFC", text), ""
+    if isinstance(value, bool):
+        text = _TRUTH_VALUES.get(text, text)
+    elif isinstance(value, Number):
+        text = str(value)
+    elif isinstance(value, datetime) and value.utcoffset():
+        text = _in_utc(text)
     return value_of_text(text), unit_datatype(term)
 
 

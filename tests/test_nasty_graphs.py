@@ -22,7 +22,7 @@ import surveying
 from nasty_graphs import MESSY, TWINS, messy, twins
 from page import Page
 from ragonite import induce
-from rdflib import RDF, BNode, URIRef
+from rdflib import RDF, XSD, BNode, Literal, URIRef
 from small import CHATTY, DOG, alone, keys, run_of, vertex
 from triads import TRIAD
 
@@ -59,7 +59,7 @@ from kgwb.systems.robodata.records import LocalGraph
 from kgwb.systems.surveyor.mentions import ClassNames
 from kgwb.systems.triad.decision_maker import choose_relations
 from kgwb.systems.triad.records import Relation, Triplet
-from kgwb.terms import Triple
+from kgwb.terms import Triple, make_literal
 from kgwb.text import single_line
 from kgwb.ui.cell import AgentCell
 from kgwb.ui.chat import Chat
@@ -75,6 +75,36 @@ TURTLE = {"twins": TWINS, "messy": MESSY}
 EXPORTS = (to_networkx, to_json, to_graphml, to_cypher)
 QUESTIONS = {"twins": "What is the director of Dune?", "messy": "What is the near of Café?"}
 EVERYTHING = "SELECT ?s ?p ?o WHERE { ?s ?p ?o }"
+
+
+def _date_time(text: str) -> Literal:
+    return make_literal(text, XSD.dateTime)
+
+
+ONE_VALUE = {
+    "twins": [
+        {Literal("Same", lang="en"), Literal("Same", lang="de")},
+        {Literal("5"), Literal(5)},
+        {Literal("1984"), Literal(1984)},
+        {Literal("Caf\u00e9"), Literal("Cafe\u0301")},
+        {Literal("Zo\u00eb"), Literal("Zoe\u0308")},
+    ],
+    "messy": [
+        {Literal("Gift", lang="en"), Literal("Gift", lang="de")},
+        {Literal("Word"), Literal("Word", lang="de")},
+        {Literal("Colour"), Literal("Colour", lang="en"), Literal("Colour", lang="en-gb")},
+        {Literal("7"), Literal(7)},
+        {Literal("1"), Literal(1), Literal("1", datatype=XSD.decimal)},
+        {Literal("\u00c5"), Literal("\u212b")},
+        {
+            Literal("http://messy.example/gift1"),
+            Literal("http://messy.example/gift1", datatype=XSD.anyURI),
+        },
+        {_date_time("2020-01-01T00:00:00Z"), _date_time("2020-01-01T00:00:00")},
+        {make_literal("<p>one</p>", RDF.HTML), make_literal("<p>one</p>", RDF.XMLLiteral)},
+    ],
+}
+"""Literals that are one value, as they differ in language, datatype or normal form only. No others are."""
 each_graph = pytest.mark.parametrize("graph", GRAPHS)
 
 
@@ -390,8 +420,17 @@ def test_surveyor_answers_with_every_triple_and_each_has_a_label_of_its_terms(gr
 
 @each_graph
 def test_robodata_answers_with_every_node(graph: str) -> None:
+    """Forms of one value are one, a list is its members, and a remark says each of both."""
     answer = cached_run(graph, "robodata").answer
-    assert {value.term for value in answer.values} == set(local_graph_of(graph).nodes)
+    values = Counter(value.term for value in answer.values)
+    nodes = set(local_graph_of(graph).nodes) - {RDF.nil}
+    assert set(values) <= nodes and set(values.values()) == {1}
+    for forms in ONE_VALUE[graph]:
+        [shown] = forms & set(values)
+        nodes -= forms - {shown}
+    assert set(values) == nodes
+    empty_lists = int(RDF.nil in local_graph_of(graph).nodes)
+    assert len(answer.remarks) == len(ONE_VALUE[graph]) + empty_lists
 
 
 @each_graph

@@ -486,8 +486,8 @@ class OllamaModel(RemoteModel):
         import pydantic
 
         response = getattr(error.__context__, "response", None)
-        # For a body that is a list or a text the SDK raises AttributeError
-        if response is not None:
+        # For a body that is a list or a text the SDK raises AttributeError. Any other error broke the body off
+        if response is not None and isinstance(error, ollama.ResponseError | AttributeError):
             message = error_message(getattr(error, "error", response.text))
             return failure_from_status(response.status_code, message, response.headers)
         if isinstance(error, ollama.ResponseError):

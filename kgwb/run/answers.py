@@ -669,13 +669,13 @@ def read_values(
 ) -> Answer:
     """Return a copy of an answer with its values as a person reads them, and with display names.
 
-    A container is replaced by its members, in their order. A blank node is labelled by its name, or
-    by what it has. With ``reads_numbers``, a node that stands for a number is replaced by it. With
-    ``shows_units``, a number that a blank node has is labelled with its units. Values that differ in
-    language, datatype or spelling only are one value, and so is a member that stands in a list
-    several times: remarks say so. If nothing but empty containers was found, the answer is a text
-    that says so. The graph is asked about blank nodes, if there are any, and for names unless
-    ``known`` has all of them.
+    A container is replaced by its members, in their order; a remark counts the empty ones. A blank
+    node is labelled by its name, or by what it has. With ``reads_numbers``, a node that stands for
+    a number is replaced by it. With ``shows_units``, a number that a blank node has is labelled
+    with its units. Values that differ in language, datatype or spelling only are one value, and so
+    is a member that stands in a list several times: remarks say so. If nothing but empty containers
+    was found, the answer is a text that says so. The graph is asked about blank nodes, if there are
+    any, and for names unless ``known`` has all of them.
     """
     answer = with_display_names(kg, answer, known)
     terms = chain(*answer.support, *(value.terms for value in answer.values))
@@ -683,12 +683,15 @@ def read_values(
         return _merge_equal_values(answer)
     nodes = read_nodes(kg, answer.support, {str(iri): name for iri, name in answer.names})
     values: list[Value] = []
+    empty_containers = 0
     remarks = list(answer.remarks)
     for value in answer.values:
         members = None if value.row else nodes.members(value.term)
         if members is None:
             values.append(_read_value(value, nodes, reads_numbers))
             continue
+        if not members:
+            empty_containers += 1
         for member, times in Counter(members).items():
             label = nodes.describe(member)
             support = (*value.support, (value.term, RDFS.member, member))
@@ -697,6 +700,8 @@ def read_values(
                 remarks.append(f"{label} stands {times} times in {nodes.describe(value.term)}")
     if shows_units:
         values = [_with_unit(value, nodes, answer.labels) for value in values]
+    if values and empty_containers:
+        remarks.append(f"left out: {pluralize(empty_containers, 'empty list')}")
     names = tuple(sorted(nodes.display_names().items()))
     read = replace(answer, values=tuple(values), remarks=tuple(remarks), names=names)
     if answer and not values:

@@ -31,6 +31,9 @@ TEXTS = """:a :motto "Gift"@en , "Gift"@de , "Gift"@en-GB , "Gift" ; :colour "re
 :opened "2001-02-03"^^xsd:date , "2001-02-03T00:00:00"^^xsd:dateTime ;
 :open "1"^^xsd:boolean , true ; :area "5"^^<http://example.org/km2> , "5"^^<http://example.org/mile2> .
 :motto rdfs:label "motto" . :colour rdfs:label "colour" . :population rdfs:label "population" ."""
+UNLIKE = """:a :code "7" , "7.0" , 7 , 7.0 , "007" ; :status "maybe"^^xsd:boolean , false ;
+:sealed "2020-01-01T00:00:00+14:00"^^xsd:dateTime , "2020-01-01T00:00:00-14:00"^^xsd:dateTime ,
+  "2020-01-01T14:00:00Z"^^xsd:dateTime , "2020-01-01T00:00:00Z"^^xsd:dateTime ."""
 NODES = """:a :founder [ rdfs:label "Xena" ] , [ :name "Yara" ] , [ :age 5 ] ; :width [ :amount 60 ; :unit :m ] ;
   :contract [ :price 100 ; :seller [ :city "Oslo" ] ] ; :heir [ :fullName "Zoe" ; :age 7 ] .
 :b :part [ :part _:b ] . _:b :part [ ] . :m rdfs:label "metre" ."""
@@ -76,6 +79,9 @@ def test_a_list_is_its_members_and_a_value_stands_once(
         (NESTED, "What is the venue of Xena?", ["Zoe"]),
         (TEXTS, "How many mottos does Alpha have?", ["1"]),
         (TEXTS, "What is the area of Alpha?", ["5 km2", "5 mile2"]),
+        (UNLIKE, "What is the code of Alpha?", ["7", "7.0", "007"]),
+        (UNLIKE, "What is the status of Alpha?", ["false", "maybe"]),
+        (UNLIKE, "How many times was Alpha sealed?", ["3"]),
         (NODES, "Who is the founder of Alpha?", ["Xena", "Yara", "founder: age 5"]),
         (NODES, "Who is the heir of Alpha?", ["Zoe"]),
         (NODES, "How many founders does Alpha have?", ["3"]),
