@@ -43,6 +43,7 @@ from kgwb.run.answers import (
 from kgwb.run.calls import QUERY_KINDS
 from kgwb.run.steps import Step, names_in_steps, used_calls
 from kgwb.terms import Term, Triple, name_from_iri
+from kgwb.text import MAX_LABEL_CHARS
 
 CLASS_PREDICATES = frozenset((RDFS.subClassOf, RDFS.domain, RDFS.range))
 """Predicates that lead to a class, beside those of the vocabulary for types."""
@@ -320,12 +321,17 @@ def _find_name(
 
 
 def _resemblance(first: str, second: str) -> float:
-    """Return how much two texts are alike, 0 to 1; 1 for two short ones that are no words, such as 7 and 007."""
+    """Return how much two texts are alike, 0 to 1; 1 for two short ones that are no words, such as 7 and 007.
+
+    Of a long text the beginning is compared: the time grows with the square of the length.
+    """
     if not max(first, second, key=len)[MAX_SIGN_CHARS:] and not (
         first.islower() or second.islower()
     ):
         return 1.0
-    return SequenceMatcher(None, first.casefold(), second.casefold(), autojunk=False).ratio()
+    beginning = first[:MAX_LABEL_CHARS].casefold()
+    other = second[:MAX_LABEL_CHARS].casefold()
+    return SequenceMatcher(None, beginning, other, autojunk=False).ratio()
 
 
 def _find_spans(text: str, labels: Sequence[str], taken: Set[str]) -> Iterator[str]:

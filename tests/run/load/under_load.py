@@ -362,8 +362,12 @@ def _unlike(rows: Sequence[dict[str, Any]], folder: Path) -> list[str]:
         )
         calls = sum("call" in entry and entry["call"]["kind"] == "model" for entry in entries)
         steps = {entry["step"]["key"] for entry in entries if "step" in entry}
+        called = [entry["call"] for entry in entries if "call" in entry]
+        # What an answer is about is compared with the question after the last step, by queries.
         elsewhere = [
-            entry for entry in entries if "call" in entry and entry["call"]["step"] not in steps
+            call
+            for call in called
+            if call["step"] not in steps and (call["step"] or call["kind"] == "model")
         ]
         if (entries[0]["question"], calls) != (row["question"], row["model_calls"]) or elsewhere:
             found.append(row["id"])
