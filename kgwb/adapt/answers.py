@@ -89,11 +89,12 @@ def _split_mapping(
     Queries are its texts that the run has recorded as queries, and the values are the first of the
     rest that is not the question. A mapping without such a text is the value itself.
     """
-    recorded = [] if run is None else [call.request["query"] for call in _recorded_queries(run)]
+    calls = [] if run is None else _recorded_queries(run)
+    recorded = [_squeezed(call.request["query"]) for call in calls]
     named = []
     rest = []
     for part in found.values():
-        if isinstance(part, str) and any(part.strip() in query for query in recorded):
+        if isinstance(part, str) and any(_squeezed(part) in query for query in recorded):
             named.append(part)
         elif run is None or part != run.question:
             rest.append(part)
@@ -130,7 +131,10 @@ def _values_named_in(run: Run | None, sentence: str) -> list[Any]:
             return []
         cells = [row[0] for row in call.result.rows if row[0] is not None]
         labels = _labels_of(run, cells)
-        named = [cell for cell in cells if re.search(rf"\b{re.escape(labels[cell])}\b", sentence)]
+        named = []
+        for cell in cells:
+            if re.search(rf"(?<!\w){re.escape(labels[cell])}(?!\w)", sentence):
+                named.append(cell)
         if named:
             return named
     return []
@@ -263,9 +267,14 @@ def _results_of_queries(
         return results
     for query in queries:
         for call in recorded:
-            if query.strip() in call.request["query"]:
+            if _squeezed(query) in _squeezed(call.request["query"]):
                 results[call.request["query"]] = call.result
     return results
+
+
+def _squeezed(query: str) -> str:
+    """Return a query without white space: a pipeline may format it anew after it was sent."""
+    return "".join(query.split())
 
 
 def _holds_any(result: Any, terms: Sequence[Term]) -> bool:

@@ -101,8 +101,8 @@ def steps_in(owner: Any, *methods: str, **named: str) -> list[Any]:
     """Make methods of an object steps, and return their agents, for ``system_from_function(agents=)``.
 
     ``steps_in(chain, "_call", draft="invoke")`` makes a step "_call" and a step "draft". The object
-    may be one of a library, also of pydantic: it calls its methods as before, and only this object is
-    changed. Outside of a run they do what they did.
+    may be one of a library, also of pydantic, or a module: it calls its methods as before, and only
+    this object is changed. Outside of a run they do what they did.
 
     Raises SettingError if the object has no such method, or its methods cannot be replaced.
     """
@@ -118,8 +118,8 @@ def steps_in(owner: Any, *methods: str, **named: str) -> list[Any]:
             plain = plain.spec.function
         step = agent(name)(_as_function(plain))
         try:
-            object.__setattr__(owner, method, step)  # pydantic's own takes fields only
-        except (AttributeError, TypeError) as error:
+            vars(owner)[method] = step  # pydantic sets fields only
+        except TypeError as error:
             raise SettingError(
                 f"{method} of a {type(owner).__name__} cannot be made a step: {error}",
                 hint="mark a function of your own that calls it with @agent",

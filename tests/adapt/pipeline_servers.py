@@ -180,6 +180,11 @@ def sparql_endpoint(turtle: str, port: int = 0) -> Iterator[Endpoint]:
                 return
             self.reply(body, content_type)
 
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            self.path += f"?{body.decode()}"
+            self.do_GET()
+
     with serving(SparqlHandler, port) as url:
         endpoint.url = f"{url}/sparql"
         yield endpoint

@@ -204,6 +204,7 @@ def test_a_graph_of_an_endpoint_is_known_by_its_address(asked: Endpoint, tmp_pat
 # --- sentences
 
 
+NAMED = "Denis Villeneuve"
 DIRECTED = "SELECT ?person { <http://example.org/arrival> <http://example.org/director> ?person }"
 
 
@@ -213,6 +214,14 @@ DIRECTED = "SELECT ?person { <http://example.org/arrival> <http://example.org/di
         ({"result": "It was Denis.", "sparql_query": DIRECTED}, None, ["denis"], "It was Denis."),
         ("It was Denis.", [DIRECTED], ["denis"], "It was Denis."),
         ("It was Denis.", None, ["It was Denis."], ""),
+        (f"{NAMED} did.", None, ["denis"], f"{NAMED} did."),
+        (f"{NAMED}s did.", None, [f"{NAMED}s did."], ""),
+        (
+            {"query": "Who?", "result": "It was Denis.", "sparql": DIRECTED.replace(" ", "\n  ")},
+            None,
+            ["denis"],
+            "It was Denis.",
+        ),
         ({"result": ["http://example.org/denis"], "query": DIRECTED}, None, ["denis"], ""),
         ({"result": "It was Denis.", "other": 1}, None, None, ""),
     ],
