@@ -46,7 +46,9 @@ def passages(question: str = QUESTION) -> dict[str, Any]:
 
 SELECTORS = (
     "ragonite/tool_selector",
+    "ragonite/tool_selector_published",
     "ragonite/tool_selector_sql",
+    "ragonite/tool_selector_sql_published",
     "ragonite/tool_selector_passages",
 )
 """The prompts of the agent that chooses tools, but for SPARQL."""

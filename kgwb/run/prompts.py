@@ -1,7 +1,7 @@
 """Prompt files: finding, checking and filling them.
 
 A file ``prompts/<system>/<agent>.md`` begins with a header of ``name: value`` lines between two
-lines of ``---``. Then come messages, each below a line ``[system]`` or ``[user]``, and examples,
+lines of ``---``. Then come messages, each below a line ``[system]``, ``[user]`` or ``[assistant]``, and examples,
 each below a line ``[example]`` after the message that it belongs to. A variable is written
 ``{{name}}``. Single braces mean themselves, so JSON and SPARQL need no escaping.
 
@@ -30,7 +30,7 @@ from kgwb.llm.base import Message
 from kgwb.records import JsonObject
 
 VARIABLE = re.compile(r"\{\{\s*([A-Za-z_]\w*)\s*\}\}")
-SECTION_LINE = re.compile(r"^\[(system|user|example)\]\s*$", re.MULTILINE)
+SECTION_LINE = re.compile(r"^\[(system|user|assistant|example)\]\s*$", re.MULTILINE)
 HEADER_FENCE = re.compile(r"^---\s*$", re.MULTILINE)
 PROMPT_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)*")
 HEADER_NAMES = ("purpose", "strategy", "variables", "reply", "source")
@@ -148,10 +148,8 @@ def parse_prompt(name: str, text: str) -> Prompt:
     for kind, content in zip(sections[::2], contents, strict=True):
         if kind == "example":
             examples.append((len(messages) - 1, content))
-        elif kind == "system":
-            messages.append(Message("system", content))
         else:
-            messages.append(Message("user", content))
+            messages.append(Message(kind, content))  # type: ignore[arg-type]  # one of SECTION_LINE
     if header:
         declared = tuple(re.findall(r"\w+", header.get("variables", "")))
     else:

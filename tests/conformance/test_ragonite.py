@@ -6,6 +6,9 @@ passages. The rest is known from the paper and from its screenshots.
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,19 +30,25 @@ from rdflib import Literal
 from small import answer_of, films
 
 import kgwb
-from conformance.claims import Gap, conforms
+from conformance.claims import Gap, conforms, violated_by
 from kgwb.bench import load_questions
 from kgwb.kg import sample_path
 from kgwb.kg.embeddings import DEFAULT_MODEL, Embeddings
 from kgwb.llm import Scripted
 from kgwb.run.answers import Dialogue, Turn
-from kgwb.systems.ragonite.annotations import open_annotations
+from kgwb.systems.ragonite.annotations import Change, add_changes, open_annotations
 from kgwb.systems.ragonite.database import Database
 from kgwb.systems.ragonite.database_file import open_database
 from kgwb.systems.ragonite.documents import open_documents
 from kgwb.systems.ragonite.settings import RagoniteSettings
 
 PROFILES = ("paper", "reference", "fast")
+SYSTEM = "kgwb/systems/ragonite/"
+INDUCTION = f"{SYSTEM}induction.py"
+FILE = f"{SYSTEM}database_file.py"
+SETTINGS = f"{SYSTEM}settings.py"
+SELECTOR = f"{SYSTEM}tool_selector.py"
+CHOOSE = "prompts/ragonite/tool_selector_published.md"
 CARS = """
 :ix3 a :Car, :Product ; rdfs:label "iX3" ; :fuelType :electric ; :price "55160" .
 :m60 a :Car, :Product ; rdfs:label "iX M60" ; :fuelType :electric ; :price "124605" ; :length "4953 mm" .
@@ -55,21 +64,44 @@ GAPS = [
         "two predicates between the same tables overwrite each other",
         reason="a link is a column at its subject, named by its predicate, and several values are a "
         "table of two keys, for 1:N as for N:M: the direction of a link then shows in the schema, and "
-        "no link is lost",
+        "no link is lost. A 1:N relation so costs one more table and a JOIN",
+    ),
+    Gap(
+        source="section 2.1, figure 2",
+        paper="a table is called Car_CarModel_Product_Vehicle, and a key is instance/bmw-ix3",
+        reason="names are in lower case with _ between words, car_car_model_product_vehicle, so that SQL "
+        "needs no quotes, and a key is the last part of the IRI, with a number where two would be the same. "
+        "The second column of a table is the display name, also of things whose label is not stored; above "
+        "it stands the number of rows. A predicate with values in several languages is a column for each",
     ),
     Gap(
         source="section 2.2, (i)",
         paper="prefixes are stripped from IRIs to extract the raw content",
         code="labels are not used",
         reason="a thing is named by its label, as in the paper's example, and by the last part of its "
-        "IRI only without a label; its id stands in brackets, so that things of one name are told apart",
+        "IRI only without a label; its id stands in brackets in the title, so that things of one name are "
+        "told apart. The fact that gives the name has no sentence, since each sentence begins with it. A "
+        "blank node has no name: its facts stand in brackets where a fact leads to it, without reverses",
+    ),
+    Gap(
+        source="section 4, Results",
+        paper="an answer is correct if it is judged so by reading, and if its query is correct too",
+        reason="values are compared with gold values; a query counts by what it found, and nobody reads it",
+    ),
+    Gap(
+        source="section 3, Frontend and Backend",
+        paper="a page with four panels side by side; conversations in SQLite behind a REST API; ChromaDB",
+        reason="kgwb's user interface is Jupyter: chat, kept conversations, derivation and configuration are "
+        "cells; `kgwb ask --chats` keeps conversations in files; vectors are kept beside the database, and "
+        "a passage that the encoder reads in parts has a vector for each, of which the nearest counts",
     ),
     Gap(
         source="sections 2.3 and 2.4, prompts",
         paper="the two agents are prompted to choose tools, and to cite sources",
+        code="parts can be read in the repository's screenshots",
         reason="the paper describes its prompts and does not print them; ours are written after these "
-        "descriptions. A reply also lists the values of the answer with their sources, so that each "
-        "can be a term of the graph with its triples",
+        "descriptions, also in `reference`. A reply also lists the values of the answer with their sources, "
+        "so that each can be a term of the graph with its triples",
     ),
 ]
 
@@ -82,6 +114,14 @@ def settings_of(name: str, **changes: Any) -> RagoniteSettings:
 def induced(name: str, turtle: str, **changes: Any) -> Database:
     """The database of a few triples in a profile."""
     return induce_turtle(turtle, **settings_of(name, **changes).to_data())
+
+
+def pragma(database: Database, name: str, table: str) -> list[tuple[Any, ...]]:
+    """What SQLite itself knows of a table."""
+    copy = sqlite3.connect(":memory:")
+    with closing(copy):
+        database.copy_to(copy)
+        return copy.execute(f"PRAGMA {name}({table})").fetchall()
 
 
 def tables_of(database: Database) -> dict[str, list[str]]:
@@ -101,6 +141,9 @@ def tables_of(database: Database) -> dict[str, list[str]]:
     "commonest counts",
     setting="tables",
 )
+@violated_by(
+    INDUCTION, "groups[subject] = tuple(sorted(classes))", "groups[subject] = (min(classes),)"
+)
 @pytest.mark.parametrize("name", PROFILES)
 def test_each_combination_of_types_has_a_table(name: str) -> None:
     tables = set(tables_of(induced(name, CARS)))
@@ -117,7 +160,21 @@ def test_each_combination_of_types_has_a_table(name: str) -> None:
 @conforms("section 2.1", "the facts of a subject are one row; what it lacks is NULL")
 @conforms(
     "section 2.1",
-    "the data type of a column, and whether it can be NULL, follow from its values",
+    "the data type of a column, and whether it can be NULL, follow from its values, in the database too",
+)
+@violated_by(
+    INDUCTION, 'not_null = " NOT NULL" if group.triples == table.rows else ""', 'not_null = ""'
+)
+@violated_by(
+    INDUCTION, 'INTEGER{not_null}" if group.is_whole else', 'TEXT{not_null}" if group.is_whole else'
+)
+@violated_by(
+    INDUCTION, "for source, place in table.fillings:", "for source, place in table.fillings[:0]:"
+)
+@violated_by(
+    INDUCTION,
+    'definitions = ", ".join(map(str, table.columns))',
+    'definitions = ", ".join(f"{c.name} {c.type.removesuffix(\' NOT NULL\')}" for c in table.columns)',
 )
 @pytest.mark.parametrize("name", PROFILES)
 def test_literals_are_typed_columns_of_the_subject(name: str) -> None:
@@ -130,18 +187,28 @@ def test_literals_are_typed_columns_of_the_subject(name: str) -> None:
     types = {column.name: column.type for column in table.columns}
     assert types == {
         "id": "TEXT PRIMARY KEY",
-        "name": "TEXT",
+        "name": "TEXT" if name == "fast" else "TEXT NOT NULL",
         "price": "INTEGER NOT NULL",
         "weight": "REAL",
         "drive": "TEXT NOT NULL",
     }
     rows = rows_of(database, "SELECT id, price, weight IS NULL FROM car ORDER BY id")
     assert rows == (("a", "55160", "0"), ("b", "124605", "1"))
+    stored = {row[1]: (row[2], row[3]) for row in pragma(database, "table_info", "car")}
+    assert stored["price"] == ("INTEGER", 1) and stored["weight"] == ("REAL", 0)
 
 
 @conforms(
     "section 2.1",
-    "a relation to one thing is a foreign key; an N:M relation is a table with two foreign keys",
+    "a relation to one thing is a foreign key of the database; an N:M relation is a table with two",
+)
+@violated_by(
+    SYSTEM + "records.py", "        if self.references:\n", "        if not self.references:\n"
+)
+@violated_by(
+    INDUCTION,
+    '        definitions = ", ".join(map(str, columns))\n',
+    '        definitions = ", ".join(f"{each.name} {each.type}" for each in columns)\n',
 )
 @pytest.mark.parametrize("name", PROFILES)
 def test_links_are_foreign_keys(name: str) -> None:
@@ -149,34 +216,199 @@ def test_links_are_foreign_keys(name: str) -> None:
     :f a :Film ; :director :p ; :star :p, :q . :g a :Film ; :director :p ; :star :p, :q .
     :p a :Person . :q a :Person .
     """
-    tables = {table.name: table for table in induced(name, turtle).schema.tables}
+    database = induced(name, turtle)
+    tables = {table.name: table for table in database.schema.tables}
     keys = {column.name: column.references for column in tables["film"].columns}
     assert keys["director"] == "person"
     pairs = [(column.name, column.references) for column in tables["film_star"].columns]
     assert pairs == [("film", "film"), ("star", "person")]
+    assert [row[2:5] for row in pragma(database, "foreign_key_list", "film")] == [
+        ("person", "director", "id")
+    ]
+    links = {row[2:5] for row in pragma(database, "foreign_key_list", "film_star")}
+    assert links == {("film", "film", "id"), ("person", "star", "id")}
 
 
 @conforms(
     "section 2.1",
     "the model receives the question and the schema: all CREATE TABLE statements with data types, "
-    "constraints and comments",
+    "constraints and comments. A model whose context is smaller gives an error",
+    fast="tables beyond 6,000 tokens are only named",
+    setting="schema_tokens",
 )
+@violated_by(SETTINGS, '        "schema_tokens": UNLIMITED,\n', "")
+@violated_by(
+    SYSTEM + "records.py", "if shown and chars > max_tokens", "if chars > max_tokens - 999_999"
+)
+@violated_by(SELECTOR, "for_sparql=writes_sparql)", "for_sparql=True)")
 @pytest.mark.parametrize("name", PROFILES)
-def test_the_schema_is_sent_with_comments(name: str) -> None:
-    _, model = answered(settings=settings_of(name))
+def test_all_tables_are_sent(name: str) -> None:
+    turtle = " ".join(
+        f':a{number} a :Class{number} ; :price {number} ; :of :a{number + 1} ; :note "{"n" * 200}{number}" .'
+        for number in range(150)
+    )
+    _, model = answered(kg=films(PREFIXES + turtle), settings=settings_of(name))
     request = model.requests[0]
     assert request.variables["question"] == QUESTION
-    schema = str(request.variables["schema"])
-    assert schema.count("CREATE TABLE") == schema.count("PRIMARY KEY") + schema.count("_starring (")
-    assert "runtime INTEGER" in schema and "REFERENCES" in schema and "-- " in schema
+    schema = request.messages[1].content
+    assert (schema.count("CREATE TABLE") == 150) == (name != "fast")
+    assert "price INTEGER NOT NULL" in schema and "REFERENCES class" in schema
+
+
+@conforms(
+    "section 2.1, figure 2, step 3",
+    "comments on columns are those of a person",
+    fast="columns also have comments that are made of their values",
+    setting="writes_comments",
+)
+@conforms(
+    "section 2.1, figure 2, step 3",
+    "units are removed from values by a person: 4953 mm is a text until then",
+    fast="a column is of numbers if all of its values have the same unit",
+    setting="reads_units",
+)
+@conforms(
+    "section 2.1, figure 2, step 3",
+    "a person renames tables and columns, keys too, drops columns and adds comments",
+)
+@violated_by(SETTINGS, '        "reads_units": False,\n', "")
+@violated_by(SETTINGS, '        "writes_comments": False,\n', "")
+@violated_by(INDUCTION, "if self.writes_comments else tuple(tables)", "if tables else ()")
+@violated_by(
+    SYSTEM + "annotations.py",
+    "            self._redirect(table.name, table.name, name)\n",
+    "            pass\n",
+)
+@violated_by(
+    SYSTEM + "annotations.py",
+    "            self._drop_column(annotation)\n            return\n",
+    "            return\n",
+)
+@violated_by(
+    SYSTEM + "annotations.py",
+    "        if annotation.strip_unit:\n",
+    "        if annotation.strip_unit is False:\n",
+)
+@pytest.mark.parametrize("name", PROFILES)
+def test_a_person_improves_the_schema_of_figure_2(name: str, tmp_path: Path) -> None:
+    turtle = """
+    :m60 a :Car ; rdfs:label "iX M60" ; :fuelType :electric ; :price 124605 ; :length "4953 mm" .
+    :ix3 a :Car ; rdfs:label "iX3" ; :fuelType :electric ; :price 55160 ; :length "4734 mm" ; :old 1 .
+    :electric a :FuelType ; rdfs:label "fullElectric" . :toy a <http://e/toys/Car> .
+    """
+    before = induced(name, turtle).schema
+    assert ("instances of" in before.format_tables(9_999)) == (name == "fast")
+    [car] = [table for table in before.tables if table.name == "car"]
+    types = {column.name: column.type.split()[0] for column in car.columns}
+    assert types["length"] == ("INTEGER" if name == "fast" else "TEXT")
+    assert any(column.comment for column in car.columns) == (name == "fast")
+    changes = [
+        Change("car", name="base_car"),
+        Change("car", "id", name="baseCarId"),
+        Change("fuel_type", "id", name="fuelTypeId"),
+        Change("car", "old", dropped=True),
+        Change("car", "price", comment="in euros"),
+    ]
+    if name != "fast":
+        changes.append(Change("car", "length", strip_unit=True))
+    path = tmp_path / "annotations.jsonl"
+    add_changes(path, changes)
+    database = open_database(
+        films(PREFIXES + turtle),
+        settings_of(name),
+        Embeddings("lexical"),
+        [open_annotations(str(path))],
+    )
+    [text] = [str(table) for table in database.schema.tables if table.name == "base_car"]
+    assert "baseCarId TEXT PRIMARY KEY" in text and "old" not in text
+    assert "REFERENCES fuel_type(fuelTypeId)" in text and '"in euros"' in text
+    query = (
+        "SELECT baseCarId, f.name, length FROM base_car JOIN fuel_type f ON fuelTypeId = fuel_type"
+    )
+    lengths = ("4734", "4953")
+    rows = rows_of(database, f"{query} ORDER BY length")
+    assert [(row[0], row[1]) for row in rows] == [("ix3", "fullElectric"), ("m60", "fullElectric")]
+    assert tuple(row[2].removesuffix(".0") for row in rows) == lengths
+    [key] = [row[2:5] for row in pragma(database, "foreign_key_list", "base_car")]
+    assert key == ("fuel_type", "fuel_type", "fuelTypeId")
+
+
+@conforms(
+    "section 2.1, figure 2",
+    "each literal is a column: a thing has both a name and a label",
+    fast="the label is the column name, and a predicate called name the column name_2",
+    setting="tables",
+)
+@conforms(
+    "section 2.1",
+    "relations are analyzed for each pair of entity types: a link that leads to things of several tables has "
+    "a column, or a table, with foreign keys for each of them",
+    fast="it has one column without foreign keys",
+    setting="tables",
+)
+@violated_by(
+    INDUCTION,
+    'label_name = "label" if group in groups_with_name else "name"',
+    'label_name = "name"',
+)
+@violated_by(
+    INDUCTION,
+    'self.table_by_term.get(object_, "") if self.by_combination else ""',
+    '""',
+)
+@violated_by(
+    INDUCTION, "GROUP BY home, predicate, tag, pair ORDER", "GROUP BY home, predicate, tag ORDER"
+)
+@pytest.mark.parametrize("name", PROFILES)
+def test_names_and_links_to_several_tables_have_columns_of_their_own(name: str) -> None:
+    turtle = """
+    :a a :Maker ; rdfs:label "A" ; :name "Maker A" ; :makes :car, :bike ; :rides :bike .
+    :b a :Maker ; :name "Maker B" ; :makes :car ; :rides :car, :car2, [] .
+    :car a :Car ; rdfs:label "car" . :car2 a :Car . :bike a :Bike .
+    """
+    database = induced(name, turtle)
+    links = {
+        (table.name, row[2])
+        for table in database.schema.tables
+        for row in pragma(database, "foreign_key_list", table.name)
+    }
+    columns = tables_of(database)["maker"]
+    if name == "fast":
+        assert columns[:3] == ["id", "name", "name_2"]
+        assert not {target for table, target in links if table.startswith("maker_makes")} - {
+            "maker"
+        }
+        return
+    assert columns[:2] == ["id", "label"] and "name" in columns
+    labels = rows_of(database, "SELECT label, name FROM maker ORDER BY id")
+    assert labels == (("A", "Maker A"), ("Maker B", "Maker B"))
+    targets = {target for table, target in links if table.startswith("maker")}
+    assert targets >= {"car", "bike"}
+    made = rows_of(database, "SELECT id, makes, makes_bike FROM maker ORDER BY id")
+    assert made == (("a", "car", "bike"), ("b", "car", ""))
 
 
 @conforms(
     "section 2.1",
-    "the model receives all previous questions and answers, as far as its room goes",
+    "the model receives all previous questions and answers",
+    fast="as far as 4,000 tokens go, the newest first",
+    setting="dialogue_tokens",
+)
+@violated_by(SETTINGS, '        "dialogue_tokens": UNLIMITED,\n', "")
+@violated_by(
+    SELECTOR, "for turn in reversed(dialogue.turns):", "for turn in reversed(dialogue.turns[-5:]):"
+)
+@violated_by(SELECTOR, '        data["text"] = turn.text\n', "        pass\n")
+@violated_by(
+    SYSTEM + "answerer.py", '"earlier": list_earlier_turns(dialogue, settings)', '"earlier": []'
 )
 @pytest.mark.parametrize("name", PROFILES)
 def test_all_previous_questions_and_answers_are_shown(name: str) -> None:
+    if name != "fast":
+        long = Dialogue(tuple(Turn(f"question {n}", ("answer " * 900,)) for n in range(9)))
+        _, model = answered(settings=settings_of(name), dialogue=long)
+        assert all(len(request.variables["earlier"]) == 9 for request in model.requests)
+
     def turn(number: int) -> Turn:
         names = tuple(f"thing {each}" for each in range(20))
         return Turn(f"question {number}", names, text=f"Answer {number} in words.")
@@ -211,23 +443,35 @@ VERBALIZED = [
 
 @conforms(
     "section 2.2, (i) to (iii)",
-    'without prefixes; each fact is a sentence of subject, predicate and object, with "is" before '
-    'types and "has" before other predicates',
+    "without prefixes; each fact but the name is a sentence of subject, predicate and object, with "
+    '"is" before types and "has" before other predicates',
+    code='the same, but "is a" before types',
     fast='facts with the same predicate are one sentence, and later sentences begin with "It"',
     setting="verbalization",
 )
 @conforms(
     "section 2.2, (iv)",
-    "the reverse of each fact is in the same passage",
+    "the reverse of each fact but types is the next sentence of the same passage",
+    code="only on request, as here",
     fast="the reverse of a link is in the passage of its object, where a search for that finds it",
     setting="verbalization",
 )
 @conforms(
     "section 2.2, its example",
     'literals are reversed: "125 kW is engine performance of BMW 120 Sport"',
+    code="not unless on request, as here",
     fast="literals are not reversed",
     setting="reverse_literals",
 )
+@violated_by(FILE, 'sentences.append(f"{fact.object} is {fact.reverse} of {name}.")', "pass")
+@violated_by(
+    FILE,
+    'sentences.append(f"{name} {fact.relation} {fact.object}.")',
+    'sentences.append(f"{name} {fact.object}.")',
+)
+@violated_by(FILE, '"is" if settings.verbalization == "facts" else "is a"', '"is a"')
+@violated_by(FILE, "            return self.reverse_literals\n", "            return False\n")
+@violated_by(SETTINGS, '        "reverse_facts": False,\n', "")
 @pytest.mark.parametrize("name", PROFILES)
 def test_the_capsule_of_the_paper_is_verbalized_as_printed(name: str) -> None:
     passages = dict(induced(name, ENGINE).passages)
@@ -236,6 +480,9 @@ def test_the_capsule_of_the_paper_is_verbalized_as_printed(name: str) -> None:
         assert first == "BMW 120 Sport is a Engine Specification"
         assert set(others) == {"It has engine performance 125 kW", "It has fuel type Gasoline"}
         assert "is fuel type of BMW 120 Sport" in passages["Gasoline [gasoline]"]
+    elif name == "reference":
+        assert first == "BMW 120 Sport is a Engine Specification"
+        assert sorted(others) == sorted(fact for fact, _ in VERBALIZED)
     else:
         assert first == "BMW 120 Sport is Engine Specification"
         # The order of the facts is that of the graph. A reverse follows its fact.
@@ -243,7 +490,12 @@ def test_the_capsule_of_the_paper_is_verbalized_as_printed(name: str) -> None:
         assert sorted(pairs) == VERBALIZED
 
 
-@conforms("section 2.2", "reversed facts can be left out: they help smaller models")
+@conforms(
+    "section 2.2",
+    "reversed facts can be left out: they help smaller models",
+    code="they are left out, unless on request",
+    setting="reverse_facts",
+)
 @pytest.mark.parametrize("name", PROFILES)
 def test_reversed_facts_can_be_left_out(name: str) -> None:
     database = induced(name, ENGINE, reverse_facts=False, reverse_literals=False)
@@ -258,15 +510,44 @@ HUB = ":hub a :Hub ; rdfs:label 'Hub' ; :links " + ", ".join(
 @conforms(
     "section 2.2",
     "the facts with a specific entity as subject are one passage; what is only an object has none",
-    fast="long passages are divided at 900 letters; what is only an object has a passage, too",
+    fast="long passages are divided at 900 letters; what is only an object has a passage, too; a thing "
+    "without a label that one fact leads to stands in brackets there",
     setting="verbalization",
+)
+@violated_by(FILE, "if isinstance(term, BNode) or self.by_fact:", "if isinstance(term, BNode):")
+@violated_by(SETTINGS, '        "verbalization": "facts",\n', "")
+@pytest.mark.parametrize("name", PROFILES)
+def test_each_subject_has_its_passage_also_without_a_label(name: str) -> None:
+    turtle = """
+    :car a :Car ; rdfs:label "BMW 120" ; :has_engine :engine .
+    :engine a :EngineSpecification ; :performance "125 kW" ; :fuelType :gasoline .
+    :company a :Company ; :makes :c1, :c2 . :c1 a :Car . :c2 a :Car .
+    :gasoline a :Fuel ; rdfs:label "Gasoline"@en, "Benzin"@de .
+    """
+    passages = dict(induced(name, turtle).passages)
+    subjects = {"BMW 120 [car]", "engine", "company", "c1", "c2", "Gasoline [gasoline]"}
+    if name == "fast":
+        assert not {"engine", "c1"} & set(passages)
+        return
+    assert set(passages) == subjects
+    assert "engine has performance 125 kW." in passages["engine"]
+    assert "BMW 120 has engine engine." in passages["BMW 120 [car]"]
+    assert "Benzin" in passages["Gasoline [gasoline]"]
+    reverses = ["125 kW is performance of engine.", "Gasoline is fuel type of engine."]
+    assert all((each in passages["engine"]) == (name == "paper") for each in reverses)
+
+
+@violated_by(
+    FILE,
+    "            passages = [join_facts(name, facts)]",
+    "            passages = [join_facts(name, facts[:12])]",
 )
 @pytest.mark.parametrize("name", PROFILES)
 def test_each_subject_has_one_passage(name: str) -> None:
     passages = induced(name, f"{HUB} .").passages
     of_hub = [text for title, text in passages if title == "Hub [hub]"]
     assert (len(of_hub) == len(passages) == 1) == (name != "fast")
-    assert (max(map(len, of_hub)) > 5_000) == (name != "fast")
+    assert (max(map(len, of_hub)) > 2_000) == (name != "fast")
 
 
 MOTTO = "She paints the sea in the morning. " * 60 + "She collects trilobites."
@@ -279,8 +560,12 @@ LONG = f"""
 
 @conforms(
     "section 2.2",
-    "passages are searched by a dense retriever: all of a passage is embedded, in several vectors "
-    "where the encoder reads less; the nearest counts",
+    "passages are searched by a dense retriever: all of a passage is embedded",
+)
+@violated_by(
+    SYSTEM + "database.py",
+    "for part in embeddings.split(text)]",
+    "for part in embeddings.split(text)[:1]]",
 )
 @pytest.mark.parametrize("name", PROFILES)
 def test_the_whole_passage_is_embedded(name: str) -> None:
@@ -299,6 +584,13 @@ def test_the_whole_passage_is_embedded(name: str) -> None:
     fast="the vector search and a search by words are fused by reciprocal rank, as in the screenshots",
     setting="passage_ranking",
 )
+@violated_by(SETTINGS, '        "passage_ranking": "vectors",\n', "")
+@violated_by(
+    SYSTEM + "database.py",
+    "key=lambda number: (-scores[number], number))",
+    "key=lambda number: (scores[number], number))",
+)
+@violated_by(SETTINGS, "    passages: Count = 5\n", "    passages: Count = 1\n")
 @pytest.mark.parametrize("name", PROFILES)
 def test_passages_are_ranked_by_vectors(name: str) -> None:
     embeddings = Embeddings("lexical")
@@ -315,6 +607,8 @@ def test_passages_are_ranked_by_vectors(name: str) -> None:
 @conforms(
     "section 2.3", "three rounds of retrieval, and another number on request", setting="rounds"
 )
+@violated_by(SETTINGS, "    rounds: Count = 3\n", "    rounds: Count = 4\n")
+@violated_by(SELECTOR, "limit=settings.rounds)", "limit=3)")
 @pytest.mark.parametrize("name", PROFILES)
 def test_there_are_three_rounds(name: str) -> None:
     for rounds in (3, 5):
@@ -331,12 +625,23 @@ def test_there_are_three_rounds(name: str) -> None:
     "section 2.3",
     "results, and error messages, of a round are in the prompt of the next one",
 )
+@violated_by(
+    SYSTEM + "records.py",
+    "it could not be run: {quote_text(self.error, MAX_ERROR_CHARS)}",
+    "it could not be run",
+)
+@violated_by(
+    SYSTEM + "records.py", "for row in (self.columns, *self.rows):", "for row in (self.columns,):"
+)
+@violated_by(CHOOSE, "Results so far\n{{so_far}}\n", "{{so_far}}\n")
 @pytest.mark.parametrize("name", PROFILES)
 def test_results_and_errors_are_in_the_next_prompt(name: str) -> None:
     uses = [sql("SELECT budget FROM film"), passages(), sql(), FINISH]
     settings = settings_of(name, rounds=4)
     _, model = answered(*uses, settings=settings)
-    so_far = [str(request.variables["so_far"]) for request in model.requests[:4]]
+    so_far = []
+    for request in model.requests[:4]:
+        so_far.append(request.messages[-1].content.partition("\nResults so far\n")[2])
     assert "no such column: budget" in so_far[1]
     assert "Denis Villeneuve" in so_far[2] and "no such column" in so_far[2]
     assert '"arrival" | "Arrival"' in so_far[3]
@@ -347,6 +652,8 @@ def test_results_and_errors_are_in_the_next_prompt(name: str) -> None:
     "both branches are used at least once; the one that was not used is offered alone, without the "
     "results so far, as in the trace of the screenshots",
 )
+@violated_by(SELECTOR, "    for tool_class in offered:\n", "    for tool_class in offered[:0]:\n")
+@violated_by(SELECTOR, '            variables["tools"] = [tool_class.spec.name]\n', "")
 @pytest.mark.parametrize("name", PROFILES)
 @pytest.mark.parametrize(("first", "other"), [("sql", "passages"), ("passages", "sql")])
 def test_both_branches_are_used(name: str, first: str, other: str) -> None:
@@ -386,15 +693,18 @@ def test_the_answerer_knows_the_tables_of_the_sql(name: str) -> None:
         sql(query),
         passages(),
         FINISH,
-        answer=cited(("125 kW", 1)),
+        answer=cited(("125 kW" if name == "fast" else "90 kW", 1)),
         kg=films(PREFIXES + POWER),
         settings=settings_of(name),
     )
     sources = str(model.requests[-1].variables["sources"])
     definition = sources[: sources.index("[1] sql")]
-    assert '-- 90 … 125, in "kW"' in definition
+    assert ('-- 90 … 125, in "kW"' in definition) == (name == "fast")
     assert "CREATE TABLE engine" in definition and "wheel" not in definition
-    assert [value.term for value in answer_of(run).values] == [Literal("125 kW")]
+    best = (
+        "125 kW" if name == "fast" else "90 kW"
+    )  # a text has no numbers before a person strips it
+    assert [value.term for value in answer_of(run).values] == [Literal(best)]
 
 
 @conforms(
@@ -405,6 +715,10 @@ def test_the_answerer_knows_the_tables_of_the_sql(name: str) -> None:
     "section 3",
     "the answer cites its sources by number: rows of SQL, and passages",
 )
+@violated_by(
+    "prompts/ragonite/answerer.md", "after each claim the numbers of its sources", "in plain words"
+)
+@violated_by(SYSTEM + "answerer.py", "enumerate(sources, 1)", "enumerate(sources[:1], 1)")
 @pytest.mark.parametrize("name", PROFILES)
 def test_the_answer_is_written_from_all_sources(name: str) -> None:
     for uses in ((sql(), passages(), FINISH), (passages(), sql(), FINISH)):
@@ -414,7 +728,74 @@ def test_the_answer_is_written_from_all_sources(name: str) -> None:
         for number, tool in enumerate(tools, 1):
             assert f"[{number}] {tool}" in sources
         assert set(tools) == {"sql", "passages"}
+        assert (
+            "after each claim the numbers of its sources" in model.requests[-1].messages[0].content
+        )
     assert run.output("answerer").cited_numbers == {1}
+
+
+# --- Prompts
+
+
+TYPES = "holds the things that have all of these types and no other"
+CLASSES = "holds the things of a class with its subclasses"
+
+
+@conforms(
+    "sections 2 and 2.3",
+    "the model writes an intent-explicit SQL query and an intent-explicit question, which can be understood "
+    "without the earlier turns; both branches must have been used before it may finish",
+)
+@conforms(
+    "section 2.1",
+    "the prompt describes the tables that are sent: those of combinations of types",
+    fast="those of highest classes, with comments made of values",
+    setting="writes_comments",
+)
+@violated_by(
+    CHOOSE,
+    " with one full sentence that can be understood alone: names in full, nothing that points back",
+    "",
+)
+@violated_by(CHOOSE, 'Earlier turns say what "it", "she" or "and in 2020?" mean.', "")
+@violated_by(
+    CHOOSE, " Both sql and passages must have been used before, where both are offered.", ""
+)
+@violated_by(CHOOSE, "\n[example]\nQuestion: And what", "\nQuestion: And what")
+@violated_by(
+    CHOOSE,
+    "Earlier turns: {{earlier}}\n\nQuestion: {{question}}",
+    "Question: {{question}}\n\nEarlier turns: {{earlier}}",
+)
+@violated_by(CHOOSE, "repair it before you use passages", "go on")
+@violated_by(SELECTOR, 'prompt += "_published"', 'prompt += ""')
+@violated_by(
+    "prompts/ragonite/tool_selector_sql_published.md",
+    "A table is named after types, and " + TYPES,
+    "A table " + CLASSES,
+)
+@pytest.mark.parametrize("ablation", ["none", "sql_only"])
+@pytest.mark.parametrize("name", PROFILES)
+def test_the_prompt_asks_for_explicit_intents_over_the_tables_that_are_sent(
+    name: str, ablation: str
+) -> None:
+    uses = [sql(), passages(), FINISH] if ablation == "none" else [sql(), FINISH]
+    _, model = answered(*uses, settings=settings_of(name, ablation=ablation))
+    system, user = (message.content for message in model.requests[0].messages)
+    expected = [
+        'what "it", "she" or "and in 2020?" mean',
+        "If a query failed, its error is shown: repair it",
+    ]
+    if ablation == "none":
+        expected += [
+            "one full sentence that can be understood alone: names in full, nothing that points back",
+            "Both sql and passages must have been used before",
+            "repair it before you use passages",
+        ]
+        assert system.count("\nExample\n") == 2
+    assert [text for text in expected if text not in system] == []
+    assert (TYPES in system, CLASSES in system) == (name != "fast", name == "fast")
+    assert user.index("Earlier turns") < user.index(QUESTION)
 
 
 # --- 4 Evaluation
@@ -426,6 +807,16 @@ def test_the_answer_is_written_from_all_sources(name: str) -> None:
     "each is shown what its tools need, and no more",
     setting="ablation",
 )
+@conforms("section 1", "SPARQL is written with representative in-context examples")
+@violated_by(
+    "prompts/ragonite/tool_selector_sparql.md",
+    "\n[example]\nQuestion: And which",
+    "\nQuestion: And which",
+)
+@violated_by(
+    SELECTOR, '    "passages_only": (Passages,),\n', '    "passages_only": (Passages, Sql),\n'
+)
+@violated_by(SELECTOR, "    if offered != (Passages,):\n", "    if offered:\n")
 @pytest.mark.parametrize("name", PROFILES)
 @pytest.mark.parametrize(
     ("ablation", "shown", "hidden"),
@@ -453,6 +844,7 @@ def test_a_configuration_is_shown_its_own_tools(
     first = "".join(message.content for message in model.requests[0].messages)
     assert all(text in first for text in shown)
     assert not [text for text in hidden if text in first]
+    assert first.count("\nExample\n") == {"none": 2, "sparql_only": 2}.get(ablation, 1)
     no_sources = {
         "none": [],
         "sql_only": ["passage"],

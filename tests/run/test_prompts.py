@@ -82,7 +82,7 @@ def test_an_error_lists_all_problems_of_a_prompt() -> None:
         ("---\n---\n[user]\nhello", "has an empty header"),
         ("---\npurpose\n---\n[user]\n", "header line 'purpose' is not `name: value`"),
         (HEAD + "{{a}}{{b}}", "has no [system] or [user] message"),
-        (HEAD + "[assistant]\n{{a}}{{b}}", "has no [system] or [user] message"),
+        (HEAD + "[tool]\n{{a}}{{b}}", "has no [system] or [user] message"),
         (HEAD + "[example]\none\n[user]\n{{a}}{{b}}", "begins with an [example]"),
     ],
 )

@@ -274,18 +274,7 @@ class Annotator:
         columns = (*table.columns[:position], *changed, *table.columns[position + 1 :])
         self._tables[annotation.table] = replace(table, columns=columns)
 
-    def _check_is_no_key(self, annotation: Change, action: str) -> None:
-        """Raise SettingError for the columns by which tables are joined: ids, and keys of values."""
-        table, column = self._find_column(annotation)
-        is_value_table = bool(table.columns[0].references)
-        is_key = column is table.columns[0]
-        if is_key and (is_value_table or column.name == "id"):
-            raise _refuse(
-                annotation, f"the key of a table cannot be {action}", "choose another column"
-            )
-
     def _rename_column(self, annotation: Change) -> None:
-        self._check_is_no_key(annotation, "renamed")
         table, column = self._find_column(annotation)
         taken = [other.name for other in table.columns if other is not column]
         name = self._check_name(annotation, taken)
@@ -295,10 +284,13 @@ class Annotator:
         self._connection.execute(SET_PLACE_SQL, places)
         induced = column.name_by_induction
         self._set_column(annotation, replace(column, name=name, induced_name=induced))
+        if column.is_primary_key:
+            self._redirect(table.name, table.name, name)
 
     def _drop_column(self, annotation: Change) -> None:
-        self._check_is_no_key(annotation, "dropped")
         table, column = self._find_column(annotation)
+        if column is table.columns[0]:
+            raise _refuse(annotation, "the key of a table cannot be dropped", "rename it")
         if len(table.columns) == 2:
             raise _refuse(
                 annotation, "a table needs two columns", "drop the table with all that is in it"
@@ -396,14 +388,18 @@ class Annotator:
         del self._tables[annotation.table]
         self._redirect(table.name, "")
 
-    def _redirect(self, name: str, new_name: str) -> None:
-        """Let the columns that refer to a table refer to another name; empty for to no table."""
+    def _redirect(self, name: str, new_name: str, new_key: str = "") -> None:
+        """Let the columns that refer to a table refer to another name of it or of its key.
+
+        An empty name refers to no table.
+        """
         for induced_name, table in list(self._tables.items()):
             columns = []
             for column in table.columns:
                 changed = column
                 if column.references == name:
-                    changed = replace(column, references=new_name)
+                    key = new_key or column.referenced_key
+                    changed = replace(column, references=new_name, referenced_key=key)
                 columns.append(changed)
             self._tables[induced_name] = replace(table, columns=tuple(columns))
 

@@ -155,7 +155,7 @@ class Place:
     @property
     def id_table(self) -> str:
         """The table whose ids it holds; empty if it holds names or other values."""
-        if self.column.name == "id" and self.is_of_class_table and self.column.predicate is None:
+        if self.column.is_primary_key:
             return self.table.name
         return self.column.references
 

@@ -224,7 +224,7 @@ class PassageWriter:
     def __init__(self, database: DatabaseBuilder, settings: RagoniteSettings) -> None:
         """Index the triples. The settings say how they are written."""
         self.database = database
-        self.by_fact = settings.verbalization == "facts"
+        self.by_fact = settings.verbalization != "grouped"
         self.reverse_facts = settings.reverse_facts
         self.reverse_literals = settings.reverse_literals
         self._outgoing: dict[Term, list[int]] = defaultdict(list)
@@ -239,7 +239,7 @@ class PassageWriter:
         """The texts of the terms in the passage that is being written, where these are needed."""
         self._passage_count = 0
         self._predicate_names = self._name_predicates()
-        self._type_relation = "is" if self.by_fact else "is a"
+        self._type_relation = "is" if settings.verbalization == "facts" else "is a"
         self._relation_ranks = {self._type_relation: 0}
         """The relations that come before all others in a passage: types, then descriptions."""
         for iri in database.vocabulary.descriptions:
@@ -267,10 +267,12 @@ class PassageWriter:
     def write_passages(self) -> int:
         """Write the passages of all subjects, and of all objects that have reverse facts there.
 
+        A term without facts has no passage.
+
         Nested terms come last, because most of them are written in the passages of other terms.
         """
         terms: Iterable[Term] = self._outgoing
-        if self.reverse_facts and not self.by_fact:
+        if self.reverse_facts:
             terms = dict.fromkeys((*self._outgoing, *self._incoming))
         described = [term for term in terms if not isinstance(term, Literal)]
         for term in sorted(described, key=self._is_nested):
@@ -281,10 +283,11 @@ class PassageWriter:
         """Return whether a term only holds the parts of a value, such as a number and a unit.
 
         That is a blank node, or a term in a table without a label that has 1 to MAX_NESTED_TRIPLES
-        triples and is the object of exactly one.
+        triples and is the object of exactly one. If each subject has one passage, any IRI has its
+        own.
         """
-        if isinstance(term, BNode):
-            return True
+        if isinstance(term, BNode) or self.by_fact:
+            return isinstance(term, BNode)
         outgoing = self._outgoing.get(term, ())
         incoming = self._incoming.get(term, ())
         if not 0 < len(outgoing) <= MAX_NESTED_TRIPLES or len(incoming) != 1:
@@ -483,7 +486,7 @@ def join_facts(name: str, facts: Iterable[Fact]) -> Passage:
     return Passage(" ".join(sentences) or name, triples)
 
 
-DATABASE_VERSION = 5
+DATABASE_VERSION = 6
 """Changes with the content of the file, so that older files are not used."""
 _build_locks: dict[Path, threading.Lock] = {}
 """By file. One thread makes a database while others that need it wait."""
@@ -602,10 +605,7 @@ def _make_database(
     for page in find_pages(triples, names):
         names[page] = str(page)
     with _open_in_memory() as connection:
-        by_combination = settings.tables == "type_combination"
-        builder = DatabaseBuilder(
-            triples, names, kg.vocabulary, connection, by_combination=by_combination
-        )
+        builder = DatabaseBuilder(triples, names, kg.vocabulary, connection, settings)
         tables = builder.create_tables()
         writer = PassageWriter(builder, settings)
         passage_count = writer.write_passages()

@@ -33,6 +33,7 @@ from kgwb.build import (
     term_to_data,
 )
 from kgwb.systems.ragonite.records import Column, Table
+from kgwb.systems.ragonite.settings import RagoniteSettings
 
 NUMERIC_DATATYPES = {
     XSD[name]
@@ -337,7 +338,7 @@ MAX_LISTED_VALUES = 8
 HELPER_TABLES_SQL = """
 CREATE TABLE _terms (id TEXT PRIMARY KEY, name TEXT, term TEXT, home TEXT);
 CREATE TABLE _triples (n INTEGER PRIMARY KEY, subject TEXT, predicate TEXT, object TEXT, value TEXT, tag TEXT,
-  cell TEXT, low, high, unit TEXT, home TEXT, target TEXT, place TEXT);
+  cell TEXT, low, high, unit TEXT, home TEXT, target TEXT, pair TEXT, place TEXT);
 CREATE TABLE _passages (n INTEGER PRIMARY KEY, title TEXT, text TEXT);
 CREATE TABLE _facts (passage INTEGER, triple INTEGER);
 CREATE INDEX _by_name ON _terms (name);
@@ -351,27 +352,33 @@ CREATE VIRTUAL TABLE _words USING fts5(title, key, content='', tokenize=ascii);
 
 ``_triples`` has for each triple the ids of its ends, the object as JSON (``value``), its language
 (``tag``), what a cell shows of it (``cell``), its quantity, the tables of subject and object
-(``home`` and ``target``), and where it is stored (``place``): "table.column", or why it is in no
-table. ``_facts`` says which triples are in which passage, and ``_words`` is the index of passages.
+(``home`` and ``target``), the latter once more where each pair of tables is stored by itself
+(``pair``), and where it is stored (``place``): "table.column", or why it is in no table. ``_facts``
+says which triples are in which passage, and ``_words`` is the index of passages.
 """
 PREDICATE_GROUPS_SQL = """
-SELECT home, predicate, tag, count(*), count(DISTINCT subject),
+SELECT home, predicate, tag, pair, count(*), count(DISTINCT subject),
   count(low) = count(*) AND count(DISTINCT unit) = 1
   AND (max(unit) = '' OR count(*) > 1), max(unit), min(low), max(high), max(low <> high),
   sum(typeof(low) = 'integer' AND typeof(high) = 'integer') = count(*),
   count(object) = count(*), count(DISTINCT target), group_concat(DISTINCT target)
 FROM _triples WHERE home IS NOT NULL AND place IS NULL
-GROUP BY home, predicate, tag ORDER BY home, count(DISTINCT subject) DESC, predicate, tag
+GROUP BY home, predicate, tag, pair ORDER BY home, count(DISTINCT subject) DESC, predicate, tag, pair
 """
 """Selects the fields of PredicateGroup."""
 
 
 class PredicateGroup(NamedTuple):
-    """The triples of one predicate in one language, with subjects in one table, in numbers."""
+    """The triples of one predicate in one language, with subjects in one table, in numbers.
+
+    If each pair of tables is stored by itself, links have their objects in one table, too.
+    """
 
     table: str
     predicate: str
     language: str
+    pair: str
+    """The table of the objects, if the triples are only those with objects in it."""
     triples: int
     subjects: int
     is_numeric: bool
@@ -402,6 +409,8 @@ class ClassTable:
     rows: int
     columns: list[Column]
     used_names: set[str]
+    fillings: list[tuple[str, str]]
+    """For each column after the first two, what fills it: the column and the place in ``_triples``."""
 
 
 class DatabaseBuilder:
@@ -413,66 +422,80 @@ class DatabaseBuilder:
         names: TermNames,
         vocabulary: Vocabulary,
         connection: Connection,
-        *,
-        by_combination: bool = False,
+        settings: RagoniteSettings,
     ) -> None:
-        """Decide which table and which id each term has. ``names`` has all IRIs of the triples.
-
-        ``by_combination`` there is a table for each combination of types, else for each highest
-        class.
-        """
+        """Decide which table and which id each term has. ``names`` has all IRIs of the triples."""
         self.triples = triples
         self.names = names
         self.vocabulary = vocabulary
         self.connection = connection
+        self.by_combination = settings.tables == "type_combination"
+        self.reads_units = settings.reads_units
+        self.writes_comments = settings.writes_comments
         self.classes = GraphClasses(triples, vocabulary)
         self.table_by_term: dict[Term, str] = {}
         """The table of each subject. Classes and predicates are in one only as instances."""
         self._used_table_names: set[str] = set()
         self._class_tables: dict[str, ClassTable] = {}
-        self._assign_tables(by_combination=by_combination)
+        self._assign_tables()
         self.id_by_term = assign_ids(triples, names, self.table_by_term)
 
-    def _assign_tables(self, *, by_combination: bool) -> None:
+    def _assign_tables(self) -> None:
         """Make a ClassTable for each group of subjects, the largest first, and assign these to it.
 
         It is named after the display names of its classes, or "thing" without one. Equally large
-        groups come by IRI. Every table begins with the columns ``id`` and ``name``.
+        groups come by IRI. Every table begins with the columns ``id`` and ``name``, or ``label``.
         """
-        group_by_subject = self.classes.group_subjects(self.triples, by_combination=by_combination)
+        group_by_subject = self.classes.group_subjects(
+            self.triples, by_combination=self.by_combination
+        )
         sizes = Counter(group_by_subject.values())
+        groups_with_name = self._find_groups_with_name(group_by_subject)
         name_by_group: dict[TableGroup, str] = {}
         for group in sorted(sizes, key=lambda group: (-sizes[group], group)):
             label = " ".join(self.names[iri] for iri in group) or "thing"
             name = make_table_name(label, self._used_table_names)
             name_by_group[group] = name
             columns = [Column("id", "TEXT PRIMARY KEY"), Column("name", "TEXT")]
+            if self.by_combination:
+                label_name = "label" if group in groups_with_name else "name"
+                columns[1] = Column(label_name, "TEXT NOT NULL")
+            used_names = {column.name for column in columns}
             self._class_tables[name] = ClassTable(
-                name, group, sizes[group], columns, {"id", "name"}
+                name, group, sizes[group], columns, used_names, []
             )
         for subject, group in group_by_subject.items():
             self.table_by_term[subject] = name_by_group[group]
+
+    def _find_groups_with_name(
+        self, group_by_subject: Mapping[Term, TableGroup]
+    ) -> set[TableGroup]:
+        """Return the groups whose subjects have a predicate called "name" that is none for labels."""
+        found: set[TableGroup] = set()
+        for subject, predicate, _ in self.triples:
+            is_label = predicate in self.vocabulary.labels
+            if not is_label and _join_words(self.names[predicate]) == "name":
+                found.add(group_by_subject.get(subject, ()))
+        return found
 
     def create_tables(self) -> tuple[Table, ...]:
         """Create and fill all tables, and return the induced ones, the largest first.
 
         For each predicate, language and class table there is a new table if a subject has several
-        values, else one or more columns of the class table. Above MAX_TABLE_COLUMNS no columns are
+        values, else one or more columns of the class table; if tables are by combination of types,
+        also for each table that links lead to. Above MAX_TABLE_COLUMNS no columns are
         added, and the triples are in no table.
         """
         self.connection.executescript(HELPER_TABLES_SQL)
         self._write_terms()
         self._write_triples()
-        for name in self._class_tables:
-            self.connection.execute(f"CREATE TABLE {name} (id TEXT PRIMARY KEY, name TEXT)")
-            rows = "SELECT id, name FROM _terms WHERE home = ? ORDER BY id"
-            self.connection.execute(f"INSERT INTO {name} {rows}", (name,))
-
         value_tables: dict[Table, ClassTable] = {}
         for row in self.connection.execute(PREDICATE_GROUPS_SQL).fetchall():
             group = PredicateGroup(*row)
             table = self._class_tables[group.table]
             label = f"{self.names[URIRef(group.predicate)]} {group.language}"
+            if group.pair and _join_words(label) in table.used_names:
+                label += f" {group.pair}"
             column_name = make_identifier(label, table.used_names)
             if group.triples > group.subjects:
                 value_tables[self._create_value_table(group, column_name)] = table
@@ -483,19 +506,28 @@ class DatabaseBuilder:
 
         columns_by_class: dict[str, list[Column]] = {}
         for table in self._class_tables.values():
+            self._create_class_table(table)
             columns_by_class[table.name] = list(table.columns)
         for value_table, table in value_tables.items():
             columns_by_class[table.name] += value_table.columns
         tables = []
         for value_table, table in value_tables.items():
-            columns = explain_numbered_columns(value_table.columns, columns_by_class[table.name])
+            columns = self._explain(value_table.columns, columns_by_class[table.name])
             tables.append(replace(value_table, columns=columns))
         for table in self._class_tables.values():
             class_iri = self._choose_class(table.group)
-            columns = explain_numbered_columns(table.columns, columns_by_class[table.name])
+            columns = self._explain(table.columns, columns_by_class[table.name])
             tables.append(Table(table.name, table.rows, columns, class_iri))
         tables.sort(key=lambda table: -table.rows)
-        return explain_numbered_tables(tables)
+        return explain_numbered_tables(tables) if self.writes_comments else tuple(tables)
+
+    def _explain(
+        self, columns: Sequence[Column], all_columns: Sequence[Column]
+    ) -> tuple[Column, ...]:
+        """Return columns as ``explain_numbered_columns`` does, or without any comments."""
+        if self.writes_comments:
+            return explain_numbered_columns(columns, all_columns)
+        return tuple(replace(column, comment="") for column in columns)
 
     def _choose_class(self, group: TableGroup) -> URIRef | None:
         """Return the class by which a query finds the things of a table, or None if none does.
@@ -526,7 +558,7 @@ class DatabaseBuilder:
         already for a triple that needs no column of its own, and else is NULL.
         """
         single_class_tables = self._find_single_class_tables()
-        insert = f"INSERT INTO _triples VALUES ({', '.join('?' * 13)})"
+        insert = f"INSERT INTO _triples VALUES ({', '.join('?' * 14)})"
         for number, triple in enumerate(self.triples):
             subject, predicate, object_ = triple
             row = (
@@ -540,6 +572,7 @@ class DatabaseBuilder:
                 *(parse_quantity(object_) or (None, None, None)),
                 self.table_by_term.get(subject),
                 self.table_by_term.get(object_),
+                self.table_by_term.get(object_, "") if self.by_combination else "",
                 self._find_initial_place(triple, single_class_tables),
             )
             self.connection.execute(insert, row)
@@ -566,7 +599,7 @@ class DatabaseBuilder:
         if predicate in self.vocabulary.types and table in single_class_tables:
             return f"{table}.id"
         if self.is_display_name(triple):
-            return f"{table}.name"
+            return f"{table}.{self._class_tables[table].columns[1].name}"
         return None
 
     def is_display_name(self, triple: Triple) -> bool:
@@ -583,8 +616,8 @@ class DatabaseBuilder:
     def _set_place(self, group: PredicateGroup, place: str) -> None:
         """Write to ``_triples`` the place of all triples of a group: "table.column", or why they are in no table."""
         self.connection.execute(
-            "UPDATE _triples SET place = ? WHERE home = ? AND predicate = ? AND tag = ?",
-            (place, group.table, group.predicate, group.language),
+            "UPDATE _triples SET place = ? WHERE home = ? AND predicate = ? AND tag = ? AND pair = ?",
+            (place, group.table, group.predicate, group.language, group.pair),
         )
 
     def _create_value_table(self, group: PredicateGroup, column_name: str) -> Table:
@@ -603,7 +636,7 @@ class DatabaseBuilder:
         key = Column(key_name, "TEXT NOT NULL", group.table)
 
         columns = (key, *values.values())
-        definitions = ", ".join(f"{column.name} {column.type}" for column in columns)
+        definitions = ", ".join(map(str, columns))
         self.connection.execute(f"CREATE TABLE {name} ({definitions})")
         sources = ", ".join(["subject", *values])
         rows = f"SELECT {sources} FROM _triples WHERE place = ? ORDER BY n"
@@ -611,9 +644,9 @@ class DatabaseBuilder:
         return Table(name, group.triples, columns)
 
     def _add_columns(self, table: ClassTable, group: PredicateGroup, column_name: str) -> None:
-        """Add the columns of a group to the class table of its subjects, in SQLite and in its schema, and fill them.
+        """Add the columns of a group to the class table of its subjects, which is not created yet.
 
-        In the schema they are NOT NULL if every row has a value, but not in SQLite.
+        They are NOT NULL if every row has a value.
         """
         place = f"{table.name}.{column_name}"
         self._set_place(group, place)
@@ -623,19 +656,28 @@ class DatabaseBuilder:
         )
         for source, column in columns.items():
             table.columns.append(column)
-            # SQLite cannot add a column that is NOT NULL to a table with rows.
-            definition = f"{column.name} {column.type.removesuffix(' NOT NULL')}"
-            self.connection.execute(f"ALTER TABLE {table.name} ADD COLUMN {definition}")
-            value = f"SELECT {source} FROM _triples WHERE subject = {table.name}.id AND place = ?"
-            update = f"UPDATE {table.name} SET {column.name} = ({value})"
-            self.connection.execute(update, (place,))
+            table.fillings.append((source, place))
+
+    def _create_class_table(self, table: ClassTable) -> None:
+        """Create the table of a class with its constraints, and a row for each thing in it."""
+        definitions = ", ".join(map(str, table.columns))
+        self.connection.execute(f"CREATE TABLE {table.name} ({definitions})")
+        values = ["id", "name"]
+        places = []
+        for source, place in table.fillings:
+            values.append(f"(SELECT {source} FROM _triples WHERE subject = t.id AND place = ?)")
+            places.append(place)
+        rows = f"SELECT {', '.join(values)} FROM _terms t WHERE home = ? ORDER BY id"
+        self.connection.execute(f"INSERT INTO {table.name} {rows}", (*places, table.name))
 
     def _describe_columns(
         self, group: PredicateGroup, name: str, place: str, used_names: set[str], *, not_null: str
     ) -> dict[str, Column]:
         """Return the columns for the values of a group, each by the column of ``_triples`` that fills it.
 
-        Numbers without ranges are one column ("low"), with their range and unit as the comment.
+        Without ``reads_units`` only single numbers without a unit count as numbers, and without
+        ``writes_comments`` no column has a comment. Numbers without ranges are one column ("low"),
+        with their range and unit as the comment.
         Links to one table are a column ("cell") that references it. Any other values are a column
         of texts ("cell"), with examples as the comment; ranges have two number columns more, named
         with "_low" and "_high" at the end, made unique and added to ``used_names``. ``not_null`` is
@@ -645,7 +687,10 @@ class DatabaseBuilder:
         number_type = f"INTEGER{not_null}" if group.is_whole else f"REAL{not_null}"
         unit_note = f"in {quote_text(group.unit)}" if group.unit else ""
         predicate = URIRef(group.predicate)
-        if group.is_numeric and not group.has_ranges:
+        is_numeric = group.is_numeric
+        if not self.reads_units:
+            is_numeric = is_numeric and not group.unit and not group.has_ranges
+        if is_numeric and not group.has_ranges:
             comment = f"{group.low} … {group.high}"
             if unit_note:
                 comment += f", {unit_note}"
@@ -658,7 +703,7 @@ class DatabaseBuilder:
         if group.targets:
             comment = f"ids of {group.targets}; from {group.table} to these; {comment}"
         columns = {"cell": Column(name, text_type, "", comment, predicate)}
-        if group.is_numeric:
+        if is_numeric:
             for end in ("low", "high"):
                 end_name = make_unique(f"{name}_{end}", used_names)
                 columns[end] = Column(end_name, number_type, "", unit_note, predicate)
@@ -695,7 +740,7 @@ def explain_numbered_columns(
     for column in columns:
         explanation = ""
         if words[_without_number(column.name)] > 1 and not _is_key(column):
-            explanation = "the key" if column.name == "id" else "the label"
+            explanation = "the key" if column.is_primary_key else "the label"
             if column.predicate is not None:
                 explanation = f"values of {quote_text(column.predicate)}"
         comment = "; ".join(filter(None, [explanation, column.comment]))

@@ -53,17 +53,24 @@ class Column(Record):
     """The name that induction gave it, if a person gave it another one."""
     remark: Hidden[str] = ""
     """What a person said of it. It is a part of the comment."""
+    referenced_key: Hidden[str] = "id"
+    """The name of the key of the table that it references."""
 
     @property
     def name_by_induction(self) -> str:
         """The name that induction gave it."""
         return self.induced_name or self.name
 
+    @property
+    def is_primary_key(self) -> bool:
+        """Whether it has the id of the thing in each row."""
+        return self.type.endswith("PRIMARY KEY")
+
     def __str__(self) -> str:
         """Return the definition of the column as in CREATE TABLE."""
         definition = f"{self.name} {self.type}"
         if self.references:
-            definition += f" REFERENCES {self.references}(id)"
+            definition += f" REFERENCES {self.references}({self.referenced_key})"
         return definition
 
 

@@ -10,6 +10,17 @@ from pydantic.dataclasses import dataclass
 
 from kgwb.build import STRICT_CONFIG, Count, Settings
 
+UNLIMITED = 1_000_000
+"""Tokens that no prompt has."""
+DATABASE_SETTINGS = (
+    "tables",
+    "verbalization",
+    "reverse_literals",
+    "reads_units",
+    "writes_comments",
+)
+"""Settings on which the content of a database depends, and which came later than its first version."""
+
 
 @dataclass(frozen=True, kw_only=True, config=STRICT_CONFIG)
 class RagoniteSettings(Settings):
@@ -20,9 +31,18 @@ class RagoniteSettings(Settings):
         "passage_ranking": "vectors",
         "verbalization": "facts",
         "reverse_literals": True,
+        "reads_units": False,
+        "writes_comments": False,
+        "schema_tokens": UNLIMITED,
+        "dialogue_tokens": UNLIMITED,
     }
-    REFERENCE: ClassVar = PAPER
-    """The published code has the induction and the verbalization, and both do the same."""
+    REFERENCE: ClassVar = {
+        **PAPER,
+        "verbalization": "facts_is_a",
+        "reverse_facts": False,
+        "reverse_literals": False,
+    }
+    """The published code has the induction and the verbalization; the rest is as in the paper."""
 
     rounds: Count = 3
     """How often a model may use a tool (section 2.3).
@@ -41,7 +61,19 @@ class RagoniteSettings(Settings):
     """Which things are in one table.
 
     - "root_class": those of the same highest class; the subclass is in a column.
-    - "type_combination": those that have exactly the same types (section 2.1, figure 2).
+    - "type_combination": those that have exactly the same types (section 2.1, figure 2). A link
+      then has a column or a table of its own for each table that it leads to, and the display name
+      is in a column ``label`` where a predicate is called "name".
+    """
+    reads_units: bool = True
+    """Whether texts such as "4953 mm" and "95-130" become numbers without a person's annotation.
+
+    In figure 2 they stay texts until a person removes the unit.
+    """
+    writes_comments: bool = True
+    """Whether columns have comments that are made of their values.
+
+    In figure 2 a person writes them.
     """
     rows: Count = 50
     """How many rows of a query's result are kept. The model is shown all of them."""
@@ -49,7 +81,7 @@ class RagoniteSettings(Settings):
     schema_tokens: Count = 6_000
     """The room for the schema in a prompt, in tokens of 4 characters.
 
-    Tables that do not fit are only named.
+    Tables that do not fit are only named. The paper shows all (section 2.1).
     """
     dialogue_tokens: Count = 4_000
     """The room for the earlier turns in a prompt, in tokens of 4 characters.
@@ -60,7 +92,7 @@ class RagoniteSettings(Settings):
     """A graph with more triples, or a part of it with more, is not turned into a database."""
     part: str = ""
     """IRIs of classes, separated by blanks. The database then has only their instances."""
-    verbalization: Literal["grouped", "facts"] = "grouped"
+    verbalization: Literal["grouped", "facts", "facts_is_a"] = "grouped"
     """How the facts of the graph are written as passages.
 
     - "grouped": facts with the same predicate are one sentence, and only the first sentence has the
@@ -68,6 +100,7 @@ class RagoniteSettings(Settings):
       object, also of one that is no subject.
     - "facts": each subject has one passage, and each fact is a sentence with the subject's name,
       followed by its reverse (section 2.2).
+    - "facts_is_a": the same, but with "is a" before types in place of "is" (reference code).
     """
     annotations: str = ""
     """A file in which a person renames, drops and comments tables and columns (section 2.1).
@@ -97,7 +130,7 @@ class RagoniteSettings(Settings):
         """
         options: dict[str, Any] = {"part": self.part, "reverse_facts": self.reverse_facts}
         defaults = RagoniteSettings()
-        for name in ("tables", "verbalization", "reverse_literals"):
+        for name in DATABASE_SETTINGS:
             value = getattr(self, name)
             if value != getattr(defaults, name):
                 options[name] = value

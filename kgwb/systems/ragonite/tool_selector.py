@@ -259,6 +259,8 @@ def select_tools(question: str, dialogue: Dialogue, schema: Schema, run: Run) ->
         writes_sparql = Sparql in offered
         variables["schema"] = schema.format_tables(settings.schema_tokens, for_sparql=writes_sparql)
     prompt = PROMPTS_BY_ABLATION[settings.ablation]
+    if Sql in offered and settings.tables == "type_combination" and not settings.writes_comments:
+        prompt += "_published"
     uses = act(prompt, variables, tools, run, limit=settings.rounds)
     for tool_class in offered:
         if not any(isinstance(use.tool, tool_class) for use in uses):

@@ -15,7 +15,7 @@ System robodata
 | explore_entity_neighbors | sparql | tools.explore_entity_neighbors |  | render_tool_result | remote | test_tools.py |
 | build_local_graph | sparql | tools.build_local_graph |  | render_tool_result | remote | test_tools.py |
 | eval_remote | model | states.decide_eval_remote | eval_remote* | render_decision | remote | test_eval_remote.py |
-| update | model | states.decide_update | update | render_decision | local | test_update.py |
+| update | model | states.decide_update | update* | render_decision | local | test_update.py |
 | fetch_node | sparql | tools.fetch_node |  | render_tool_result | local | test_tools.py |
 | fetch_relationship_from_node | sparql | tools.fetch_relationship_from_node |  | render_tool_result | local | test_tools.py |
 | fetch_relationship_to_node | sparql | tools.fetch_relationship_to_node |  | render_tool_result | local | test_tools.py |
@@ -27,7 +27,7 @@ System robodata
 | get_node | code | tools.get_node |  | render_tool_result | look closer | test_tools.py |
 | get_edge | code | tools.get_edge |  | render_tool_result | look closer | test_tools.py |
 | query_local | sparql | tools.query_local |  | render_tool_result | look closer | test_tools.py |
-| produce | model | states.produce_answer | produce | render_produced_answer | answer | test_produce.py |
+| produce | model | states.produce_answer | produce* | render_produced_answer | answer | test_produce.py |
 | answer | sparql | states.build_answer |  |  | answer | test_answer.py |
 """
 
@@ -94,7 +94,7 @@ def take_turn(place: str, position: Position, run: Run) -> Position:
 
     Returns the next position: the next state, the changed local graph, and one more visit. With
     metacognition, new advice on the strategy is asked for before each of the two states that
-    evaluate, except in the first turn.
+    evaluate; before the first turn only with ``assesses_first_turn``.
     """
     position = _renew_advice(place, position, run)
     decision = DECIDERS[position.state](place, position, run)
@@ -116,9 +116,10 @@ def take_turn(place: str, position: Position, run: Run) -> Position:
 
 def _renew_advice(place: str, position: Position, run: Run) -> Position:
     """Return a position with new advice, if metacognition is on and its state evaluates."""
-    if not RoboDataSettings.of_run(run).metacognition:
+    settings = RoboDataSettings.of_run(run)
+    if not settings.metacognition or not position.state.startswith("EVAL"):
         return position
-    if not position.visits or not position.state.startswith("EVAL"):
+    if not position.visits and not settings.assesses_first_turn:
         return position
     strategy = assess_strategy(place, position, run)
     observation = observe_strategy(place, position, strategy, run)

@@ -401,38 +401,50 @@ class Position(Record):
         ]
         return "; ".join(filter(None, lines))
 
-    def format_results(self, max_chars: int) -> str:
+    def format_results(self, max_chars: int, states: Collection[State] = STATES) -> str:
         """Return the tool results as text for a prompt, the latest first; "none" if there are none.
 
-        They are the results of the latest UPDATE and of the turns after it, or of all turns if
-        there was no UPDATE. Their IDs tell all terms in them and in the local graph apart. The text
-        is cut between lines before ``max_chars`` characters.
+        Only the tools of some states count, if ``states`` are given. The results are those of the
+        latest UPDATE and of the turns after it, or of all turns if there was no UPDATE. Their IDs
+        tell all terms in them and in the local graph apart. The text is cut between lines before
+        ``max_chars`` characters.
         """
         results: list[Observed] = []
         for visit in self.visits:
             if visit.state == "UPDATE":
                 results.clear()
-            results += visit.results
-        rows = chain.from_iterable(result.rows for result in results)
-        cells = chain.from_iterable(rows)
-        ids = self.local.id_mapping.with_terms(cell for cell in cells if cell is not None)
+            if visit.state in states:
+                results += visit.results
+        ids = self._ids_of(results)
         lines: list[str] = []
         for result in reversed(results):
             lines += result.format_lines(ids)
         return fit_lines(lines, max_chars) or "none"
 
-    def format_memory(self, max_chars: int, *, with_thoughts: bool = True) -> str:
+    def _ids_of(self, results: Iterable[Observed]) -> TermIds:
+        """Return IDs that tell all terms in some results and in the local graph apart."""
+        rows = chain.from_iterable(result.rows for result in results)
+        cells = chain.from_iterable(rows)
+        return self.local.id_mapping.with_terms(cell for cell in cells if cell is not None)
+
+    def format_memory(
+        self, max_chars: int, *, with_thoughts: bool = True, with_rows: bool = False
+    ) -> str:
         """Return the turns as text for a prompt, a line each, oldest first; "nothing yet" if there are none.
 
         The latest turns have their tool results and thoughts, as long as ``max_chars`` allow. The
         others have only their states and the number of tool uses, and may exceed ``max_chars``. No
-        turn has its thought unless ``with_thoughts``.
+        turn has its thought unless ``with_thoughts``, and only ``with_rows`` the rows of its results.
         """
         lines = []
+        ids = self._ids_of(chain.from_iterable(visit.results for visit in self.visits))
         for number, visit in reversed([*enumerate(self.visits, 1)]):
             line = f"{number}. {visit}"
             if with_thoughts:
                 line += f"; thought: {visit.thought}"
+            if with_rows:
+                shown = chain.from_iterable(result.format_lines(ids) for result in visit.results)
+                line = fit_lines([line, *shown], max(max_chars, len(line) + 1))
             if len(line) > max_chars:
                 uses = pluralize(len(visit.results), "tool call")
                 line = f"{number}. {visit.state} → {visit.next}, {uses}"

@@ -23,17 +23,24 @@ class RoboDataSettings(Settings):
     PAPER: ClassVar = {
         "turn_limit": "by_batch",
         "temperatures": "by_state",
-        "urgency": "instruction",
+        "urgency": "metacognition",
         "observation_memory": "all_observations",
         "empty_graph": "remote",
         "search_hits": 50,
-        "shown_triples": 500,
+        "ingredients": "listed",
+        "assesses_first_turn": True,
+        "details": "described",
+        "removes": False,
+        "default_neighbours": ALL,
+        "shown_triples": ALL,
         "fetched_per_node": 500,
         "fetched_per_use": ALL,
     }
     REFERENCE: ClassVar = {
         **PAPER,
-        "urgency": "metacognition",
+        "assesses_first_turn": False,
+        "removes": True,
+        "default_neighbours": 20,
         "observation_memory": "last_observation",
         "after_remote": "eval_remote",
         "large_graph": "asked",
@@ -46,10 +53,33 @@ class RoboDataSettings(Settings):
     "by_batch" is what the paper has: 30, and 50 with metacognition (Experimental Evaluation).
     """
     metacognition: bool = False
-    """Whether the strategy is assessed and corrected before each evaluation but the first.
+    """Whether the strategy is assessed and corrected before each evaluation.
 
     It is off by default in the paper, too (Experimental Evaluation).
     """
+    assesses_first_turn: bool = False
+    """Whether the strategy is also assessed before the first turn, when nothing was done yet.
+
+    The paper does so "each time the agent reaches an evaluation state" (Metacognition).
+    """
+    ingredients: Literal["all", "listed"] = "all"
+    """What the prompt of a state has.
+
+    - "all": the previous thought, memory, local graph, results of tools, and the turns left.
+    - "listed": what the paper lists for the state (Stateful Orchestrator), as a message of the
+      assistant. Only the evaluation of remote data and the update have results of remote tools, only
+      the evaluation and exploration of the local graph those of LOCAL, and no state has the turns
+      left. Memory then has the rows that tools have shown.
+    """
+    details: Literal["triples", "described"] = "triples"
+    """What the tools for one node, edge, entity or property show.
+
+    - "triples": triples at it.
+    - "described": before these, its names in all languages and its descriptions ("detailed
+      information").
+    """
+    removes: bool = True
+    """Whether UPDATE is offered tools that remove nodes and triples. The paper names none."""
     self_reflection: bool = True
     """Whether evaluations reflect on the turns so far, and thoughts are shown in later prompts.
 
@@ -108,6 +138,11 @@ class RoboDataSettings(Settings):
     """
     search_hits: Count = 5
     """Entities that one search shows. The published code shows 5, and up to 50 on request."""
+    default_neighbours: Count = 20
+    """Triples that ``explore_entity_neighbors`` shows if the model gives no limit (reference code).
+
+    The paper retrieves all. Then no limit is offered to the model.
+    """
     shown_triples: Count = 100
     """Triples that one use of a tool shows."""
     fetched_per_node: Count = 50

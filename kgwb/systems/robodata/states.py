@@ -54,8 +54,8 @@ from kgwb.systems.robodata.records import (
     Sentence,
     State,
 )
-from kgwb.systems.robodata.settings import RoboDataSettings
-from kgwb.systems.robodata.tools import LOCAL_TOOLS, REMOTE_TOOLS, UPDATE_TOOLS
+from kgwb.systems.robodata.settings import ALL, RoboDataSettings
+from kgwb.systems.robodata.tools import FETCHING_TOOLS, LOCAL_TOOLS, REMOTE_TOOLS, UPDATE_TOOLS
 
 ReplyClass = TypeVar("ReplyClass", bound=BaseModel)
 STATES_AFTER_REMOTE: dict[str, tuple[State, ...]] = {
@@ -71,6 +71,13 @@ TOOLS_BY_STATE: dict[State, tuple[type[Tool], ...]] = {
     "REMOTE": REMOTE_TOOLS,
     "UPDATE": UPDATE_TOOLS,
 }
+
+
+def tools_of_state(state: State, settings: RoboDataSettings) -> tuple[type[Tool], ...]:
+    """Return the tools that a state offers; UPDATE removes only with the setting ``removes``."""
+    if state == "UPDATE" and not settings.removes:
+        return FETCHING_TOOLS
+    return TOOLS_BY_STATE.get(state, ())
 
 
 TOOLS_BY_NAME = {tool.spec.name: tool for tool in chain.from_iterable(TOOLS_BY_STATE.values())}
@@ -110,6 +117,8 @@ class Decision(Record):
         return f"{names} → {self.next}".strip()
 
 
+VARIANT = re.compile("(_unreflected|_published|_listed)+$")
+"""What stands behind the name of an agent in that of another prompt of it."""
 REFLECTING_STATES = ("EVAL_LOCAL", "LOCAL", "EVAL_REMOTE")
 """States whose prompt invites to self-reflection. Each has a second prompt without that."""
 ANSWER_KINDS: dict[str, AnswerKind] = {
@@ -150,6 +159,19 @@ AFTER_REMOTE = {
     "build_local_graph adds to the local graph.",
 }
 """What REMOTE is told of the next states, for each value of the setting ``after_remote``."""
+STATES_OF_RESULTS: dict[State, tuple[State, ...]] = {
+    "EVAL_LOCAL": ("LOCAL",),
+    "LOCAL": ("LOCAL",),
+    "EVAL_REMOTE": ("REMOTE",),
+    "UPDATE": ("REMOTE",),
+}
+"""The states whose results the prompt of a state has, as the paper lists them (Stateful Orchestrator)."""
+NEIGHBOUR_LIMITS = {True: "0}: all triples", False: "20}: triples"}
+"""What REMOTE is told of the neighbours of an entity, by whether all are retrieved without a limit."""
+REMOVING_TOOLS = (
+    '- {"tool": "remove_node", "node": ID}, {"tool": "remove_edge", "subject": ID, "predicate": ID,'
+    ' "object": ID or text}: take out what does not belong'
+)
 MAX_NAMED_UNPROVED = 6
 """Things without proof that an answer names."""
 
@@ -166,28 +188,29 @@ def ask_at_temperature(
 ) -> ReplyClass:
     """Ask the model, and return its valid reply.
 
-    ``prompt`` is that of an agent, or a variant with "_published" or "_unreflected" behind it. With
+    ``prompt`` is that of an agent, or a variant with VARIANT behind it. With
     the setting ``temperatures`` "by_state" the model is asked at the temperature of the agent, else
     at that of the run. Raises what ``ask_model`` raises.
     """
     temperature = None
     if RoboDataSettings.of_run(run).temperatures == "by_state":
-        agent_name = prompt.removesuffix("_published").removesuffix("_unreflected")
-        temperature = TEMPERATURES[agent_name]
+        temperature = TEMPERATURES[VARIANT.sub("", prompt)]
     prompt = f"robodata/{prompt}"
     return ask_model(prompt, variables, reply_class, run, checks=checks, temperature=temperature)
 
 
 @lru_cache
-def _make_reply_class(state: State, next_states: tuple[State, ...]) -> type[BaseModel]:
+def _make_reply_class(
+    state: State, next_states: tuple[State, ...], tools: tuple[type[Tool], ...]
+) -> type[BaseModel]:
     """Return the pydantic class of a state's reply: "thought", "actions" if it has tools, and "next".
 
     Other fields make a reply invalid, and so does a next state that is not one of ``next_states``.
     The same arguments give the same class.
     """
     fields: dict[str, Any] = {"thought": (str, ...)}
-    if state in TOOLS_BY_STATE:
-        action: Any = Union[TOOLS_BY_STATE[state]]  # noqa: UP007  # a tuple of types
+    if tools:
+        action: Any = Union[tools]  # noqa: UP007  # a tuple of types
         fields["actions"] = (list[action], ...)
     next_state: Any = Literal[next_states]
     fields["next"] = (next_state, ...)
@@ -197,7 +220,8 @@ def _make_reply_class(state: State, next_states: tuple[State, ...]) -> type[Base
 
 
 REPLY_CLASS_BY_STATE = {
-    state: _make_reply_class(state, following) for state, following in TRANSITIONS.items()
+    state: _make_reply_class(state, following, TOOLS_BY_STATE.get(state, ()))
+    for state, following in TRANSITIONS.items()
 }
 EvalLocalReply, LocalReply, RemoteReply, EvalRemoteReply, UpdateReply = (
     REPLY_CLASS_BY_STATE.values()
@@ -269,6 +293,12 @@ def decide(position: Position, run: Run) -> Decision:
     if unasked is not None:
         return unasked
     variables = make_prompt_variables(position, run)
+    is_listed = settings.ingredients == "listed"
+    if is_listed:
+        del variables["turns"], variables["results"]
+    if is_listed and state in STATES_OF_RESULTS:
+        states = STATES_OF_RESULTS[state]
+        variables["results"] = position.format_results(settings.shown_chars, states)
     checks: list[Check[Any]] = []
     if state in TOOLS_BY_STATE:
         variables["tool_uses"] = str(settings.tool_uses)
@@ -279,12 +309,20 @@ def decide(position: Position, run: Run) -> Decision:
     prompt = state.lower()
     if state in REFLECTING_STATES and not settings.self_reflection:
         prompt += "_unreflected"
-    if state == "REMOTE" and is_remote_changed(settings):
+    is_changed = state == "REMOTE" and (is_listed or is_remote_changed(settings))
+    if is_listed:
+        prompt += "_listed"
+    elif is_changed:
         prompt += "_published"
+    if is_listed and state == "UPDATE":
+        variables["removing_tools"] = REMOVING_TOOLS if settings.removes else ""
+    if is_listed and state == "REMOTE":
+        variables["neighbour_limit"] = NEIGHBOUR_LIMITS[settings.default_neighbours == ALL]
+    if is_changed:
         variables["search_hits"] = str(settings.search_hits)
         variables["after_remote"] = AFTER_REMOTE[settings.after_remote]
         variables["next_example"] = next_states[0]
-    reply_class = _make_reply_class(state, next_states)
+    reply_class = _make_reply_class(state, next_states, tools_of_state(state, settings))
     reply: Any = ask_at_temperature(prompt, variables, reply_class, run, checks)
     actions = tuple(getattr(reply, "actions", ()))
     return Decision(" ".join(reply.thought.split()), reply.next, actions)
@@ -359,7 +397,9 @@ def make_prompt_variables(
         "question": position.question,
         "thought": thought,
         "memory": position.format_memory(
-            settings.memory_chars, with_thoughts=settings.self_reflection
+            settings.memory_chars,
+            with_thoughts=settings.self_reflection,
+            with_rows=settings.ingredients == "listed",
         ),
         "graph": format_graph(position, settings.shown_chars),
         "results": position.format_results(settings.shown_chars),
@@ -420,7 +460,7 @@ def assess_strategy(place: str, position: Position, run: Run) -> str:
     prompt = "assessment"
     if RoboDataSettings.of_run(run).observation_memory != "latest_advice":
         prompt = "assessment_published"
-        variables |= {"outcome": position.outcome, "tools": describe_tools()}
+        variables |= {"outcome": position.outcome, "tools": describe_tools(run)}
     return ask_at_temperature(prompt, variables, AssessmentReply, run).strategy
 
 
@@ -445,16 +485,17 @@ def observe_strategy(place: str, position: Position, strategy: str, run: Run) ->
         if observation_memory == "last_observation":
             texts = texts[-1:]
         variables["previous"] = "\n".join(texts) or "none"
-        variables |= {"outcome": position.outcome, "tools": describe_tools()}
+        variables |= {"outcome": position.outcome, "tools": describe_tools(run)}
     reply = ask_at_temperature(prompt, variables, ObservationReply, run)
     return Observation(strategy, reply.judgement, reply.advice.strip())
 
 
-def describe_tools() -> str:
-    """Return the tools of all states, a line each, with their arguments and what they are for."""
+def describe_tools(run: Run) -> str:
+    """Return the tools that all states offer, a line each, with their arguments and what they are for."""
+    settings = RoboDataSettings.of_run(run)
     lines = []
-    for state, tools in TOOLS_BY_STATE.items():
-        for tool in tools:
+    for state in TOOLS_BY_STATE:
+        for tool in tools_of_state(state, settings):
             arguments = ", ".join(name for name in tool.model_fields if name != "tool")
             lines.append(f"{state}: {tool.spec.name}({arguments}): {tool.spec.purpose}")
     return "\n".join(lines)
@@ -505,7 +546,11 @@ def produce_answer(position: Position, run: Run) -> Produced:
     if not local:
         return Produced((), "nothing", missing="nothing in the graph was found to answer it")
     variables = make_prompt_variables(position, run)
-    reply = ask_at_temperature("produce", variables, ProduceReply, run)
+    prompt = "produce"
+    if RoboDataSettings.of_run(run).ingredients == "listed":
+        prompt = "produce_listed"
+        del variables["turns"], variables["results"]
+    reply = ask_at_temperature(prompt, variables, ProduceReply, run)
     answers: dict[Term, None] = {}
     unknown = []
     for id_ in reply.answers:

@@ -168,8 +168,6 @@ def sample_triples(triples: Iterable[Triple], limit: int, is_complete: bool = Tr
 
 DEFAULT_PROPERTY_TRIPLES = 5
 """Triples that ``get_property_info`` shows."""
-DEFAULT_NEIGHBOURS = 20
-"""Triples that ``explore_entity_neighbors`` shows if the model gives no limit (reference code)."""
 MAX_READ_TRIPLES = 1_000
 """Triples that are read to be counted and sampled."""
 MAX_HOPS = 2
@@ -177,6 +175,25 @@ MAX_HOPS = 2
 MAX_NODES = 100
 """Nodes that each step of ``build_local_graph`` goes on from, and triples it adds."""
 SUBCLASS_PREDICATES = (RDFS.subClassOf, URIRef("http://www.wikidata.org/prop/direct/P279"))
+
+
+def add_details(id_: str, observed: Observed, local: LocalGraph, run: Run) -> Observed:
+    """Return a result of triples with the names and descriptions of what it is about before them.
+
+    They are read from the remote graph, in all languages. Only the setting ``details`` "described"
+    adds them.
+    """
+    if RoboDataSettings.of_run(run).details != "described":
+        return observed
+    vocabulary = run.kg.vocabulary
+    predicates = [*vocabulary.labels, *vocabulary.descriptions]
+    iri = local.id_mapping.parse_id(id_)
+    described, _ = find_triples(run.kg, [iri], predicates, (), MAX_READ_TRIPLES)
+    rows: list[tuple[Term | None, ...]] = list(described)
+    if len(observed.columns) > len(TRIPLE_COLUMNS):  # the last one counts triples
+        rows = [(*triple, rdflib.Literal(1)) for triple in described]
+    rows += observed.rows
+    return replace(observed, rows=tuple(rows), found=observed.found + len(described))
 
 
 # LOCAL
@@ -195,7 +212,8 @@ def get_node(node: str, *, local: LocalGraph, run: Run) -> Observed:
         subject, _, object_ = triple
         if subject in nodes or object_ in nodes:
             triples.append(triple)
-    return sample_triples(triples, RoboDataSettings.of_run(run).shown_triples)
+    sample = sample_triples(triples, RoboDataSettings.of_run(run).shown_triples)
+    return add_details(node, sample, local, run)
 
 
 @graph_tool("code")
@@ -206,7 +224,8 @@ def get_edge(predicate: str, *, local: LocalGraph, run: Run) -> Observed:
     """
     iri = local.id_mapping.parse_id(predicate)
     triples = [triple for triple in local.support if triple[1] == iri]
-    return sample_triples(triples, RoboDataSettings.of_run(run).shown_triples)
+    sample = sample_triples(triples, RoboDataSettings.of_run(run).shown_triples)
+    return add_details(predicate, sample, local, run)
 
 
 @graph_tool()
@@ -258,7 +277,8 @@ def get_entity_info(entity: str, *, local: LocalGraph, run: Run) -> Observed:
         rows.append((*group[0], count))
     columns = (*TRIPLE_COLUMNS, "triples like it")
     limit = RoboDataSettings.of_run(run).shown_triples
-    return Observed(columns, tuple(rows[:limit]), len(rows), is_complete)
+    observed = Observed(columns, tuple(rows[:limit]), len(rows), is_complete)
+    return add_details(entity, observed, local, run)
 
 
 def _find_adjacent_triples(
@@ -267,10 +287,12 @@ def _find_adjacent_triples(
     """Return the triples that leave a vertex, those that lead to it, and whether these are all.
 
     ``predicates`` are the predicates to follow; if empty, all but labels, descriptions and noise.
-    At most MAX_READ_TRIPLES of each direction are read, with a query each.
+    At most MAX_READ_TRIPLES of each direction are read, with a query each, or as many as a use may
+    show.
     """
-    outgoing, has_all_outgoing = find_triples(run.kg, [iri], predicates, (), MAX_READ_TRIPLES)
-    incoming, has_all_incoming = find_triples(run.kg, (), predicates, [iri], MAX_READ_TRIPLES)
+    limit = max(MAX_READ_TRIPLES, RoboDataSettings.of_run(run).shown_triples)
+    outgoing, has_all_outgoing = find_triples(run.kg, [iri], predicates, (), limit)
+    incoming, has_all_incoming = find_triples(run.kg, (), predicates, [iri], limit)
     return outgoing, incoming, has_all_outgoing and has_all_incoming
 
 
@@ -278,12 +300,17 @@ def _find_adjacent_triples(
 def get_property_info(property: str, *, local: LocalGraph, run: Run) -> Observed:
     """Return some triples with a property, and how many there are.
 
-    At most DEFAULT_PROPERTY_TRIPLES are returned, as a sample of those read. They are counted up to
-    MAX_READ_TRIPLES.
+    At most DEFAULT_PROPERTY_TRIPLES are returned, as a sample of those read, and more than that
+    only with the setting ``details`` "described". They are counted up to MAX_READ_TRIPLES.
     """
+    settings = RoboDataSettings.of_run(run)
+    limit = DEFAULT_PROPERTY_TRIPLES
+    if settings.details == "described":
+        limit = settings.shown_triples
     iri = local.id_mapping.parse_id(property)
     triples, is_complete = find_triples(run.kg, (), [iri], (), MAX_READ_TRIPLES)
-    return sample_triples(triples, DEFAULT_PROPERTY_TRIPLES, is_complete)
+    sample = sample_triples(triples, limit, is_complete)
+    return add_details(property, sample, local, run)
 
 
 @graph_tool()
@@ -298,16 +325,17 @@ def explore_entity_neighbors(
 ) -> Observed:
     """Return triples that leave an entity or lead to it, with one predicate or with any.
 
-    ``predicate`` is empty for any predicate. A ``limit`` below 1 stands for DEFAULT_NEIGHBOURS. At
-    most as many triples are returned as the setting ``shown_triples``.
+    ``predicate`` is empty for any predicate. A ``limit`` below 1 stands for the setting
+    ``default_neighbours``. At most as many triples are returned as ``shown_triples``.
     """
     iri = local.id_mapping.parse_id(entity)
     predicates = []
     if predicate.strip():
         predicates.append(local.id_mapping.parse_id(predicate))
     outgoing, incoming, is_complete = _find_adjacent_triples(iri, predicates, run)
-    wanted = limit if limit > 0 else DEFAULT_NEIGHBOURS
-    shown = min(wanted, RoboDataSettings.of_run(run).shown_triples)
+    settings = RoboDataSettings.of_run(run)
+    wanted = limit if limit > 0 else settings.default_neighbours
+    shown = min(wanted, settings.shown_triples)
     return sample_triples([*outgoing, *incoming], shown, is_complete)
 
 
@@ -426,10 +454,5 @@ REMOTE_TOOLS = (
     explore_entity_neighbors,
     build_local_graph,
 )
-UPDATE_TOOLS = (
-    fetch_node,
-    fetch_relationship_from_node,
-    fetch_relationship_to_node,
-    remove_node,
-    remove_edge,
-)
+FETCHING_TOOLS = (fetch_node, fetch_relationship_from_node, fetch_relationship_to_node)
+UPDATE_TOOLS = (*FETCHING_TOOLS, remove_node, remove_edge)

@@ -159,7 +159,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"table": "film", "column": "runtime", "name": "Director"},
         "taken",
     ),
-    "a key renamed": ({"table": "film", "column": "id", "name": "key"}, "key"),
+    "the key of things dropped": ({"table": "film", "column": "id", "dropped": True}, "key"),
     "a key dropped": ({"table": "film_starring", "column": "film", "dropped": True}, "key"),
     "names dropped": ({"table": "film", "column": "name", "dropped": True}, "names of things"),
     "the only value dropped": (
