@@ -70,6 +70,12 @@ class Settings:
     - "only_candidate": there is one candidate, whatever its label (Chatty-KG, reference code).
     - "never": a model is asked whenever there are candidates (Chatty-KG, Algorithm 2, line 6).
     """
+    whole_graph: bool = False
+    """Whether every predicate can be a relation, and every class a thing that a question names.
+
+    So say the papers of Chatty-KG, DoG and Triad. Otherwise labels, descriptions, types and noise
+    (see the vocabulary of the graph) are no relations, and a class is a thing only if facts have it.
+    """
     keeps_links: bool = True
     """Whether an entity keeps the vertex that an earlier turn of the dialogue linked it to.
 

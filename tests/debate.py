@@ -49,6 +49,7 @@ TWO_HOPS: Mapping[str, Any] = {
         filtering("birth place", "Where was he born?"),
     ],
     "dog/answer_trying": [trying(), trying("Gentilly")],
+    "dog/answer_trying_published": [trying(), trying("Gentilly")],
     "dog/simplifying_expert": remark(
         "Where was the director [Denis Villeneuve] born?", "he directed it"
     ),
@@ -82,8 +83,11 @@ ROLES = ("simplifying_expert", "critic", "linguist")
 
 
 def two_hops(**changed: Any) -> Scripted:
-    """A model for the two hops, with other replies where given."""
-    return Scripted({**TWO_HOPS, **{f"dog/{name}": reply for name, reply in changed.items()}})
+    """A model for the two hops, with other replies where given; they are those of published prompts too."""
+    replies = dict(TWO_HOPS)
+    for name, reply in changed.items():
+        replies |= {f"dog/{name}": reply, f"dog/{name}_published": reply}
+    return Scripted(replies)
 
 
 def check_role(role: str) -> None:

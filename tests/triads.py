@@ -92,13 +92,25 @@ def filled(film: str) -> dict[str, str]:
     }
 
 
+def of_type(answer_type: str) -> dict[str, str]:
+    """The reply of the generalist that classifies the answer."""
+    return {"reason": "so", "type": f"<{answer_type}>"}
+
+
+def lynchs_or_first(listed: str) -> dict[str, str]:
+    """The reply that chooses the query about Lynch's film, or the first if it is not in the list."""
+    wanted = filled("lynchs_dune")["sparql"]
+    queries = listed.splitlines()
+    return {"sparql": wanted if wanted in queries else queries[0]}
+
+
 PUBLISHED: dict[str, Any] = {
     "triad/triplets_published": TWO_HOPS,
     "triad/entity_choice_published": uris("dune", "lynchs_dune"),
     "triad/relation_choice_published": [uris("director"), uris("birthPlace")] * 3,
     "triad/template_published": template(),
-    "triad/query_choice_published": filled("lynchs_dune"),
-    "triad/answer_type_published": {"type": "select"},
+    "triad/query_choice_published": lambda request: lynchs_or_first(request.variables["queries"]),
+    "triad/answer_type_reasoned": of_type("select"),
     "triad/own_knowledge_fact_published": {"answer": "Moscow"},
     "triad/own_knowledge_truth_published": {"answer": "True"},
 }
@@ -112,6 +124,8 @@ def as_published(question: str = QUESTION, /, **replies: Any) -> tuple[Run, Scri
     settings = TRIAD.settings.of_profile("paper", **replies.pop("settings", {}))
     kg = replies.pop("kg", None)
     changed = {f"triad/{name}_published": reply for name, reply in replies.items()}
+    if "answer_type" in replies:
+        changed["triad/answer_type_reasoned"] = replies["answer_type"]
     model = Scripted(PUBLISHED | changed)
     return triad(model, question, settings=settings, kg=kg).go(), model
 

@@ -147,11 +147,13 @@ def count_degrees(kg: Graph, iris: Sequence[URIRef], limit: int) -> dict[URIRef,
     return degrees
 
 
-def find_predicates(kg: Graph, *vertices: URIRef | Literal) -> tuple[tuple[URIRef, Direction], ...]:
+def find_predicates(
+    kg: Graph, *vertices: URIRef | Literal, keeps_all: bool = False
+) -> tuple[tuple[URIRef, Direction], ...]:
     """Return the predicates of any of the vertices, each with its direction; each pair once.
 
-    They come by IRI, "out" before "in". Labels, descriptions and noise are left out. One query is
-    sent, without a limit of its own.
+    They come by IRI, "out" before "in". Labels, descriptions, types and noise are left out, unless
+    ``keeps_all``. One query is sent, without a limit of its own.
     """
     values = values_clause("?v", vertices)
     outgoing = f'{{ {values} ?v ?p ?o BIND("out" AS ?d) }}'
@@ -161,7 +163,9 @@ def find_predicates(kg: Graph, *vertices: URIRef | Literal) -> tuple[tuple[URIRe
     excluded = kg.vocabulary.excluded_predicates
     predicates: list[tuple[URIRef, Direction]] = []
     for predicate, bound in result.rows:
-        if not isinstance(predicate, URIRef) or predicate in excluded:
+        if not isinstance(predicate, URIRef):
+            continue
+        if predicate in excluded and not keeps_all:
             continue
         direction: Direction = "in"
         if str(bound) == "out":

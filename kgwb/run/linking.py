@@ -9,11 +9,11 @@ from functools import partial
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator
-from rdflib import URIRef
+from rdflib import Literal, URIRef
 
-from kgwb.kg.label_search import SAME_WORDS_SCORE, normalize
+from kgwb.kg.label_search import SAME_WORDS_SCORE, normalize, score_label
 from kgwb.kg.names import compare_names
-from kgwb.kg.queries import describe_vertices
+from kgwb.kg.queries import describe_vertices, find_class_names
 from kgwb.kg.sparql import union_clause, values_clause
 from kgwb.llm.rules import linking as _rules  # noqa: F401  # the model rules selects by them
 from kgwb.run import Run, agent
@@ -22,7 +22,7 @@ from kgwb.run.ask import try_to_ask
 from kgwb.run.gold import GoldQuery, Rung, collect_iris, get_output, list_outputs
 from kgwb.run.replies import Check, Reply
 from kgwb.settings import Settings
-from kgwb.terms import local_part
+from kgwb.terms import Term, local_part
 from kgwb.text import tell_apart
 
 LISTED_CHECK_NAME = "in the candidate list"
@@ -114,8 +114,12 @@ def link_entity(entity: str, question: str, context: Context, run: Run) -> Link:
 
 @agent("entity_retriever", subject="entity", kind="search")
 def retrieve_candidates(entity: str, run: Run) -> RetrievedCandidates:
-    """Search the labels of the graph for an entity; see ``search_candidates``."""
-    return search_candidates(entity, run)
+    """Search the labels of the graph for an entity; see ``search_candidates``.
+
+    With ``whole_graph`` classes are candidates, too.
+    """
+    retrieved = search_candidates(entity, run)
+    return add_classes_with_words(retrieved, run) if run.settings.whole_graph else retrieved
 
 
 # Candidates
@@ -150,6 +154,31 @@ def search_candidates(
     return RetrievedCandidates(
         entity, tuple(candidates), result.how, result.query, len(result.hits)
     )
+
+
+def add_classes_with_words(retrieved: RetrievedCandidates, run: Run) -> RetrievedCandidates:
+    """Return the result of a search, with the classes added whose names have all words of the entity.
+
+    Candidates are then sorted by score and by IRI, and at most ``v_limit`` are kept. Letter case
+    and accents do not count.
+    """
+    words = set(normalize(retrieved.entity).split())
+    candidates = list(retrieved.candidates)
+    found = {candidate.iri for candidate in candidates}
+    for iri, name in find_class_names(run.kg).items():
+        if iri not in found and words <= set(normalize(name).split()):
+            score = score_label(retrieved.entity, name)
+            candidate = Candidate(iri, name, score, ("class",))
+            candidates.append(candidate)
+    candidates.sort(key=lambda candidate: (-candidate.score, candidate.iri))
+    kept = candidates[: run.settings.v_limit]
+    return replace(retrieved, candidates=tuple(kept))
+
+
+def find_named_term(name: str, run: Run) -> Term:
+    """Return the vertex with exactly this label, else the name as a literal, also if several vertices have it."""
+    vertices = run.kg.exact([name]).get(name, ())
+    return vertices[0] if len(vertices) == 1 else Literal(name)
 
 
 def may_be_common_noun(entity: str, candidates: Iterable[Candidate]) -> bool:

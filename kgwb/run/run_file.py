@@ -47,8 +47,18 @@ DAMAGED_FILE_ERRORS = (
 )
 """What reading raises if the entries of a file lack their form, or contradict each other."""
 EARLIER_SETTINGS: Mapping[str, Mapping[str, Any]] = {
-    "chatty_kg": {"shows_units": False},
+    "chatty_kg": {"shows_units": False, "whole_graph": False, "kind_from": "words"},
+    "dog": {
+        "whole_graph": False,
+        "answer_words": "copied",
+        "own_knowledge_at": "any_end",
+        "role_triples": 3,
+    },
     "triad": {
+        "whole_graph": False,
+        "asks_about_single": False,
+        "free_templates": False,
+        "links_own_answers": False,
         "relation_examples": False,
         "merge_results": False,
         "may_refuse_queries": False,

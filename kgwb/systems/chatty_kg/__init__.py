@@ -93,7 +93,7 @@ def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     if asks_for_others(english.text, context, run):
         answer = answer_what_else(answer, context, run)
     if can_be_reworded(answer, run):
-        answer = write_answer(answer, standalone, run)
+        answer = write_answer(answer, question.text, run)
     return answer
 
 

@@ -14,14 +14,15 @@ from kgwb.build import (
     Check,
     Context,
     Dialogue,
+    InvalidReplyError,
     Question,
     Reply,
     Run,
-    Term,
     Turn,
     Value,
     agent,
     ask_model,
+    find_named_term,
     looks_english,
     try_to_ask,
 )
@@ -254,8 +255,8 @@ def write_answer(answer: Answer, question: str, run: Run) -> Answer:
     """Write the answer as a sentence that has the label of every value, but for letter case.
 
     The model is asked until a sentence has all labels. Source: Chatty-KG, section 4.1, equation 1
-    (zero-shot). The sentence becomes the text of the answer; its values stay as they are. Raises
-    what ``ask_model`` raises.
+    (zero-shot). The sentence becomes the text of the answer; its values stay as they are. Without
+    a valid sentence the answer has none, and the step has a note.
     """
 
     def find_missing_labels(reply: RewordedReply) -> str:
@@ -268,7 +269,11 @@ def write_answer(answer: Answer, question: str, run: Run) -> Answer:
 
     variables = {"question": question, "answer": list(answer.labels)}
     checks = [Check("holds every value", find_missing_labels)]
-    reply = ask_model("chatty_kg/answer_writer", variables, RewordedReply, run, checks=checks)
+    try:
+        reply = ask_model("chatty_kg/answer_writer", variables, RewordedReply, run, checks=checks)
+    except InvalidReplyError as error:
+        run.note(error.message)
+        return answer
     sentence = reply.sentence.strip()
     return replace(answer, text=sentence)
 
@@ -300,15 +305,9 @@ def ask_model_alone(question: str, context: Context, run: Run) -> Answer:
     values = []
     for name in names:
         if kind != "boolean":
-            values.append(Value(_find_term(name, run), name))
+            values.append(Value(find_named_term(name, run), name))
         elif not values:
             truth = name.casefold() in ("yes", "true")
             values.append(Value(rdflib.Literal(truth), str(truth).lower()))
     reason = "" if values else "the model knows no answer"
     return Answer(kind, tuple(values), reason=reason, ungrounded=bool(values))
-
-
-def _find_term(name: str, run: Run) -> Term:
-    """Return the vertex with exactly this label, else the name as a literal, also if several vertices have it."""
-    vertices = run.kg.exact([name]).get(name, ())
-    return vertices[0] if len(vertices) == 1 else rdflib.Literal(name)

@@ -18,6 +18,7 @@ from kgwb.build import (
     Link,
     RetrievedCandidates,
     Run,
+    add_classes_with_words,
     agent,
     compute_similarities,
     describe_vertices,
@@ -125,7 +126,7 @@ def _retrieve_and_describe(
     doubts_lower_case = settings.tells_apart and not is_kind
     retrieved = search_candidates(entity, run, doubts_lower_case=doubts_lower_case)
     if settings.classes == "searched":
-        return _add_classes_with_words(retrieved, run)
+        return add_classes_with_words(retrieved, run)
     if is_kind:
         return _add_classes(retrieved, run)
     if settings.tells_apart:
@@ -292,25 +293,6 @@ def _find_classes_called(entity: str, names: Mapping[URIRef, str]) -> dict[URIRe
             scores[iri] = score
     exact = {iri: score for iri, score in scores.items() if score == 1}
     return exact or scores
-
-
-def _add_classes_with_words(retrieved: RetrievedCandidates, run: Run) -> RetrievedCandidates:
-    """Return the result of a search, with the classes added whose names have all words of the entity.
-
-    Candidates are then sorted by score and by IRI, and at most ``v_limit`` are kept. Letter case
-    and accents do not count.
-    """
-    words = _words(retrieved.entity)
-    candidates = list(retrieved.candidates)
-    found = {candidate.iri for candidate in candidates}
-    for iri, name in find_class_names(run.kg).items():
-        if iri not in found and words <= _words(name):
-            score = score_label(retrieved.entity, name)
-            candidate = Candidate(iri, name, score, ("class",))
-            candidates.append(candidate)
-    candidates.sort(key=lambda candidate: (-candidate.score, candidate.iri))
-    kept = candidates[: run.settings.v_limit]
-    return replace(retrieved, candidates=tuple(kept))
 
 
 def _score_similar_classes(

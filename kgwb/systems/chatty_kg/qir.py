@@ -107,7 +107,9 @@ def extract_qir(question: str, run: Run) -> QIR:
     if settings.refuses_inexpressible:
         prompt = "chatty_kg/qir"
         reply_class = QirReply
-    kind = determine_kind(question, None)
+    kind = None
+    if settings.kind_from == "words":
+        kind = determine_kind(question, None)
     checks = make_triple_checks(kind, checks_target=settings.checks_target)
     reply = try_to_ask(
         prompt,
@@ -119,7 +121,7 @@ def extract_qir(question: str, run: Run) -> QIR:
     )
     if reply is None:
         return QIR((), kind=kind or "list")
-    qir = build_qir(reply, question, target=settings.target)
+    qir = build_qir(reply, question, target=settings.target, kind_from=settings.kind_from)
     return qir if settings.several_targets else replace(qir, columns=())
 
 
@@ -260,6 +262,7 @@ def build_qir(
     question: str,
     *,
     target: Literal["asked_for", "first_by_name"] = "asked_for",
+    kind_from: Literal["words", "model"] = "words",
 ) -> QIR:
     """Return the QIR of a valid reply.
 
@@ -267,7 +270,8 @@ def build_qir(
     unknowns is boolean, unless triples cannot express it, and a boolean one has no target. Any
     other target is that of the reply if it is one of the unknowns, else the first unknown. If the
     reply has several, the first is the target, and all are the columns of a list. With ``target``
-    "first_by_name" it is the first unknown in alphabetical order (reference code).
+    "first_by_name" it is the first unknown in alphabetical order (reference code). With
+    ``kind_from`` "model" the words of the question do not overrule the reply's type of question.
     """
     facts: dict[tuple[str, ...], Fact] = {}
     for triple in reply.triples:
@@ -277,7 +281,9 @@ def build_qir(
         folded = tuple(map(str.casefold, fact.as_tuple))
         facts.setdefault(folded, fact)
     qir = QIR(tuple(facts.values()), beyond=_list_inexpressible(reply), doubts=_list_doubts(reply))
-    kind = determine_kind(question, reply.question_type) or "list"
+    kind = reply.question_type
+    if kind_from == "words":
+        kind = determine_kind(question, kind) or "list"
     unknowns = qir.unknowns
     if not unknowns and not qir.beyond:
         kind = "boolean"

@@ -325,7 +325,7 @@ def link_relation(fact: Fact, paths: PathsByEnd, run: Run) -> LinkedRelation:
 
     connecting = _find_connecting_predicates(fact, paths, run)
     found = set(connecting or ())
-    if connecting is None or settings.linked_ends != "connecting":
+    if connecting is None or settings.linked_ends == "connecting_first":
         found.update(_find_predicates_at_ends(fact, paths, run))
     for predicate in type_predicates:
         found.discard((predicate.iri, "out"))
@@ -432,23 +432,29 @@ def _find_type_predicates(fact: Fact, paths: PathsByEnd, run: Run) -> list[Ranke
 
 
 def _find_connecting_predicates(fact: Fact, paths: PathsByEnd, run: Run) -> set[Pair] | None:
-    """Return the predicates that connect the two linked ends of a fact, with their directions.
+    """Return the predicates that connect the two ends of a fact, with their directions.
 
     The set may be empty. None is returned instead if not both ends are linked vertices, or if
-    the setting ``linked_ends`` is "any_end". One query is made. Source: Chatty-KG, section
-    5.1.3.
+    the setting ``linked_ends`` is "any_end". With "connecting_reached" an end may also be an unknown that
+    paths lead to: then a sample of ``join_sample`` of its vertices is looked at. One query is made.
+    Source: Chatty-KG, section 5.1.3.
     """
-    if ChattySettings.of_run(run).linked_ends == "any_end":
+    settings = ChattySettings.of_run(run)
+    if settings.linked_ends == "any_end":
         return None
-    linked = []
+    terms = []
+    samples = ""
     for end in fact.ends:
-        linked += [term for where, term in paths.get(end, ()) if not where]
-    if len(linked) != len(fact.ends):
-        return None
-    subject, object_ = linked
+        wheres = [where for where, _ in paths.get(end, ())]
+        if not wheres or (any(wheres) and settings.linked_ends != "connecting_reached"):
+            return None
+        term = paths[end][0][1]
+        terms.append(term)
+        samples += make_sample_clause(wheres, term, settings.join_sample)
+    subject, object_ = terms
     if is_literal(subject) or is_literal(object_):
         return None
-    return select_predicates_between(subject, object_, "", run)
+    return select_predicates_between(subject, object_, samples, run)
 
 
 def _find_predicates_at_ends(fact: Fact, paths: PathsByEnd, run: Run) -> set[Pair]:
@@ -586,8 +592,9 @@ def make_sample_clause(wheres: Sequence[str], term: str, limit: int) -> str:
 def select_predicates(patterns: Sequence[str], run: Run) -> set[Pair]:
     """Return the predicates that graph patterns bind to ?_out or ?_in, each with its direction.
 
-    Predicates that the vocabulary of the graph excludes are left out; type predicates are kept with
-    the setting ``keeps_type_predicates``. One query is sent for all patterns, none without any.
+    Predicates that the vocabulary of the graph excludes are left out, unless ``whole_graph`` is on;
+    type predicates are kept with the setting ``keeps_type_predicates``. One query is sent for all
+    patterns, none without any.
     """
     if not patterns:
         return set()
@@ -597,13 +604,16 @@ def select_predicates(patterns: Sequence[str], run: Run) -> set[Pair]:
     columns = " ".join(PREDICATE_VARIABLES[direction] for direction in directions)
     vocabulary = run.kg.vocabulary
     excluded = vocabulary.excluded_predicates
+    settings = ChattySettings.of_run(run)
     kept: Collection[URIRef] = ()
-    if ChattySettings.of_run(run).keeps_type_predicates:
+    if settings.keeps_type_predicates:
         kept = vocabulary.types
     found: set[Pair] = set()
     for row in run.kg.select(f"SELECT DISTINCT {columns} WHERE {{ {where} }}").rows:
         for iri, direction in zip(row, directions, strict=True):
-            if isinstance(iri, URIRef) and (iri in kept or iri not in excluded):
+            if not isinstance(iri, URIRef):
+                continue
+            if settings.whole_graph or iri in kept or iri not in excluded:
                 found.add((iri, direction))
     return found
 

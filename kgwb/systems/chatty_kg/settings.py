@@ -30,16 +30,18 @@ class ChattySettings(Settings):
         "leaves_out_mentioned": False,
         "refuses_inexpressible": False,
         "checks_target": False,
+        "kind_from": "model",
         "several_targets": False,
         "classes": "searched",
         "links_literals": False,
         "tells_apart": False,
         "links_several": False,
-        "linked_ends": "connecting",
+        "linked_ends": "connecting_reached",
         "wording_decides_direction": False,
         "predicate_names": "local_parts",
         "joins_over_node": False,
         "keeps_type_predicates": True,
+        "whole_graph": True,
         "predicates_per_relation": 21,
         "query_order": "as_combined",
         "refuses_stored_false": False,
@@ -47,7 +49,6 @@ class ChattySettings(Settings):
         "predicate_choice": "pooled",
         "predicate_examples": False,
         "unasked_predicates": False,
-        "counts_values": False,
         "looks_into_nodes": False,
         "shows_units": False,
         "merges_names": False,
@@ -62,7 +63,10 @@ class ChattySettings(Settings):
         "linked_ends": "connecting_first",
         "links_joins": False,
         "keeps_type_predicates": False,
+        "whole_graph": False,
+        "kind_from": "words",
         "unlinked_facts": "left_out",
+        "counts_values": False,
     }
 
     model_alone: bool = False
@@ -120,6 +124,9 @@ class ChattySettings(Settings):
     """Which unknown is selected: the one that is asked for (section 5.2.1), or the first by name
     (reference code)."""
 
+    kind_from: Literal["words", "model"] = "words"
+    """What decides whether a list, a count, or yes or no is asked for: the words of the question, or
+    the QIR agent, as section 4.2.3 says. Where the words are no certain sign, the agent decides."""
     several_targets: bool = True
     """Whether several unknowns are selected, each in a column, if the question asks for several.
 
@@ -162,10 +169,14 @@ class ChattySettings(Settings):
     """
     join_sample: Count = 200
     """Vertices sampled to find the predicates of a relation between two unknowns."""
-    linked_ends: Literal["connecting_first", "connecting", "any_end"] = "connecting_first"
+    linked_ends: Literal["connecting_first", "connecting", "connecting_reached", "any_end"] = (
+        "connecting_first"
+    )
     """Which predicates a fact between two linked vertices gets.
 
-    - "connecting": those that connect the two (section 5.1.3).
+    - "connecting": those that connect the two.
+    - "connecting_reached": the same, and an unknown that another fact leads to is linked to what it
+      leads to (section 5.1.3).
     - "connecting_first": those before all others that either vertex has.
     - "any_end": all that either vertex has, by similarity.
     """
@@ -180,7 +191,7 @@ class ChattySettings(Settings):
     keeps_type_predicates: bool = False
     """Whether type predicates are candidates for any relation, as section 5.1.3 has all predicates.
 
-    The reference code leaves them out. Labels and noise are left out in any case.
+    The reference code leaves them out.
     """
     wording_decides_direction: bool = True
     """Whether, of a predicate that is found in both directions, the one that the words suggest goes

@@ -13,7 +13,7 @@ System dog
 | relations | sparql | hop.get_relations |  | render_relations | relation filtering | test_relations.py |
 | relation_filtering | model | hop.filter_relation | relation_filtering | render_filtered_relation | relation filtering | test_relation_filtering.py |
 | triple_filling | sparql | hop.fill_triples |  | render_filled_triples | relation filtering | test_triple_filling.py |
-| answer_trying | model | hop.try_answer | answer_trying | render_tried_answer | answer generation | test_answer_trying.py |
+| answer_trying | model | hop.try_answer | answer_trying* | render_tried_answer | answer generation | test_answer_trying.py |
 | simplifying | group | question.simplify_question |  | render_simplified_question | question simplifying | test_simplifying.py |
 | simplifying_expert | model | question.simplify_as_expert | simplifying_expert | render_remark | question simplifying | test_simplifying_expert.py |
 | critic | model | question.simplify_as_critic | critic | render_remark | question simplifying | test_critic.py |
@@ -78,13 +78,16 @@ from kgwb.systems.dog.rules import RULES
 from kgwb.systems.dog.settings import DogSettings
 from kgwb.systems.dog.views import VIEWS
 
+LIMIT_REACHED = "no answer within the iteration limit"
+"""How the reason begins if the triples of the last hop that is allowed did not suffice."""
+
 
 def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     """Answer one question by a walk over the graph.
 
     DoG has no dialogue: each question is read alone. If the walk finds no answer and the setting
-    ``own_knowledge`` is on, the model answers without the graph (DoG, "Answer Trying": if the
-    iteration limit is reached). Otherwise the answer has no values and a reason. The gold answer
+    ``own_knowledge`` is on, the model answers without the graph, with ``own_knowledge_at`` "limit"
+    only if the iteration limit was reached (DoG, "Answer Trying"). Otherwise the answer has no values and a reason. The gold answer
     plays no part in that; in the published code it does.
     """
     try:
@@ -94,7 +97,10 @@ def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
         if not has_form(error):
             raise
         answer = Answer("list", reason=f"{CANNOT_EXPRESS}: {error.message}")
-    if answer or not run.settings.own_knowledge:
+    settings = DogSettings.of_run(run)
+    if answer or not settings.own_knowledge:
+        return answer
+    if settings.own_knowledge_at == "limit" and not answer.reason.startswith(LIMIT_REACHED):
         return answer
     return answer_from_own_knowledge(question.text, answer.reason, run)
 
@@ -164,6 +170,8 @@ def _make_answer(hops: Sequence[Hop], heads: Sequence[Head], run: Run) -> Answer
     if last.tried:
         values = find_answer_values(last.tried, last.filled, heads)
         answer = replace(answer, values=values)
+        if any(isinstance(value.term.toPython(), bool) for value in values):
+            answer = replace(answer, kind="boolean")
     elif DogSettings.of_run(run).answers == "tails":
         answer = replace(answer, values=find_last_tails(last.filled))
     if not answer:
@@ -194,10 +202,7 @@ def _explain_no_answer(hops: Sequence[Hop], run: Run) -> str:
         return "; ".join(reasons) or "the walk found no triple"
     if DogSettings.of_run(run).ablation == "no_focusing":
         return last.tried.reason
-    return (
-        f"no answer within the iteration limit of {len(hops)}; "
-        f"the question left is: {last.question}"
-    )
+    return f"{LIMIT_REACHED} of {len(hops)}; the question left is: {last.question}"
 
 
 @agent("iteration", subject="place")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typing
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 from operator import attrgetter
@@ -31,7 +31,6 @@ from kgwb.build import (
     find_predicates,
     find_problems,
     label_terms,
-    local_part,
     read_nodes,
     values_clause,
     with_display_names,
@@ -60,18 +59,20 @@ def get_relations(head: Head, run: Run) -> Relations:
     """Return the relations of all vertices of a head (DoG, "Knowledge Graph Invoking").
 
     No model is asked. Predicates that have one name and one direction are one relation. Relations
-    come by name, "out" before "in". Labels, descriptions and noise are left out, and with the
-    setting ``relation_directions`` also the relations that lead to the head. A blank node has no
+    come by name, "out" before "in". Labels, descriptions, types and noise are left out unless
+    ``whole_graph`` is on, and with the setting ``relation_directions`` also the relations that
+    lead to the head. A blank node has no
     relations here, since a query cannot name it. Two queries are sent at most, and one request for
     names.
     """
     terms = [value.term for value in head.values if isinstance(value.term, URIRef | Literal)]
     if not terms:
         return Relations(head.name, ())
-    predicates = find_predicates(run.kg, *terms)
+    settings = DogSettings.of_run(run)
+    predicates = find_predicates(run.kg, *terms, keeps_all=settings.whole_graph)
     names = run.kg.names([iri for iri, _ in predicates])
     directions: set[Direction] = {"out"}
-    if DogSettings.of_run(run).follows_incoming_relations:
+    if settings.follows_incoming_relations:
         directions.add("in")
     groups: dict[tuple[str, Direction], list[Iri]] = defaultdict(list)
     for iri, direction in predicates:
@@ -196,9 +197,15 @@ def try_answer(question: str, filled: tuple[FilledTriples, ...], run: Run) -> Tr
     """Ask the model whether the triples answer the question, and with which names.
 
     The model sees the triples of each head in words, and whether these are all (DoG, "Answer
-    Trying"). Every answer is a name in the triples, and is returned once, in the model's order.
-    Raises InvalidReplyError without a valid reply.
+    Trying"). With ``answer_words`` "copied" every answer is a name in the triples. Each is returned
+    once, in the model's order. Raises InvalidReplyError without a valid reply.
     """
+    settings = DogSettings.of_run(run)
+    prompt = "dog/answer_trying"
+    checks = make_answer_checks(filled)
+    if settings.answer_words == "own":
+        prompt = "dog/answer_trying_published"
+        checks = checks[:1]
     found = []
     for result in filled:
         notes = filter(None, (result.note, result.reason))
@@ -210,12 +217,12 @@ def try_answer(question: str, filled: tuple[FilledTriples, ...], run: Run) -> Tr
         found.append(result_data)
     variables = {"question": question, "found": found}
     reply = ask_model(
-        "dog/answer_trying",
+        prompt,
         variables,
         TryingReply,
         run,
-        checks=make_answer_checks(filled),
-        max_examples=DogSettings.of_run(run).trying_example_count,
+        checks=checks,
+        max_examples=settings.trying_example_count,
     )
     answers = tuple(dict.fromkeys(reply.answers))
     return TriedAnswer(reply.sufficient, reply.reason, answers)
@@ -266,7 +273,8 @@ def find_answer_values(
     several terms of one name, those are returned that are a tail of the most results: the terms
     that the most topic entities lead to. The support is the triples that lead to the term, and for
     a value of a head also the triples of the last hop that have it as subject or object. Values
-    come in the order of the answers, and terms of one name by label. Returns nothing if the model
+    come in the order of the answers, and terms of one name by label. What names no term is a value
+    of its own (``_read_own_words``), with all triples of the last hop. Returns nothing if the model
     found no answer.
     """
     tails = collect_values(filled)
@@ -291,9 +299,21 @@ def find_answer_values(
             support = _merge_support(same)
             values_by_name[name].append(Value(term, same[0].label, support))
     values = []
-    for name in dict.fromkeys(map(normalize_name, tried.answers)):
-        values += sorted(values_by_name[name], key=_label_and_term)
+    answer_by_name = {normalize_name(answer): answer for answer in tried.answers}
+    for name, answer in answer_by_name.items():
+        if name in values_by_name:
+            values += sorted(values_by_name[name], key=_label_and_term)
+        else:
+            values.append(Value(_read_own_words(answer), answer, last_triples))
     return tuple(values)
+
+
+def _read_own_words(answer: str) -> Literal:
+    """Return what an answer means that is no name in the graph: a truth value, a number, or the text itself."""
+    words = normalize_name(answer)
+    if words in TRUTH_VALUES:
+        return Literal(TRUTH_VALUES[words])
+    return Literal(int(words)) if words.isdecimal() else Literal(answer)
 
 
 def find_last_tails(filled: Sequence[FilledTriples]) -> tuple[Value, ...]:
@@ -355,6 +375,8 @@ def answer_from_own_knowledge(question: str, reason: str, run: Run) -> Answer:
     )
 
 
+TRUTH_VALUES = {"yes": True, "true": True, "no": False, "false": False}
+"""Answers to a question for yes or no, in lower case."""
 TRIPLE_PATTERNS: Mapping[Direction, str] = {"out": "?head ?p ?tail", "in": "?tail ?p ?head"}
 HEAD_TYPES = {"out": (URIRef,), "in": (URIRef, Literal)}
 """The types of a term with triples in a direction. A query cannot name a blank node."""
@@ -542,12 +564,14 @@ def _read_longer_paths(
     a blank node or at a vertex that the walk began at.
     """
     has_blank_nodes = any(isinstance(node, BNode) for node in unnamed_nodes)
-    ignored_predicates = run.kg.vocabulary.excluded_predicates
+    ignored: Container[URIRef] = run.kg.vocabulary.excluded_predicates
+    if DogSettings.of_run(run).whole_graph:
+        ignored = ()
     paths = []
     for start, predicate, node, second, tail, mark in run.kg.select(query).rows:
         # A blank node has another label in each result, so it cannot be found by its label.
         is_unnamed = node in unnamed_nodes or (has_blank_nodes and isinstance(node, BNode))
-        if not is_unnamed or tail in head.start or second in ignored_predicates:
+        if not is_unnamed or tail in head.start or second in ignored:
             continue
         if not isinstance(predicate, URIRef) or not isinstance(second, URIRef):
             continue
@@ -761,13 +785,13 @@ def _find_qualifiers(
     """Return a text for each vertex that distinguishes it from the others of its name.
 
     Kinds of texts are tried in this order: types; the first words of the descriptions, from one
-    word to all; local parts of the IRIs. The first kind is taken of which every vertex has a text,
-    and all are different. If there is none, the texts are the IRIs.
+    word to all; numbers from 1, since a model sees no identifiers (DoG, "Knowledge Graph Invoking").
+    The first kind is taken of which every vertex has a text, and all are different.
     """
     for qualifiers in _list_qualifiers(iris, descriptions):
         if all(qualifiers) and len(set(qualifiers)) == len(iris):
-            return qualifiers
-    return list(map(str, iris))
+            break
+    return qualifiers
 
 
 def _list_qualifiers(
@@ -783,7 +807,7 @@ def _list_qualifiers(
     longest = max(map(len, words_of_all))
     for length in range(1, longest + 1):
         yield [" ".join(words[:length]) for words in words_of_all]
-    yield list(map(local_part, iris))
+    yield [str(number) for number, _ in enumerate(iris, 1)]
 
 
 def _rename_tails(result: FilledTriples, names: Mapping[Term, str]) -> FilledTriples:

@@ -265,8 +265,6 @@ SolvedHops = tuple[SolvedHop, ...]
 HopResults = tuple[FilledTriples, ...]
 Debate = tuple[Remark, ...]
 RoleAgent = Callable[[str, str, SolvedHops, Debate, HopResults, Run], Remark]
-MAX_EXAMPLE_TRIPLES = 3
-"""Triples of a hop that the roles see, with the number of all its tails."""
 
 
 class RemarkReply(Reply):
@@ -348,7 +346,11 @@ def _make_role_agent(role: str, purpose: str) -> RoleAgent:
             checks = make_question_checks(question, solved)
         reply = ask_model(
             f"dog/{role}",
-            {"question": question, "solved": _describe_hops(solved, filled), "debate": earlier},
+            {
+                "question": question,
+                "solved": _describe_hops(solved, filled, run),
+                "debate": earlier,
+            },
             RemarkReply,
             run,
             checks=checks,
@@ -372,13 +374,14 @@ def _find_empty_question(reply: RemarkReply) -> str:
     return "" if _has_question(reply) else "no question is proposed"
 
 
-def _describe_hops(solved: SolvedHops, filled: HopResults) -> list[dict[str, Any]]:
+def _describe_hops(solved: SolvedHops, filled: HopResults, run: Run) -> list[dict[str, Any]]:
     """Return the solved hops as data for the prompts of the roles, in their order.
 
     Each has the names of head, relation and tails, the number of tails that the name stands for,
-    and the first MAX_EXAMPLE_TRIPLES triples. If ``fan_out`` cut the tails, "cut" says how many
+    and the first ``role_triples`` triples. If ``fan_out`` cut the tails, "cut" says how many
     were found.
     """
+    limit = DogSettings.of_run(run).role_triples
     described = []
     for hop, result in zip(solved, filled, strict=False):
         hop_data = {
@@ -386,7 +389,7 @@ def _describe_hops(solved: SolvedHops, filled: HopResults) -> list[dict[str, Any
             "relation": hop.relation,
             "found": hop.found,
             "count": len(result.values),
-            "examples": list(map(list, result.triples[:MAX_EXAMPLE_TRIPLES])),
+            "examples": list(map(list, result.triples[:limit])),
         }
         if len(result.values) < result.found:
             kept = len(result.values)

@@ -433,6 +433,7 @@ RULES: Mapping[str, Rule] = {
     "dog/topic_entity": find_topic_entities,
     "dog/relation_filtering": choose_relation,
     "dog/answer_trying": try_answer,
+    "dog/answer_trying_published": try_answer,
     "dog/simplifying_expert": simplify_as_expert,
     "dog/critic": simplify_as_critic,
     "dog/linguist": simplify_as_linguist,

@@ -32,12 +32,19 @@ class DogSettings(Settings):
         "debate_rounds": 3,
         "remark_checks": "none",
         "only_relation": "asked",
+        "repair": "ask_varied",
         "own_knowledge": True,
+        "own_knowledge_at": "limit",
+        "answer_words": "own",
+        "role_triples": None,
+        "whole_graph": True,
         "filtering_exemplars": 10,
         "trying_exemplars": 10,
     }
     REFERENCE: ClassVar = {
         **PAPER,
+        "own_knowledge_at": "any_end",
+        "whole_graph": False,
         "relation_directions": "by_script",
         "debate_rounds": "by_script",
         "debate_end": "last_round",
@@ -71,6 +78,19 @@ class DogSettings(Settings):
     - "tails": there are ``iteration_limit`` hops, and the tails of the last one are the answers. No
       model tries or writes an answer. This is how MetaQA is measured (figure 4, caption); its
       questions of 1, 2 and 3 hops have an ``iteration_limit`` of 1, 2 and 3.
+    """
+    answer_words: Literal["copied", "own"] = "copied"
+    """What a model that tries to answer may write.
+
+    - "copied": names in the triples, exactly as they stand there.
+    - "own": also words of its own, such as a count, yes or no (Task Formulation).
+    """
+    own_knowledge_at: Literal["any_end", "limit"] = "any_end"
+    """After which walks without an answer the model answers by itself, if ``own_knowledge`` is on.
+
+    - "any_end": all; a walk also ends where no relation leads on.
+    - "limit": those that reached ``iteration_limit`` without enough triples (Answer Trying). With
+      ``answers`` "tails" there are none.
     """
     iteration_limit: Count = 3
     """After how many hops the walk ends without an answer.
@@ -114,6 +134,8 @@ class DogSettings(Settings):
     """How many examples each role of the debate is sent: 1 (Implementation Settings), and in
     figure 4 other numbers.
     """
+    role_triples: Count | None = 3
+    """How many triples of a hop the roles of a debate see at most. None: all (Question Simplifying)."""
     fan_out: Count = 100
     """How many tails of a head are kept after a hop, and how many of its triples a model sees.
 

@@ -116,7 +116,7 @@ def _find_answer_type(query: CandidateQuery, question: str, run: Run) -> AnswerT
     The values are then counted, or are the answer if they are numbers themselves
     (``build_answer``).
     """
-    if TriadSettings.of_run(run).answer_type_from == "model":
+    if TriadSettings.of_run(run).answer_type_from != "query":
         return classify_answer_type(question, run)
     answer_type = ANSWER_TYPE_BY_KIND[analyze_query(query.sparql).kind]
     if answer_type == "select" and HOW_MANY_QUESTION.search(question):

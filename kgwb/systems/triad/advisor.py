@@ -20,15 +20,15 @@ from kgwb.build import (
     Value,
     agent,
     analyze_query,
-    ask_model,
     count_values,
     doubt_counted_text,
+    find_named_term,
     find_row_support,
     is_amount,
     label_terms,
     read_values,
 )
-from kgwb.systems.triad.generalist import prompt_of_guidelines
+from kgwb.systems.triad.generalist import ask_until_valid, prompt_of_guidelines
 from kgwb.systems.triad.records import KIND_BY_ANSWER_TYPE, AnswerType
 from kgwb.systems.triad.settings import TriadSettings
 
@@ -90,7 +90,8 @@ def answer_from_own_knowledge(question: str, asked: AnswerType, reason: str, run
     The prompt is that of the type of answer: for a truth value, or for a single fact, which may be
     a number. With ``ablation`` "boolean_fallback" the model is asked for truth values only.
     ``reason`` says why the graph gave no answer, and is kept in the answer, which has no value if
-    the model gave none or was not asked. Raises InvalidReplyError if no reply is valid.
+    the model gave none or was not asked. A fact is the vertex of this name with the setting
+    ``links_own_answers``.
     """
     is_boolean = asked == "yes or no"
     kind = KIND_BY_ANSWER_TYPE[asked]
@@ -106,11 +107,14 @@ def answer_from_own_knowledge(question: str, asked: AnswerType, reason: str, run
     subtask = "triad/own_knowledge_truth" if is_boolean else "triad/own_knowledge_fact"
     prompt = prompt_of_guidelines(subtask, run)
     check = Check("True or False", find_problem)
-    reply = ask_model(prompt, {"question": question}, KnowledgeReply, run, checks=(check,))
-    text = reply.answer.strip()
+    reply = ask_until_valid(prompt, {"question": question}, KnowledgeReply, run, check)
+    text = reply.answer.strip() if reply else ""
     if not text:
         return Answer(kind, reason=reason)
-    return Answer(kind, (_make_value(text, asked),), reason=reason, ungrounded=True)
+    value = _make_value(text, asked)
+    if asked == "select" and TriadSettings.of_run(run).links_own_answers:
+        value = Value(find_named_term(text, run), text)
+    return Answer(kind, (value,), reason=reason, ungrounded=True)
 
 
 def _make_value(text: str, asked: AnswerType) -> Value:

@@ -285,15 +285,15 @@ def choose_query(queries: Queries, question: str, failed: tuple[str, ...], run: 
     """Choose one of the queries that have a result (Equation 7).
 
     With the setting ``may_refuse_queries`` the model may choose none, and judges a single query
-    too. Otherwise a single query is chosen without asking it. ``failed`` has a reason for each
-    earlier attempt; only their number counts here, as the number of the sample. The choice is empty
-    if no query has a result. Raises InvalidReplyError if no reply is valid.
+    too. Otherwise a single query is chosen without asking it, unless ``asks_about_single`` is on.
+    ``failed`` has a reason for each earlier attempt; only their number counts here, as the number
+    of the sample. The choice is empty if no query has a result. Raises InvalidReplyError if no reply is valid.
     """
     settings = TriadSettings.of_run(run)
     kept = queries.kept
     shows_results = settings.query_options == "results"
     may_refuse = settings.may_refuse_queries and shows_results
-    if not kept or (len(kept) == 1 and not may_refuse):
+    if not kept or (len(kept) == 1 and not may_refuse and not settings.asks_about_single):
         return Choice("query", kept)
     if not shows_results:
         return _choose_query_by_text(kept, question, failed, run)
@@ -431,7 +431,7 @@ def find_relations(triplet: Triplet, ends: TermsByEnd, run: Run) -> tuple[Relati
     found: dict[tuple[URIRef, Direction], str] = {}
     for end, terms in ends.items():
         named_terms = [term for term in terms if not isinstance(term, BNode)]
-        predicates = find_predicates(run.kg, *named_terms)
+        predicates = find_predicates(run.kg, *named_terms, keeps_all=settings.whole_graph)
         paths = find_paths_over_containers(run.kg, named_terms, predicates)
         for iri, direction in (*predicates, *paths):
             path = paths.get((iri, direction), "")

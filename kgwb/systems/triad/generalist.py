@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import typing
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain
 from typing import TypeVar
 
@@ -15,6 +17,7 @@ from kgwb.build import (
     Check,
     Direction,
     GraphError,
+    InvalidReplyError,
     JsonObject,
     Reply,
     Run,
@@ -81,6 +84,25 @@ def ask_in_attempt(
     return ask_model(prompt, variables, reply_class, run, checks=(check,), sample=sample)
 
 
+def ask_until_valid(
+    prompt: str, variables: JsonObject, reply_class: type[R], run: Run, *checks: Check[R]
+) -> R | None:
+    """Ask the model in up to ``tries`` samples, and return its first valid reply; None if there is none.
+
+    For the phase of answering, which must not lose what the attempts found. Each failure is noted
+    on the step. Raises InvalidReplyError at the first one if ``own_knowledge`` is off.
+    """
+    settings = TriadSettings.of_run(run)
+    for sample in range(settings.tries):
+        try:
+            return ask_model(prompt, variables, reply_class, run, checks=checks, sample=sample)
+        except InvalidReplyError as error:
+            if not settings.own_knowledge:
+                raise
+            run.note(error.message)
+    return None
+
+
 # Templates: their slots are names in angle brackets
 
 
@@ -111,12 +133,15 @@ def find_template_problems(template: str, triplets: Triplets, *_: object) -> Ite
         yield "SELECT exactly one variable, or one count"
 
 
-def find_slot_problems(template: str, triplets: Triplets) -> Iterator[str]:
+def find_slot_problems(
+    template: str, triplets: Triplets, *, allows_more: bool = False
+) -> Iterator[str]:
     """Yield what in a template cannot be filled with vertices and relations, or cannot be run.
 
     Every IRI in it must be a slot for an end of the triplets, or for a relation between its ends,
     and it must not make IRIs of texts: so a model cannot invent one; the first other IRI is named.
-    It must have no triple that is not a triplet, and pass the gate. It is not executed.
+    It must have no triple that is not a triplet, unless it ``allows_more``, and pass the gate. It
+    is not executed.
     """
     filled = _fill_with_slots(template, triplets)
     slots = {*_mention_slots(triplets), *_relation_slots(triplets)}
@@ -124,7 +149,7 @@ def find_slot_problems(template: str, triplets: Triplets) -> Iterator[str]:
         if iri not in slots or iri in template:
             yield f"{iri} is no entity of the triplets, or no relation between these ends"
             break
-    yield from _find_pattern_problems(filled, slots)
+    yield from _find_pattern_problems(filled, slots, allows_more=allows_more)
 
 
 def _mention_slots(triplets: Triplets) -> list[str]:
@@ -155,11 +180,12 @@ def _has_several_columns(sparql: str) -> bool:
     return query.kind != "boolean" and len(query.projected_variables) != 1
 
 
-def _find_pattern_problems(sparql: str, slots: set[str]) -> Iterator[str]:
+def _find_pattern_problems(sparql: str, slots: set[str], *, allows_more: bool) -> Iterator[str]:
     """Yield what is wrong with a filled template as a query; nothing if it is valid.
 
     ``sparql`` is the template with its slots filled with the IRIs ``slots``. It must pass the gate.
-    Its triple patterns must have no other IRIs or literals, and no variable as predicate.
+    Its triple patterns must have no other IRIs or literals, and no variable as predicate, unless it
+    ``allows_more``.
     """
     try:
         query = analyze_query(sparql)
@@ -168,7 +194,7 @@ def _find_pattern_problems(sparql: str, slots: set[str]) -> Iterator[str]:
         return
     terms = {term for term in chain.from_iterable(query.patterns) if not term.startswith("?")}
     has_unknown_predicate = any(predicate.startswith("?") for _, predicate, _ in query.patterns)
-    if has_unknown_predicate or terms - slots:
+    if not allows_more and (has_unknown_predicate or terms - slots):
         yield "a triple is none of the triplets; compare a value in a FILTER"
 
 
@@ -287,6 +313,13 @@ class TypeReply(Reply):
     type: AnswerType
 
 
+class PublishedTypeReply(Reply):
+    """The same in angle brackets, after what led to it (appendix B)."""
+
+    reason: str
+    type: typing.Literal["<count>", "<select>", "<yes or no>"]
+
+
 # Triplets
 
 
@@ -351,9 +384,10 @@ def write_template(triplets: Triplets, question: str, failed: tuple[str, ...], r
     ``find_slot_problems``, and with the setting ``strict_templates`` also have every triplet and
     one column. Returned without spaces around it. Raises InvalidReplyError if no reply is valid.
     """
-    find_problems = find_slot_problems
-    if TriadSettings.of_run(run).strict_templates:
-        find_problems = find_template_problems
+    settings = TriadSettings.of_run(run)
+    find_problems = partial(find_slot_problems, allows_more=settings.free_templates)
+    if settings.strict_templates:
+        find_problems = partial(find_template_problems)
     prompt = prompt_of_guidelines("triad/template", run)
     variables = {"question": question, "triplets": [triplet.parts for triplet in triplets]}
     check: Check[TemplateReply] = Check(
@@ -424,7 +458,13 @@ def write_query(
 def classify_answer_type(question: str, run: Run) -> AnswerType:
     """Ask the model which type of answer the question asks for (Equation 4).
 
-    It is a number ("count"), things ("select"), or a truth value ("yes or no").
+    It is a number ("count"), things ("select"), or a truth value ("yes or no"). It is "select" if
+    no reply is valid, see ``ask_until_valid``.
     """
     prompt = prompt_of_guidelines("triad/answer_type", run)
-    return ask_model(prompt, {"question": question}, TypeReply, run).type
+    reply_class: type[TypeReply | PublishedTypeReply] = TypeReply
+    if TriadSettings.of_run(run).answer_type_from == "chain_of_thought":
+        prompt = "triad/answer_type_reasoned"
+        reply_class = PublishedTypeReply
+    reply = ask_until_valid(prompt, {"question": question}, reply_class, run)
+    return typing.cast(AnswerType, reply.type.strip("<>")) if reply else "select"

@@ -190,6 +190,12 @@ def classify_answer_type(question: str, kg: Graph | None) -> ReplyData:
     return {"type": ANSWER_TYPE_BY_KIND[parse_question(question, kg).kind]}
 
 
+def classify_step_by_step(question: str, kg: Graph | None) -> ReplyData:
+    """Return the type of answer in angle brackets, with the kind that the grammar reads as the reason."""
+    answer_type = classify_answer_type(question, kg)["type"]
+    return {"reason": f"it is a question for {answer_type}", "type": f"<{answer_type}>"}
+
+
 RULES: Mapping[str, Rule] = {
     "triad/triplets": extract_triplets,
     "triad/entity_choice": choose_entities,
@@ -205,5 +211,6 @@ RULES: Mapping[str, Rule] = {
     "triad/template_published": write_template,
     "triad/query_choice_published": choose_first_query,
     "triad/answer_type_published": classify_answer_type,
+    "triad/answer_type_reasoned": classify_step_by_step,
 }
 """For each prompt, the function by which the model ``rules`` answers it."""

@@ -30,11 +30,15 @@ class TriadSettings(Settings):
         "relation_examples": False,
         "as_written": True,
         "strict_templates": False,
+        "free_templates": True,
+        "whole_graph": True,
+        "links_own_answers": True,
         "query_limit": ALL,
         "merge_results": False,
         "query_options": "sparql",
         "may_refuse_queries": False,
-        "answer_type_from": "model",
+        "asks_about_single": True,
+        "answer_type_from": "chain_of_thought",
         "retry_from": "parsing",
         "retry_feedback": False,
         "stop_unchanged": False,
@@ -96,6 +100,11 @@ class TriadSettings(Settings):
 
     As published, it is to "make an effort" to use them (appendix B).
     """
+    free_templates: bool = False
+    """Whether a template may have triples that are no triplets: types, variables as predicates, values.
+
+    As published, it is any standard query over the names of the triplets (appendix B).
+    """
     query_limit: Count = 40
     """How many queries are run in an attempt. Those with the best options come first.
 
@@ -114,12 +123,20 @@ class TriadSettings(Settings):
 
     As published, it chooses one of several (section 3.2, K = 1).
     """
-    answer_type_from: Literal["query", "model"] = "query"
+    asks_about_single: bool = False
+    """Whether the decision-maker is asked about a single query, though it may not refuse it."""
+    links_own_answers: bool = False
+    """Whether a fact from own knowledge is the vertex that has it as its label, if one has.
+
+    So it can be compared with an answer of the graph, as in Table 3.
+    """
+    answer_type_from: Literal["query", "model", "chain_of_thought"] = "query"
     """Where the type of the answer comes from.
 
     - "query": from the chosen query; without one a model is asked. If the question asks how many
       and the query lists things, they are counted.
-    - "model": a model is asked in any case (section 3.1).
+    - "model": a model is asked in any case.
+    - "chain_of_thought": the same, step by step (section 3.1, equation 4).
     """
     retry_from: Literal["fault", "parsing", "linking", "construction"] = "fault"
     """The phase that a further attempt goes back to: the one at fault, or always the same."""

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import rdflib
 from rdflib import Literal
-from small import FILMS, PAPER, alone, answer_of, chatty, films, iri, qir
+from small import FILMS, PAPER, REFERENCE, alone, answer_of, chatty, films, iri, qir
 
 from kgwb import open_kg
 from kgwb.kg.algebra import patterns_to_sparql
@@ -100,7 +100,7 @@ def test_values_of_a_long_join_and_literals_have_support_in_the_graph() -> None:
     ("pattern", "settings", "labels", "support"),
     [
         ("?x director denis", Settings(), ("3",), 3),
-        ("?x director denis", PAPER, ("Arrival", "Dune", "Sicario"), 3),  # nothing is counted
+        ("?x director denis", REFERENCE, ("Arrival", "Dune", "Sicario"), 3),  # nothing is counted
         ("denis numberOfChildren ?x", Settings(), ("3",), 1),  # a stored number
         ("lynch starring ?x", Settings(), (), 0),
     ],

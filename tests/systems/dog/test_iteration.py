@@ -28,7 +28,7 @@ COMMENTS = ':dune rdfs:comment "film of 2021" . :lynchs_dune rdfs:comment "film 
 @pytest.mark.parametrize(
     ("described", "newer", "older"),
     [
-        ("", "Dune (dune)", "Dune (lynchs_dune)"),
+        ("", "Dune (1)", "Dune (2)"),
         (COMMENTS, "Dune (film of 2021)", "Dune (film of 1984)"),
         (":dune a :Part .", "Dune (Film, Part)", "Dune (Film)"),
     ],
