@@ -24,6 +24,8 @@ from kgwb.terms import Term, Triples
 IRI_SCHEMES = ("http://", "https://", "urn:")
 MAX_FOUND_QUERIES = 3
 """Queries of a run that are taken for those of its answer, if a pipeline does not name them."""
+MAX_NAMED_ROWS = 100
+"""A sentence does not name the rows of a longer result."""
 
 
 def make_answer(
@@ -122,14 +124,17 @@ def _values_named_in(run: Run | None, sentence: str) -> list[Any]:
     """Return the first cells whose names stand in a sentence, of the last query that has such rows.
 
     A query whose result has the sentence itself as a cell ends the search: the sentence is a value.
+    Looked at are the last MAX_FOUND_QUERIES results with 1 to MAX_NAMED_ROWS rows.
     """
     calls = [] if run is None else _recorded_queries(run)
-    for call in reversed(calls):
-        if not isinstance(call.result, ResultSet):
-            continue
-        if _holds_any(call.result, [Literal(sentence)]):
+    results = []
+    for call in calls:
+        if isinstance(call.result, ResultSet) and 0 < len(call.result.rows) <= MAX_NAMED_ROWS:
+            results.append(call.result)
+    for result in results[: -MAX_FOUND_QUERIES - 1 : -1]:
+        if _holds_any(result, [Literal(sentence)]):
             return []
-        cells = [row[0] for row in call.result.rows if row[0] is not None]
+        cells = [row[0] for row in result.rows if row[0] is not None]
         labels = _labels_of(run, cells)
         named = []
         for cell in cells:

@@ -83,18 +83,11 @@ class _Recorder:
 
         Outside of a run the plain model is asked.
         """
-
-        def generate(sent: list[BaseMessage]) -> ChatResult:
-            """Ask the plain model."""
-            result: ChatResult = self._llm._generate(
-                sent, stop=stop, run_manager=run_manager, **options
-            )
-            return result
-
+        ask: Any = partial(self._llm._generate, stop=stop, run_manager=run_manager, **options)
         asked = self._request_to_record(messages, {**options, "stop": stop})
         if asked is None:
-            return generate(messages)
-        return self._recorded(asked, messages, generate)
+            return ask(messages)  # type: ignore[no-any-return]
+        return self._recorded(asked, messages, ask)
 
     async def agenerate(
         self,
@@ -108,18 +101,13 @@ class _Recorder:
         The plain model is asked by its own coroutine. Inside a run it is waited for, so that steps
         of several branches have the same order each time. Outside of a run it is awaited.
         """
-
-        async def generate(sent: list[BaseMessage]) -> ChatResult:
-            """Ask the plain model."""
-            result: ChatResult = await self._llm._agenerate(sent, stop=stop, **options)
-            return result
-
+        ask: Any = partial(self._llm._agenerate, stop=stop, **options)
         if current_run() is None:
-            return await await_on_client_loop(generate(messages))
+            return await await_on_client_loop(ask(messages))  # type: ignore[no-any-return]
         asked = self._request_to_record(messages, {**options, "stop": stop})
         if asked is None:
-            return await generate(messages)
-        return self._recorded(asked, messages, lambda sent: wait_for(generate(sent)))
+            return await ask(messages)  # type: ignore[no-any-return]
+        return self._recorded(asked, messages, lambda sent: wait_for(ask(sent)))
 
     def _request_to_record(
         self, messages: list[BaseMessage], options: JsonObject

@@ -326,13 +326,13 @@ def read_names(row: Mapping[str, Any]) -> list[str]:
     Such a text is not equal to the thing, and counts as wrong: the answer should have the thing.
     """
     labels = row.get("labels", NO_LABELS)
-    gold = row["gold"] or ()
+    things: dict[str, list[str]] = {}
+    for value in row["gold"] or ():
+        things.setdefault(labels.get(value, value), []).append(value)
+    right = set(row["gold"] or ())
     read: list[str] = []
     for answer in row["answers"]:
-        named = [value for value in gold if labels.get(value) == answer]
-        if answer in gold or not named:
-            named = [answer]
-        read += named
+        read += [answer] if answer in right else things.get(answer, [answer])
     return read
 
 

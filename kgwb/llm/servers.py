@@ -10,6 +10,7 @@ import os
 import re
 import weakref
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -389,7 +390,8 @@ class OllamaModel(RemoteModel):
         for message in messages:
             for call in message.get("tool_calls", ()):
                 function = call["function"]
-                function["arguments"] = json.loads(function["arguments"])
+                with suppress(ValueError):  # else Ollama says what is wrong with it
+                    function["arguments"] = json.loads(function["arguments"])
         answer = chat(
             self.model,
             messages,
