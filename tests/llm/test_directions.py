@@ -37,6 +37,10 @@ member | member of sports team | in
 head of | head of government | in
 position | position held | out
 supplies | supplied by | in
+narrower concepts | narrower | out
+narrower terms | has broader | in
+broader concept | broader | out
+broader concept of | narrower | out
 precedes | follows | in
 wrote | author of | out
 """
@@ -162,7 +166,7 @@ def test_a_triple_that_says_the_reverse_of_a_models_relation_is_no_plain_answer(
 
 ONTOLOGY = """
 @prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
-@prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix owl: <http://www.w3.org/2002/07/owl#> . @prefix skos: <http://www.w3.org/2004/02/skos/core#> .
 :Thing a owl:Class ; rdfs:label "Thing" .
 :Agent a owl:Class ; rdfs:label "Agent" ; rdfs:subClassOf :Thing .
 :MediaItem a owl:Class ; rdfs:label "MediaItem" ; rdfs:subClassOf :Thing .
@@ -172,6 +176,10 @@ ONTOLOGY = """
 :Sonata a owl:Class ; rdfs:label "Sonata" ; rdfs:subClassOf :MediaItem .
 :about a owl:ObjectProperty ; rdfs:label "about" ; rdfs:subPropertyOf :overlaps .
 :overlaps a owl:ObjectProperty ; rdfs:label "overlaps" .
+:t1 a skos:Concept ; skos:prefLabel "tools" ; skos:narrower :t2 .
+:t2 a skos:Concept ; skos:prefLabel "hand tools" ; skos:broader :t1 ; skos:narrower :t3 .
+:t3 a skos:Concept ; skos:prefLabel "axes" ; skos:broader :t2 ; skos:narrower :t4 .
+:t4 a skos:Concept ; skos:prefLabel "stone axes" ; skos:broader :t3 .
 """
 ASKED_OF_CLASSES = """
 Which classes are subclasses of MediaItem? | Novel, Sonata
@@ -188,6 +196,12 @@ What are the subclasses of Sonata? |
 Is Novel a subclass of MediaItem? | true
 Is MediaItem a subclass of Novel? | false
 What are the subproperties of overlaps? | about
+What are the narrower concepts of hand tools? | axes
+What is the broader concept of hand tools? | tools
+What is the broader concept of axes? | hand tools
+Which concepts are narrower concepts of axes? | stone axes
+What are the narrower concepts of stone axes? |
+What are the broader concepts of tools? |
 """
 
 

@@ -38,6 +38,7 @@ ARTICLES = ("a", "an", "the")
 AGENTS = frozenset(LEXICON["directions"]["agents"].split())
 SYMMETRIC = frozenset(map(stem, LEXICON["directions"]["symmetric"].split()))
 HOLDERS = frozenset(LEXICON["directions"]["holders"].split())
+COMPARATIVES = frozenset(LEXICON["directions"]["comparatives"].split())
 CONVERSES: dict[tuple[str, str], tuple[str, bool]] = {}
 """For a noun or the agent of a verb, a relation, and whether it is the first of its two ends."""
 for _first, _second in LEXICON["converses"].items():
@@ -121,6 +122,8 @@ def find_named_ends(name: str) -> NamedEnds:
         is_subject = _singular(phrase[-1]) in HOLDERS
     ends: NamedEnds = {}
     nouns = [word for word in phrase if not _is_past(word)]
+    if not COMPARATIVES.isdisjoint(phrase):  # a narrower concept is the narrower one
+        nouns = phrase = [word for word in phrase if word in COMPARATIVES]
     if is_subject and nouns[-1:] != phrase[-1:]:  # country located in
         nouns = []
     for noun in map(_singular, nouns[-1:]):
@@ -146,14 +149,14 @@ def _is_past(word: str) -> bool:
 def _is_agent_noun(noun: str) -> bool:
     """Return whether a noun in the singular names who does something: "director", "host"."""
     is_agent = AGENT_NOUN.fullmatch(noun) and not NOT_AGENT_NOUN.fullmatch(noun)
-    return bool(is_agent) or noun in AGENTS
+    return noun in AGENTS or (bool(is_agent) and noun not in COMPARATIVES)
 
 
 def _is_marked(name: str) -> bool:
-    """Return whether a name tells its ends by more than a noun: by "is", "has", "of" or a verb."""
+    """Return whether a name tells its ends by more than a noun: by "is", "has", "of", "broader" or a verb."""
     words = _separate(name)
     last = words[-1]
-    return words[0] in MARKS or last in en.PREPOSITIONS or last.endswith("s")
+    return words[0] in MARKS or last in (*en.PREPOSITIONS, *COMPARATIVES) or last.endswith("s")
 
 
 def _name_converses(ends: NamedEnds) -> NamedEnds:

@@ -869,7 +869,7 @@ class _AskedPredicate(_QuestionWords):
         """Return the similarity of each content word with a predicate of the name, by position.
 
         A word is compared with its phrases, and with each neighbour; the best counts. It is equal to
-        a name that says the same known relation.
+        the predicate's own name if that has the word, or says the same known relation.
         """
         names = [predicate.name, *predicate.inner_predicates]
         likeness = {}
@@ -881,7 +881,8 @@ class _AskedPredicate(_QuestionWords):
             likeness[position] = max(
                 max_similarity(phrase, names, self.embeddings) for phrase in phrases
             )
-            if any(have_same_relation(word, normalize(name)) for name in names):
+            own_name = normalize(predicate.name)
+            if have_same_relation(word, own_name) or _has_word_of_stem(own_name, word):
                 likeness[position] = 1.0
         return likeness
 
