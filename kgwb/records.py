@@ -46,8 +46,11 @@ MAX_SUMMARY_PARTS = 3
 """Parts of a record that its summary shows by default."""
 MAX_SHOWN_PROBLEMS = 5
 """Problems of invalid data that a message has at most."""
-PRIVATE_CLASS = re.compile(r" or (an )?instance of _\w+")
-"""What pydantic says about a class that is kgwb's own affair."""
+PYTHON_TYPES = {
+    re.compile(r"a valid dictionary( or (an )?instance of \w+)?"): "an object in braces",
+    re.compile(r"a valid tuple"): "a valid list",
+}
+"""What pydantic calls the forms of JSON, and what people who write them do."""
 UNKNOWN = re.compile(r"\?[A-Za-z_]\w*")
 """The name of an unknown in a text, such as "?film"."""
 NO_NAMES: DisplayNames = {}
@@ -587,12 +590,14 @@ def encode_data(data: Any) -> str:
 def describe_validation_error(error: ValidationError) -> str:
     """Return the first MAX_SHOWN_PROBLEMS problems that pydantic found in data, in one line.
 
-    For example "triples.0.subject: Field required; triples.1: Input should be a valid dictionary".
+    For example "triples.0.subject: Field required; triples.1: Input should be an object in braces".
     A problem of the data as a whole has no place before it.
     """
     problems = []
     for details in error.errors(include_url=False)[:MAX_SHOWN_PROBLEMS]:
-        problem = PRIVATE_CLASS.sub("", details["msg"])
+        problem = details["msg"]
+        for python_type, form in PYTHON_TYPES.items():
+            problem = python_type.sub(form, problem)
         place = ".".join(str(part) for part in details["loc"])
         if place:
             problem = f"{place}: {problem}"

@@ -87,6 +87,7 @@ _PARSE_HINTS = {
     "variables are not allowed": _FORMULA_HINT,
     FORMULA_MESSAGE: _FORMULA_HINT,
     "utf-8": "save the file as UTF-8, for example by `iconv -f WINDOWS-1252 -t UTF-8 FILE`",
+    "it is UTF-16": "save the file as UTF-8, for example by `iconv -f UTF-16 -t UTF-8 FILE`",
     "Invalid IRI code point": "an IRI has a character that no IRI may have: write a space as %20",
     "{ is not a valid predicate": "this looks like TriG, which has named graphs: name the file .trig",
     "quads must be": "this looks like N-Quads: name the file .nq",

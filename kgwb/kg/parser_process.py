@@ -363,7 +363,7 @@ def _unpack(file: Any) -> Any:
         source = gzip.GzipFile(fileobj=file)
     start = source.peek(3)
     if start.startswith(UTF16_MARKS):
-        raise SyntaxError("the file is UTF-16, and RDF is read as UTF-8: save it as UTF-8")
+        raise SyntaxError("it is UTF-16, and RDF is UTF-8")
     if start.startswith(UTF8_MARK):
         source.read(len(UTF8_MARK))
     return source

@@ -33,7 +33,8 @@ FORMAT_BY_EXTENSION = {
 }
 """Names of ``pyoxigraph.RdfFormat``."""
 EXTENSIONS_HINT = (
-    f"the extensions of RDF files are {', '.join(FORMAT_BY_EXTENSION)}, each also with .gz"
+    "open a file of triples, or a folder with such files; their extensions are"
+    f" {', '.join(FORMAT_BY_EXTENSION)}, each also with .gz"
 )
 BEGINNING_BYTES = 1 << 16
 """So many bytes of a file are looked at."""

@@ -250,11 +250,11 @@ def test_gold_may_be_written_as_json_booleans_and_numbers(tmp_path: Path) -> Non
         ('{"id": "1", "question": "?"}\n{', "line 2: not JSON"),
         (
             '{"id": "1", "question": "?", "answers": "x"}',
-            "line 1: answers: Input should be a valid tuple",
+            "line 1: answers: Input should be a valid list",
         ),
         ('{"id": "1", "question": "?"}\n' * 2, "line 2: the id '1' occurs a second time"),
         ({"questions": [*qald()["questions"], {"id": 8}]}, "question 2: question: Field required"),
-        ({"questions": ["x"]}, "question 1: Input should be a valid dictionary"),
+        ({"questions": ["x"]}, "question 1: Input should be an object in braces"),
         (
             qald(question=[{"language": "en"}]),
             "question 1: question: there is no text in any language",

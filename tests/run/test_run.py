@@ -105,11 +105,11 @@ def test_an_override_can_be_json_data_and_can_be_removed() -> None:
 @pytest.mark.parametrize(
     ("step", "value", "problem"),
     [
-        ("split", 7, "valid tuple"),
+        ("split", 7, "valid list"),
         ("split", ["a", 1], "valid string"),
         ("split", [], "split cannot be used: no word of"),
-        ("split", None, "valid tuple"),
-        ("guess#2", object(), "instance of GuessReply"),
+        ("split", None, "valid list"),
+        ("guess#2", object(), "object in braces"),
     ],
 )
 def test_an_override_of_the_wrong_type_or_that_fails_the_check_is_refused(

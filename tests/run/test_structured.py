@@ -186,7 +186,7 @@ def test_markers_of_thoughts_in_a_text_of_the_reply_are_part_of_it() -> None:
         ('{"facts": [{"word": 1}, {"wo', "length", JSON_CHECK_NAME, "cut off by the length limit"),
         ("I cannot help with that.", "refusal", JSON_CHECK_NAME, "the model refused"),
         ("", "content_filter", JSON_CHECK_NAME, "content filter"),
-        ("[1, 2]", "stop", SCHEMA_CHECK_NAME, "dictionary or instance of Reply"),
+        ("[1, 2]", "stop", SCHEMA_CHECK_NAME, "object in braces"),
         ('{"word": "a"}', "stop", SCHEMA_CHECK_NAME, "number: Field required"),
         (
             '{"word": "a", "number": 1, "sure": true}',
