@@ -68,6 +68,26 @@ def test_oxigraph(kg: Any, query: str, value: str, is_remarked: bool) -> None:
 )
 def test_virtuoso_divides_integers(expression: str, is_remarked: bool) -> None:
     query = f"SELECT ({expression} AS ?x) {{ ?s <http://e/p>/<http://e/q> ?a ; (<http://e/p>)/(<http://e/q>) ?b }}"
+    check_remark_on_virtuoso(query, is_remarked)
+
+
+@pytest.mark.parametrize(
+    ("condition", "is_remarked"),
+    [
+        ("?a > 100", True),
+        ("?a >= -2.5", True),
+        ("?a < 100", False),
+        ('?a > "2020"', False),
+        ("?a > ?b", False),
+        ("?a > 100 && isNumeric(?a)", False),
+    ],
+)
+def test_virtuoso_takes_texts_for_greater_than_numbers(condition: str, is_remarked: bool) -> None:
+    query = f"SELECT ?s {{ ?s <http://e/p> ?a ; <http://e/q> ?b FILTER({condition}) }}"
+    check_remark_on_virtuoso(query, is_remarked)
+
+
+def check_remark_on_virtuoso(query: str, is_remarked: bool) -> None:
     answer = Answer("list", (Value(Literal(1), "1"),), (query,))
     common = {"identity": "http://e/sparql", "source": "", "vocabulary": None, "muted": ()}
     virtuoso: Any = SimpleNamespace(remote=True, is_virtuoso=True, **common)
