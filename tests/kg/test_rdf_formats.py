@@ -97,6 +97,15 @@ UNREADABLE = {
     "b.json": ("Wikibase's dump in JSON", '[\n{"type":"item","id":"Q1"}]'),
     "c.xml": ("a result of a query in XML", '<sparql xmlns="http://www.w3.org/2005/x"/>'),
     "a.hdt": ("an HDT file", "$HDT\x01"),
+    "a.jelly": ("a Jelly file", "n\n\x10\n\x0e\x10\x01H\x1fP\x16\x01X p\x01x\x01"),
+    "b.jelly": ("a Jelly file", "n\n\x14\n\x12\n\x02ab\x10\x02H\x1fP\x16\x01X p\x01x\x01"),
+    "a.brf": ("binary RDF of RDF4J", "BRDF\x00\x00\x00\x01"),
+    "a.tar": ("a tar archive", f"a.ttl{' ' * 252}ustar  "),
+    "a.db": ("an SQLite database", "SQLite format 3\x00"),
+    "d.xml": (
+        "GraphML",
+        '<?xml version="1.0"?>\n<graphml xmlns="http://graphml.graphdrawing.org/xmlns">',
+    ),
     "a.csv": ("no RDF that kgwb knows", "id,name\n1,a\n"),
 }
 
