@@ -254,7 +254,7 @@ if TYPE_CHECKING:
     from kgwb.kg.survey import CACHE_LIFETIME_S, GENERIC_CLASSES, survey_graph
     from kgwb.kg.survey_records import ClassGroup, Survey
     from kgwb.kg.survey_text import SurveyWriter, writer_of_survey
-    from kgwb.llm.rules.kinds import find_kind
+    from kgwb.llm.rules.predicates import find_kind
     from kgwb.llm.rules.reading import (
         CLASS_RELATION,
         can_be_answered,
@@ -621,7 +621,7 @@ _IMPORTED_ON_USE = {
     "kgwb.kg.survey": "CACHE_LIFETIME_S GENERIC_CLASSES survey_graph",
     "kgwb.kg.survey_records": "ClassGroup Survey",
     "kgwb.kg.survey_text": "SurveyWriter writer_of_survey",
-    "kgwb.llm.rules.kinds": "find_kind",
+    "kgwb.llm.rules.predicates": "find_kind",
     "kgwb.llm.rules.reading": (
         "CLASS_RELATION can_be_answered find_not_understood find_unread find_unread_form"
         " ground_question"

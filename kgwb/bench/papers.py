@@ -13,7 +13,6 @@ without a key.
 
 from __future__ import annotations
 
-import gzip
 import json
 import random
 import re
@@ -1309,39 +1308,6 @@ class MeasuredLine(BaseModel, frozen=True, extra="forbid"):
     """The ids of the questions that ended in an error."""
     scores: dict[str, tuple[float, ...]]
     """For each measure of the experiment, a value for each id."""
-
-
-def save_measured(
-    name: str, measurements: Sequence[Measurement], folder: Path = MEASURED_FOLDER
-) -> Path:
-    """Write what was measured of an experiment to its file, the same bytes each time; return the path.
-
-    Raises InputError for an unknown experiment or a file that cannot be written.
-    """
-    _, experiment = find_experiment(name)
-    lines = []
-    for measurement in measurements:
-        rows = measurement.rows
-        scores = {}
-        for measure in experiment.measures:
-            scores[measure] = tuple(float(row.get(measure, 0)) for row in rows)
-        config = {key: value for key, value in measurement.config.items() if key != "source"}
-        line = MeasuredLine(
-            set=measurement.set_name,
-            configuration=measurement.configuration,
-            model=measurement.model,
-            day=measurement.day,
-            is_stand_in=measurement.stand_in is not None,
-            config=config,
-            ids=tuple(row["id"] for row in rows),
-            errors=tuple(row["id"] for row in rows if row["error"] is not None),
-            scores=scores,
-        )
-        lines.append(line.model_dump_json() + "\n")
-    path = folder / f"{name}.jsonl.gz"
-    with disk.os_errors_as_input_error(f"cannot write {path}", "name another folder"):
-        path.write_bytes(gzip.compress("".join(lines).encode(), mtime=0))
-    return path
 
 
 def load_measured(name: str, folder: Path = MEASURED_FOLDER) -> list[Measurement]:

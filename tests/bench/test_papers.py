@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from measured import save_measured
 
 from kgwb import open_kg
 from kgwb.bench import load_questions
@@ -31,7 +32,6 @@ from kgwb.bench.papers import (
     make_caption,
     make_experiment_table,
     make_kinds_table,
-    save_measured,
     select_questions,
 )
 from kgwb.bench.questions import BenchQuestion, add_gold_answers

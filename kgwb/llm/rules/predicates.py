@@ -1,4 +1,4 @@
-"""What a graph has at a name: its predicates, how like a relation they are, and their values.
+"""What a graph has at a name: its predicates, how like a relation they are, their values, and its kind.
 
 Predicates of both directions are fetched, with the types of their other ends. Names are compared by
 embeddings and spelling.
@@ -22,7 +22,7 @@ from kgwb.kg.sparql import n3, values_clause
 from kgwb.llm.rules import words as en
 from kgwb.llm.rules.grammar import IS_A_RELATION, expected_value_type
 from kgwb.llm.rules.mentions import kept_by_graph
-from kgwb.llm.rules.words import Words
+from kgwb.llm.rules.words import Words, singularize, stem
 from kgwb.terms import Term
 
 Vertices = tuple[URIRef, ...]
@@ -442,3 +442,42 @@ def _is_time(value: Literal) -> bool:
         return True
     is_text = datatype in ("", "string", "langstring")
     return is_text and bool(YEAR_WORD.search(text) or TIME_NAME.search(text))
+
+
+PERSON_CLASSES = en.PERSON_NOUNS | en.PROFESSIONS
+LIVING_CLASSES = frozenset(
+    "animal bird boat cat cow dog ferry hen hive horse organism pet queen sheep ship species vessel".split()
+)
+"""Classes of things that people call he, she or it."""
+PLACE_CLASSES = en.PLACE_WORDS | {"area", "harbour", "island", "port", "settlement", "site"}
+STEMS_OF_PERSONS = frozenset(
+    map(stem, "born birthday employ job marry spouse occupation profession nationality".split())
+)
+"""Stems of words in the predicates that persons have."""
+STEMS_OF_PLACES = frozenset(map(stem, ("population", "inhabitants", "capital", "latitude")))
+
+
+@kept_by_graph
+def find_kind(kg: Graph, name: str) -> str:
+    """Return "person", "place" or "thing", as the classes and predicates of a name say.
+
+    "" if the graph does not tell or does not have the name as a label, or for what people call he,
+    she or it.
+    """
+    vertices: tuple[URIRef, ...] = tuple(kg.exact([name]).get(name, ()))
+    if not vertices:
+        return ""
+    class_words: set[str] = set()
+    for class_name in fetch_class_names(kg, vertices):
+        class_words.update(map(singularize, normalize(class_name).split()))
+    stems: set[str] = set()
+    for predicate in fetch_predicates(kg, vertices):
+        if not predicate.is_incoming:
+            stems.update(map(stem, normalize(predicate.name).split()))
+    if not class_words.isdisjoint(LIVING_CLASSES):
+        return ""
+    if not (class_words.isdisjoint(PERSON_CLASSES) and stems.isdisjoint(STEMS_OF_PERSONS)):
+        return "person"
+    if not (class_words.isdisjoint(PLACE_CLASSES) and stems.isdisjoint(STEMS_OF_PLACES)):
+        return "place"
+    return "thing" if class_words else ""
