@@ -39,9 +39,10 @@ from kgwb.kg.base import Graph, ResultSet
 from kgwb.kg.sparql import tokenize
 from kgwb.records import JsonObject
 from kgwb.run.answers import Answer
-from kgwb.run.calls import Call, encode_canonical
+from kgwb.run.calls import Call
+from kgwb.run.differences import find_difference
 from kgwb.run.steps import Frame, Step, current_frame
-from kgwb.text import common_prefix_length, list_first, pluralize, shorten, single_line
+from kgwb.text import list_first, shorten, single_line
 
 MAX_SHOWN_CHARS = 80
 
@@ -255,11 +256,6 @@ def count_past_call(host: str) -> None:
         counts[host] = counts.get(host, 0) + 1
 
 
-MAX_REQUEST_CHARS = 400
-MAX_PART_CHARS = 80
-"""So much is shown of a part of a request."""
-MAX_CONTEXT_CHARS = 20
-"""So much is shown of a message before the first difference."""
 VARYING_HINT = "get what varies through run.call, so that it is recorded"
 
 
@@ -291,88 +287,16 @@ def recorded_call_of(step: Step, kind: str, calls: Iterable[Call]) -> Call | Non
     return None
 
 
-def describe_change(step: Step, kind: str, request: JsonObject, before: Call) -> str:
-    """Return a text of what a step asks now and what it asked before; "" if that is the same.
-
-    Of requests to a model whose last messages begin alike it says in what else they differ.
-    """
-    now_text = _request_text(kind, request)
-    before_text = _request_text(kind, before.request)
-    if now_text == before_text:
-        difference = ""
-        if kind == "model":
-            difference = describe_difference(_parts_of(request), _parts_of(before.request))
-        if difference:
-            return f"{step.key} asked something else the second time: {difference}"
-        return ""
-    return (
-        f"{step.key} asked something else the second time. Now: {now_text}. Before: {before_text}"
-    )
-
-
-def _parts_of(request: JsonObject) -> JsonObject:
-    """Return the parts of a recorded request to a model: the model and all of its content."""
-    return {"model": request["model"], **request["content"]}
+def describe_change(step: Step, request: JsonObject, before: Call) -> str:
+    """Return a text of where a step's request differs from the one before; "" if they are the same."""
+    difference = describe_difference(request, before.request)
+    return f"{step.key} asked something else the second time: {difference}" if difference else ""
 
 
 def describe_difference(now: JsonObject, before: JsonObject) -> str:
-    """Return in which parts two requests to a model differ, such as "temperature 0.5 and not 0.0".
-
-    A message is given by its place and its role, with the texts from where they differ. A part that
-    only one has is "none" in the other. "" if there is no difference.
-    """
-    differences = []
-    for name in dict.fromkeys((*now, *before)):
-        now_part = now.get(name)
-        before_part = before.get(name)
-        if now_part == before_part:
-            continue
-        if name == "messages":
-            differences.append(_describe_messages(now["messages"], before["messages"]))
-        else:
-            differences.append(f"{name} {_part_text(now_part)} and not {_part_text(before_part)}")
-    return "; ".join(differences)
-
-
-def _part_text(part: Any) -> str:
-    """Return a part of a request as a short text; "none" for one that is missing."""
-    if part is None:
-        return "none"
-    return shorten(encode_canonical(part), MAX_PART_CHARS)
-
-
-def _describe_messages(now: Sequence[Sequence[str]], before: Sequence[Sequence[str]]) -> str:
-    """Return the first difference of two lists of messages, each a role and a text."""
-    places = range(min(len(now), len(before)))
-    place = next((each for each in places if now[each] != before[each]), None)
-    if place is None:
-        return f"{pluralize(len(now), 'message')} and not {len(before)}"
-    role, text = now[place]
-    before_role, before_text = before[place]
-    if role != before_role:
-        return f"message {place + 1} of the role {role} and not {before_role}"
-    start = common_prefix_length(text, before_text)
-    begin = max(0, start - MAX_CONTEXT_CHARS)
-    now_end = shorten(text[begin:], MAX_PART_CHARS)
-    before_end = shorten(before_text[begin:], MAX_PART_CHARS)
-    return (
-        f"message {place + 1} ({role}) from character {start + 1} on: "
-        f"{now_end!r} and not {before_end!r}"
-    )
-
-
-def _request_text(kind: str, request: JsonObject) -> str:
-    """Return what a request asks: its query, the last message to a model, or else its JSON.
-
-    The text is cut at MAX_REQUEST_CHARS. "" for a request to a model without messages.
-    """
-    text = request.get("query")
-    if kind == "model":
-        messages = request["content"]["messages"]
-        text = messages[-1][1] if messages else ""
-    if not isinstance(text, str):
-        text = encode_canonical(request)
-    return shorten(text, MAX_REQUEST_CHARS)
+    """Return where two requests first differ: "content.temperature 0.5 and not 0.0"; "" for nowhere."""
+    place, now_part, before_part = find_difference(now, before)
+    return f"{place} {now_part} and not {before_part}" if place else ""
 
 
 def doubt_cut_results(answer: Answer, used_calls: Iterable[Call]) -> Answer:

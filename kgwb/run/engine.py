@@ -530,7 +530,7 @@ class Engine:
         before = call_in_its_place(step, kind, earlier, self.calls)
         if before is None:
             return
-        change = describe_change(step, kind, request, before)
+        change = describe_change(step, request, before)
         if change:
             self.note(f"{change}. If it uses random numbers or the time: {VARYING_HINT}")
 
@@ -570,7 +570,7 @@ class Engine:
         before = recorded_call_of(step, call.kind, list(self.calls.values()))
         if before is None:
             return
-        change = describe_change(step, call.kind, call.request, before)
+        change = describe_change(step, call.request, before)
         if change:
             raise NotRecordedError(
                 change,
