@@ -40,7 +40,7 @@ from kgwb.kg.sparql import tokenize
 from kgwb.records import JsonObject
 from kgwb.run.answers import Answer
 from kgwb.run.calls import Call
-from kgwb.run.differences import find_difference
+from kgwb.run.differences import describe_difference
 from kgwb.run.steps import Frame, Step, current_frame
 from kgwb.text import list_first, shorten, single_line
 
@@ -291,12 +291,6 @@ def describe_change(step: Step, request: JsonObject, before: Call) -> str:
     """Return a text of where a step's request differs from the one before; "" if they are the same."""
     difference = describe_difference(request, before.request)
     return f"{step.key} asked something else the second time: {difference}" if difference else ""
-
-
-def describe_difference(now: JsonObject, before: JsonObject) -> str:
-    """Return where two requests first differ: "content.temperature 0.5 and not 0.0"; "" for nowhere."""
-    place, now_part, before_part = find_difference(now, before)
-    return f"{place} {now_part} and not {before_part}" if place else ""
 
 
 def doubt_cut_results(answer: Answer, used_calls: Iterable[Call]) -> Answer:

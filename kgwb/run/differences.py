@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, Literal, TypeAlias
 
-from kgwb.records import NO_NAMES, comparable, decision_of, one_line
+from kgwb.records import NO_NAMES, JsonObject, comparable, decision_of, one_line
 from kgwb.run.steps import Step
 from kgwb.text import common_prefix_length, pluralize, shorten, single_line
 
@@ -270,13 +270,27 @@ def find_difference(
     The place is that of a part of data, such as "messages[3].content"; "" if the values as a whole
     differ. Long texts begin shortly before the difference.
     """
+    place, one, other = _parts_that_differ(first, second, varying)
+    texts = [shorten(one_line(part), MAX_DIFFERENCE_CHARS) for part in (one, other)]
+    return place, texts[0], texts[1]
+
+
+def describe_difference(now: JsonObject, before: JsonObject) -> str:
+    """Return where two requests first differ: "content.temperature 0.5 and not 0.0"; "" for nowhere."""
+    place, *parts = _parts_that_differ(now, before)
+    texts = [shorten(repr(part), MAX_DIFFERENCE_CHARS) for part in parts]
+    return f"{place} {' and not '.join(texts)}" if place else ""
+
+
+def _parts_that_differ(
+    first: object, second: object, varying: Collection[str] = ()
+) -> tuple[str, Any, Any]:
+    """Return the place where data first differ, and what each has there; of texts what follows from there."""
     place, one, other = _first_difference(comparable(first, varying), comparable(second, varying))
-    start = 0
     if isinstance(one, str) and isinstance(other, str):
         start = max(0, common_prefix_length(one, other) - MAX_CONTEXT_CHARS)
         one, other = one[start:], other[start:]
-    texts = [shorten(one_line(each), MAX_DIFFERENCE_CHARS) for each in (one, other)]
-    return place, texts[0], texts[1]
+    return place, one, other
 
 
 def _first_difference(first: Any, second: Any, place: str = "") -> tuple[str, Any, Any]:

@@ -15,7 +15,7 @@ from kgwb.kg.base import Graph
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, Message, text_of_fields
 from kgwb.records import JsonObject, Record
 from kgwb.run.calls import Call, call_key, encode_canonical
-from kgwb.run.diagnostics import describe_difference
+from kgwb.run.differences import describe_difference
 from kgwb.run.http_protocols import (
     as_chat_messages,
     comparable_reply,

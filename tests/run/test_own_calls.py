@@ -333,7 +333,7 @@ def test_a_saved_run_that_asks_something_else_says_so_with_both(tmp_path: Path) 
     ("options", "differs_in"),
     [
         ([{"temperature": 0.0}, {"temperature": 0.5}], ["temperature", "0.5", "0.0"]),
-        ([{"end": "!"}, {"end": "?"}], ["messages[0][1]", "a? and not", "a!"]),
+        ([{"end": "!"}, {"end": "?"}], ["messages[0][1]", "a?' and not", "a!'"]),
     ],
 )
 def test_a_difference_beside_the_beginning_of_the_last_message_is_named(
