@@ -523,8 +523,8 @@ class RetryExperiment:
                 changed_steps.append(step)
             if changed_steps:
                 later_steps.append(step)
-        least_calls = _list_model_calls(before, changed_steps, run)
-        return least_calls, _list_model_calls(before, later_steps, run)
+        least_calls = _list_model_calls(changed_steps, run)
+        return least_calls, _list_model_calls(later_steps, run)
 
     def _load_earlier_run(self, question: BenchQuestion, store: CallStore) -> Run | None:
         """Return the run of a question as it was measured: replayed from its file, else from the store.
@@ -677,20 +677,18 @@ def _list_stopped_agents(run: Run) -> set[str]:
     return agents
 
 
-def _list_model_calls(before: Run, steps: Iterable[Step], run: Run) -> list[Call]:
+def _list_model_calls(steps: Iterable[Step], run: Run) -> list[Call]:
     """Return the model calls of steps, each with the name of the model that would be asked now.
 
-    ``before`` is the run that has the calls, and ``run`` knows the models. They are in the order of
-    the steps; a call that several steps used is repeated.
+    ``run`` knows the models. They are in the order of the steps; a call that several steps used is
+    repeated.
     """
     calls = []
     for step in steps:
         model = run.model_name(step.agent)
-        for key in step.calls:
-            call = before.calls[key]
-            if call.kind == "model":
-                request = {**call.request, "model": model}
-                calls.append(replace(call, request=request))
+        for call in step.model_calls:
+            request = {**call.request, "model": model}
+            calls.append(replace(call, request=request))
     return calls
 
 

@@ -13,7 +13,12 @@ from kgwb.kg.embeddings import EmbeddingIndex, Embeddings
 from kgwb.kg.queries import describe_vertices
 from kgwb.labs.answers import AnswerTriples, NamedChoice, NumberedChoice, expand_iri
 from kgwb.labs.material import DIALOGUE
-from kgwb.labs.recorded import find_first_edited_steps, find_first_wrong_agents, open_lost_run
+from kgwb.labs.recorded import (
+    find_first_edited_steps,
+    find_first_wrong_agents,
+    open_lost_run,
+    set_triples,
+)
 from kgwb.labs.tasks import Lab, Stage, compare_choices, open_sample, open_samples
 from kgwb.labs.texts import Problem, say
 from kgwb.records import to_data
@@ -387,12 +392,8 @@ def _run_with_triples(
     ``target`` is the unknown that is asked for. The run stops after the step ``until``; None runs
     it to its end.
     """
-    facts = []
-    for subject, relation, object_ in triples:
-        fact = {"subject": subject, "relation": relation, "object": object_}
-        facts.append(fact)
     run = Workbench(open_sample("films"), "rules").begin(question)
-    run.override("qir", {"facts": facts, "target": target})
+    set_triples(run, triples, target)
     return run.go(until=until)
 
 

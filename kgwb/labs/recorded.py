@@ -8,7 +8,7 @@ several.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from statistics import fmean
@@ -155,7 +155,7 @@ def _select_the_novel(run: Run) -> None:
 
 def _ask_for_the_composer(run: Run) -> None:
     """Repair run 2 at the QIR: the unknown is the composer of Vertigo."""
-    _set_triples(run, ("Vertigo", "composer", "?answer"))
+    set_triples(run, [("Vertigo", "composer", "?answer")])
 
 
 def _translate(run: Run) -> None:
@@ -166,7 +166,7 @@ def _translate(run: Run) -> None:
 
 def _name_the_music(run: Run) -> None:
     """Repair run 4 at the QIR: to write music is to compose."""
-    _set_triples(run, ("?answer", "composer", "Joe Hisaishi"))
+    set_triples(run, [("?answer", "composer", "Joe Hisaishi")])
 
 
 def _keep_the_year(run: Run) -> None:
@@ -176,7 +176,7 @@ def _keep_the_year(run: Run) -> None:
     between.
     """
     award = ("?answer", "award", "Turing Award")
-    _set_triples(run, award, ("?answer", "Turing Award year", "?year"))
+    set_triples(run, [award, ("?answer", "Turing Award year", "?year")])
     run.go(until="query_generator")
     _query_the_year(run)
 
@@ -198,13 +198,13 @@ REFERENCE_REPAIRS: dict[int, tuple[Repair, ...]] = {
 """The repairs of each run, by its number in the folder recordings/lost/chatty_kg."""
 
 
-def _set_triples(run: Run, *triples: tuple[str, str, str]) -> None:
-    """Override the output of the QIR agent with these triples, and ?answer as the target."""
+def set_triples(run: Run, triples: Iterable[tuple[str, str, str]], target: str = "?answer") -> None:
+    """Override the output of the QIR agent with these triples, and the unknown that is asked for."""
     facts = []
     for subject, relation, object_ in triples:
         fact = {"subject": subject, "relation": relation, "object": object_}
         facts.append(fact)
-    run.override("qir", {"facts": facts, "target": "?answer"})
+    run.override("qir", {"facts": facts, "target": target})
 
 
 @cache

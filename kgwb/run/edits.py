@@ -316,7 +316,7 @@ class EditableRun(Engine):
         step = self.steps_by_key.get(key)
         if step is None or not step.done or step.origin == "by hand":
             return
-        calls = len(self._model_calls(step))
+        calls = len(step.model_calls)
         if number < calls:
             return
         if calls:
@@ -325,7 +325,7 @@ class EditableRun(Engine):
                 f"the step {key} made {made}, and there is no number {number}",
                 hint=f"give a number from 0 to {calls - 1}",
             )
-        asking = [other.key for other in self.steps if self._model_calls(other)]
+        asking = [other.key for other in self.steps if other.model_calls]
         hint = "no step of this run made one"
         if asking:
             hint = "name a step that made one: " + ", ".join(asking)

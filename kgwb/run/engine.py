@@ -200,7 +200,7 @@ class Engine:
             content = self._content_for_client(own_model.name, request, agent_name, step.subject)
             model = None if self.is_replay else own_model
         identity = self.execution.count_request(content, agent_name, step.subject)
-        place = (step.key, len(self._model_calls(step)))
+        place = (step.key, len(step.model_calls))
         if place in self.record.edited_replies:
             call = self._put_in_reply(step, content, self.record.edited_replies[place])
             return call, call.result
@@ -240,7 +240,7 @@ class Engine:
             call = Call(key, kind, step.key, request, repeat, reply, utc_now(), 0.0, ChatReply)
             self.calls[key] = call
             self.record.append_json(f'{{"call":{call.to_json()}}}')
-        self.note(f"the reply of model call {len(self._model_calls(step)) + 1} was put in by hand")
+        self.note(f"the reply of model call {len(step.model_calls) + 1} was put in by hand")
         step.calls.append(key)
         return self.calls[key]
 
@@ -267,16 +267,11 @@ class Engine:
         """
         if not self.edited_messages:
             return request
-        number = len(self._model_calls(step))
+        number = len(step.model_calls)
         messages = self.edited_messages.get((step.key, number))
         if messages is None:
             return request
         return replace(request, messages=messages)
-
-    def _model_calls(self, step: Step) -> list[Call]:
-        """Return those of the calls of a step that asked a model, in order."""
-        calls = [self.calls[key] for key in step.calls]
-        return [call for call in calls if call.kind == "model"]
 
     def _content_to_record(self, request: ChatRequest, agent_name: str, subject: str) -> JsonObject:
         """Return the JSON data under which a model call is recorded, and found again.

@@ -114,6 +114,7 @@ class Execution:
         watch_requests()
         if run.is_replay:
             guard_replays()
+        self.root.known_calls = self.record.calls
         token = current_frame.set(Frame(self.root, self.steps, run))
         started = time.perf_counter()
         try:

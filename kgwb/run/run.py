@@ -529,7 +529,7 @@ class Run(EditableRun):
         Raises SettingError if the step has no such call or for another ``times``, PromptError for a
         text without roles, and the ModelErrors of the models.
         """
-        calls = self._model_calls(self[step])
+        calls = self[step].model_calls
         if not 0 <= number < len(calls):
             count = pluralize(len(calls), "model call")
             hint = f"give a number from 0 to {len(calls) - 1}" if calls else "name another step"

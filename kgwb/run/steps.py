@@ -129,6 +129,12 @@ class Step:
         return self.recorded_seconds
 
     @property
+    def model_calls(self) -> list[Call]:
+        """Its calls that asked a model, in order, as far as it knows them."""
+        calls = [self.known_calls[key] for key in self.calls if key in self.known_calls]
+        return [call for call in calls if call.kind == "model"]
+
+    @property
     def outcome(self) -> str:
         """The output in one line of at most MAX_OUTCOME_CHARS characters, or why there is none.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Any, ClassVar, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -30,6 +29,7 @@ from kgwb.kg.sparql import is_valid_iri, n3, split_clauses, validate_query
 from kgwb.records import QueryPart, Record, nested_records
 from kgwb.run.agents import View
 from kgwb.run.answers import Answer, Candidate, Link, RetrievedCandidates
+from kgwb.run.queries import get_names_in_rows
 from kgwb.run.steps import Step
 from kgwb.show.html import MAX_ROWS, Html, div, join, muted_text, note, span, table, tag
 from kgwb.show.terms import RenderContext, render_cell, render_triples
@@ -477,14 +477,9 @@ def _example_triples(kg: Graph, pattern: str) -> tuple[Triple, ...]:
     return kg.construct(f"CONSTRUCT WHERE {{ {pattern} }} LIMIT {MAX_EXAMPLES}")
 
 
-def names_of_terms(kg: Graph, rows: Iterable[Iterable[Any]]) -> IriNames:
+def names_of_terms(kg: Graph, rows: Iterable[Row]) -> IriNames:
     """Return the display names of the IRIs in rows of terms, sorted by IRI. Raises a GraphError."""
-    iris = set()
-    for term in chain.from_iterable(rows):
-        if isinstance(term, URIRef):
-            iris.add(term)
-    names = kg.names(sorted(iris))
-    return tuple(sorted(names.items()))
+    return tuple(sorted(get_names_in_rows(rows, kg).items()))
 
 
 def render_examples(examples: PredicateExamples, context: RenderContext) -> Html:

@@ -57,7 +57,6 @@ from kgwb.show.run_state import (
 )
 from kgwb.show.terms import RenderContext, context_of
 from kgwb.show.timeline import (
-    model_calls_of,
     render_pipeline,
     render_row_badge,
     render_step_time,
@@ -491,7 +490,7 @@ def _shown_attempts(step: Step, calls: Mapping[str, Call]) -> list[ShownAttempt]
     Attempts come first; the other calls have no checks.
     """
     attempts = []
-    made = model_calls_of(step)
+    made = step.model_calls
     for attempt in step.attempts:
         call = calls.get(attempt.call)
         attempts.append(_numbered(_shown_attempt(attempt, call), call, made))

@@ -469,19 +469,6 @@ def render_row_badge(step: Step | None, step_state: str, supervises: bool) -> Ht
     return Html()
 
 
-def model_calls_of(step: Step) -> list[Call]:
-    """Return the model calls of a step in order, also those that were made without a prompt file.
-
-    Calls that the step does not know are left out.
-    """
-    calls = []
-    for key in step.calls:
-        call = step.known_calls.get(key)
-        if call is not None and call.kind == "model":
-            calls.append(call)
-    return calls
-
-
 def skipped_model(step: Step | None, kind: str) -> bool:
     """Return whether a step of an agent with a model was done without asking the model.
 
@@ -491,7 +478,7 @@ def skipped_model(step: Step | None, kind: str) -> bool:
         return False
     if step.attempts or step.origin == "by hand":
         return False
-    return not model_calls_of(step)
+    return not step.model_calls
 
 
 CALL_KINDS_WITHOUT_GRAPH = ("model", "similarity")

@@ -361,8 +361,7 @@ class Person(Part):
         That is a step with a call of the model human.
         """
         for step in reversed(self.session.all_steps):
-            calls = [step.known_calls[key] for key in step.calls]
-            models = [call.request.get("model") for call in calls]
+            models = [call.request["model"] for call in step.model_calls]
             if step.done and Human.name in models:
                 return step
         return None

@@ -21,7 +21,6 @@ from kgwb.show.prompt_form import (
     replace_template,
     split_prompt,
 )
-from kgwb.show.timeline import model_calls_of
 from kgwb.ui.live import Event, form_of, typed_text
 from kgwb.ui.session import Session
 
@@ -191,7 +190,7 @@ class PromptEditor:
         """
         if step is None or step.prompts:
             return None
-        calls = model_calls_of(step)
+        calls = step.model_calls
         if not calls:
             return None
         messages = []
@@ -205,9 +204,9 @@ class PromptEditor:
         Returns None for a step that made no model call. A role that cannot be sent again is
         replaced by one that can.
         """
-        if step is None or not model_calls_of(step):
+        if step is None or not step.model_calls:
             return None
-        messages = recorded_messages(model_calls_of(step)[0])
+        messages = recorded_messages(step.model_calls[0])
         return self.drafts.get(key, messages_to_text(messages))
 
     def _render_own_messages(self, key: str, step: Step | None, reply: Html) -> Html:

@@ -47,7 +47,6 @@ from kgwb.show.run import (
 )
 from kgwb.show.run_state import displayed_agent_kind, subject_text
 from kgwb.show.terms import RenderContext, context_of, declare_known_prefixes, readable_query
-from kgwb.show.timeline import model_calls_of
 from kgwb.text import display_name, pluralize, shorten
 from kgwb.ui.human import Person
 from kgwb.ui.live import (
@@ -267,7 +266,7 @@ class StepPanel(Live):
 
     def _asks_model(self, key: str, step: Step | None) -> bool:
         """Return whether an agent asks a model, or a person in the place of one."""
-        if step is not None and (step.prompts or model_calls_of(step)):
+        if step is not None and (step.prompts or step.model_calls):
             return True
         kind = displayed_agent_kind(self.run, agent_of_key(key))
         return kind in ("model", "person")
