@@ -21,6 +21,7 @@ from kgwb.kg.label_search import exact_form, normalize
 from kgwb.kg.queries import (
     CandidateQuery,
     EmptyResultCause,
+    Row,
     explain_empty_result,
     find_predicates,
     find_schema_terms,
