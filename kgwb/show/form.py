@@ -464,6 +464,15 @@ def _parse_input(field: FormField, text: str) -> Any:
     return value
 
 
+def _is_refused(field: FormField, text: str) -> bool:
+    """Return whether ``parse_form_values`` refuses this text in an input of the field."""
+    try:
+        _parse_input(field, text)
+    except ValueError:
+        return True
+    return False
+
+
 def _parse_json(text: str) -> Any:
     """Return the data of a JSON text. Raises ValueError if it is not JSON."""
     try:
@@ -716,6 +725,7 @@ class FormRenderer:
             "id": f"field-{path}",
             "aria_label": _input_label(field, path),
             "data_rev": self.revision,
+            "aria_invalid": "true" if _is_refused(field, text) else None,
         }
         if field.kind == "flag":
             is_ticked = name in self.values

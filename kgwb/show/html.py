@@ -492,8 +492,11 @@ def table(
 
 
 def _table_row(element: str, cells: Iterable[object]) -> Html:
-    """Render a row of a table; ``element`` is that of each cell, "th" or "td"."""
-    rendered = [tag(element, cell) for cell in cells]
+    """Render a row of a table; ``element`` is that of each cell, "th" or "td".
+
+    An empty cell is a "td" in each row, since a screen reader cannot name an empty heading.
+    """
+    rendered = [tag(element if cell else "td", cell) for cell in cells]
     return tag("tr", *rendered)
 
 
@@ -591,32 +594,18 @@ def bar_chart(title: str, bars: Sequence[ChartBar], max_value: float = 0.0) -> H
     full_line = max_value
     for chart_bar in bars:
         full_line = max(full_line, chart_bar.value, chart_bar.interval_high)
-    rows = [_chart_row(chart_bar, full_line or 1.0) for chart_bar in bars]
-    caption = span("caption", title)
-    return tag("figure", caption, *rows, class_="bars")
 
+    def percent(value: float) -> str:
+        """Return the length of a value in the chart."""
+        return _percent(value / (full_line or 1.0))
 
-def _chart_row(chart_bar: ChartBar, full_line: float) -> Html:
-    """Render one bar of a chart: its label, the bar with its interval, and its value as text.
-
-    ``full_line`` is the value of a bar over the full width. The number of the series selects the
-    colour.
-    """
-    low = chart_bar.interval_low
-    interval = chart_bar.interval_high - low
-    length = _percent(chart_bar.value / full_line)
-    interval_start = _percent(low / full_line)
-    interval_length = _percent(interval / full_line)
-    filled = tag("i", style=f"width:{length}")
-    interval_line = tag("s", style=f"left:{interval_start};width:{interval_length}")
-
-    label = chart_bar.label
-    name = span("cut", label, title=label)
-    drawn = div("bar", filled, interval_line)
-    number = span("num", chart_bar.value_text)
-    colour = chart_bar.series % len(SERIES_CLASSES)
-    series_class = SERIES_CLASSES[colour]
-    return div(f"hbar {series_class}", name, drawn, number)
+    return render_template(
+        "show/templates/bar_chart.html",
+        title=title,
+        bars=bars,
+        colours=SERIES_CLASSES,
+        percent=percent,
+    )
 
 
 # Differences between texts

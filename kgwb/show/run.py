@@ -126,7 +126,7 @@ def render_answer_banner(state: RunState) -> Html:
     return render_template(
         "show/templates/answer_banner.html",
         css_class=css_class,
-        role="alert" if has_failed else "status",
+        has_failed=has_failed,
         icon=icon(answer.icon, icon_class),
         headline=shorten_at_word(answer.headline, MAX_BANNER_CHARS),
         is_long=len(answer.headline) > MAX_LARGE_CHARS,
@@ -588,12 +588,7 @@ def _render_check(check: CheckResult) -> Html:
 
 def render_notice(notice: DataNotice) -> Html:
     """Render which model is asked where, and below it what leaves the machine with its prompts."""
-    host = tag("b", notice.host)
-    lead = div("", "The prompts of ", notice.model, " leave this machine, to ", host, ".")
-    listed = "; ".join(notice.sent)
-    contents = div("soft", "They may hold: ", listed, ".")
-    once = div("soft small", SHOWN_ONCE)
-    return note(lead, contents, once)
+    return render_template("show/templates/notice.html", notice=notice, once=SHOWN_ONCE)
 
 
 def render_notice_page(notice: DataNotice) -> str:

@@ -19,9 +19,17 @@ from kgwb.run import Run
 from kgwb.run.answers import NO_SUPPORT, NOT_IN_GRAPH, Answer, Value, was_graph_asked
 from kgwb.run.diagnostics import find_cut_result
 from kgwb.run.gold import RightAnswer
-from kgwb.run.steps import Step, Totals, time_texts, used_calls
+from kgwb.run.steps import Step, Totals, used_calls
 from kgwb.terms import format_term, format_triple
-from kgwb.text import first_items, list_first, pluralize, shorten, shorten_at_word, single_line
+from kgwb.text import (
+    first_items,
+    format_seconds,
+    list_first,
+    pluralize,
+    shorten,
+    shorten_at_word,
+    single_line,
+)
 
 RIGHT = "right"
 WRONG = "wrong"
@@ -484,9 +492,10 @@ def _capitalized(text: str) -> str:
 def _cost_text(totals: Totals) -> str:
     """Return the duration, model calls and queries of a run: "2.1 s · 3 model calls · 1 query".
 
-    For a replayed run the duration is two texts, see ``time_texts``.
+    The duration is that of the calls when they were made, also where the latest execution took them
+    from the record.
     """
-    duration = " · ".join(time_texts(totals.seconds, totals.recorded_seconds))
+    duration = format_seconds(totals.recorded_seconds or totals.seconds)
     model_calls = pluralize(totals.model_calls, "model call")
     queries = pluralize(totals.queries, "query")
     return f"{duration} · {model_calls} · {queries}"

@@ -623,30 +623,31 @@ def _node_attributes(number: int, event: str, *, is_chosen: bool) -> dict[str, o
 def _render_node(node: Node, box: NodeBox, mark: str, attributes: dict[str, object]) -> Html:
     """Render the box of a node with its lines of text and its tooltip, as a group in SVG.
 
-    The box is centred at its place, with rounded ends for linked vertices and unknowns. The first
-    line is the label; a second one is smaller. ``mark`` is the highlight class, and ``attributes``
-    are those of ``_node_attributes``.
+    The box is centred at its place, with rounded ends for linked vertices and unknowns, and a
+    double edge for an answer. The first line is the label; a second one is smaller. ``mark`` is the
+    highlight class, and ``attributes`` are those of ``_node_attributes``.
     """
     css_class = CLASSES_BY_SHAPE.get(node.shape, node.shape)
     corner_radius: float = 5
     if has_round_box(node):
         corner_radius = box.height / 2
-    rectangle = tag(
-        "rect",
-        class_="nd",
-        width=box.width,
-        height=box.height,
-        x=box.x - box.width / 2,
-        y=box.y - box.height / 2,
-        rx=corner_radius,
-    )
+    outlines = []
+    for inset in (0, 3)[: 1 + (node.shape == "answer")]:
+        width = box.width - 2 * inset
+        height = box.height - 2 * inset
+        x = box.x - width / 2
+        y = box.y - height / 2
+        outline = tag(
+            "rect", class_="nd", width=width, height=height, x=x, y=y, rx=corner_radius - inset
+        )
+        outlines.append(outline)
     first, *others = box_lines(node)
     baseline = box.y + 4
     if others:
         baseline = box.y - 1
     tooltip = tag("title", tooltip_text(node))
     first_line = _centred_text(box.x, baseline, None, first)
-    parts = [tooltip, rectangle, first_line]
+    parts = [tooltip, *outlines, first_line]
     for line in others:
         below = _centred_text(box.x, box.y + 13, "sub", line)
         parts.append(below)
@@ -718,7 +719,7 @@ def render_legend(subgraph: Subgraph, highlighted: Value | None) -> Html:
     signs = [
         span("ent small", "linked"),
         span("unk small", "on the way"),
-        span("unk asked plain small", "answer"),
+        span("unk asked plain boxed small", "answer"),
     ]
     if highlighted is not None:
         signs.append(muted_text("pale: not used for this answer"))

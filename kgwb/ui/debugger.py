@@ -105,14 +105,21 @@ class Debugger(StepPanel):
         return self.run.system.agents[0].name
 
     def announcement(self) -> str:
-        """Return what the selected view shows: the step, the clicked node, or the compared run."""
+        """Return what the selected view shows: the step, the clicked node, or the compared run.
+
+        At the end of the run the answer is in it.
+        """
         if self.selected_view == "graph" and self.subgraph_panel is not None:
             return self.subgraph_panel.announcement()
         if self.selected_view == "compare" and self.forks:
             name, session = self.forks[-1]
             answer = session.run.answer
             return f"{name}: {session.current_task or answer or session.run.status}"
-        return super().announcement()
+        spoken = super().announcement()
+        answer = single_line(self.run.answer)
+        if self.follows_latest_step and self.run.status == "done" and answer not in spoken:
+            return f"{answer}; {spoken}"
+        return spoken
 
     # The page
 

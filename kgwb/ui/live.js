@@ -58,7 +58,10 @@ const callbacks = {
       if (fresh.dataset.graph) old.dataset.graph = fresh.dataset.graph;
       return false;
     }
-    if (unsaved(old, fresh)) return false;
+    if (unsaved(old, fresh)) {
+      old.ariaInvalid = fresh.ariaInvalid;
+      return false;
+    }
     if (old.matches("details") && !old.firstChild) old.open = fresh.open; // a new one, which Idiomorph fills
     if (old.matches(TYPED) && old.dataset.rev !== fresh.dataset.rev) old.value = fresh.defaultValue ?? fresh.value;
     return true;
@@ -66,6 +69,38 @@ const callbacks = {
   beforeAttributeUpdated: (name, node) => // what is the person's, and what focusin below has set
     !(name === "open" && node.matches("details, dialog")) && name !== "data-lm-suppress-shortcuts",
 };
+
+const RESTARTED = "The kernel was restarted: run this cell again.";
+const VIEW = "application/vnd.jupyter.widget-view+json";
+
+function* widgetOutputs(notebook) { // of kgwb: each has HTML beside the widget
+  for (const { outputs } of notebook.cells) {
+    for (let place = 0; place < (outputs?.length ?? 0); place++) {
+      const output = outputs.get(place).toJSON();
+      const { [VIEW]: view, "text/html": html } = output.data ?? {};
+      if (view && String(html).includes("data-static")) yield { outputs, place, output, html, id: view.model_id };
+    }
+  }
+}
+
+// JupyterLab and Notebook 7 say "model not found" for a widget of an earlier kernel, although there is HTML beside it.
+// So the widget is taken out of the output. That is done at once for what no kernel of this page has made, and with
+// the next save for what is there when the kernel ends. kgwb lab, which saves the state of widgets, does it itself.
+function keepHtml(manager, hasEnded) {
+  const { context, _settings: settings } = manager ?? {};
+  if (!context?.model?.cells || settings?.saveState) return;
+  const leave = (isGone) => {
+    for (const { outputs, place, output, html, id } of widgetOutputs(context.model)) {
+      if (!isGone(id)) continue;
+      const shown = html.replace("</style>", `$&<div class="band"><div class="note">${RESTARTED}</div></div>`);
+      outputs.set(place, { ...output, data: { "text/plain": output.data["text/plain"], "text/html": shown } });
+    }
+  };
+  if (hasEnded) {
+    const gone = new Set([...widgetOutputs(context.model)].map(({ id }) => id));
+    context.saveState.connect((_, stage) => { if (stage === "started") leave((id) => gone.has(id)) });
+  } else if (manager.restoredStatus) leave((id) => !manager.has_model(id));
+}
 
 // anywidget gives up a model whose script it has not loaded within 2 s, as on a slow machine: the model is drawn, and
 // never hears from Python again. Such a model is connected as ipywidgets connects its own, and asks for its state.
@@ -76,7 +111,12 @@ async function revive(model, lose) {
   model.on("change:kgwb_met", meet);
   model.set("kgwb_met", true);
   model.off("change:kgwb_met", meet);
-  whole?.on?.("comm_live_update", () => { if (!whole.comm_live) lose() });
+  whole?.on?.("comm_live_update", () => {
+    if (whole.comm_live) return;
+    keepHtml(whole.widget_manager, true);
+    lose();
+  });
+  keepHtml(whole?.widget_manager, false);
   const comm = whole?.comm;
   const usual = whole && Object.getPrototypeOf(whole.constructor.prototype)?._handle_comm_msg;
   if (!comm?.on_msg || !usual) return;
@@ -186,8 +226,9 @@ function render({ model, el }) {
   function heard(event) {
     const place = [...root.querySelectorAll("[data-page]")].find(
       (node) => node.firstElementChild?.contentWindow === event.source);
-    const number = event.data?.kgwb?.picked;
-    if (place && Number.isInteger(number)) send(place.dataset.page, place, null, { arg: String(number) });
+    const { picked, left } = event.data?.kgwb ?? {};
+    if (place && Number.isInteger(picked)) send(place.dataset.page, place, null, { arg: String(picked) });
+    if (place && left) root.querySelector("[id=drawn-graph]")?.focus(); // the tab that has led into the frame
   }
 
   // --- from the page to Python
@@ -199,7 +240,7 @@ function render({ model, el }) {
     pending = null;
     const note = document.createElement("div");
     note.className = "band";
-    note.innerHTML = '<div class="note">The kernel was restarted: run this cell again.</div>';
+    note.innerHTML = `<div class="note">${RESTARTED}</div>`;
     root.firstElementChild?.prepend(note);
     root.firstElementChild?.setAttribute("aria-busy", "false");
     root.querySelectorAll(".pressed").forEach((node) => node.classList.remove("pressed"));

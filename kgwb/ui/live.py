@@ -19,7 +19,7 @@ from kgwb.errors import KgwbError, SettingError
 from kgwb.show import html as h
 from kgwb.show.html import Html
 from kgwb.show.run import render_notices
-from kgwb.text import mask_url, mask_urls_in_text, single_line
+from kgwb.text import MAX_LABEL_CHARS, mask_url, mask_urls_in_text, shorten, single_line
 from kgwb.ui.worker import Worker
 
 FOLDER = Path(__file__).parent
@@ -276,6 +276,8 @@ class Live(Part, anywidget.AnyWidget):
             data_say=announcement or None,
             id=f"kg-{id(self):x}",
             aria_busy=str(self.is_busy).lower(),
+            role="group",
+            aria_label=shorten(single_line(self), MAX_LABEL_CHARS),
         )
 
     def static_html(self) -> str:

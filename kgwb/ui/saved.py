@@ -18,7 +18,7 @@ from typing import Any
 
 from jupyter_server.services.contents.largefilemanager import AsyncLargeFileManager
 
-from kgwb.show.html import Html, embed_style
+from kgwb.show.html import Html, div, embed_style, note
 from kgwb.show.static_form import make_static
 
 VIEW_MIME_TYPE = "application/vnd.jupyter.widget-view+json"
@@ -26,6 +26,8 @@ VIEW_MIME_TYPE = "application/vnd.jupyter.widget-view+json"
 STATE_MIME_TYPE = "application/vnd.jupyter.widget-state+json"
 """Of the states of all widgets in the metadata of a notebook."""
 
+RESTARTED_NOTE = div("band", note("The kernel was restarted: run this cell again."))
+"""What stands above the HTML of a widget that no kernel knows any more; also in live.js."""
 
 KERNEL_REPLY_S = 2.0
 """How long a kernel has to say which widgets it knows. A busy one says nothing."""
@@ -150,12 +152,16 @@ def _kgwb_states(widgets: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def remove_widget_views(notebook: dict[str, Any], known_ids: frozenset[str] = frozenset()) -> None:
-    """Remove the widget from every output that also has kgwb's static HTML, but the known ones."""
+    """Remove the widget from every output that also has kgwb's static HTML, but the known ones.
+
+    RESTARTED_NOTE is put above the HTML.
+    """
     for data in _output_data(notebook):
         html = "".join(data.get("text/html", ""))
         view = data.get(VIEW_MIME_TYPE, {})
-        if "data-static" in html and view.get("model_id") not in known_ids:
-            data.pop(VIEW_MIME_TYPE, None)
+        if view and "data-static" in html and view["model_id"] not in known_ids:
+            data.pop(VIEW_MIME_TYPE)
+            data["text/html"] = html.replace("</style>", f"</style>{RESTARTED_NOTE}", 1)
 
 
 def _output_data(notebook: dict[str, Any]) -> Iterator[dict[str, Any]]:

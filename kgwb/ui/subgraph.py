@@ -46,8 +46,8 @@ NOTHING = -1
 """The number of no node or no answer."""
 VIEWS = (("picture", "Picture", ""), ("graph", "Interactive", ""), ("table", "Table", ""))
 GRAPH_HINT = (
-    "Click a node to see what it is. Drag or press the arrow keys to move, turn the wheel to zoom, "
-    "double-click to see all."
+    "Click a node to see what it is, or choose one with the arrow keys; Escape leaves the picture. "
+    "Drag to move, turn the wheel to zoom, double-click to see all."
 )
 
 

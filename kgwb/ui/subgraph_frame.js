@@ -3,7 +3,7 @@ const nodes = new vis.DataSet();
 const edges = new vis.DataSet();
 const network = new vis.Network(document.getElementById("graph"), { nodes, edges }, {
   physics: { enabled: false }, // the places are the layout's, the same each time
-  interaction: { hover: true, tooltipDelay: 400, zoomView: false, keyboard: { enabled: true } },
+  interaction: { hover: true, tooltipDelay: 400, zoomView: false },
   nodes: { margin: 10 },
 });
 
@@ -14,10 +14,10 @@ const network = new vis.Network(document.getElementById("graph"), { nodes, edges
                 selected: "rgb(227, 242, 253)" };
   let lit = null; // what stands out: {nodes, edges}, or null
 
-  // Faint and still opaque: no line shows through what recedes.
-  function faint(colour) {
+  // Faint and still opaque: no line shows through what recedes. A text must still be read: 4.5:1.
+  function faint(colour, share = 0.25) {
     const [front, back] = [colour, theme.ground].map((one) => one.match(/[\d.]+/g).map(Number));
-    return `rgb(${[0, 1, 2].map((part) => Math.round(0.25 * front[part] + 0.75 * back[part]))})`;
+    return `rgb(${[0, 1, 2].map((part) => Math.round(share * front[part] + (1 - share) * back[part]))})`;
   }
 
   function asText(text) { // vis-network may read a string as markup; an element of text it cannot
@@ -37,9 +37,9 @@ const network = new vis.Network(document.getElementById("graph"), { nodes, edges
       borderWidth: on ? 3 : 1.6,
       borderWidthSelected: 3,
       color: { ...fill, hover: fill, highlight: { background: theme.selected, border: colour } },
-      font: { color: shade(theme.text), size: 13, face: "sans-serif", strokeWidth: 0 },
+      font: { color: shade(theme.text, 0.72), size: 13, face: "sans-serif", strokeWidth: 0 },
       shapeProperties: { borderRadius: node.kind === "linked" ? 14 : 2,
-                         borderDashes: node.kind === "neighbour" ? [5, 3] : false },
+                         borderDashes: node.kind === "unknown" ? [5, 3] : false },
     };
   }
 
@@ -91,8 +91,37 @@ const network = new vis.Network(document.getElementById("graph"), { nodes, edges
     }
   });
 
+  const tell = (what) => parent.postMessage({ kgwb: what }, "*");
+
   network.on("click", (event) => {
-    if (event.nodes.length) parent.postMessage({ kgwb: { picked: event.nodes[0] } }, "*");
+    if (event.nodes.length) tell({ picked: event.nodes[0] });
+  });
+
+  // Arrow keys choose the nearest node in their direction, as in the picture, and Escape leaves the frame.
+  const DIRECTIONS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+
+  function nearest(from, [x, y]) {
+    const places = network.getPositions();
+    const cost = (id) => {
+      const [right, down] = [places[id].x - places[from].x, places[id].y - places[from].y];
+      const ahead = right * x + down * y;
+      return ahead > 0 ? ahead + 2 * Math.abs(right * y + down * x) : Infinity;
+    };
+    const others = nodes.getIds().filter((id) => cost(id) < Infinity);
+    return others.sort((one, other) => cost(one) - cost(other))[0];
+  }
+
+  addEventListener("keydown", (event) => {
+    if (event.key === "Escape") return tell({ left: true });
+    const direction = DIRECTIONS[event.key];
+    if (!direction || !nodes.length) return;
+    event.preventDefault();
+    const [from] = network.getSelectedNodes();
+    const picked = from === undefined ? nodes.getIds()[0] : nearest(from, direction);
+    if (picked === undefined) return;
+    network.selectNodes([picked], false);
+    network.moveTo({ position: network.getPositions([picked])[picked] });
+    tell({ picked });
   });
   network.on("doubleClick", whole);
   network.on("resize", () => queueMicrotask(fit)); // after vis-network has put back what was seen before

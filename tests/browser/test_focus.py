@@ -137,6 +137,27 @@ def test_nodes_of_the_picture_are_walked_by_arrows_chosen_by_space_and_said(lab:
         assert spoken(subgraph) != before
 
 
+def test_nodes_of_the_interactive_picture_are_chosen_by_arrows_and_escape_leads_out(
+    lab: Site,
+) -> None:
+    with lab.visit(lab.server.write("focus.ipynb", RUN, "workbench.subgraph()")) as page:
+        page.run_all()
+        subgraph = page.cell(1).tab("Interactive").settle()
+        canvas = subgraph.frame().locator("canvas")
+        canvas.wait_for()
+        subgraph.output.locator("iframe").focus()
+        said = set()
+        for key in ("ArrowRight", "ArrowRight", "ArrowDown"):
+            before = spoken(subgraph)
+            page.page.keyboard.press(key)
+            expect(subgraph.output.locator("[role=status]").last).not_to_have_text(before)
+            subgraph.settle()
+            said.add(spoken(subgraph))
+        assert len(said) == 3, said
+        page.page.keyboard.press("Escape")
+        expect(subgraph.output.locator("#drawn-graph")).to_be_focused()
+
+
 def test_tabs_are_walked_by_arrows(lab: Site) -> None:
     with lab.visit(lab.server.write("focus.ipynb", RUN, "workbench.debug()")) as page:
         page.run_all()
@@ -151,8 +172,9 @@ def test_tabs_are_walked_by_arrows(lab: Site) -> None:
         expect(debugger.output.locator(f"[id='{panel}']")).to_have_attribute("role", "tabpanel")
 
 
-def test_a_widget_of_a_restarted_kernel_says_so_and_can_not_be_pressed(lab: Site) -> None:
-    with lab.open(lab.server.write("focus.ipynb", RUN, "workbench.debug()")) as page:
+@pytest.mark.parametrize("site", ["lab", "notebook7"], indirect=True)
+def test_a_widget_of_a_restarted_kernel_says_so_and_can_not_be_pressed(site: Site) -> None:
+    with site.open(site.server.write("focus.ipynb", RUN, "workbench.debug()")) as page:
         page.run_all()
         debugger = page.cell(1).wait("Denis Villeneuve").settle()
         page.page.evaluate("void jupyterapp.commands.execute('notebook:restart-kernel')")
@@ -166,6 +188,7 @@ def test_a_widget_of_a_restarted_kernel_says_so_and_can_not_be_pressed(lab: Site
         page.page.evaluate("jupyterapp.commands.execute('docmanager:save')")
         page.reload()
         debugger.wait("Denis Villeneuve")
+        debugger.wait("The kernel was restarted: run this cell again.")
         assert "model not found" not in page.text
         expect(debugger.output.locator(".kg[data-static]")).to_have_count(1)
         page.page.evaluate("jupyterapp.commands.execute('notebook:run-all-cells')")

@@ -75,7 +75,7 @@ def test_going_back_and_on_leaves_the_live_times_as_they_were(lab: Site) -> None
         bar = debugger.row("qir").locator(".ms")
         live = bar.inner_text()
         debugger.click("To the start").wait("No answer yet")
-        debugger.click("Continue").settle().wait("replayed in")
+        debugger.click("Continue").settle().wait("Answered")
         assert bar.inner_text() == live
         debugger.row("qir").click()
         debugger.wait(f"{live} recorded")

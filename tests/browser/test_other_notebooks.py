@@ -55,6 +55,14 @@ def test_edits_are_compared_and_a_prompt_is_saved_to_its_file(lab: Site) -> None
         decisions = comparison.output.locator(".decide, .cmp")
         expect(decisions.first).to_contain_text("first book")  # stands on top, in full
         assert decisions.count() > 1
+        comparison.wait("the same").wait("in full")
+        page.cell('names=("fast", "paper")').wait("In doubt")
+        character = page.cell("kgwb.debug(wrong)").wait("no predicate fits the question")
+        expect(character.row("predicate selection")).to_contain_text("0 queries kept")
+        character.row("query generator").click()
+        character.settle().output.get_by_text("edit and run", exact=True).nth(1).click()
+        character.output.get_by_role("button", name="Run query").nth(1).click()
+        character.wait("2001-11-16")
         debugger, cell = page.cell("run.fork().go()"), page.cell('workbench.cell("qir")')
         debugger.row("qir").click()
         debugger.tab("Edit as a form", until="Use this result")
@@ -84,6 +92,23 @@ def test_edits_are_compared_and_a_prompt_is_saved_to_its_file(lab: Site) -> None
         cell.click("Save to file").wait("saved to")
         saved = lab.server.folder / "notebooks" / "my_prompts" / "chatty_kg" / "qir.md"
         assert saved.read_text().endswith("\nThink twice.\n")
+
+
+def test_another_query_is_put_into_the_draft_without_a_model(lab: Site) -> None:
+    with lab.visit("60_surveyor.ipynb") as page:
+        page.run_all()
+        debugger = page.cell("workbench.debug()").wait("Hayao Miyazaki")
+        debugger.row("reviewer").click()
+        debugger.settle().tab("Edit as a form", until="Use this result")
+        debugger.click("Use this result", until="by hand")
+        debugger.row("drafter").click()
+        debugger.settle().tab("Edit as a form").wait("Use this result")
+        query = debugger.output.locator("[name=sparql]")
+        debugger.fill(query, query.input_value().replace("> 3", "> 4"))
+        debugger.click("Use this result").settle().click("Continue").wait("Answered").settle()
+        expect(debugger.output.locator(".answer .big")).to_have_text(
+            "Alfred Hitchcock · 5, Christopher Nolan · 6, Denis Villeneuve · 5"
+        )
 
 
 def test_a_person_plays_an_agent(lab: Site) -> None:
