@@ -287,7 +287,7 @@ def render_step_header(state: RunState, key: str, controls: object = "") -> Html
     """Render the icon, name, subject and state of a step, and below them facts about it.
 
     The facts are kind and role of the agent, cost and origin. ``key`` may be the name of an agent
-    that has no step. ``controls`` are shown at the end. The tooltip is the first line of the
+    that has no step. ``controls`` are shown at the end. The last line is the first one of the
     agent's docstring.
     """
     step = state.steps.get(key)

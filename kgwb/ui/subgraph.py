@@ -378,6 +378,8 @@ FRAME_STYLE = """
 html, body, #graph { margin: 0; height: 100%; overflow: hidden; background: var(--ground);
   font: 13px sans-serif }
 .vis-network:focus { outline: none }
+body.focused::after { content: ""; position: fixed; inset: 0; z-index: 6; pointer-events: none;
+  border: 2px solid var(--linked); border-radius: 4px }
 div.vis-tooltip { position: absolute; visibility: hidden; padding: 4px 8px;
   background: var(--ground); color: var(--text); border: 1px solid var(--aside);
   border-radius: 3px; max-width: 24em; white-space: pre-line; overflow-wrap: anywhere; pointer-events: none;

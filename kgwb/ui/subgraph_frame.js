@@ -126,8 +126,12 @@ const network = new vis.Network(document.getElementById("graph"), { nodes, edges
   network.on("doubleClick", whole);
   network.on("resize", () => queueMicrotask(fit)); // after vis-network has put back what was seen before
   // The wheel scrolls the page until the person is inside the frame.
-  addEventListener("focus", () => network.setOptions({ interaction: { zoomView: true } }));
-  addEventListener("blur", () => network.setOptions({ interaction: { zoomView: false } }));
+  const enter = (isInside) => {
+    network.setOptions({ interaction: { zoomView: isInside } });
+    document.body.classList.toggle("focused", isInside);
+  };
+  addEventListener("focus", () => enter(true));
+  addEventListener("blur", () => enter(false));
 
   addEventListener("message", (event) => {
     const said = event.source === parent && event.data?.kgwb;

@@ -356,3 +356,17 @@ def test_the_picture_of_the_graph_and_the_comparison_have_the_room_of_the_timeli
         assert rows(made) == {}
         press(made, "Answer")
         assert rows(made)
+
+
+def test_the_end_of_a_run_is_announced_once_also_where_its_last_step_does_not_say_it() -> None:
+    made, _ = chatty_debugger()
+    do(made, "Continue")
+    elements = page(made).elements
+    assert elements[0].attributes["data-say"].count("Denis Villeneuve") == 1
+    assert not [one for one in elements if one.attributes.get("role") == "status"]
+    made, session = chatty_debugger(REFUSED_HERE, LATEST)
+    do(made, "Continue")
+    answer = str(answer_of(session.run))
+    assert answer in page(made).elements[0].attributes["data-say"]
+    made.update({"do": "choose", "arg": "qir"})
+    assert answer not in page(made).elements[0].attributes["data-say"]
