@@ -113,8 +113,8 @@ class Debugger(StepPanel):
             return self.subgraph_panel.announcement()
         if self.selected_view == "compare" and self.forks:
             name, session = self.forks[-1]
-            answer = session.run.answer
-            return f"{name}: {session.current_task or answer or session.run.status}"
+            run = session.run
+            return f"{name}: {session.current_task or run.answer or run.status}"
         spoken = super().announcement()
         answer = single_line(self.run.answer)
         if self.follows_latest_step and self.run.status == "done" and answer not in spoken:
