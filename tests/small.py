@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import rdflib
@@ -123,6 +125,16 @@ def run_of(
 ) -> Run:
     """A run of any system, not executed yet."""
     return Run(system, question, kg=kg or films(), models=model, **options)
+
+
+def without_settings(path: Path, names: Iterable[str]) -> Path:
+    """A saved run as a version wrote it that did not have these settings."""
+    header, *lines = path.read_text(encoding="utf-8").splitlines()
+    data = json.loads(header)
+    for name in names:
+        del data["settings"][name]
+    path.write_text("\n".join([json.dumps(data), *lines]) + "\n", encoding="utf-8")
+    return path
 
 
 BOATS = """

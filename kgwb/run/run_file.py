@@ -54,6 +54,14 @@ EARLIER_SETTINGS: Mapping[str, Mapping[str, Any]] = {
         "own_knowledge_at": "any_end",
         "role_triples": 3,
     },
+    "ragonite": {"reads_units": True, "writes_comments": True},
+    "robodata": {
+        "ingredients": "all",
+        "details": "triples",
+        "removes": True,
+        "assesses_first_turn": False,
+        "default_neighbours": 20,
+    },
     "triad": {
         "whole_graph": False,
         "asks_about_single": False,
@@ -67,7 +75,7 @@ EARLIER_SETTINGS: Mapping[str, Mapping[str, Any]] = {
 }
 """For each system: settings that a file may not have, with what was done before they were added.
 
-A setting whose default does what was done before is not here.
+A setting is not here if its value in each profile does what was done before.
 """
 SETTING_VALUES: Mapping[tuple[str, Any], Mapping[str, Any]] = {
     ("translate", True): {"translate": "by_words"},

@@ -27,7 +27,7 @@ from ragonite import (
     use,
 )
 from rdflib import Literal
-from small import answer_of, films
+from small import answer_of, films, without_settings
 
 import kgwb
 from conformance.claims import Gap, conforms, violated_by
@@ -807,6 +807,16 @@ def test_the_prompt_asks_for_explicit_intents_over_the_tables_that_are_sent(
     "each is shown what its tools need, and no more",
     setting="ablation",
 )
+@violated_by(
+    "prompts/ragonite/answerer_queries.md",
+    "after each claim the numbers of its sources",
+    "in words",
+)
+@violated_by(
+    "prompts/ragonite/answerer_passages.md",
+    "after each claim the numbers of its sources",
+    "in words",
+)
 @conforms("section 1", "SPARQL is written with representative in-context examples")
 @violated_by(
     "prompts/ragonite/tool_selector_sparql.md",
@@ -853,6 +863,7 @@ def test_a_configuration_is_shown_its_own_tools(
     }[ablation]
     instructions = model.requests[-1].messages[0].content
     assert not [text for text in no_sources if text in instructions]
+    assert "after each claim the numbers of its sources" in instructions
 
 
 @conforms(
@@ -864,6 +875,13 @@ def test_each_step_has_its_seconds(name: str) -> None:
     run, _ = answered(settings=settings_of(name))
     timed = {step.agent for step in run.steps if step.seconds is not None}
     assert timed >= {"tool_selector", "sql", "passages", "answerer"}
+
+
+def test_a_run_of_the_paper_that_was_saved_before_these_settings_opens(tmp_path: Path) -> None:
+    before = {"reads_units": True, "writes_comments": True}
+    run, _ = answered(settings=settings_of("paper", **before))
+    path = without_settings(run.save(tmp_path / "run.jsonl"), before)
+    assert answer_of(kgwb.load_run(path)) == answer_of(run)
 
 
 def test_the_recordings_of_the_paper_cite_texts_and_repair_a_query_in_a_dialogue() -> None:

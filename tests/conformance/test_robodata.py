@@ -30,7 +30,7 @@ from machine import (
     use,
 )
 from rdflib import RDFS, Literal, URIRef
-from small import answer_of, asked, films, iri, run_of
+from small import answer_of, asked, films, iri, run_of, without_settings
 
 import kgwb
 from conformance.claims import Gap, conforms, violated_by
@@ -404,11 +404,19 @@ def test_each_state_has_what_the_paper_lists_for_it(name: str) -> None:
     '- "LOCAL": the local graph is shown cut ("not shown"), and you have to look closer at it.\n',
     "",
 )
+@violated_by("prompts/robodata/eval_local.md", "\n- The nodes should hang together;", "\n-")
+@pytest.mark.parametrize("name", PROFILES)
 @pytest.mark.parametrize("prompt", SAID)
-def test_a_system_prompt_asks_for_what_the_paper_says(prompt: str) -> None:
-    model = looked_closer("paper", metacognition=True)
+def test_a_system_prompt_asks_for_what_the_paper_says(name: str, prompt: str) -> None:
+    if name == "fast" and prompt in ("assessment", "observation"):
+        pytest.skip("they are shorter in fast")
+    model = looked_closer(name, metacognition=True)
     system = requests_to(model, prompt)[-1].messages[0].content
-    assert [text for text in SAID[prompt] if text not in system] == []
+    missing = {text for text in SAID[prompt] if text not in system}
+    if name == "paper":
+        assert not missing
+    only_in_paper = {"fills gaps", "related to the question", "gather more data"}
+    assert missing <= only_in_paper | {'"REMOTE" if'}  # which the published code does not offer
 
 
 DESCRIBED = """
@@ -1213,6 +1221,15 @@ def test_the_recording_of_the_paper_reflects_over_ten_turns_and_visits_local() -
     answer = answer_of(recorded)
     assert len(answer.labels) == 5 and not answer.doubt
     assert all(len(value.support) >= 4 for value in answer.values)
+
+
+def test_a_run_of_the_paper_that_was_saved_before_these_settings_opens(tmp_path: Path) -> None:
+    before = {"ingredients": "all", "details": "triples", "removes": True}
+    before |= {"assesses_first_turn": False, "default_neighbours": 20, "metacognition": True}
+    run, _ = answered("paper", settings=before)
+    del before["metacognition"]
+    path = without_settings(run.save(tmp_path / "run.jsonl"), before)
+    assert answer_of(kgwb.load_run(path)) == answer_of(run)
 
 
 def test_the_recording_is_answered_again_from_its_replies() -> None:
