@@ -132,11 +132,12 @@ def find_named_ends(name: str) -> NamedEnds:
             ends["agent", stem(f"{noun[:-2]}er")] = not is_subject
         elif _is_agent_noun(noun) and (noun == nouns[-1] or noun not in AGENTS or last == "of"):
             ends["agent", stem(noun.replace("ier", "y"))] = is_subject
+    separated = _separate(name)
     for verb in phrase:
         is_active = verb == phrase[0] and verb.endswith("s") and not verb.endswith("ss")
         is_active &= last != "of"
         is_active |= _is_past(verb) and not is_subject
-        if is_active or _separate(name) == [verb]:
+        if is_active or separated == [verb]:
             ends.setdefault(("agent", stem(verb)), True)
     return ends
 
