@@ -437,7 +437,9 @@ class Position(Record):
         turn has its thought unless ``with_thoughts``, and only ``with_rows`` the rows of its results.
         """
         lines = []
-        ids = self._ids_of(chain.from_iterable(visit.results for visit in self.visits))
+        ids = self.local.id_mapping
+        if with_rows:
+            ids = self._ids_of(chain.from_iterable(visit.results for visit in self.visits))
         for number, visit in reversed([*enumerate(self.visits, 1)]):
             line = f"{number}. {visit}"
             if with_thoughts:
