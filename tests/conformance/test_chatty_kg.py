@@ -364,6 +364,8 @@ def test_section_4_1_the_model_translates_unless_the_language_is_known(
 def test_section_4_1_an_answer_is_a_sentence_only_if_asked_for(name: str) -> None:
     sentence = "Denis Villeneuve directed Arrival."
     model = script(
+        classifier={"reason": "", "label": "dependent"},
+        rephraser={"question": "Who directed Arrival?"},
         qir=DIRECTOR,
         pool=ONE_PREDICATE,
         by_fact=predicates(["directed by"]),
