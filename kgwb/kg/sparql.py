@@ -898,28 +898,28 @@ def match_both_strings(query: str) -> str:
         if not end:
             continue
         start = token.start()
-        plain_and_typed = (text, f"{text}^^<{XSD.string}>")
-        listed = ", ".join(plain_and_typed)
+        typed = f"{text}^^<{XSD.string}>"
         bracket = brackets[-1]
-        before = tokens[position - 1]
-        two_before = tokens[position - 2]
+        equals = _EQUALS.search(query, 0, start)
         if words[bracket - 2] == "VALUES":
-            edits.append((start, end, " ".join(plain_and_typed)))
+            edits.append((start, end, f"{text} {typed}"))
         elif words[bracket - 1] == "IN":
-            edits.append((start, end, listed))
-        elif before[0] == "=" and two_before[0] == "!":
-            edits.append((two_before.start(), end, f"NOT IN ({listed})"))
-        elif before[0] == "=" and two_before[0] not in ("<", ">"):
-            edits.append((before.start(), end, f"IN ({listed})"))
-        elif words[bracket] in ("{", "[") and not (selects_all or "bif:" in before[0]):
-            groups = [each for each in brackets if words[each] == "{"]
+            edits.append((start, end, f"{text}, {typed}"))
+        elif equals:
+            comparison = f" NOT IN ({text}, {typed})" if equals[1] else f" IN ({text}, {typed})"
+            edits.append((equals.start(), end, comparison))
+        elif words[bracket] in ("{", "[") and not (selects_all or "BIF:" in words[position - 1]):
             variable = f"?kgwb_string{start}"
-            start_of_group = tokens[groups[-1]].end()
-            values = f" VALUES {variable} {{ {' '.join(plain_and_typed)} }} "
-            edits += [(start_of_group, start_of_group, values), (start, end, variable)]
+            group = max(each for each in brackets if words[each] == "{")
+            values = f" VALUES {variable} {{ {text} {typed} }} "
+            edits += [(tokens[group].end(), tokens[group].end(), values), (start, end, variable)]
     for start, end, text in sorted(edits, reverse=True):
         query = query[:start] + text + query[end:]
     return query
+
+
+_EQUALS = re.compile(r"(?<![<>!])(!?)=\s*\Z")
+"""The sign "=" or "!=" at the end."""
 
 
 def _end_of_string(tokens: Sequence[Token], position: int) -> int:
