@@ -156,10 +156,9 @@ def replace_marks(text: str, mark: str) -> str:
 
 def _mark_out(match: re.Match[str], mark: str) -> str:
     """Return what _MARKED found, with a character in the place of each of its marks."""
-    group = 2 if match[2] else 4
-    before = match.start(group) - match.start()
-    after = match.end() - match.end(group)
-    return mark * before + match[group] + mark * after
+    name = match[2] or match[4]
+    before, _, after = match[0].partition(name)
+    return mark * len(before) + name + mark * len(after)
 
 
 def compare_names(name: str, label: str) -> Likeness:

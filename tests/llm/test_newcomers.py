@@ -35,7 +35,7 @@ def ask(bench: Workbench, question: str) -> Answer:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("graph", ["orchestra", "sanctuary", "town"])
+@pytest.mark.parametrize("graph", ["orchestra", "sanctuary", "town", "islands", "plays"])
 def test_most_look_ups_are_answered_and_nothing_wrong_without_a_doubt(graph: str) -> None:
     kg = open_kg(FOLDER / f"{graph}.ttl")
     right, answerable, wrong_in_plain, given_in_plain = 0, 0, [], 0
@@ -52,6 +52,23 @@ def test_most_look_ups_are_answered_and_nothing_wrong_without_a_doubt(graph: str
                 wrong_in_plain.append(question)
     assert len(wrong_in_plain) <= 0.03 * given_in_plain, wrong_in_plain
     assert right >= 0.75 * answerable
+
+
+IN_PLAIN = {
+    "What is Ebba Lund's date of birth?": ["1870-06-06"],
+    "What is the place of birth of Padraig Tully?": ["Port Doran"],
+    "Who is the author of Thirteen Doors?": ["Sanne Krogh"],
+    "Who translated Thirteen Doors?": ["Padraig Tully"],
+    "Which plays were written by Padraig Tully?": ["Harbour of Glass"],
+    "Which play did Padraig Tully translate?": ["Thirteen Doors"],
+}
+
+
+@pytest.mark.parametrize(("question", "labels"), IN_PLAIN.items())
+def test_a_relation_is_read_in_other_words(question: str, labels: list[str]) -> None:
+    answer = ask(Workbench(open_kg(FOLDER / "plays.ttl"), "rules"), question)
+    assert list(answer.labels) == labels
+    assert not answer.doubt
 
 
 DOUBTED = {

@@ -124,7 +124,8 @@ def find_named_ends(name: str) -> NamedEnds:
     nouns = [word for word in phrase if not _is_past(word)]
     if not COMPARATIVES.isdisjoint(phrase):  # a narrower concept is the narrower one
         nouns = phrase = [word for word in phrase if word in COMPARATIVES]
-    if is_subject and nouns[-1:] != phrase[-1:]:  # country located in
+    is_verb_alone = last != "of" and _is_third_person(phrase[0]) and len(phrase) == 1
+    if is_subject and (is_verb_alone or nouns[-1:] != phrase[-1:]):  # stands on, country located in
         nouns = []
     for noun in map(_singular, nouns[-1:]):
         ends["noun", noun] = is_subject
@@ -134,12 +135,16 @@ def find_named_ends(name: str) -> NamedEnds:
             ends["agent", stem(noun.replace("ier", "y"))] = is_subject
     separated = _separate(name)
     for verb in phrase:
-        is_active = verb == phrase[0] and verb.endswith("s") and not verb.endswith("ss")
-        is_active &= last != "of"
+        is_active = verb == phrase[0] and _is_third_person(verb) and last != "of"
         is_active |= _is_past(verb) and not is_subject
         if is_active or separated == [verb]:
             ends.setdefault(("agent", stem(verb)), True)
     return ends
+
+
+def _is_third_person(word: str) -> bool:
+    """Return whether a word looks like the present form of a verb: "stands". A plural does, too."""
+    return word.endswith("s") and not word.endswith("ss")
 
 
 def _is_past(word: str) -> bool:

@@ -158,7 +158,8 @@ class _Splitter:
         chunk = self.open
         if chunk.words:
             chunk.after = after
-            chunk.is_verb = len(chunk.words) == 1 and chunk.begins_with_verb
+            is_noun = chunk.is_with_question_word and after in en.BE_FORMS  # which plays are
+            chunk.is_verb = len(chunk.words) == 1 and chunk.begins_with_verb and not is_noun
             self.chunks.append(chunk)
             self.open = Chunk(before="noun")
 
@@ -287,6 +288,8 @@ VERBS_OF_SEVERAL_WORDS: dict[str, re.Pattern[str]] = {}
 """For a verb, the phrases in whose place it is read."""
 for _verb, _phrases in en.LEXICON["verbs"].items():
     VERBS_OF_SEVERAL_WORDS[_verb] = re.compile(rf"\b({_phrases})\b")
+OF_EVENT = re.compile(rf"\b(date|day|year|time|place|city|country) of ({'|'.join(en.EVENTS)})\b")
+"""A time or place of an event, which graphs name in one word or two: "birth date", "birthplace"."""
 ORIGIN_VERB = "originate"
 """The verb that is read for "come from", and for "from" at the end of a question."""
 FINAL_FROM = re.compile(r"\bfrom(?=\s*\??\s*$)")
@@ -385,22 +388,25 @@ def parse_tokens(tokens: Sequence[Token], mentions: Mentions, kg: Graph | None) 
 
 
 def find_unsupported_word(words: Words) -> str:
-    """Return the first of UNSUPPORTED_WORDS; "" if there is none.
-
-    The "after" of "look after" and "named after" does not count.
-    """
+    """Return the first of UNSUPPORTED_WORDS that is no part of a verb; "" if there is none."""
     for before, word in pairwise(["", *words]):
-        is_of_verb = word == "after" and before.startswith(("look", "named"))
-        if word in UNSUPPORTED_WORDS and not is_of_verb:
+        if word in UNSUPPORTED_WORDS and not is_part_of_verb(before, word):
             return word
     return ""
+
+
+def is_part_of_verb(before: str, word: str) -> bool:
+    """Return whether a word is the "after" of "look after" or "named after"."""
+    return word == "after" and before.startswith(("look", "named"))
 
 
 def remove_filler_phrases(question: str) -> str:
     """Return the question without phrases that change nothing, such as "by any chance".
 
-    A verb of several words in lower case becomes one word: "where does X come from".
+    A verb of several words in lower case becomes one word: "where does X come from". "Date of birth"
+    becomes "birth date".
     """
+    question = OF_EVENT.sub(r"\2 \1", question)
     question = FILLER_PHRASES.sub(lambda match: match[1] or "", question)
     for word, phrase in VERBS_OF_SEVERAL_WORDS.items():
         question = phrase.sub(word, question)

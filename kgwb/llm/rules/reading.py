@@ -34,6 +34,7 @@ from kgwb.llm.rules.grammar import (
     ParsedQuestion,
     expected_value_type,
     find_unsupported_word,
+    is_part_of_verb,
     parse_question,
     parse_tokens,
     remove_filler_phrases,
@@ -608,21 +609,36 @@ class _LookUp(_QuestionWords):
         if kin is not None:
             return self._reading_of_predicate(kin)
         if similar and not similar_unfit and self._has_all_relations(similar):
-            return self.reading
+            [best, *others] = similar
+            is_ambiguous = others or len(facts) > 1 or not self._asks_for_others(relation, best)
+            return self.reading if is_ambiguous else self._reading_of_predicate(best)
 
         predicate = None
         if last_question:
             predicate = _AskedPredicate(last_question, self.embeddings).find(predicates)
         all_words = _AskedPredicate(self.words, self.embeddings)
         predicate = predicate or all_words.find(predicates)
-        if predicate is None and "where" in self.words and not all_words.positions:
-            predicate = _find_place_predicate(predicates)
+        said = [self.words[position] for position in all_words.positions]
+        asks_where = "where" in self.words and not said
+        if predicate is None and (asks_where or "located" in self.words):
+            place = _find_place_predicate(predicates)
+            types = place.value_types if place else ()
+            if asks_where or any(self._is_any_class(word, types) for word in said):
+                predicate = place  # at which site is X located
         is_said = predicate and any(self._says(predicate, each) for each in self.positions)
         if len(facts) == 1 and not is_said:
             predicate = self._find_kin(predicates) or predicate
         if predicate is None:
             return self.reading
         return self._reading_of_predicate(predicate)
+
+    def _asks_for_others(self, relation: str, predicate: VertexPredicate) -> bool:
+        """Return whether a relation is like others, too, by its " by" alone: "written by", "translated by"."""
+        if not relation.endswith(" by"):
+            return False
+        names = [each.name for each in self.predicates]
+        similar = find_similar_predicates(relation, names, self.embeddings)
+        return bool(set(similar) - {predicate.name})
 
     def _find_kin(self, predicates: Predicates) -> VertexPredicate | None:
         """Return the only predicate that a word of the question may say, by its kin; None if none is.
@@ -638,6 +654,9 @@ class _LookUp(_QuestionWords):
                 continue
             if any(are_kin(word, normalize(predicate.name)) for word in words):
                 found.append(predicate)
+        numbers = [predicate for predicate in found if predicate.has_only_numbers]
+        if numbers and "many" in self.words:  # how many people live in X
+            found = numbers
         return found[0] if len(found) == 1 else None
 
     def _find_compound(self) -> VertexPredicate | None:
@@ -1067,7 +1086,7 @@ class _Coverage(_QuestionWords):
         for vertices in self.vertices_of.values():
             predicates = fetch_predicates(self.kg, vertices)
             similar = _predicates_like(relation, predicates, self.embeddings)
-            iris = [each.iri for each in similar if not each.is_incoming]
+            iris = [predicate.iri for predicate in similar]
             values.append(set(fetch_values(self.kg, vertices, iris)))
         if set.intersection(*values):
             return []
@@ -1216,8 +1235,8 @@ class _Coverage(_QuestionWords):
         word = self.words[position]
         if _is_comparing(word):
             return True
-        is_adjective = position > 0 and self.words[position - 1] in en.DETERMINERS
-        if word == DIRECT and is_adjective:
+        before = self.words[max(position - 1, 0)]
+        if (word == DIRECT and before in en.DETERMINERS) or is_part_of_verb(before, word):
             return False
         if word in en.PERSON_NOUNS and any(not each.has_only_numbers for each in self.chosen):
             return False

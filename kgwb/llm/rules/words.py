@@ -53,6 +53,8 @@ TIME_WORDS = _word_list("times")
 PLACE_WORDS = _word_list("places")
 PERSON_NOUNS = _word_list("persons")
 """Words for somebody of whom no more is said: "the guy who". "Women" says more."""
+EVENTS = _word_list("events")
+"""Nouns for events that have a time and a place: "birth", "publication"."""
 PERSONAL_PRONOUNS = frozenset("he she him his her hers himself herself".split())
 PROFESSIONS = _word_list("professions")
 ORDINALS = _word_list("ordinals")

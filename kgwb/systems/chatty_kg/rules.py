@@ -54,7 +54,7 @@ INSERTION_POINT = re.compile(rf"\bthe ({TYPE_NOUNS})\b(?! of)|(?<![?!. ])(?=[?!.
 ASKS_FOR_PERSON = re.compile(
     r"^(by )?(whom?|(which|what) (?!paper|number|river)\w*(or|er|ist|ian|man)s?)\b", re.I
 )
-ORDINALS_IN_ORDER = ("first", "second", "third", "fourth", "fifth")
+ORDINALS_IN_ORDER = "first second third fourth fifth".split()
 ORDINAL_ONE = re.compile(rf"\bthe ({'|'.join(ORDINALS_IN_ORDER)}) one\b", re.I)
 YEAR = re.compile(r"\b\d{4}\b")
 NUMBER_OR_DATE = re.compile(r"[-+\d.,:TZ/]+|true|false")

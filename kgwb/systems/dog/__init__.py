@@ -160,7 +160,8 @@ def _make_answer(hops: Sequence[Hop], heads: Sequence[Head], run: Run) -> Answer
 
     If the model tried to answer, its values are what its answers name among the results of the last
     hop and all ``heads``; with the setting ``answers`` "tails" they are the tails of the last hop.
-    If nothing is found, the answer has no values and a reason.
+    If nothing is found, the answer has no values and a reason. That is that the graph has none only if
+    the first hop found nothing: a later one may have begun at the wrong things.
     """
     queries: dict[str, None] = {}
     for result in _results_of(hops):
@@ -176,7 +177,9 @@ def _make_answer(hops: Sequence[Hop], heads: Sequence[Head], run: Run) -> Answer
         answer = replace(answer, values=find_last_tails(last.filled))
     if not answer:
         reason = _explain_no_answer(hops, run)
-        if last.tried is None and NOT_UNDERSTOOD not in reason:
+        if len(hops) > 1 and last.tried is None:
+            reason = f"gave up in hop {len(hops)}: {reason}"
+        elif last.tried is None and NOT_UNDERSTOOD not in reason:
             reason = f"{NOT_IN_GRAPH}: {reason}"
         return replace(answer, reason=reason)
 

@@ -19,7 +19,7 @@ from small import DOG, FILMS, alone, answer_of, dog, films, iri, keys
 from kgwb import profile
 from kgwb.errors import OverrideError
 from kgwb.kg import Graph
-from kgwb.run.answers import Dialogue, Turn, Value
+from kgwb.run.answers import Dialogue, Turn, Value, was_graph_asked
 from kgwb.settings import Settings
 from kgwb.systems.dog import NOT_IN_GRAPH
 from kgwb.systems.dog.hop import (
@@ -88,6 +88,13 @@ def test_dog_reads_each_question_alone() -> None:
     assert run.turn == Turn(
         QUESTION, ("Gentilly",), entities=("Arrival",), linked=vertices[:1], vertices=vertices
     )
+
+
+def test_a_walk_that_ends_after_a_hop_that_found_something_gave_up() -> None:
+    model = two_hops(relation_filtering=[filtering("director"), filtering("")])
+    run = dog(QUESTION, model).go()
+    assert not run.answer
+    assert not was_graph_asked(answer_of(run).reason)
 
 
 FILTERED, TRIED = "relation_filtering[hop 1/Arrival]", "answer_trying[hop 1]"
