@@ -215,7 +215,7 @@ def test_what_the_triples_tell_about_labels() -> None:
     reader.read(data)
     labels = sorted(reader.labels())
     assert labels == [
-        Label("http://e/Declared", "Declared", True, False),
+        Label("http://e/Declared", "Declared", True, True),
         Label("http://e/InFact", "In a fact", True, True),
         Label("http://e/Kind", "Kind", True, False),
         Label("http://e/P1", "property", True, True),

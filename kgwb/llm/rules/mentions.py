@@ -97,7 +97,7 @@ def _find_unmarked_mentions(kg: Graph, question: str) -> Mentions:
 
 
 def bracketed_mentions(question: str) -> list[Mention]:
-    """Return the names in square brackets, without the brackets and the quotes in them, from left to right.
+    """Return the names in square brackets, without the brackets and quotes around them, from left to right.
 
     Each name spans the tokens inside of its brackets. Brackets without a token are passed over;
     without brackets the list is empty.
@@ -108,7 +108,10 @@ def bracketed_mentions(question: str) -> list[Mention]:
         start, end = match.span()
         inside = [place for place, token in enumerate(tokens) if start <= token.start < end]
         if inside:
-            name = replace_marks(match[1], " ").strip()
+            name = match[1]
+            unmarked = replace_marks(name, " ").strip()
+            if unmarked in name:  # the marks stand around it, and not inside of it
+                name = unmarked
             mentions.append(Mention(inside[0], inside[-1] + 1, name))
     return mentions
 
