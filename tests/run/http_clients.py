@@ -6,11 +6,10 @@ import asyncio
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
-from typing import Any
 
+import aiohttp
 import httpx
 import httpx2
-import pytest
 import requests
 
 Client = Callable[[str, bytes | None, Mapping[str, str]], tuple[int, str]]
@@ -72,8 +71,6 @@ def by_urllib(url: str, body: bytes | None, headers: Mapping[str, str]) -> tuple
 
 
 def by_aiohttp(url: str, body: bytes | None, headers: Mapping[str, str]) -> tuple[int, str]:
-    aiohttp: Any = pytest.importorskip("aiohttp")
-
     async def ask() -> tuple[int, str]:
         async with (
             aiohttp.ClientSession() as session,
