@@ -123,3 +123,7 @@ class AgentCell(StepPanel):
         if self.step is None:
             return f"{self.key}: not run yet"
         return repr(self.step)
+
+    @property
+    def accessible_name(self) -> str:
+        return f"cell: {self.key}"

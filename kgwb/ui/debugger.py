@@ -222,6 +222,10 @@ class Debugger(StepPanel):
     def __repr__(self) -> str:
         return repr(self.run)
 
+    @property
+    def accessible_name(self) -> str:
+        return f"debugger: {self.run.question}"
+
     # The views
 
     def _render_answer(self) -> Html:

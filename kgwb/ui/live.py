@@ -277,8 +277,13 @@ class Live(Part, anywidget.AnyWidget):
             id=f"kg-{id(self):x}",
             aria_busy=str(self.is_busy).lower(),
             role="group",
-            aria_label=shorten(single_line(self), MAX_LABEL_CHARS),
+            aria_label=shorten(single_line(self.accessible_name), MAX_LABEL_CHARS),
         )
+
+    @property
+    def accessible_name(self) -> str:
+        """What a screen reader calls the widget, and what tells it apart from others of its kind."""
+        return repr(self)
 
     def static_html(self) -> str:
         """Return the static rendering as HTML that stands alone."""
