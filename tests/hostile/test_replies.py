@@ -502,6 +502,16 @@ CASES = {
             lambda reply: reply.type in ("count", "select", "yes or no"),
         ),
         Case(
+            "answer_type_reasoned",
+            lambda run: generalist.classify_answer_type(ASKED, run),
+            tuple(
+                {"reason": "it asks so", "type": f"<{name}>"}
+                for name in ("count", "select", "yes or no")
+            ),
+            lambda reply: reply.type in ("<count>", "<select>", "<yes or no>"),
+            settings=TriadSettings(answer_type_from="chain_of_thought"),
+        ),
+        Case(
             "entity_choice",
             lambda run: decision_maker.choose_entities(RETRIEVED, "Arrival", ASKED, (), run),
             (choice(), choice(12), choice(1, 3)),
