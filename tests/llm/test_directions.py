@@ -43,6 +43,9 @@ broader concept | broader | out
 broader concept of | narrower | out
 precedes | follows | in
 wrote | author of | out
+stars in | starred actors | in
+plays in | employed musicians | in
+actors | starred actors | out
 """
 
 

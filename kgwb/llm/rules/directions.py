@@ -109,7 +109,8 @@ def find_named_ends(name: str) -> NamedEnds:
 
     The last noun names the object, but the subject before "of" or another preposition at the end.
     In the middle, "of" makes it the subject after HOLDERS alone. The agent of a verb is the subject,
-    but the object before "by". An "employer" is the agent, and an "employee" the other end.
+    but the object before "by"; with a participle before another agent, as in "starred actors", it is
+    not told. An "employer" is the agent, and an "employee" the other end.
     """
     words = _split_name(name)
     *others, last = words
@@ -136,7 +137,7 @@ def find_named_ends(name: str) -> NamedEnds:
     separated = _separate(name)
     for verb in phrase:
         is_active = verb == phrase[0] and _is_third_person(verb) and last != "of"
-        is_active |= _is_past(verb) and not is_subject
+        is_active |= _is_past(verb) and not is_subject and not _is_agent_noun(_singular(last))
         if is_active or separated == [verb]:
             ends.setdefault(("agent", stem(verb)), True)
     return ends
