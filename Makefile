@@ -42,10 +42,10 @@ lab: $(LAB_READY) ## open JupyterLab on notebooks/00_start.ipynb
 demo: $(LAB_READY) ## play a dialogue in the terminal, agent by agent, offline
 	@$(BIN)/kgwb demo
 
-test: $(READY) ## run all but the long tests, two to three minutes
+test: $(READY) ## run all but the long tests, five to ten minutes
 	$(PYTEST) -m "not long" $(SIDE_BY_SIDE) $(TEST_ARGS)
 
-test-all: $(READY) ## run every test, half an hour: also engines, browsers, load, hostile input, faults
+test-all: $(READY) ## run every test, forty minutes or more: also engines, browsers, load, hostile input, faults
 	$(PYTEST) $(SIDE_BY_SIDE) $(TEST_ARGS)
 
 check: $(READY) ## lint, format and types, as seen from Linux, macOS and Windows
