@@ -42,7 +42,7 @@ lab: $(LAB_READY) ## open JupyterLab on notebooks/00_start.ipynb
 demo: $(LAB_READY) ## play a dialogue in the terminal, agent by agent, offline
 	@$(BIN)/kgwb demo
 
-test: $(READY) ## run all but the long tests, five to ten minutes
+test: $(READY) ## run all but the long tests, some four minutes
 	$(PYTEST) -m "not long" $(SIDE_BY_SIDE) $(TEST_ARGS)
 
 test-all: $(READY) ## run every test, forty minutes or more: also engines, browsers, load, hostile input, faults
