@@ -12,13 +12,14 @@ from typing import Any
 from kgwb import llm
 from kgwb.errors import NotRecordedError, SettingError
 from kgwb.kg.base import Graph
-from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, Message, text_of_fields
+from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, Message
 from kgwb.records import JsonObject, Record
 from kgwb.run.calls import Call, call_key, encode_canonical
 from kgwb.run.differences import describe_difference
 from kgwb.run.http_protocols import (
     as_chat_messages,
     comparable_reply,
+    message_from_data,
     shown_text,
     tools_of_options,
 )
@@ -259,7 +260,7 @@ def _request_of(call: Call, messages: Sequence[Message] | None, number: int) -> 
     content: Any = call.request["content"]
     tools = _tools_of(call)
     if tools:
-        messages = list(map(_message_of_data, as_chat_messages(messages)))
+        messages = list(map(message_from_data, as_chat_messages(messages)))
     if "options" in content:
         content = _named_as_recorded(content["options"])
     temperature = content["temperature"]
@@ -283,12 +284,6 @@ def _tools_of(call: Call) -> JsonObject:
     """Return the tools that a recorded model call offered; {} without any."""
     content: JsonObject = call.request["content"]
     return tools_of_options(content.get("options", content))
-
-
-def _message_of_data(data: JsonObject) -> Message:
-    """Return a message of a chat completion as one of a request."""
-    fields = {name: value for name, value in data.items() if name != "role"}
-    return Message(data["role"], text_of_fields(fields))
 
 
 def _named_as_recorded(options: JsonObject) -> JsonObject:
