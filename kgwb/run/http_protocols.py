@@ -206,7 +206,7 @@ def as_chat_messages(messages: Iterable[Message]) -> list[JsonObject]:
     """Return the messages of any protocol, with calls of tools, as a chat completion has them.
 
     Calls and outputs that have no id, as with Ollama, get one: outputs come in the order of the
-    calls. An output without a call is a message of the user.
+    calls. An output without a call is a message of the user, and so is what stands beside outputs.
     """
     sent: list[JsonObject] = []
     open_ids: list[str] = []
@@ -226,8 +226,11 @@ def as_chat_messages(messages: Iterable[Message]) -> list[JsonObject]:
             texts = [part.get("text", part.get("content")) for part in parts]
             content = "\n".join(filter(None, texts))
             sent.append({"role": "assistant", "content": content, "tool_calls": calls})
-        elif "role" in data and not outputs:
-            sent.append({"role": message.role, "content": _joined_texts(data["content"])})
+        elif "role" in data and len(outputs) < len(parts):
+            said = data.get("content") or data.get("refusal") or ""
+            if outputs:
+                said = [part for part in parts if not _is_output(part)]
+            sent.append({"role": message.role, "content": _joined_texts(said)})
     return sent
 
 

@@ -14,6 +14,7 @@ from small import films
 
 from kgwb.build import agent, system_from_function
 from kgwb.llm import Scripted
+from kgwb.llm.base import fields_of_text
 from kgwb.run import Run
 
 SCHEMA = {"type": "object", "properties": {"query": {"type": "string"}}}
@@ -182,13 +183,49 @@ def test_servers_of_both_protocols_get_the_tools_in_their_form(
     assert {first["content"], second["content"]} == {"yes", "no"}
 
 
-def test_a_call_without_tools_is_asked_again_as_text() -> None:
-    path, body, reply, _ = PROTOCOLS["chat"]
-    PROTOCOLS["plain"] = (path, {"messages": body["messages"]}, reply, ("a", "b"))
-    try:
-        run = recorded_run("plain")
-    finally:
-        del PROTOCOLS["plain"]
+REFUSED = {"role": "assistant", "content": None, "refusal": "I cannot"}
+SILENT = {"role": "assistant", "content": None}
+BESIDE = {
+    "role": "user",
+    "content": [
+        {"type": "tool_result", "tool_use_id": "a", "content": "yes"},
+        {"type": "text", "text": "Be brief"},
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("protocol", "messages", "expected"),
+    [
+        ("chat", [HELLO, REFUSED], [("user", "Hello"), ("assistant", "I cannot")]),
+        ("chat", [HELLO, SILENT], [("user", "Hello"), ("assistant", "")]),
+        (
+            "anthropic",
+            [{"role": "assistant", "content": [{**BLOCK, "id": "a"}]}, BESIDE],
+            [("assistant", ""), ("tool", "yes"), ("user", "Be brief")],
+        ),
+    ],
+)
+def test_no_text_of_a_message_is_lost(
+    protocol: str,
+    messages: list[Any],
+    expected: list[tuple[str, str]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path, body, reply, ids = PROTOCOLS[protocol]
+    changed = (path, {**body, "messages": messages}, reply, ids)
+    monkeypatch.setitem(PROTOCOLS, protocol, changed)
+    model = Scripted(lambda _: "yes")
+    recorded_run(protocol).ask_again("draft", model)
+    [request] = model.requests
+    sent = [(each.role, fields_of_text(each.content)["content"]) for each in request.messages]
+    assert sent == expected
+
+
+def test_a_call_without_tools_is_asked_again_as_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    path, body, reply, ids = PROTOCOLS["chat"]
+    monkeypatch.setitem(PROTOCOLS, "plain", (path, {"messages": body["messages"]}, reply, ids))
+    run = recorded_run("plain")
     model = Scripted(lambda _: "yes")
     run.ask_again("draft", model)
     [request] = model.requests
