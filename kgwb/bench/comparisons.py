@@ -825,7 +825,7 @@ class SystemComparison:
         cells["model calls"] = totals.model_calls
         cells["tokens"] = f"{totals.prompt_tokens + totals.completion_tokens:,}"
         cells["time"] = format_seconds(totals.seconds)
-        times = sum_seconds_by_stage(run.system, run.steps, run.calls, totals.seconds)
+        times = sum_seconds_by_stage(run.system, run.steps, totals.seconds)
         waiting_s = sum(time.model_seconds for time in times.values())
         cells["of it waiting for models"] = format_seconds(waiting_s)
         if has_gold:

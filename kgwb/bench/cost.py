@@ -142,7 +142,7 @@ class StageTime(NamedTuple):
 
 
 def sum_seconds_by_stage(
-    system: System, steps: Sequence[Step], calls: Mapping[str, Call], total_s: float
+    system: System, steps: Sequence[Step], total_s: float
 ) -> dict[str, StageTime]:
     """Return how the seconds of a run divide among the stages of its system. They add up to ``total_s``.
 
@@ -166,7 +166,7 @@ def sum_seconds_by_stage(
             stage = stage_by_agent.get(step.agent, OTHER_STAGE)
         stage_by_key[step.key] = stage
         own = max(0.0, step.seconds - supervised[step.key])
-        waiting = _wait_for_models(step, calls)
+        waiting = _wait_for_models(step)
         seconds[stage] += own
         model_seconds[stage] += min(own, waiting)
 
@@ -185,15 +185,12 @@ def sum_seconds_by_stage(
     return times
 
 
-def _wait_for_models(step: Step, calls: Mapping[str, Call]) -> float:
+def _wait_for_models(step: Step) -> float:
     """Return how many seconds a step waited for models: those of its last ``live_calls`` model calls.
 
     The calls before these came from the record, and took no time.
     """
-    waits = []
-    for key in step.calls:
-        if key in calls and calls[key].kind == "model":
-            waits.append(calls[key].seconds)
+    waits = [call.seconds for call in step.model_calls]
     first_live = max(0, len(waits) - step.live_calls)
     return sum(waits[first_live:])
 

@@ -922,7 +922,7 @@ def _describe_usage(question: BenchQuestion, run: Run | None) -> dict[str, Any]:
     usage["seconds"] = round(total_s, 6)
     stages = {}
     stage_model_seconds = {}
-    times = sum_seconds_by_stage(run.system, run.steps, run.calls, total_s)
+    times = sum_seconds_by_stage(run.system, run.steps, total_s)
     for stage, time in times.items():
         stages[stage] = time.seconds
         stage_model_seconds[stage] = time.model_seconds

@@ -164,25 +164,24 @@ def test_seconds_by_stage_count_every_step_once() -> None:
         Step(key, key.partition("[")[0], "", parent.strip("-"), {}, str, seconds=float(seconds))
         for key, parent, seconds in map(str.split, spent.split(";"))
     ]
-    assert sum_seconds_by_stage(CHATTY, steps, {}, 25.0) == {
+    assert sum_seconds_by_stage(CHATTY, steps, 25.0) == {
         "understanding": (3.0, 0.0),
         "linking": (5.0, 0.0),
         "execution and selection": (13.0, 0.0),
         "other": (4.0, 0.0),
     }
     # Half of the steps were executed beside the others.
-    halved = sum_seconds_by_stage(CHATTY, steps, {}, 11.5)
+    halved = sum_seconds_by_stage(CHATTY, steps, 11.5)
     assert halved["linking"] == (2.5, 0.0)
     assert sum(time.seconds for time in halved.values()) == 11.5
 
 
 def test_the_wait_for_models_stands_apart_in_every_stage() -> None:
-    steps = [
-        Step("qir", "qir", "", "", {}, str, seconds=4.0, calls=["a", "b", "c"], live_calls=1),
-        Step("linker", "entity_linking", "", "", {}, str, seconds=2.0, calls=["d"]),
-    ]
     calls = {key: model_call(key, 3.0) for key in "abcd"}
-    times = sum_seconds_by_stage(CHATTY, steps, calls, 6.0)
+    qir = Step("qir", "qir", "", "", {}, str, seconds=4.0, calls=["a", "b", "c"], live_calls=1)
+    linker = Step("linker", "entity_linking", "", "", {}, str, seconds=2.0, calls=["d"])
+    qir.known_calls = linker.known_calls = calls
+    times = sum_seconds_by_stage(CHATTY, [qir, linker], 6.0)
     # The calls that came from the record took no time.
     assert times["understanding"] == (4.0, 3.0)
     assert times["linking"] == (2.0, 0.0)
@@ -223,7 +222,7 @@ def test_the_stages_of_every_system_add_up_to_its_seconds(name: str) -> None:
 def test_a_system_without_gold_has_the_stages_of_its_agents() -> None:
     surveyor = copy(load_system("surveyor"))
     surveyor.gold = None
-    stages = sum_seconds_by_stage(surveyor, [], {}, 0.0)
+    stages = sum_seconds_by_stage(surveyor, [], 0.0)
     assert stages.keys() == {"look", "draft", "review", "answer"}
 
 
@@ -239,7 +238,7 @@ def test_stages_whose_titles_look_alike_stay_apart() -> None:
     titles = ["Linking", "linking", "Look ↻", "Other", "other"]
     agents = {title: (make_agent(f"agent{n}"),) for n, title in enumerate(titles)}
     system = System("own", lambda question, dialogue, run: Answer("list"), agents)
-    stages = sum_seconds_by_stage(system, [], {}, 1.0)
+    stages = sum_seconds_by_stage(system, [], 1.0)
     assert set(stages) == {"Linking", "linking", "look", "Other", "other (stage)", "other"}
     assert stages["other"].seconds == 1.0
 
