@@ -91,12 +91,10 @@ def _split_mapping(
     Queries are its texts that the run has recorded as queries, and the values are the first of the
     rest that is not the question. A mapping without such a text is the value itself.
     """
-    calls = [] if run is None else _recorded_queries(run)
-    recorded = [_squeezed(call.request["query"]) for call in calls]
     named = []
     rest = []
     for part in found.values():
-        if isinstance(part, str) and any(_squeezed(part) in query for query in recorded):
+        if isinstance(part, str) and _calls_with(run, part):
             named.append(part)
         elif run is None or part != run.question:
             rest.append(part)
@@ -126,12 +124,11 @@ def _values_named_in(run: Run | None, sentence: str) -> list[Any]:
     A query whose result has the sentence itself as a cell ends the search: the sentence is a value.
     Looked at are the last MAX_FOUND_QUERIES results with 1 to MAX_NAMED_ROWS rows.
     """
-    calls = [] if run is None else _recorded_queries(run)
     results = []
-    for call in calls:
+    for call in _recorded_queries(run):
         if isinstance(call.result, ResultSet) and 0 < len(call.result.rows) <= MAX_NAMED_ROWS:
             results.append(call.result)
-    for result in results[: -MAX_FOUND_QUERIES - 1 : -1]:
+    for result in reversed(results[-MAX_FOUND_QUERIES:]):
         if _holds_any(result, [Literal(sentence)]):
             return []
         cells = [row[0] for row in result.rows if row[0] is not None]
@@ -150,8 +147,6 @@ def _queries_without_rows(run: Run | None) -> tuple[str, ...]:
 
     A row without any term is none: rdflib keeps one for GROUP BY over nothing, and never shows it.
     """
-    if run is None:
-        return ()
     texts: dict[str, None] = {}
     for call in reversed(_recorded_queries(run)):
         if not isinstance(call.result, ResultSet):
@@ -166,7 +161,7 @@ def _why_no_value(run: Run | None, queries: Sequence[str]) -> str:
     """Return the reason of an answer without values; ``queries`` are those that gave none."""
     if queries:
         return f"{NOT_IN_GRAPH}: the queries gave no value"
-    if run is not None and _recorded_queries(run):
+    if _recorded_queries(run):
         return f"{CANNOT_EXPRESS}: the pipeline gave no value, although its queries have results"
     return f"{CANNOT_EXPRESS}: the pipeline gave no value, and no query"
 
@@ -246,8 +241,13 @@ def _labels_of(run: Run | None, terms: Sequence[Term]) -> dict[Term, str]:
 # Support
 
 
-def _recorded_queries(run: Run) -> list[Call]:
-    """Return the SELECT and ASK queries that the present execution used, in order, each once."""
+def _recorded_queries(run: Run | None) -> list[Call]:
+    """Return the SELECT and ASK queries that the present execution used, in order, each once.
+
+    Empty outside of a run.
+    """
+    if run is None:
+        return []
     calls = used_calls(run.steps, run.calls)
     return [call for call in calls if call.kind in ("select", "ask")]
 
@@ -261,25 +261,30 @@ def _results_of_queries(
     MAX_FOUND_QUERIES queries whose result has one of the terms, the last first. Empty outside of a
     run.
     """
-    if run is None:
-        return {}
-    recorded = _recorded_queries(run)
     results = {}
     if queries is None:
-        holding = [call for call in reversed(recorded) if _holds_any(call.result, terms)]
+        recorded = reversed(_recorded_queries(run))
+        holding = [call for call in recorded if _holds_any(call.result, terms)]
         for call in holding[:MAX_FOUND_QUERIES]:
             results[call.request["query"]] = call.result
         return results
     for query in queries:
-        for call in recorded:
-            if _squeezed(query) in _squeezed(call.request["query"]):
-                results[call.request["query"]] = call.result
+        for call in _calls_with(run, query):
+            results[call.request["query"]] = call.result
     return results
 
 
-def _squeezed(query: str) -> str:
-    """Return a query without white space: a pipeline may format it anew after it was sent."""
-    return "".join(query.split())
+def _calls_with(run: Run | None, query: str) -> list[Call]:
+    """Return the recorded queries whose text contains a query.
+
+    White space does not count: a pipeline may format a query anew after it was sent.
+    """
+    wanted = "".join(query.split())
+    calls = []
+    for call in _recorded_queries(run):
+        if wanted in "".join(call.request["query"].split()):
+            calls.append(call)
+    return calls
 
 
 def _holds_any(result: Any, terms: Sequence[Term]) -> bool:
