@@ -13,7 +13,7 @@ from kgwb.errors import KgwbError
 from kgwb.kg.base import AnswerKind, ResultSet
 from kgwb.kg.queries import find_support_by_row
 from kgwb.kg.responses import parse_cell
-from kgwb.kg.sparql import is_valid_iri
+from kgwb.kg.sparql import is_query, is_valid_iri
 from kgwb.kg.term_text import short_name
 from kgwb.run import Run
 from kgwb.run.answers import CANNOT_EXPRESS, NOT_IN_GRAPH, Answer, Value
@@ -88,13 +88,13 @@ def _split_mapping(
 ) -> tuple[Any, Sequence[str] | None]:
     """Return the values and the queries in a mapping that a pipeline returned.
 
-    Queries are its texts that the run has recorded as queries, and the values are the first of the
+    Queries are its texts that are queries and that the run has recorded, and the values are the first of the
     rest that is not the question. A mapping without such a text is the value itself.
     """
     named = []
     rest = []
     for part in found.values():
-        if isinstance(part, str) and _calls_with(run, part):
+        if isinstance(part, str) and is_query(part) and _calls_with(run, part):
             named.append(part)
         elif run is None or part != run.question:
             rest.append(part)
@@ -135,7 +135,8 @@ def _values_named_in(run: Run | None, sentence: str) -> list[Any]:
         labels = _labels_of(run, cells)
         named = []
         for cell in cells:
-            if re.search(rf"(?<!\w){re.escape(labels[cell])}(?!\w)", sentence):
+            label = labels[cell]
+            if label and re.search(rf"(?<!\w){re.escape(label)}(?!\w)", sentence):
                 named.append(cell)
         if named:
             return named

@@ -224,6 +224,7 @@ DIRECTED = "SELECT ?person { <http://example.org/arrival> <http://example.org/di
         ),
         ({"result": ["http://example.org/denis"], "query": DIRECTED}, None, ["denis"], ""),
         ({"result": "It was Denis.", "other": 1}, None, None, ""),
+        ({"result": "arrival", "sparql": DIRECTED}, None, ["arrival"], ""),  # a part of the query
     ],
 )
 def test_a_sentence_has_the_rows_of_its_query_as_values(
@@ -248,6 +249,19 @@ def test_a_sentence_has_the_rows_of_its_query_as_values(
             label.casefold().split()[0] for label in labels
         ]
     assert bool(answer.support) == (labels is not None and "denis" in labels)
+
+
+def test_an_empty_cell_is_named_in_no_sentence() -> None:
+    graph = wrap_rdflib(rdflib.Graph().parse(data=FILMS, format="turtle"))
+
+    @agent
+    def look(question: str) -> Any:
+        list(graph.query('SELECT ?text { VALUES ?text { "" } }'))
+        return "It was Denis."
+
+    run = Run(system_from_function("says", look, agents=[]), "Who?", kg=films(), models=None).go()
+    assert run.answer is not None
+    assert run.answer.labels == ("It was Denis.",)
 
 
 # --- LangGraph
