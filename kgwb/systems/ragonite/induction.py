@@ -450,7 +450,9 @@ class DatabaseBuilder:
             self.triples, by_combination=self.by_combination
         )
         sizes = Counter(group_by_subject.values())
-        groups_with_name = self._find_groups_with_name(group_by_subject)
+        groups_with_name: set[TableGroup] = set()
+        if self.by_combination:
+            groups_with_name = self._find_groups_with_name(group_by_subject)
         name_by_group: dict[TableGroup, str] = {}
         for group in sorted(sizes, key=lambda group: (-sizes[group], group)):
             label = " ".join(self.names[iri] for iri in group) or "thing"
