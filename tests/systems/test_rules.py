@@ -150,6 +150,24 @@ def test_the_published_dialogue_is_read_from_its_beginning(
     assert rephrased == {"question": standalone}
 
 
+@pytest.mark.parametrize(
+    ("asked", "question", "standalone"),
+    [
+        ("Who else?", "When was she born?", "When was Orion born?"),
+        ("Which films did Ada Byron direct besides?", "Who sold it?", "Who sold Orion?"),
+    ],
+)
+def test_what_was_named_before_is_no_answer_to_what_else(
+    asked: str, question: str, standalone: str
+) -> None:
+    dialogue = [
+        {"question": "Who directed Echo?", "answers": ["Ada Byron"]},
+        {"question": asked, "answers": ["Echo", "Ada Byron", "Orion"]},
+    ]
+    rephrased = reply("chatty_kg/rephraser_published", KG, question=question, dialogue=dialogue)
+    assert rephrased == {"question": standalone}
+
+
 def test_a_long_question_with_a_name_stands_alone_whatever_it_begins_with() -> None:
     question = "And who directed the film Echo that Ada Byron wrote?"
     assert reply("chatty_kg/classifier", KG, question=question)["label"] == "self-contained"

@@ -215,6 +215,11 @@ def asks_for_others(question: str, context: Context, run: Run) -> bool:
     """
     if not context.turns or not ChattySettings.of_run(run).leaves_out_mentioned:
         return False
+    return has_excluding_word(question)
+
+
+def has_excluding_word(question: str) -> bool:
+    """Return whether one of EXCLUDING_WORDS is a word of a question: "Who else?"."""
     words = re.findall(r"\w+", question.casefold())
     return not EXCLUDING_WORDS.isdisjoint(words)
 

@@ -32,7 +32,7 @@ from kgwb.build import (
     is_verb,
     tokenize,
 )
-from kgwb.systems.chatty_kg.chat import EXCLUDING_WORDS
+from kgwb.systems.chatty_kg.chat import has_excluding_word
 from kgwb.systems.chatty_kg.predicate_selection import REVERSE
 from kgwb.systems.chatty_kg.records import LEFT_OUT
 from kgwb.systems.chatty_kg.relation_linking import OVER_NODE
@@ -265,7 +265,7 @@ def rephrase_published(
             asked = rephrase_question(turn["question"], turns, kg, embeddings)["question"]
         about = [mention.text for mention in find_mentions(asked, kg)]
         answers = list(turn.get("answers", []))
-        if not EXCLUDING_WORDS.isdisjoint(asked.casefold().split()):
+        if has_excluding_word(asked):
             answers = [answer for answer in answers if answer not in named]
         turns.append({"question": asked, "answers": answers, "about": about})
         named.update(about, answers)
