@@ -592,7 +592,7 @@ class DatabaseBuilder:
         """Return the place of a triple that needs no column of its own, or None if it needs one.
 
         It is SCHEMA_REASON if the subject is in no table; the column ``id`` for a type, if all rows
-        of the table have only the table's types; and the column ``name`` for the display name.
+        of the table have only the table's types; and the second column for the display name.
         """
         subject, predicate, _ = triple
         table = self.table_by_term.get(subject)
@@ -677,13 +677,13 @@ class DatabaseBuilder:
     ) -> dict[str, Column]:
         """Return the columns for the values of a group, each by the column of ``_triples`` that fills it.
 
-        Without ``reads_units`` only single numbers without a unit count as numbers, and without
-        ``writes_comments`` no column has a comment. Numbers without ranges are one column ("low"),
-        with their range and unit as the comment.
-        Links to one table are a column ("cell") that references it. Any other values are a column
-        of texts ("cell"), with examples as the comment; ranges have two number columns more, named
-        with "_low" and "_high" at the end, made unique and added to ``used_names``. ``not_null`` is
-        " NOT NULL" or "". Nothing is written.
+        Without ``reads_units`` only single numbers without a unit count as numbers. Numbers without
+        ranges are one column ("low"), with their range and unit as the comment. Links to one table
+        are a column ("cell") that references it. Any other values are a column of texts ("cell"),
+        with examples as the comment; ranges have two number columns more, named with "_low" and
+        "_high" at the end, made unique and added to ``used_names``. ``not_null`` is " NOT NULL" or
+        "". Nothing is written. Comments are made also without ``writes_comments``: ``_explain``
+        drops them then.
         """
         text_type = f"TEXT{not_null}"
         number_type = f"INTEGER{not_null}" if group.is_whole else f"REAL{not_null}"
