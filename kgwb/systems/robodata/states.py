@@ -294,8 +294,6 @@ def decide(position: Position, run: Run) -> Decision:
         return unasked
     variables = make_prompt_variables(position, run)
     is_listed = settings.ingredients == "listed"
-    if is_listed:
-        del variables["turns"], variables["results"]
     if is_listed and state in STATES_OF_RESULTS:
         states = STATES_OF_RESULTS[state]
         variables["results"] = position.format_results(settings.shown_chars, states)
@@ -382,18 +380,16 @@ def make_prompt_variables(
 ) -> dict[str, str]:
     """Return the variables that every prompt has, as texts by name.
 
-    They are question, last thought, memory, local graph, results and turns left. Memory, local
-    graph and results are cut by the settings. Without self-reflection there are no thoughts. With
-    ``urgency`` "metacognition", only the prompts of metacognition are told the turns left.
+    They are question, last thought, memory, local graph, results and turns left; with
+    ``ingredients`` "listed" the last two only for metacognition. Memory, local graph and results
+    are cut by the settings. Without self-reflection there are no thoughts. With ``urgency``
+    "metacognition", only the prompts of metacognition are told the turns left.
     """
     settings = RoboDataSettings.of_run(run)
     thought = "none"
     if position.visits and settings.self_reflection:
         thought = position.visits[-1].thought
-    turns = describe_turns_left(position, settings)
-    if settings.urgency == "metacognition" and not is_metacognition:
-        turns = "How many turns are left is not told."
-    return {
+    variables = {
         "question": position.question,
         "thought": thought,
         "memory": position.format_memory(
@@ -402,6 +398,14 @@ def make_prompt_variables(
             with_rows=settings.ingredients == "listed",
         ),
         "graph": format_graph(position, settings.shown_chars),
+    }
+    if settings.ingredients == "listed" and not is_metacognition:
+        return variables
+    turns = describe_turns_left(position, settings)
+    if settings.urgency == "metacognition" and not is_metacognition:
+        turns = "How many turns are left is not told."
+    return {
+        **variables,
         "results": position.format_results(settings.shown_chars),
         "turns": turns,
     }
@@ -549,7 +553,6 @@ def produce_answer(position: Position, run: Run) -> Produced:
     prompt = "produce"
     if RoboDataSettings.of_run(run).ingredients == "listed":
         prompt = "produce_listed"
-        del variables["turns"], variables["results"]
     reply = ask_at_temperature(prompt, variables, ProduceReply, run)
     answers: dict[Term, None] = {}
     unknown = []
