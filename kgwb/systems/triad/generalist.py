@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import typing
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from typing import TypeVar
@@ -381,13 +381,14 @@ def write_template(triplets: Triplets, question: str, failed: tuple[str, ...], r
 
     It has names in angle brackets in the places of IRIs. ``failed`` says why each earlier attempt
     found no query; the model sees it with the setting ``retry_feedback``. The template must pass
-    ``find_slot_problems``, and with the setting ``strict_templates`` also have every triplet and
-    one column. Returned without spaces around it. Raises InvalidReplyError if no reply is valid.
+    ``find_slot_problems``, with the setting ``free_templates`` also with triples that are no
+    triplets; with ``strict_templates`` it must have every triplet and no other triple, and one
+    column. Returned without spaces around it. Raises InvalidReplyError if no reply is valid.
     """
     settings = TriadSettings.of_run(run)
-    find_problems = partial(find_slot_problems, allows_more=settings.free_templates)
-    if settings.strict_templates:
-        find_problems = partial(find_template_problems)
+    find_problems: Callable[[str, Triplets], Iterator[str]] = find_template_problems
+    if not settings.strict_templates:
+        find_problems = partial(find_slot_problems, allows_more=settings.free_templates)
     prompt = prompt_of_guidelines("triad/template", run)
     variables = {"question": question, "triplets": [triplet.parts for triplet in triplets]}
     check: Check[TemplateReply] = Check(
