@@ -222,7 +222,7 @@ from kgwb.run.replies import (
     has_form,
 )
 from kgwb.run.steps import Step
-from kgwb.settings import STRICT_CONFIG, Count, Settings
+from kgwb.settings import STRICT_CONFIG, UNLIMITED, Count, Settings
 from kgwb.terms import (
     KNOWN_PREFIXES,
     DisplayNames,
@@ -340,6 +340,7 @@ __all__ = [
     "SPELLING_WEIGHT",
     "STRICT_CONFIG",
     "TIME_AND_PLACE_WORDS",
+    "UNLIMITED",
     "WH_WORDS",
     "Agent",
     "AgentKind",

@@ -19,7 +19,9 @@ from pydantic.dataclasses import dataclass
 
 from kgwb.errors import SettingError
 
-Count = Annotated[int, Field(ge=1, le=1_000_000)]
+UNLIMITED = 1_000_000
+"""The highest value of a limit: one that is never reached."""
+Count = Annotated[int, Field(ge=1, le=UNLIMITED)]
 """A whole number, such as a number of attempts."""
 Fraction = Annotated[float, Field(ge=0, le=1)]
 Temperature = Annotated[float, Field(ge=0, le=100)]

@@ -858,8 +858,8 @@ def test_a_search_shows_what_it_finds(name: str, shown: int) -> None:
     fast="100 triples",
     setting="shown_triples",
 )
-@violated_by(SETTINGS, '        "default_neighbours": ALL,\n', "")
-@violated_by(SETTINGS, '        "shown_triples": ALL,\n', '        "shown_triples": 500,\n')
+@violated_by(SETTINGS, '        "default_neighbours": UNLIMITED,\n', "")
+@violated_by(SETTINGS, '        "shown_triples": UNLIMITED,\n', '        "shown_triples": 500,\n')
 @violated_by(
     TOOLS,
     "limit = max(MAX_READ_TRIPLES, RoboDataSettings.of_run(run).shown_triples)",
@@ -870,7 +870,7 @@ def test_a_search_shows_what_it_finds(name: str, shown: int) -> None:
 )
 @violated_by(TOOLS, "(), predicates, [iri], limit)", "(), predicates, [iri], 1)")
 @violated_by(
-    STATES, "NEIGHBOUR_LIMITS[settings.default_neighbours == ALL]", "NEIGHBOUR_LIMITS[False]"
+    STATES, "NEIGHBOUR_LIMITS[settings.default_neighbours == UNLIMITED]", "NEIGHBOUR_LIMITS[False]"
 )
 @pytest.mark.parametrize(
     ("name", "asked_for", "shown"),

@@ -606,7 +606,7 @@ def test_exactly_k_entities_of_the_list_are_chosen(chosen: dict[str, Any]) -> No
 )
 @violated_by(
     "kgwb/systems/triad/settings.py",
-    '"shown_relations": ALL',
+    '"shown_relations": UNLIMITED',
     '"shown_relations": 2',
 )
 @violated_by(

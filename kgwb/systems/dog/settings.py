@@ -7,10 +7,10 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from kgwb.build import STRICT_CONFIG, Count, Settings
+from kgwb.build import STRICT_CONFIG, UNLIMITED, Count, Settings
 
 Ablation = Literal["none", "no_focusing", "expert_only", "no_linguist", "fused_agent"]
-ExampleCount = Annotated[int, Field(ge=0, le=1_000_000)]
+ExampleCount = Annotated[int, Field(ge=0, le=UNLIMITED)]
 """A number of examples in a prompt. It may be 0, as in figure 4."""
 SCRIPT_ROUNDS = {"model": 1, "tails": 3}
 """Rounds of a debate in the published scripts: for Freebase, and for MetaQA."""

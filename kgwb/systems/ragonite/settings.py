@@ -8,10 +8,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from kgwb.build import STRICT_CONFIG, Count, Settings
+from kgwb.build import STRICT_CONFIG, UNLIMITED, Count, Settings
 
-UNLIMITED = 1_000_000
-"""Tokens that no prompt has."""
 DATABASE_SETTINGS = (
     "tables",
     "verbalization",

@@ -6,14 +6,12 @@ from typing import ClassVar, Literal
 
 from pydantic.dataclasses import dataclass
 
-from kgwb.build import STRICT_CONFIG, Count, Settings
+from kgwb.build import STRICT_CONFIG, UNLIMITED, Count, Settings
 
 TURNS = 30
 """Turns of the batches A and B."""
 TURNS_WITH_METACOGNITION = 50
 """Turns of batch C."""
-ALL = 1_000_000
-"""A limit that is never reached."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT_CONFIG)
@@ -31,10 +29,10 @@ class RoboDataSettings(Settings):
         "assesses_first_turn": True,
         "details": "described",
         "removes": False,
-        "default_neighbours": ALL,
-        "shown_triples": ALL,
+        "default_neighbours": UNLIMITED,
+        "shown_triples": UNLIMITED,
         "fetched_per_node": 500,
-        "fetched_per_use": ALL,
+        "fetched_per_use": UNLIMITED,
     }
     REFERENCE: ClassVar = {
         **PAPER,

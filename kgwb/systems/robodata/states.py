@@ -16,6 +16,7 @@ from rdflib import URIRef
 
 from kgwb.build import (
     NOT_IN_GRAPH,
+    UNLIMITED,
     Agent,
     Answer,
     AnswerKind,
@@ -54,7 +55,7 @@ from kgwb.systems.robodata.records import (
     Sentence,
     State,
 )
-from kgwb.systems.robodata.settings import ALL, RoboDataSettings
+from kgwb.systems.robodata.settings import RoboDataSettings
 from kgwb.systems.robodata.tools import FETCHING_TOOLS, LOCAL_TOOLS, REMOTE_TOOLS, UPDATE_TOOLS
 
 ReplyClass = TypeVar("ReplyClass", bound=BaseModel)
@@ -315,7 +316,7 @@ def decide(position: Position, run: Run) -> Decision:
     if is_listed and state == "UPDATE":
         variables["removing_tools"] = REMOVING_TOOLS if settings.removes else ""
     if is_listed and state == "REMOTE":
-        variables["neighbour_limit"] = NEIGHBOUR_LIMITS[settings.default_neighbours == ALL]
+        variables["neighbour_limit"] = NEIGHBOUR_LIMITS[settings.default_neighbours == UNLIMITED]
     if is_changed:
         variables["search_hits"] = str(settings.search_hits)
         variables["after_remote"] = AFTER_REMOTE[settings.after_remote]

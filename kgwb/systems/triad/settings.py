@@ -6,10 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic.dataclasses import dataclass
 
-from kgwb.build import STRICT_CONFIG, Count, Settings
-
-ALL = 1_000_000
-"""A limit that is never reached."""
+from kgwb.build import STRICT_CONFIG, UNLIMITED, Count, Settings
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT_CONFIG)
@@ -26,14 +23,14 @@ class TriadSettings(Settings):
         "entity_options": "uris",
         "exact_k": True,
         "relation_options": "uris",
-        "shown_relations": ALL,
+        "shown_relations": UNLIMITED,
         "relation_examples": False,
         "as_written": True,
         "strict_templates": False,
         "free_templates": True,
         "whole_graph": True,
         "links_own_answers": True,
-        "query_limit": ALL,
+        "query_limit": UNLIMITED,
         "merge_results": False,
         "query_options": "sparql",
         "may_refuse_queries": False,
