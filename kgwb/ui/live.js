@@ -1,4 +1,4 @@
-// Shows the HTML that Python makes, and sends Python what the person does. Idiomorph stands above this text.
+// Shows the HTML that Python makes, and sends Python what the person does. Idiomorph and nearest.js stand above.
 // In the HTML:  data-do="name" (+ data-*)  a click, submit or change is sent   data-input="name"  typing is sent, later
 //               data-key="j ArrowDown"     a key presses it                    data-rev="2"       overwrite what was typed
 //               data-keep="id"             its contents are never touched      data-say="…"       read out when it changes
@@ -23,25 +23,13 @@ function painted(node, colour) { // as red, green and blue, however the style sh
   return `rgb(${[...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3).join(", ")})`;
 }
 
-const DIRECTIONS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
-
-function next(from, [x, y]) { // the nearest of the same kind in that direction, for the arrow keys
-  const middle = (node) => {
+function next(from, direction) { // the nearest of the same kind in that direction, for the arrow keys
+  const nodes = [...from.closest("svg, [role=tablist]").querySelectorAll(`[role=${from.getAttribute("role")}]`)];
+  const middles = nodes.map((node) => {
     const { left, top, width, height } = node.getBoundingClientRect();
     return [left + width / 2, top + height / 2];
-  };
-  const [fromX, fromY] = middle(from);
-  let nearest = null;
-  let least = Infinity;
-  for (const node of from.closest("svg, [role=tablist]").querySelectorAll(`[role=${from.getAttribute("role")}]`)) {
-    const [toX, toY] = middle(node);
-    const ahead = (toX - fromX) * x + (toY - fromY) * y;
-    const aside = Math.abs((toX - fromX) * y) + Math.abs((toY - fromY) * x);
-    if (node === from || ahead <= 0 || ahead + 2 * aside >= least) continue;
-    least = ahead + 2 * aside;
-    nearest = node;
-  }
-  return nearest;
+  });
+  return nodes[nearest(middles, nodes.indexOf(from), direction)];
 }
 
 const values = (form) => (form ? Object.fromEntries(new FormData(form)) : {});

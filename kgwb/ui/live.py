@@ -38,12 +38,16 @@ TabOption = tuple[str, str, object]
 """A tab: its name, its label, and a number beside the label; empty for none."""
 
 
+def read_scripts(*names: str) -> str:
+    """Return JavaScript files of the folder kgwb/ui, one below the other."""
+    scripts = [(FOLDER / name).read_text(encoding="utf-8") for name in names]
+    return "\n".join(scripts)
+
+
 @cache
 def load_script() -> str:
-    """Return the JavaScript of the widgets: Idiomorph, and then kgwb's own script."""
-    idiomorph = FOLDER / "vendor" / "idiomorph.min.js"
-    own_script = FOLDER / "live.js"
-    return idiomorph.read_text(encoding="utf-8") + "\n" + own_script.read_text(encoding="utf-8")
+    """Return the JavaScript of the widgets: Idiomorph, and then kgwb's own scripts."""
+    return read_scripts("vendor/idiomorph.min.js", "nearest.js", "live.js")
 
 
 def render_page(template: str, **values: object) -> Html:

@@ -29,7 +29,7 @@ from kgwb.show.subgraph import Edge, Node, Subgraph, build_subgraph, expand_node
 from kgwb.show.subgraph_picture import box_lines, compute_layout, edge_label, fit_width
 from kgwb.show.terms import context_of, render_curie
 from kgwb.text import pluralize, remove_controls, shorten, single_line
-from kgwb.ui.live import Event, Live, TabOption, argument_of, render_page
+from kgwb.ui.live import Event, Live, TabOption, argument_of, read_scripts, render_page
 from kgwb.ui.session import Session
 from kgwb.ui.worker import Worker
 
@@ -373,7 +373,6 @@ def _item_at(items: Sequence[Item], position: int) -> Item | None:
 
 VIS_SCRIPT_PATH = max(Path(pyvis.__file__).parent.glob("lib/vis-*/vis-network.min.js"))
 """The library vis-network, which comes with pyvis."""
-FRAME_SCRIPT_PATH = Path(__file__).with_name("subgraph_frame.js")
 FRAME_STYLE = """
 html, body, #graph { margin: 0; height: 100%; overflow: hidden; background: var(--ground);
   font: 13px sans-serif }
@@ -401,9 +400,10 @@ def frame_page() -> str:
     policy = (
         f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'unsafe-inline'; img-src data:"
     )
+    vis_script = VIS_SCRIPT_PATH.read_text("utf-8")
+    own_script = read_scripts("nearest.js", "subgraph_frame.js")
     scripts = ""
-    for path in (VIS_SCRIPT_PATH, FRAME_SCRIPT_PATH):
-        script = path.read_text("utf-8")
+    for script in (vis_script, own_script):
         scripts += f'<script nonce="{nonce}">{script}</script>'
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'

@@ -98,29 +98,19 @@ const network = new vis.Network(document.getElementById("graph"), { nodes, edges
   });
 
   // Arrow keys choose the nearest node in their direction, as in the picture, and Escape leaves the frame.
-  const DIRECTIONS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
-
-  function nearest(from, [x, y]) {
-    const places = network.getPositions();
-    const cost = (id) => {
-      const [right, down] = [places[id].x - places[from].x, places[id].y - places[from].y];
-      const ahead = right * x + down * y;
-      return ahead > 0 ? ahead + 2 * Math.abs(right * y + down * x) : Infinity;
-    };
-    const others = nodes.getIds().filter((id) => cost(id) < Infinity);
-    return others.sort((one, other) => cost(one) - cost(other))[0];
-  }
-
   addEventListener("keydown", (event) => {
     if (event.key === "Escape") return tell({ left: true });
     const direction = DIRECTIONS[event.key];
     if (!direction || !nodes.length) return;
     event.preventDefault();
     const [from] = network.getSelectedNodes();
-    const picked = from === undefined ? nodes.getIds()[0] : nearest(from, direction);
+    const ids = nodes.getIds();
+    const positions = network.getPositions();
+    const places = ids.map((id) => [positions[id].x, positions[id].y]);
+    const picked = from === undefined ? ids[0] : ids[nearest(places, ids.indexOf(from), direction)];
     if (picked === undefined) return;
     network.selectNodes([picked], false);
-    network.moveTo({ position: network.getPositions([picked])[picked] });
+    network.moveTo({ position: positions[picked] });
     tell({ picked });
   });
   network.on("doubleClick", whole);
