@@ -59,6 +59,7 @@ const callbacks = {
 };
 
 const RESTARTED = "The kernel was restarted: run this cell again.";
+const RESTARTED_NOTE = `<div class="band"><div class="note">${RESTARTED}</div></div>`; // also in saved.py
 const VIEW = "application/vnd.jupyter.widget-view+json";
 
 function* widgetOutputs(notebook) { // of kgwb: each has HTML beside the widget
@@ -80,7 +81,7 @@ function keepHtml(manager, hasEnded) {
   const leave = (isGone) => {
     for (const { outputs, place, output, html, id } of widgetOutputs(context.model)) {
       if (!isGone(id)) continue;
-      const shown = html.replace("</style>", `$&<div class="band"><div class="note">${RESTARTED}</div></div>`);
+      const shown = html.replace("</style>", `$&${RESTARTED_NOTE}`);
       outputs.set(place, { ...output, data: { "text/plain": output.data["text/plain"], "text/html": shown } });
     }
   };
@@ -226,14 +227,11 @@ function render({ model, el }) {
     isLost = true;
     clearTimeout(timer);
     pending = null;
-    const note = document.createElement("div");
-    note.className = "band";
-    note.innerHTML = `<div class="note">${RESTARTED}</div>`;
-    root.firstElementChild?.prepend(note);
+    root.firstElementChild?.insertAdjacentHTML("afterbegin", RESTARTED_NOTE);
     root.firstElementChild?.setAttribute("aria-busy", "false");
     root.querySelectorAll(".pressed").forEach((node) => node.classList.remove("pressed"));
     root.inert = true;
-    spoken.textContent = note.textContent;
+    spoken.textContent = RESTARTED;
   }
 
   function tell(message) {
