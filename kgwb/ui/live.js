@@ -4,8 +4,8 @@
 //               data-keep="id"             its contents are never touched      data-say="…"       read out when it changes
 //               data-follow="3"            comes into view when it changes
 //               data-focus="debugger-1"    gets the focus, and comes into view, when it appears or changes
-//               data-page="name"           a sandboxed frame that shows data-graph; a click in it is sent
-//               data-then="id"             gets the focus if what had it is gone
+//               data-page="name"           a sandboxed frame that shows data-graph; what is chosen in it is sent
+//               data-then="id"             gets the focus if what had it is gone, or if Escape leaves the frame
 const TYPED = "textarea, input:not([type=radio]):not([type=checkbox]):not([type=submit]):not([type=button])";
 const LATER_MS = 250;
 
@@ -192,7 +192,8 @@ function render({ model, el }) {
     focused = wanted ? wanted.dataset.focus : "";
   }
 
-  // A page of its own in a sandbox: what it shows is data, and all that it says is which node was clicked.
+  // A page of its own in a sandbox: what it shows is data, and all that it says is which node was chosen, or that
+  // Escape was pressed.
   function frame(place) {
     const known = place.firstElementChild;
     if (known) return fill(place, known);
@@ -217,7 +218,7 @@ function render({ model, el }) {
       (node) => node.firstElementChild?.contentWindow === event.source);
     const { picked, left } = event.data?.kgwb ?? {};
     if (place && Number.isInteger(picked)) send(place.dataset.page, place, null, { arg: String(picked) });
-    if (place && left) root.querySelector("[id=drawn-graph]")?.focus(); // the tab that has led into the frame
+    if (place && left) byId(place.dataset.then)?.focus();
   }
 
   // --- from the page to Python

@@ -253,6 +253,7 @@ class SubgraphPanel(Live):
             f"frame {answer_icon(self.run)}",
             data_page="node",
             data_keep="graph",
+            data_then="drawn-graph",  # the tab that has led into the frame
             # Escaped here, because a text that is no Html would be shortened.
             data_graph=Html(escape(json_text, quote=True)),
             title=shorten(f"Subgraph of: {question}"),
@@ -392,8 +393,9 @@ def frame_page() -> str:
     """Return the HTML of an empty page for ``<iframe sandbox="allow-scripts" srcdoc>``.
 
     The window around it sends it messages ``{kgwb: {graph, theme, lit, picked}}``, and the page
-    sends ``{kgwb: {picked}}`` when a node is clicked. It loads nothing from any network. pyvis's
-    own page cannot be used: it loads Bootstrap, whatever its options are.
+    sends ``{kgwb: {picked}}`` when a node is chosen, and ``{kgwb: {left}}`` when Escape is pressed.
+    It loads nothing from any network. pyvis's own page cannot be used: it loads Bootstrap, whatever
+    its options are.
     """
     nonce = secrets.token_hex(16)
     # If markup got into the page, it could load nothing, and run nothing but these two scripts.

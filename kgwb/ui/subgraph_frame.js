@@ -1,4 +1,5 @@
-// Runs in the sandboxed frame, after vis-network: draws the graph that it receives by messages, and reports clicks.
+// Runs in the sandboxed frame, after vis-network: draws the graph that it receives by messages, and reports what is
+// chosen in it, and Escape.
 const nodes = new vis.DataSet();
 const edges = new vis.DataSet();
 const network = new vis.Network(document.getElementById("graph"), { nodes, edges }, {
