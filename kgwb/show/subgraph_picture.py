@@ -631,8 +631,11 @@ def _render_node(node: Node, box: NodeBox, mark: str, attributes: dict[str, obje
     corner_radius: float = 5
     if has_round_box(node):
         corner_radius = box.height / 2
+    insets = [0]
+    if node.shape == "answer":
+        insets.append(3)
     outlines = []
-    for inset in (0, 3)[: 1 + (node.shape == "answer")]:
+    for inset in insets:
         width = box.width - 2 * inset
         height = box.height - 2 * inset
         x = box.x - width / 2
