@@ -22,8 +22,7 @@ from typing import Any, Literal, NamedTuple
 
 import pyoxigraph
 from pyparsing import ParseBaseException
-from rdflib import BNode, URIRef
-from rdflib.namespace import XSD
+from rdflib import XSD, BNode, URIRef
 from rdflib.plugins.sparql.parser import parseQuery
 from rdflib.plugins.sparql.parserutils import CompValue
 
@@ -885,7 +884,8 @@ def match_both_strings(query: str) -> str:
     words = [token[0].upper() for token in tokens]
     if "CONSTRUCT" in words:
         return query
-    selects_all = ("SELECT", "*") in pairwise(words) or ("DISTINCT", "*") in pairwise(words)
+    before_star = {word for word, following in pairwise(words) if following == "*"}
+    selects_all = not before_star.isdisjoint(("SELECT", "DISTINCT", "REDUCED"))
     brackets: list[int] = []
     edits: list[tuple[int, int, str]] = []
     for position, token in enumerate(tokens):
@@ -900,15 +900,16 @@ def match_both_strings(query: str) -> str:
         start = token.start()
         typed = f"{text}^^<{XSD.string}>"
         bracket = brackets[-1]
-        equals = _EQUALS.search(query, 0, start)
+        before_last, before = words[position - 2 : position]
         if words[bracket - 2] == "VALUES":
             edits.append((start, end, f"{text} {typed}"))
         elif words[bracket - 1] == "IN":
             edits.append((start, end, f"{text}, {typed}"))
-        elif equals:
-            comparison = f" NOT IN ({text}, {typed})" if equals[1] else f" IN ({text}, {typed})"
-            edits.append((equals.start(), end, comparison))
-        elif words[bracket] in ("{", "[") and not (selects_all or "BIF:" in words[position - 1]):
+        elif before == "=" and before_last == "!":
+            edits.append((tokens[position - 2].start(), end, f" NOT IN ({text}, {typed})"))
+        elif before == "=" and before_last not in ("<", ">"):
+            edits.append((tokens[position - 1].start(), end, f" IN ({text}, {typed})"))
+        elif words[bracket] in ("{", "[") and not (selects_all or "BIF:" in before):
             variable = f"?kgwb_string{start}"
             group = max(each for each in brackets if words[each] == "{")
             values = f" VALUES {variable} {{ {text} {typed} }} "
@@ -916,10 +917,6 @@ def match_both_strings(query: str) -> str:
     for start, end, text in sorted(edits, reverse=True):
         query = query[:start] + text + query[end:]
     return query
-
-
-_EQUALS = re.compile(r"(?<![<>!])(!?)=\s*\Z")
-"""The sign "=" or "!=" at the end."""
 
 
 def _end_of_string(tokens: Sequence[Token], position: int) -> int:

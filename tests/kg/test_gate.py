@@ -477,6 +477,7 @@ def test_both_forms_of_a_string_are_one_to_an_engine_of_rdf_1_1(query: str) -> N
         """SELECT ?s { ?l <bif:contains> "'D1'" . ?s ?p ?l }""",
         """SELECT ?s { ?s <http://e/code> "D1"@en , "1"^^<http://e/unit> }""",
         """SELECT * { ?s <http://e/code> "D1" }""",
+        """SELECT REDUCED * { ?s <http://e/code> "D1" }""",
         """SELECT ?s { ?s ?p ?l FILTER(CONTAINS(?l, "D1") || ?l >= "D1") }""",
     ],
 )
