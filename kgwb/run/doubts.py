@@ -22,6 +22,7 @@ from kgwb.kg.algebra import analyze_query, find_iris
 from kgwb.kg.base import Graph, ResultSet
 from kgwb.kg.names import (
     FUNCTION_WORDS,
+    MAX_COMPARED_CHARS,
     MAX_MORE_WORDS,
     SAME,
     Likeness,
@@ -43,7 +44,6 @@ from kgwb.run.answers import (
 from kgwb.run.calls import QUERY_KINDS
 from kgwb.run.steps import Step, names_in_steps, used_calls
 from kgwb.terms import Term, Triple, name_from_iri
-from kgwb.text import MAX_LABEL_CHARS
 
 CLASS_PREDICATES = frozenset((RDFS.subClassOf, RDFS.domain, RDFS.range))
 """Predicates that lead to a class, beside those of the vocabulary for types."""
@@ -329,8 +329,8 @@ def _resemblance(first: str, second: str) -> float:
         first.islower() or second.islower()
     ):
         return 1.0
-    beginning = first[:MAX_LABEL_CHARS].casefold()
-    other = second[:MAX_LABEL_CHARS].casefold()
+    beginning = first[:MAX_COMPARED_CHARS].casefold()
+    other = second[:MAX_COMPARED_CHARS].casefold()
     return SequenceMatcher(None, beginning, other, autojunk=False).ratio()
 
 
