@@ -19,6 +19,7 @@ from kgwb.llm.rules.words import (
     IRREGULAR_FORMS,
     LEXICON,
     RELATION_PHRASES,
+    ends_in_one_s,
     is_verb,
     singularize,
     stem,
@@ -28,8 +29,10 @@ CAMEL_CASE = re.compile(r"(?<=[a-z])(?=[A-Z])")
 PREFIX = re.compile(r"\b(sub|super) (?=\w)")
 SIBILANT_PLURAL = re.compile(r"(?<=ss|ch|sh)es$")
 AGENT_NOUN = re.compile(r"\w{3,}(or|er|ist|ian)")
+COMPARATIVES = LEXICON["directions"]["comparatives"].split()
 NOT_AGENT_NOUN = re.compile(
-    r"\w*(mother|father|brother)|sister|daughter|number|member|character|partner|paper|power"
+    r"\w*(mother|father|brother)|sister|daughter|number|member|character|partner|paper|power|"
+    + "|".join(COMPARATIVES)
 )
 """Words that end like the name of an agent but are none."""
 MARKS = en.BE_FORMS | en.HAVE_FORMS
@@ -38,13 +41,12 @@ ARTICLES = ("a", "an", "the")
 AGENTS = frozenset(LEXICON["directions"]["agents"].split())
 SYMMETRIC = frozenset(map(stem, LEXICON["directions"]["symmetric"].split()))
 HOLDERS = frozenset(LEXICON["directions"]["holders"].split())
-COMPARATIVES = frozenset(LEXICON["directions"]["comparatives"].split())
 CONVERSES: dict[tuple[str, str], tuple[str, bool]] = {}
 """For a noun or the agent of a verb, a relation, and whether it is the first of its two ends."""
 for _first, _second in LEXICON["converses"].items():
     for _word in (*_first.split(), *_second.split()):
         _key = ("noun", _word)
-        if _word.endswith("s") and not _word.endswith("ss"):
+        if ends_in_one_s(_word):
             _key = ("agent", stem(_word))
         CONVERSES[_key] = (_first, _word in _first.split())
 LISTED_PHRASES = frozenset(phrase for phrase in RELATION_PHRASES.values() if " " in phrase)
@@ -123,9 +125,11 @@ def find_named_ends(name: str) -> NamedEnds:
         is_subject = _singular(phrase[-1]) in HOLDERS
     ends: NamedEnds = {}
     nouns = [word for word in phrase if not _is_past(word)]
-    if not COMPARATIVES.isdisjoint(phrase):  # a narrower concept is the narrower one
-        nouns = phrase = [word for word in phrase if word in COMPARATIVES]
-    is_verb_alone = last != "of" and _is_third_person(phrase[0]) and len(phrase) == 1
+    comparatives = [word for word in phrase if word in COMPARATIVES]
+    if comparatives:  # a narrower concept is the narrower one
+        nouns = phrase = comparatives
+    begins_with_verb = ends_in_one_s(phrase[0]) and last != "of"
+    is_verb_alone = begins_with_verb and len(phrase) == 1
     if is_subject and (is_verb_alone or nouns[-1:] != phrase[-1:]):  # stands on, country located in
         nouns = []
     for noun in map(_singular, nouns[-1:]):
@@ -134,18 +138,13 @@ def find_named_ends(name: str) -> NamedEnds:
             ends["agent", stem(f"{noun[:-2]}er")] = not is_subject
         elif _is_agent_noun(noun) and (noun == nouns[-1] or noun not in AGENTS or last == "of"):
             ends["agent", stem(noun.replace("ier", "y"))] = is_subject
-    separated = _separate(name)
+    is_only_word = _separate(name) == [last]
+    is_past_active = not is_subject and not _is_agent_noun(_singular(last))
     for verb in phrase:
-        is_active = verb == phrase[0] and _is_third_person(verb) and last != "of"
-        is_active |= _is_past(verb) and not is_subject and not _is_agent_noun(_singular(last))
-        if is_active or separated == [verb]:
+        is_present = begins_with_verb and verb == phrase[0]
+        if is_present or (is_past_active and _is_past(verb)) or is_only_word:
             ends.setdefault(("agent", stem(verb)), True)
     return ends
-
-
-def _is_third_person(word: str) -> bool:
-    """Return whether a word looks like the present form of a verb: "stands". A plural does, too."""
-    return word.endswith("s") and not word.endswith("ss")
 
 
 def _is_past(word: str) -> bool:
@@ -156,7 +155,7 @@ def _is_past(word: str) -> bool:
 def _is_agent_noun(noun: str) -> bool:
     """Return whether a noun in the singular names who does something: "director", "host"."""
     is_agent = AGENT_NOUN.fullmatch(noun) and not NOT_AGENT_NOUN.fullmatch(noun)
-    return noun in AGENTS or (bool(is_agent) and noun not in COMPARATIVES)
+    return bool(is_agent) or noun in AGENTS
 
 
 def _is_marked(name: str) -> bool:

@@ -195,10 +195,14 @@ def singularize(word: str) -> str:
     """
     if word.endswith("ies") and len(word) > 4:
         return word[:-3] + "y"
-    is_plural = word.endswith("s") and not word.endswith("ss")
-    if is_plural and len(word) > 3:
+    if ends_in_one_s(word) and len(word) > 3:
         return word[:-1]
     return word
+
+
+def ends_in_one_s(word: str) -> bool:
+    """Return whether a word looks like a plural, or like the present form of a verb: "stands"."""
+    return word.endswith("s") and not word.endswith("ss")
 
 
 @lru_cache(
