@@ -503,6 +503,13 @@ class RequestFormat:
     omitted_fields: frozenset[str] = frozenset()
     """Fields of OPTIONAL_FIELDS that are not sent."""
 
+    def is_streamed(self, request: ChatRequest) -> bool:
+        """Return whether the reply is to come in parts: without tools, unless "stream" is omitted.
+
+        Calls of tools would come in pieces, which would have to be put together.
+        """
+        return "stream" not in self.omitted_fields and not request.tools
+
     def select_fields(self, fields: dict[str, Any]) -> dict[str, Any]:
         """Return the fields of a request that have a value and are not omitted."""
         selected = {}

@@ -135,7 +135,7 @@ class OpenAIModel(RemoteModel):
     def _stream_reply(self, form: RequestFormat, request: ChatRequest) -> Iterator[ReplyPart]:
         """Send one chat request, and yield the parts of the reply.
 
-        Streamed, that is one part for each chunk. If the format omits "stream", it is one part with
+        Streamed (``RequestFormat.is_streamed``), that is one part for each chunk, else one part with
         all of the reply.
 
         Raises ReportedError for an error inside the reply, ValueError for a whole reply without a
@@ -163,7 +163,7 @@ class OpenAIModel(RemoteModel):
 
         Fields without a value are left out, and those that the format omits. The length is limited
         by "max_tokens", or by "max_completion_tokens" if the format omits that. A streamed request
-        asks for the token counts. With tools it is not streamed: their calls come in pieces.
+        asks for the token counts.
         """
         body: dict[str, Any] = {
             "model": self.model,
@@ -174,11 +174,9 @@ class OpenAIModel(RemoteModel):
             body["max_completion_tokens"] = request.max_output_tokens
         body["temperature"] = request.temperature
         body["seed"] = request.seed
-        if request.tools:
-            body.update(request.tools)
-        else:
+        body.update(request.tools)
+        if form.is_streamed(request):
             body["stream"] = True
-        if "stream" in body and "stream" not in form.omitted_fields:
             body["stream_options"] = {"include_usage": True}
         body["response_format"] = _response_format(form.modes[0], request)
 
@@ -376,10 +374,10 @@ class OllamaModel(RemoteModel):
         """Send one request to /api/chat, and yield the parts of the reply.
 
         Streamed, that is one part for each line; the last one has the token counts and the finish
-        reason. If the format omits "stream", it is one part with all of the reply. The field
+        reason. Otherwise (``RequestFormat.is_streamed``) it is one part with all of the reply. The field
         ``format`` is the JSON schema, "json" or absent, by the first mode of the format.
         """
-        is_streamed = "stream" not in form.omitted_fields and not request.tools
+        is_streamed = form.is_streamed(request)
         reply_format: Any = None
         if request.schema and form.modes[0] == "schema":
             reply_format = require_all(request.schema)
