@@ -88,8 +88,8 @@ def _split_mapping(
 ) -> tuple[Any, Sequence[str] | None]:
     """Return the values and the queries in a mapping that a pipeline returned.
 
-    Queries are its texts that are queries and that the run has recorded, and the values are the first of the
-    rest that is not the question. A mapping without such a text is the value itself.
+    Queries are its texts that are queries and that the run has recorded, and the values are the
+    first of the rest that is not the question. A mapping without such a text is the value itself.
     """
     named = []
     rest = []

@@ -284,7 +284,7 @@ def query_of(span: Span) -> str:
 
 
 def queries_of(spans: Iterable[Span]) -> dict[str, str]:
-    """Return the SPARQL queries that a trace executes, by the id of the span; each in its order.
+    """Return the SPARQL query of each span that executes one, by the span's id.
 
     If no span of a tool, retriever or database has any, they are the queries that stand in outputs
     of chains. A chain repeats what those inside it return: the innermost counts.
@@ -321,11 +321,12 @@ def request_content_of(span: Span) -> JsonObject:
     for name in ("temperature", "seed", "max_tokens"):
         values[name] = parameters.get(name, _value_of(span, name))
     listed, definitions = NAMES["tools"]
-    tools = [_from_json(item[TOOL_SCHEMA]) for item in _items_below(span.attributes, listed)]
-    tools = tools or _as_list(span.attributes.get(definitions))
+    schemas = [item.get(TOOL_SCHEMA) for item in _items_below(span.attributes, listed)]
+    tools = _objects_in(list(map(_from_json, schemas)))
+    tools = tools or _objects_in(span.attributes.get(definitions))
     return {
         "messages": messages_of(span),
-        "tools": tools or _as_list(parameters.get("tools")),
+        "tools": tools or _objects_in(parameters.get("tools")),
         "schema": None,
         "temperature": _number(values["temperature"]),
         "seed": _whole_number(values["seed"]),
@@ -377,10 +378,9 @@ def messages_of(span: Span) -> ChatMessages:
         data = _from_json(given)
         listed = data.get("messages") if isinstance(data, dict) else None
         if isinstance(listed, list) and listed:
-            batch = (
-                listed[0] if isinstance(listed[0], list) else listed
-            )  # LangChain's are lists of lists
-            messages += [_message_of(item, "user") for item in batch]
+            if isinstance(listed[0], list):  # LangChain has a list for each of several prompts
+                listed = listed[0]
+            messages += [_message_of(item, "user") for item in listed]
         elif given is not None:
             messages.append(["user", str(given)])
     return messages
@@ -429,7 +429,7 @@ def _message_of(item: Any, usual_role: str) -> list[str]:
     parts = [part for part in parts if part is not None]  # beside a call of a tool
     for content in _items_below(fields, "contents"):
         parts.append(str(content.get("message_content.text", "")))
-    for call in _items_below(fields, "tool_calls") or _as_list(fields.get("tool_calls")):
+    for call in _items_below(fields, "tool_calls") or _objects_in(fields.get("tool_calls")):
         called = _without_prefix("tool_call.function.", call)
         arguments = called.get("arguments", called.get("args"))
         parts.append({"type": "tool_call", "name": called.get("name"), "arguments": arguments})
@@ -445,8 +445,9 @@ def _langchain_message(item: Mapping[str, Any]) -> dict[str, Any] | None:
     for name in LANGCHAIN_FIELDS:
         if isinstance(item.get(name), dict):
             kind = str(item.get("type"))
-            if item.get("id"):
-                kind = str(item["id"][-1]).removesuffix("Message").lower()
+            path = item.get("id")
+            if isinstance(path, list) and path:
+                kind = str(path[-1]).removesuffix("Message").lower()
             return {"role": LANGCHAIN_ROLES.get(kind, kind), **item[name]}
     return None
 
@@ -521,6 +522,11 @@ def _as_list(value: Any) -> list[Any]:
     if isinstance(data, list):
         return data
     return [data]
+
+
+def _objects_in(value: Any) -> list[dict[str, Any]]:
+    """Return the objects in a list, or in the JSON text of one; other items are left out."""
+    return [item for item in _as_list(value) if isinstance(item, dict)]
 
 
 def _texts_in(data: Any) -> Iterator[str]:

@@ -415,6 +415,29 @@ def test_the_tools_of_a_traced_call_are_offered_again(tmp_path: Path, form: str)
     assert model.requests[0].tools["tools"] == [tool]
 
 
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"llm.tools.0.tool.name": "sparql"},
+        {"llm.tools.0.tool.json_schema": "none"},
+        {"gen_ai.tool.definitions": '["sparql"]'},
+        {"llm.invocation_parameters": '{"tools": ["sparql"]}'},
+        {"input.value": '{"messages": [{"content": "Who?", "tool_calls": ["sparql"]}]}'},
+        {"input.value": '{"messages": [{"type": "human", "id": 5, "data": {"content": "Who?"}}]}'},
+    ],
+)
+def test_tools_and_calls_of_another_form_are_left_out(
+    tmp_path: Path, attributes: dict[str, Any]
+) -> None:
+    attributes = {"openinference.span.kind": "LLM", "input.value": "Who?"} | attributes
+    run = kgwb.open_trace(write(tmp_path / "trace.json", {"name": "m", "attributes": attributes}))
+    model = Scripted(lambda _: "yes")
+    run.ask_again("m", model)
+    [request] = model.requests
+    assert not request.tools
+    assert [message.content for message in request.messages] == ["Who?"]
+
+
 def test_messages_in_events_and_under_older_names(tmp_path: Path) -> None:
     event = {
         "name": "gen_ai.client.inference.operation.details",
