@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, get_type_hints
 
 import rdflib
@@ -21,7 +21,7 @@ from kgwb.adapt.clients import wrap_executor
 from kgwb.adapt.graph_clients import wrap_rdflib
 from kgwb.errors import SettingError
 from kgwb.run import Run
-from kgwb.run.agents import AgentSpec, System, agent
+from kgwb.run.agents import System, agent, spec_of
 from kgwb.run.answers import Answer, Dialogue, Question
 from kgwb.run.systems import load_file
 
@@ -92,9 +92,7 @@ async def _wait(awaitable: Any) -> Any:
 
 def _as_agent(function: Pipeline) -> Any:
     """Return a function as an agent: as it is, if it is one already."""
-    if isinstance(getattr(function, "spec", None), AgentSpec):
-        return function
-    return agent(function)
+    return agent(function) if spec_of(function) is None else function
 
 
 def steps_in(owner: Any, *methods: str, **named: str) -> list[Any]:
@@ -114,8 +112,11 @@ def steps_in(owner: Any, *methods: str, **named: str) -> list[Any]:
                 f"steps_in got {method!r}, which is no method of {type(owner).__name__}",
                 hint="name a method that the object itself calls",
             )
-        if isinstance(getattr(plain, "spec", None), AgentSpec):  # a cell that is executed again
-            plain = plain.spec.function
+        spec = spec_of(plain)
+        if spec is not None and inspect.ismethod(plain):  # a marked one
+            plain = MethodType(spec.function, plain.__self__)
+        elif spec is not None:  # a cell that is executed again
+            plain = spec.function
         step = agent(name)(_as_function(plain))
         try:
             vars(owner)[method] = step  # pydantic sets fields only
@@ -178,7 +179,7 @@ def _used_agents(function: Pipeline) -> list[Any]:
         seen.add(id(plain))
         for name in _names_in_order(plain):
             value = plain.__globals__.get(name) or getattr(owner, name, None)
-            if isinstance(getattr(value, "spec", None), AgentSpec):
+            if spec_of(value) is not None:
                 found[id(value)] = value
             if inspect.isfunction(value):
                 visit(value)

@@ -179,8 +179,8 @@ def current_version(function: F) -> F:
     if module is None or function.__module__ == "__main__":
         return function
     current: Any = getattr(module, function.__qualname__, function)
-    spec = getattr(current, "spec", None)
-    if isinstance(spec, AgentSpec):
+    spec = spec_of(current)
+    if spec is not None:
         current = spec.function
     if not inspect.isfunction(current):
         return function
@@ -568,6 +568,12 @@ def _module_outside_of_kgwb(function: Any) -> str:
     return module
 
 
+def spec_of(function: Any) -> AgentSpec | None:
+    """Return what a function that ``@agent`` marks is; None for anything else."""
+    spec = getattr(function, "spec", None)
+    return spec if isinstance(spec, AgentSpec) else None
+
+
 def agent_of_key(key: str) -> str:
     """Return the agent in the key of a step: "qir" of "qir[Who ...]#2"."""
     without_subject, _, _ = key.partition("[")
@@ -639,8 +645,8 @@ def system_problems(
     problems = []
     specs = []
     for function in functions:
-        spec = getattr(function, "spec", None)
-        if isinstance(spec, AgentSpec):
+        spec = spec_of(function)
+        if spec is not None:
             specs.append(spec)
         else:
             name = getattr(function, "__name__", repr(function))

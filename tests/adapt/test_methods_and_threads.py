@@ -124,6 +124,14 @@ class Plain:
     draft, check, answer = Chain.draft, Chain.check, Chain.answer
 
 
+class Marked(Plain):
+    """With a method that is a step already, of another name."""
+
+    @agent("first")
+    def draft(self, question: str, *, loud: bool = False) -> str:
+        return f"{self.prefix} {question}"
+
+
 class Slotted:
     __slots__ = ()
 
@@ -140,7 +148,7 @@ class Untyped(Plain):
         return str(text).endswith("?")
 
 
-@pytest.mark.parametrize("kind", [Chain, Plain, Untyped])
+@pytest.mark.parametrize("kind", [Chain, Plain, Marked, Untyped])
 def test_methods_of_an_object_are_steps_of_runs(kind: Any) -> None:
     chain = kind(prefix="the")
     for _ in range(2):  # as a cell that is executed again
