@@ -318,10 +318,8 @@ def run_pytest(output_file: Path, options: list[str], tests: list[str]) -> None:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
     plugins = ["-p", "no:xdist", "-p", "no:cacheprovider"]
-    plugins += [
-        "-W",
-        "ignore::pytest.PytestAssertRewriteWarning",
-    ]  # of modules that are imported before
+    # Modules that are imported before are not rewritten
+    plugins += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
     tests_file = Path("tests_to_run.txt")
     tests_file.write_text("\n".join(tests))
     code = int(pytest.ExitCode.INTERNAL_ERROR)

@@ -176,7 +176,7 @@ def record(name: str) -> None:
 
 
 def main() -> None:
-    """Record the three runs."""
+    """Record the published pipelines that are named, else those that need no other package."""
     films = sample_path("films")
     os.environ["FILMS"] = str(films)
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # else it is downloaded
