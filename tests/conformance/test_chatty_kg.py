@@ -21,6 +21,11 @@ from kgwb.run import Run
 from kgwb.run.answers import CANNOT_EXPRESS, NOT_IN_GRAPH, Dialogue, Turn
 from kgwb.systems.chatty_kg.records import Fact
 
+CHAT = "kgwb/systems/chatty_kg/chat.py"
+INIT = "kgwb/systems/chatty_kg/__init__.py"
+QIR = "kgwb/systems/chatty_kg/qir.py"
+RELATION_LINKING = "kgwb/systems/chatty_kg/relation_linking.py"
+SETTINGS = "kgwb/systems/chatty_kg/settings.py"
 GAPS = [
     Gap(
         source="section 5.1.3",
@@ -223,7 +228,7 @@ def names_of(run: Run, step: str = "relation_linking") -> list[str]:
     "planning agent, which supervises the matching agent",
 )
 @violated_by(
-    "kgwb/systems/chatty_kg/__init__.py",
+    INIT,
     "    standalone = understand_question(english.text, context, run)",
     "    standalone = english.text",
 )
@@ -263,17 +268,17 @@ def test_figure_2_agents_are_asked_in_the_order_of_the_figure() -> None:
     ],
 )
 @violated_by(
-    "kgwb/systems/chatty_kg/chat.py",
+    CHAT,
     "dialogue = [describe_turn(turn, content) for turn in context.turns]",
     "dialogue = [describe_turn(turn, content) for turn in context.turns[-1:]]",
 )
 @violated_by(
-    "kgwb/systems/chatty_kg/chat.py",
+    CHAT,
     'return {"question": turn.question, "answers": answers}',
     'return {"question": turn.question, "answers": answers[:1]}',
 )
 @violated_by(
-    "kgwb/systems/chatty_kg/settings.py",
+    SETTINGS,
     '"context_content": "questions_and_answers"',
     '"context_content": "questions_and_rephrasings"',
 )
@@ -287,16 +292,8 @@ def test_section_4_1_the_context_has_questions_with_their_answers(name: str, tur
 
 
 @conforms("section 4.1; section 6", "of each answer the context has the first L items, L = 100")
-@violated_by(
-    "kgwb/systems/chatty_kg/settings.py",
-    "answers_in_context: Count = 100",
-    "answers_in_context: Count = 50",
-)
-@violated_by(
-    "kgwb/systems/chatty_kg/chat.py",
-    "turn.answers[:limit])",
-    "turn.answers[-limit:])",
-)
+@violated_by(SETTINGS, "answers_in_context: Count = 100", "answers_in_context: Count = 50")
+@violated_by(CHAT, "turn.answers[:limit])", "turn.answers[-limit:])")
 def test_section_4_1_an_answer_in_the_context_is_a_prefix_of_l_items() -> None:
     model = script(classifier={"reason": "", "label": "dependent"}, qir=DIRECTOR)
     many = tuple(f"film {number}" for number in range(101))
@@ -322,11 +319,7 @@ def test_section_4_1_an_answer_in_the_context_is_a_prefix_of_l_items() -> None:
         ("fast", "Gib mir alle Taikonauten", "en", 0),
     ],
 )
-@violated_by(
-    "kgwb/systems/chatty_kg/settings.py",
-    '"translate": "model"',
-    '"translate": "never"',
-)
+@violated_by(SETTINGS, '"translate": "model"', '"translate": "never"')
 def test_section_4_1_the_model_translates_unless_the_language_is_known(
     name: str, question: str, language: str, calls: int
 ) -> None:
@@ -342,25 +335,13 @@ def test_section_4_1_the_model_translates_unless_the_language_is_known(
 )
 @pytest.mark.parametrize("name", ALL_PROFILES)
 @violated_by(
-    "kgwb/systems/chatty_kg/__init__.py",
+    INIT,
     "answer = write_answer(answer, question.text, run)",
     "answer = write_answer(answer, standalone, run)",
 )
-@violated_by(
-    "kgwb/systems/chatty_kg/chat.py",
-    "        run.note(error.message)\n        return answer\n",
-    "        raise\n",
-)
-@violated_by(
-    "prompts/chatty_kg/answer_writer.md",
-    "in one fluent sentence",
-    "in some sentences",
-)
-@violated_by(
-    "kgwb/systems/chatty_kg/settings.py",
-    "reword_answer: bool = False",
-    "reword_answer: bool = True",
-)
+@violated_by(CHAT, "        run.note(error.message)\n        return answer\n", "        raise\n")
+@violated_by("prompts/chatty_kg/answer_writer.md", "in one fluent sentence", "in some sentences")
+@violated_by(SETTINGS, "reword_answer: bool = False", "reword_answer: bool = True")
 def test_section_4_1_an_answer_is_a_sentence_only_if_asked_for(name: str) -> None:
     sentence = "Denis Villeneuve directed Arrival."
     model = script(
@@ -418,13 +399,9 @@ def test_figure_1_what_else(name: str, films_left: list[str]) -> None:
     setting="unasked_classification",
 )
 @pytest.mark.parametrize(("name", "calls"), [("paper", 1), ("reference", 1), ("fast", 0)])
+@violated_by(SETTINGS, '        "unasked_classification": False,\n', "")
 @violated_by(
-    "kgwb/systems/chatty_kg/settings.py",
-    '        "unasked_classification": False,\n',
-    "",
-)
-@violated_by(
-    "kgwb/systems/chatty_kg/chat.py",
+    CHAT,
     '"chatty_kg/classifier", {"question": question}',
     '"chatty_kg/classifier", {"question": run.question + "?"}',
 )
@@ -446,7 +423,7 @@ def test_algorithm_1_line_1_every_question_is_classified(name: str, calls: int) 
     ("name", "classified", "rephrased"), [("paper", 1, 1), ("reference", 4, 3), ("fast", 1, 1)]
 )
 @violated_by(
-    "kgwb/systems/chatty_kg/__init__.py",
+    INIT,
     'if classification.label == "self-contained":',
     'if classification.label != "self-contained":',
 )
@@ -473,11 +450,7 @@ def test_algorithm_1_line_5_a_self_contained_question_stays() -> None:
 
 
 @conforms("section 6", "in single-turn mode the question is neither classified nor rephrased")
-@violated_by(
-    "kgwb/systems/chatty_kg/__init__.py",
-    "if not settings.multi_turn:",
-    "if False:",
-)
+@violated_by(INIT, "if not settings.multi_turn:", "if False:")
 def test_section_6_single_turn_mode() -> None:
     model = script(qir=DIRECTOR)
     answered(model, dialogue=SAID, multi_turn=False)
@@ -492,16 +465,8 @@ def test_section_6_single_turn_mode() -> None:
     setting="repair",
 )
 @pytest.mark.parametrize("name", ALL_PROFILES)
-@violated_by(
-    "kgwb/settings.py",
-    "theta: Count = 3",
-    "theta: Count = 2",
-)
-@violated_by(
-    "kgwb/systems/chatty_kg/settings.py",
-    '"repair": "ask_varied"',
-    '"repair": "show_error"',
-)
+@violated_by("kgwb/settings.py", "theta: Count = 3", "theta: Count = 2")
+@violated_by(SETTINGS, '"repair": "ask_varied"', '"repair": "show_error"')
 def test_algorithm_1_line_8_triples_are_asked_for_theta_times(name: str) -> None:
     model = script(qir=[qir("?a | knows | ?b"), "no JSON", DIRECTOR])
     run = answered(model, name)
@@ -524,16 +489,8 @@ def test_algorithm_1_line_8_triples_are_asked_for_theta_times(name: str) -> None
     fast="an error, unless the last triples have all their parts",
     setting="exhausted_attempts",
 )
-@violated_by(
-    "kgwb/systems/chatty_kg/settings.py",
-    '"exhausted_attempts": "abstain"',
-    '"exhausted_attempts": "error"',
-)
-@violated_by(
-    "kgwb/systems/chatty_kg/qir.py",
-    "        last_resort=_has_complete_triples,\n",
-    "",
-)
+@violated_by(SETTINGS, '"exhausted_attempts": "abstain"', '"exhausted_attempts": "error"')
+@violated_by(QIR, "        last_resort=_has_complete_triples,\n", "")
 def test_algorithm_1_line_13_the_last_triples_are_used() -> None:
     no_entity = qir("?a | knows | ?b")
     run = answered(script(qir=no_entity))
@@ -557,26 +514,12 @@ def test_definition_3_2_a_qir_has_entities_unknowns_and_facts() -> None:
     fast="the agent names what triples cannot express, and the question is not answered",
     setting="refuses_inexpressible",
 )
+@violated_by("prompts/chatty_kg/qir_published.md", " Work in this order.", "")
+@violated_by("prompts/chatty_kg/qir_published.md", "Example (relations said with nouns)\n", "")
 @violated_by(
-    "prompts/chatty_kg/qir_published.md",
-    " Work in this order.",
-    "",
+    "prompts/chatty_kg/qir_published.md", ' Never use a bare "is", "has", "of" or "won".', ""
 )
-@violated_by(
-    "prompts/chatty_kg/qir_published.md",
-    "Example (relations said with nouns)\n",
-    "",
-)
-@violated_by(
-    "prompts/chatty_kg/qir_published.md",
-    ' Never use a bare "is", "has", "of" or "won".',
-    "",
-)
-@violated_by(
-    "kgwb/systems/chatty_kg/settings.py",
-    '        "refuses_inexpressible": False,\n',
-    "",
-)
+@violated_by(SETTINGS, '        "refuses_inexpressible": False,\n', "")
 def test_section_4_2_3_the_prompt_has_two_examples() -> None:
     model = script(qir=DIRECTOR)
     answered(model)
@@ -613,21 +556,9 @@ def test_section_4_2_3_the_prompt_has_two_examples() -> None:
         ({**DIRECTOR, "target": "?other"}, ""),
     ],
 )
-@violated_by(
-    "kgwb/systems/chatty_kg/qir.py",
-    'return "no triple names an entity"',
-    'return ""',
-)
-@violated_by(
-    "kgwb/systems/chatty_kg/qir.py",
-    'return "no triple has an unknown such as ?x"',
-    'return ""',
-)
-@violated_by(
-    "kgwb/systems/chatty_kg/settings.py",
-    '        "checks_target": False,\n',
-    "",
-)
+@violated_by(QIR, 'return "no triple names an entity"', 'return ""')
+@violated_by(QIR, 'return "no triple has an unknown such as ?x"', 'return ""')
+@violated_by(SETTINGS, '        "checks_target": False,\n', "")
 def test_section_4_2_3_the_triples_validator(reply: Any, failed: str) -> None:
     run = answered(script(qir=[reply, DIRECTOR]))
     problems = [check.name for check in run["qir"].attempts[0].problems]
@@ -641,12 +572,8 @@ def test_section_4_2_3_the_triples_validator(reply: Any, failed: str) -> None:
     fast="the words of the question do, where they are a certain sign",
     setting="kind_from",
 )
-@violated_by(
-    "kgwb/systems/chatty_kg/settings.py",
-    '        "kind_from": "model",\n',
-    '        "kind_from": "words",\n',
-)
-@violated_by("kgwb/systems/chatty_kg/qir.py", '    if kind_from == "words":', "    if True:")
+@violated_by(SETTINGS, '        "kind_from": "model",\n', '        "kind_from": "words",\n')
+@violated_by(QIR, '    if kind_from == "words":', "    if True:")
 @pytest.mark.parametrize(
     ("name", "kind"), [("paper", "boolean"), ("reference", "list"), ("fast", "list")]
 )
@@ -671,15 +598,9 @@ def test_section_4_2_3_a_boolean_question_needs_no_unknown() -> None:
     "each entity gets the vertices whose labels have its words, v_limit = 600 at most",
 )
 @violated_by(
-    "kgwb/run/linking.py",
-    "run.kg.search(entity, settings.v_limit)",
-    "run.kg.search(entity, 12)",
+    "kgwb/run/linking.py", "run.kg.search(entity, settings.v_limit)", "run.kg.search(entity, 12)"
 )
-@violated_by(
-    "kgwb/settings.py",
-    "v_limit: Count = 600",
-    "v_limit: Count = 599",
-)
+@violated_by("kgwb/settings.py", "v_limit: Count = 600", "v_limit: Count = 599")
 def test_algorithm_2_line_3_vertices_are_found_by_their_labels() -> None:
     many = " ".join(f':d{number} rdfs:label "Dune {number}" ; :n 1 .' for number in range(610))
     turtle = f"@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . {many}"
@@ -704,11 +625,7 @@ def test_algorithm_2_line_3_vertices_are_found_by_their_labels() -> None:
     fast="types only for a fact that states a type",
     setting="keeps_type_predicates",
 )
-@violated_by(
-    "kgwb/systems/chatty_kg/settings.py",
-    '"classes": "searched"',
-    '"classes": "for_kinds"',
-)
+@violated_by(SETTINGS, '"classes": "searched"', '"classes": "for_kinds"')
 def test_section_5_1_1_a_class_is_found_and_linked_by_the_type() -> None:
     boolean = qir("Taiko | kind of | Japanese musical instrument", kind="boolean")
     question = "Are Taiko some kind of Japanese musical instrument?"
@@ -749,20 +666,14 @@ def test_section_5_1_1_an_entity_is_a_vertex(name: str, answers: tuple[str, ...]
     setting="vertex_choice",
 )
 @violated_by(
-    "prompts/linking/vertex_selection_labels.md",
-    " If there is an exact match, choose it.",
-    "",
+    "prompts/linking/vertex_selection_labels.md", " If there is an exact match, choose it.", ""
 )
 @violated_by(
     "prompts/linking/vertex_selection_labels.md",
     "An exact match is a label that equals the name letter for letter, apart from upper and lower case. ",
     "",
 )
-@violated_by(
-    "kgwb/systems/chatty_kg/settings.py",
-    '"vertex_choice": "label"',
-    '"vertex_choice": "number"',
-)
+@violated_by(SETTINGS, '"vertex_choice": "label"', '"vertex_choice": "number"')
 def test_section_5_1_1_the_model_chooses_among_labels() -> None:
     model = script(qir=qir("Dune | director | ?person"), name={"name": "lynchs_dune"})
     run = answered(model)
@@ -860,11 +771,7 @@ def test_section_5_1_1_an_entity_may_be_several_vertices_of_one_kind(
     setting="unasked_choice",
 )
 @pytest.mark.parametrize(("name", "calls"), [("paper", 1), ("reference", 0), ("fast", 0)])
-@violated_by(
-    "kgwb/systems/chatty_kg/settings.py",
-    '"unasked_choice": "never"',
-    '"unasked_choice": "only_candidate"',
-)
+@violated_by(SETTINGS, '"unasked_choice": "never"', '"unasked_choice": "only_candidate"')
 def test_algorithm_2_line_6_the_model_chooses_every_vertex(name: str, calls: int) -> None:
     model = script(qir=DIRECTOR)
     answered(model, name)
@@ -898,11 +805,7 @@ def test_algorithm_2_line_7_a_vertex_outside_the_list_is_asked_for_again(invalid
     setting="keeps_links",
 )
 @pytest.mark.parametrize(("name", "vertex"), [("paper", "dune"), ("fast", "lynchs_dune")])
-@violated_by(
-    "kgwb/systems/chatty_kg/settings.py",
-    '        "keeps_links": False,\n',
-    "",
-)
+@violated_by(SETTINGS, '        "keeps_links": False,\n', "")
 def test_algorithm_2_line_2_each_question_links_anew(name: str, vertex: str) -> None:
     said = Dialogue(
         (Turn("Is Dune long?", entities=("Dune",), linked=(iri("lynchs_dune"),)),),
@@ -937,12 +840,8 @@ CAESAR = """@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2
     fast="types, labels, descriptions and noise are left out",
     setting="whole_graph",
 )
-@violated_by("kgwb/systems/chatty_kg/settings.py", '        "whole_graph": True,\n', "")
-@violated_by(
-    "kgwb/systems/chatty_kg/relation_linking.py",
-    "if settings.whole_graph or iri in kept",
-    "if iri in kept",
-)
+@violated_by(SETTINGS, '        "whole_graph": True,\n', "")
+@violated_by(RELATION_LINKING, "if settings.whole_graph or iri in kept", "if iri in kept")
 @pytest.mark.parametrize("name", ALL_PROFILES)
 def test_section_5_1_3_all_predicates_are_candidates(name: str) -> None:
     run = answered(
@@ -968,13 +867,9 @@ def test_section_5_1_3_all_predicates_are_candidates(name: str) -> None:
     fast="what either end has",
     setting="linked_ends",
 )
+@violated_by(SETTINGS, '"linked_ends": "connecting_reached"', '"linked_ends": "connecting"')
 @violated_by(
-    "kgwb/systems/chatty_kg/settings.py",
-    '"linked_ends": "connecting_reached"',
-    '"linked_ends": "connecting"',
-)
-@violated_by(
-    "kgwb/systems/chatty_kg/relation_linking.py",
+    RELATION_LINKING,
     "return select_predicates_between(subject, object_, samples, run)",
     'return select_predicates_between(subject, object_, "", run) or None',
 )
@@ -996,14 +891,12 @@ def test_section_5_1_3_predicates_connect_a_vertex_with_what_is_reached(name: st
 )
 @pytest.mark.parametrize("name", ALL_PROFILES)
 @violated_by(
-    "kgwb/systems/chatty_kg/relation_linking.py",
+    RELATION_LINKING,
     'if connecting is None or settings.linked_ends == "connecting_first":',
     "if True:",
 )
 @violated_by(
-    "kgwb/systems/chatty_kg/relation_linking.py",
-    'f"{samples}{object_} ?_in {subject}"',
-    'f"{samples}{object_} ?_in ?_z"',
+    RELATION_LINKING, 'f"{samples}{object_} ?_in {subject}"', 'f"{samples}{object_} ?_in ?_z"'
 )
 def test_section_5_1_3_predicates_connect_the_two_vertices(name: str) -> None:
     boolean = qir("Arrival | made by | Denis Villeneuve", kind="boolean")
@@ -1101,11 +994,7 @@ def test_section_5_2_1_no_node_stands_before_an_unknown_that_a_predicate_leads_t
     ("name", "shown"),
     [("paper", "director"), ("reference", "director"), ("fast", "directed by")],
 )
-@violated_by(
-    "kgwb/systems/chatty_kg/settings.py",
-    '"predicate_names": "local_parts"',
-    '"predicate_names": "labels"',
-)
+@violated_by(SETTINGS, '"predicate_names": "local_parts"', '"predicate_names": "labels"')
 def test_section_5_1_3_predicates_are_named_by_their_last_segment(name: str, shown: str) -> None:
     assert shown in names_of(answered(script(qir=DIRECTOR), name))
 
@@ -1116,11 +1005,7 @@ def test_section_5_1_3_predicates_are_named_by_their_last_segment(name: str, sho
     fast="spelling counts with a weight of 0.3",
     setting="spelling",
 )
-@violated_by(
-    "kgwb/systems/chatty_kg/settings.py",
-    '"spelling": 0.0',
-    '"spelling": 0.1',
-)
+@violated_by(SETTINGS, '"spelling": 0.0', '"spelling": 0.1')
 def test_section_5_1_3_predicates_are_ranked_by_similarity() -> None:
     run = answered(script(qir=DIRECTOR))
     found = run["relation_linking"].output.predicates
@@ -1154,11 +1039,7 @@ def test_section_5_1_3_both_directions_count_alike(name: str, answers: int) -> N
     setting="predicates_per_relation",
 )
 @pytest.mark.parametrize(("name", "kept"), [("paper", 21), ("reference", 21), ("fast", 5)])
-@violated_by(
-    "kgwb/systems/chatty_kg/settings.py",
-    '"predicates_per_relation": 21',
-    '"predicates_per_relation": 20',
-)
+@violated_by(SETTINGS, '"predicates_per_relation": 21', '"predicates_per_relation": 20')
 def test_section_5_1_3_the_best_predicates_are_kept(name: str, kept: int) -> None:
     facts = " . ".join(f':a :relation{n} "{n}"' for n in range(30))
     turtle = f"""@prefix : <http://example.org/> .
@@ -1210,7 +1091,7 @@ def test_algorithm_3_line_1_each_combination_is_a_query() -> None:
     ("name", "selected"), [("paper", "?p"), ("reference", "?d"), ("fast", "?p")]
 )
 @violated_by(
-    "kgwb/systems/chatty_kg/qir.py",
+    QIR,
     "targets = [each for each in _list_targets(reply) if each in unknowns] or [unknowns[0]]",
     "targets = [unknowns[-1]]",
 )
@@ -1301,11 +1182,7 @@ def test_section_5_2_1_a_query_has_no_filters() -> None:
     fast="those with the highest scores",
     setting="query_order",
 )
-@violated_by(
-    "kgwb/systems/chatty_kg/settings.py",
-    "query_num: Count = 40",
-    "query_num: Count = 41",
-)
+@violated_by(SETTINGS, "query_num: Count = 40", "query_num: Count = 41")
 def test_algorithm_3_line_2_queries_are_truncated() -> None:
     run = answered(script(qir=CHAIN), question="When was its director born?")
     generated = run.output("query_generator")
@@ -1332,15 +1209,9 @@ def test_algorithm_3_line_2_queries_are_truncated() -> None:
     "",
 )
 @violated_by(
-    "prompts/chatty_kg/predicate_selection_published.md",
-    "; drop those that only give context",
-    "",
+    "prompts/chatty_kg/predicate_selection_published.md", "; drop those that only give context", ""
 )
-@violated_by(
-    "kgwb/systems/chatty_kg/settings.py",
-    '"predicate_choice": "pooled"',
-    '"predicate_choice": "by_fact"',
-)
+@violated_by(SETTINGS, '"predicate_choice": "pooled"', '"predicate_choice": "by_fact"')
 def test_algorithm_3_line_6_predicates_are_in_one_pool() -> None:
     model = script(qir=CHAIN)
     run = answered(model, question="When was the director of Arrival born?")
@@ -1415,11 +1286,7 @@ def test_algorithm_3_line_13_the_other_direction_is_asked_if_the_chosen_one_has_
     setting="unasked_predicates",
 )
 @pytest.mark.parametrize(("name", "calls"), [("paper", 1), ("fast", 0)])
-@violated_by(
-    "kgwb/systems/chatty_kg/settings.py",
-    '        "unasked_predicates": False,\n',
-    "",
-)
+@violated_by(SETTINGS, '        "unasked_predicates": False,\n', "")
 def test_algorithm_3_line_13_the_model_is_always_asked(name: str, calls: int) -> None:
     model = script(qir=qir("Denis Villeneuve | spouse | ?x"))
     answered(model, name, "Who is the spouse of Denis Villeneuve?")
@@ -1485,11 +1352,7 @@ def test_algorithm_3_line_18_results_are_united() -> None:
     code="the results are the bindings: a count is answered by a stored number alone",
     setting="counts_values",
 )
-@violated_by(
-    "kgwb/systems/chatty_kg/settings.py",
-    "counts_values: bool = True",
-    "counts_values: bool = False",
-)
+@violated_by(SETTINGS, "counts_values: bool = True", "counts_values: bool = False")
 @pytest.mark.parametrize(
     ("name", "answers"), [("paper", ["2"]), ("reference", ["Arrival", "Dune"]), ("fast", ["2"])]
 )
@@ -1531,11 +1394,7 @@ def test_section_7_1_answers_are_ranked_by_the_score_of_their_query() -> None:
     setting="merges_names",
 )
 @pytest.mark.parametrize(("name", "answers"), [("paper", 4), ("fast", 2)])
-@violated_by(
-    "kgwb/systems/chatty_kg/settings.py",
-    '        "merges_names": False,\n',
-    "",
-)
+@violated_by(SETTINGS, '        "merges_names": False,\n', "")
 def test_section_5_2_4_the_same_said_twice(name: str, answers: int) -> None:
     ships = """@prefix : <http://example.org/> .
     @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
@@ -1656,14 +1515,8 @@ def make_whole_runs() -> WholeRuns:
     "You read one question of a conversation",
 )
 @violated_by(
-    "prompts/chatty_kg/translator.md",
-    ": add nothing, leave nothing out, do not answer",
-    "",
+    "prompts/chatty_kg/translator.md", ": add nothing, leave nothing out, do not answer", ""
 )
-@violated_by(
-    "kgwb/systems/chatty_kg/relation_linking.py",
-    "BEAM_WIDTH = 4",
-    "BEAM_WIDTH = 1",
-)
+@violated_by(RELATION_LINKING, "BEAM_WIDTH = 4", "BEAM_WIDTH = 1")
 def test_whole_runs_send_and_do_what_they_did() -> None:
     check_whole_runs("chatty_kg", make_whole_runs())

@@ -46,6 +46,10 @@ PROFILES = ("paper", "reference", "fast")
 ROLES = ("simplifying_expert", "critic", "linguist")
 UNFINISHED = "Where was the director of [Arrival] born?"
 """A question that names what is solved, and not what was found."""
+DEBATE = "kgwb/systems/dog/question.py"
+HOP = "kgwb/systems/dog/hop.py"
+INIT = "kgwb/systems/dog/__init__.py"
+SETTINGS = "kgwb/systems/dog/settings.py"
 GAPS = [
     Gap(
         source="Task Formulation",
@@ -142,7 +146,7 @@ def test_task_formulation_a_marked_topic_entity_is_not_looked_for(name: str) -> 
     fast="at all that the question names",
     setting="topic_entities",
 )
-@violated_by("kgwb/systems/dog/settings.py", '"topic_entities": "first"', '"topic_entities": "all"')
+@violated_by(SETTINGS, '"topic_entities": "first"', '"topic_entities": "all"')
 @pytest.mark.parametrize("name", PROFILES)
 def test_overview_the_walk_starts_at_the_initial_topic_entity(name: str) -> None:
     question = "which films star Amy Adams and Jeremy Renner"
@@ -192,9 +196,9 @@ LIBRARY = """@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/
     fast="labels, descriptions, types and noise are left out",
     setting="whole_graph",
 )
-@violated_by("kgwb/systems/dog/hop.py", "keeps_all=settings.whole_graph", "keeps_all=False")
-@violated_by("kgwb/systems/dog/hop.py", 'directions.add("in")', 'directions.add("out")')
-@violated_by("kgwb/systems/dog/settings.py", '        "whole_graph": True,\n', "")
+@violated_by(HOP, "keeps_all=settings.whole_graph", "keeps_all=False")
+@violated_by(HOP, 'directions.add("in")', 'directions.add("out")')
+@violated_by(SETTINGS, '        "whole_graph": True,\n', "")
 @violated_by(
     "kgwb/kg/queries.py", "if predicate in excluded and not keeps_all:", "if predicate in excluded:"
 )
@@ -217,12 +221,12 @@ def test_get_relations_has_both_directions(name: str, answers: str) -> None:
 
 @conforms("Knowledge Graph Invoking", "a model sees names in natural language and no identifier")
 @violated_by(
-    "kgwb/systems/dog/hop.py",
+    HOP,
     "yield [str(number) for number, _ in enumerate(iris, 1)]",
     'yield [str(iri).rpartition("/")[2] for iri in iris]',
 )
 @violated_by(
-    "kgwb/systems/dog/hop.py",
+    HOP,
     "words = [head_values[path.head].label, str(relation)]",
     "words = [str(path.head), str(relation)]",
 )
@@ -243,8 +247,8 @@ def test_no_identifier_is_sent_to_a_model(name: str) -> None:
 
 
 @conforms("Knowledge Graph Invoking, triple_filling", "completes (head, relation, ?) to triples")
-@violated_by("kgwb/systems/dog/hop.py", '"out": "?head ?p ?tail"', '"out": "?tail ?p ?head"')
-@violated_by("kgwb/systems/dog/hop.py", "for tail in tails[:limit]:", "for tail in tails[:0]:")
+@violated_by(HOP, '"out": "?head ?p ?tail"', '"out": "?tail ?p ?head"')
+@violated_by(HOP, "for tail in tails[:limit]:", "for tail in tails[:0]:")
 @pytest.mark.parametrize("name", PROFILES)
 def test_triple_filling_completes_the_triple(name: str) -> None:
     run, _ = walk(name, two_hops())
@@ -267,7 +271,7 @@ def test_triple_filling_completes_the_triple(name: str) -> None:
 )
 @violated_by("prompts/dog/relation_filtering.md", "Choose the one relation", "Choose the relations")
 @violated_by(
-    "kgwb/systems/dog/hop.py",
+    HOP,
     'The first hop as a question; "" if the question has only one hop."""\n    relation: str',
     '."""\n    reason: str\n    relation: str',
 )
@@ -291,12 +295,12 @@ def test_relation_filtering_asks_for_the_first_hop_before_the_relation() -> None
     "each hop is chosen for the question that is left, not for the whole one",
 )
 @violated_by(
-    "kgwb/systems/dog/__init__.py",
+    INIT,
     "left = HopInput(shorter.question, heads, questions)",
     "left = HopInput(focus.question, heads, questions)",
 )
 @violated_by(
-    "kgwb/systems/dog/hop.py",
+    HOP,
     'variables = {"question": question, "entity": relations.head, "relations": names}',
     'variables = {"question": run.question, "entity": relations.head, "relations": names}',
 )
@@ -313,8 +317,8 @@ def test_relation_filtering_sees_the_question_that_is_left(name: str) -> None:
     fast="a single relation is taken without the model",
     setting="only_relation",
 )
-@violated_by("kgwb/systems/dog/settings.py", '"only_relation": "asked"', '"only_relation": "taken"')
-@violated_by("kgwb/systems/dog/hop.py", 'settings.only_relation == "taken"', "settings.theta > 0")
+@violated_by(SETTINGS, '"only_relation": "asked"', '"only_relation": "taken"')
+@violated_by(HOP, 'settings.only_relation == "taken"', "settings.theta > 0")
 @pytest.mark.parametrize("name", PROFILES)
 def test_relation_filtering_asks_also_about_a_single_relation(name: str) -> None:
     relations = Relations("Arrival", (Relation("director", "out", (iri("director"),)),))
@@ -349,12 +353,12 @@ def test_one_relation_of_a_head_is_followed(name: str) -> None:
     "after each hop the model decides by the triples of that hop alone (subgraph focusing)",
 )
 @violated_by(
-    "kgwb/systems/dog/hop.py",
+    HOP,
     '"triples": list(map(list, result.triples)),',
     '"triples": list(map(list, result.triples[1:])),',
 )
 @violated_by(
-    "kgwb/systems/dog/__init__.py",
+    INIT,
     "tried = try_answer(focus.question, filled, run)",
     "tried = try_answer(focus.question, filled, run) if is_last else None",
 )
@@ -373,9 +377,7 @@ def test_answer_trying_after_each_hop_with_its_own_triples(name: str) -> None:
 
 @conforms("Answer Trying", "triples that suffice end the walk")
 @violated_by(
-    "kgwb/systems/dog/__init__.py",
-    'if is_last or (tried is not None and tried.sufficient == "yes"):',
-    "if is_last:",
+    INIT, 'if is_last or (tried is not None and tried.sufficient == "yes"):', "if is_last:"
 )
 @pytest.mark.parametrize("name", PROFILES)
 def test_answer_trying_ends_the_walk(name: str) -> None:
@@ -399,10 +401,10 @@ def test_answer_trying_leads_to_simplifying(name: str) -> None:
     fast="no answer, with the reason",
     setting="own_knowledge",
 )
-@violated_by("kgwb/systems/dog/settings.py", '        "own_knowledge": True,\n', "")
-@violated_by("kgwb/systems/dog/hop.py", "ungrounded=bool(values)", "ungrounded=False")
+@violated_by(SETTINGS, '        "own_knowledge": True,\n', "")
+@violated_by(HOP, "ungrounded=bool(values)", "ungrounded=False")
 @violated_by(
-    "kgwb/systems/dog/__init__.py",
+    INIT,
     "answer_from_own_knowledge(question.text, answer.reason, run)",
     'answer_from_own_knowledge("?", answer.reason, run)',
 )
@@ -426,12 +428,8 @@ def test_answer_trying_own_knowledge_at_the_iteration_limit(name: str) -> None:
     code="whenever a walk has ended without an answer",
     setting="own_knowledge_at",
 )
-@violated_by(
-    "kgwb/systems/dog/settings.py", '"own_knowledge_at": "limit"', '"own_knowledge_at": "any_end"'
-)
-@violated_by(
-    "kgwb/systems/dog/__init__.py", 'settings.own_knowledge_at == "limit" and', "False and"
-)
+@violated_by(SETTINGS, '"own_knowledge_at": "limit"', '"own_knowledge_at": "any_end"')
+@violated_by(INIT, 'settings.own_knowledge_at == "limit" and', "False and")
 @pytest.mark.parametrize("answers", ["model", "tails"])
 @pytest.mark.parametrize("name", ["paper", "reference"])
 def test_answer_trying_no_own_knowledge_before_the_limit(name: str, answers: str) -> None:
@@ -450,13 +448,9 @@ def test_answer_trying_no_own_knowledge_before_the_limit(name: str, answers: str
     fast="each answer is a name in the triples",
     setting="answer_words",
 )
-@violated_by("kgwb/systems/dog/settings.py", '"answer_words": "own"', '"answer_words": "copied"')
-@violated_by(
-    "kgwb/systems/dog/hop.py",
-    "Literal(int(words)) if words.isdecimal()",
-    "Literal(words) if words.isdecimal()",
-)
-@violated_by("kgwb/systems/dog/hop.py", "checks = checks[:1]", "checks = checks[1:]")
+@violated_by(SETTINGS, '"answer_words": "own"', '"answer_words": "copied"')
+@violated_by(HOP, "Literal(int(words)) if words.isdecimal()", "Literal(words) if words.isdecimal()")
+@violated_by(HOP, "checks = checks[:1]", "checks = checks[1:]")
 @violated_by(
     "prompts/dog/answer_trying_published.md", ", a number if the question asks how many,", ","
 )
@@ -489,11 +483,9 @@ def test_task_formulation_the_answer_is_in_the_models_words(
     "there is a maximum number of iterations (its value is that of the code)",
     code="3",
 )
+@violated_by(SETTINGS, "iteration_limit: Count = 3", "iteration_limit: Count = 2")
 @violated_by(
-    "kgwb/systems/dog/settings.py", "iteration_limit: Count = 3", "iteration_limit: Count = 2"
-)
-@violated_by(
-    "kgwb/systems/dog/__init__.py",
+    INIT,
     "is_last = number == settings.iteration_limit",
     "is_last = number == settings.iteration_limit - 1",
 )
@@ -518,7 +510,7 @@ def test_answer_trying_the_iteration_limit(name: str) -> None:
 
 @conforms("Question Simplifying", "expert, critic and linguist speak in this order, one by one")
 @violated_by(
-    "kgwb/systems/dog/question.py",
+    DEBATE,
     "for speak in ROLE_AGENTS_BY_ABLATION[settings.ablation]:",
     "for speak in reversed(ROLE_AGENTS_BY_ABLATION[settings.ablation]):",
 )
@@ -559,7 +551,7 @@ ROLE_TASKS = {
     "Look at ",
 )
 @violated_by("prompts/dog/simplifying_expert.md", ", and propose the shorter question", "")
-@violated_by("kgwb/systems/dog/question.py", 'f"dog/{role}",', '"dog/simplifying_expert",')
+@violated_by(DEBATE, 'f"dog/{role}",', '"dog/simplifying_expert",')
 def test_question_simplifying_each_role_has_its_task() -> None:
     _, model = walk("paper", two_hops())
     for role, task in ROLE_TASKS.items():
@@ -572,13 +564,11 @@ def test_question_simplifying_each_role_has_its_task() -> None:
     fast="of the triples three",
     setting="role_triples",
 )
-@violated_by("kgwb/systems/dog/settings.py", '"role_triples": None', '"role_triples": 3')
-@violated_by("kgwb/systems/dog/question.py", "result.triples[:limit]", "result.triples[:1]")
-@violated_by("kgwb/systems/dog/question.py", '"debate": earlier,', '"debate": earlier[-1:],')
-@violated_by("kgwb/systems/dog/question.py", '"remark": remark.words,', '"remark": "",')
-@violated_by(
-    "kgwb/systems/dog/question.py", "debate = (*debate, remark)", "debate = (*debate[1:], remark)"
-)
+@violated_by(SETTINGS, '"role_triples": None', '"role_triples": 3')
+@violated_by(DEBATE, "result.triples[:limit]", "result.triples[:1]")
+@violated_by(DEBATE, '"debate": earlier,', '"debate": earlier[-1:],')
+@violated_by(DEBATE, '"remark": remark.words,', '"remark": "",')
+@violated_by(DEBATE, "debate = (*debate, remark)", "debate = (*debate[1:], remark)")
 @pytest.mark.parametrize("name", PROFILES)
 def test_question_simplifying_each_role_hears_the_others(name: str) -> None:
     model = two_hops(
@@ -605,9 +595,7 @@ def test_question_simplifying_each_role_hears_the_others(name: str) -> None:
     fast="each proposal is checked, and a role repairs its own",
     setting="remark_checks",
 )
-@violated_by(
-    "kgwb/systems/dog/settings.py", '"remark_checks": "none"', '"remark_checks": "every_role"'
-)
+@violated_by(SETTINGS, '"remark_checks": "none"', '"remark_checks": "every_role"')
 @pytest.mark.parametrize("name", PROFILES)
 def test_question_simplifying_the_others_repair_the_expert(name: str) -> None:
     model = two_hops(simplifying_expert=remark(UNFINISHED))
@@ -621,7 +609,7 @@ def test_question_simplifying_the_others_repair_the_expert(name: str) -> None:
 
 @conforms("Question Simplifying", "the linguist's question is the one of the next hop")
 @violated_by(
-    "kgwb/systems/dog/question.py",
+    DEBATE,
     "SimplifiedQuestion(debate[-1].question, question, debate)",
     "SimplifiedQuestion(debate[0].question, question, debate)",
 )
@@ -659,12 +647,10 @@ DISAGREED = (LEFT, f"{LEFT} ", "Where was the man [Denis Villeneuve] born?")
     fast="1, which is best on most sets (figure 3)",
     setting="debate_rounds",
 )
-@violated_by("kgwb/systems/dog/settings.py", '"debate_rounds": 3', '"debate_rounds": 2')
-@violated_by("kgwb/systems/dog/question.py", "len(proposals) == 1:", "len(proposals) <= 2:")
+@violated_by(SETTINGS, '"debate_rounds": 3', '"debate_rounds": 2')
+@violated_by(DEBATE, "len(proposals) == 1:", "len(proposals) <= 2:")
 @violated_by(
-    "kgwb/systems/dog/settings.py",
-    'SCRIPT_ROUNDS = {"model": 1, "tails": 3}',
-    'SCRIPT_ROUNDS = {"model": 3, "tails": 3}',
+    SETTINGS, 'SCRIPT_ROUNDS = {"model": 1, "tails": 3}', 'SCRIPT_ROUNDS = {"model": 3, "tails": 3}'
 )
 def test_implementation_settings_at_most_three_rounds() -> None:
     assert debate_of("paper", *DISAGREED) == 9
@@ -680,7 +666,7 @@ def test_implementation_settings_at_most_three_rounds() -> None:
     code="each round takes place",
     setting="debate_end",
 )
-@violated_by("kgwb/systems/dog/question.py", "len(proposals) == 1:", "len(proposals) == 0:")
+@violated_by(DEBATE, "len(proposals) == 1:", "len(proposals) == 0:")
 def test_implementation_settings_a_debate_ends_when_all_agree() -> None:
     agreed = (LEFT, LEFT, LEFT)
     assert debate_of("paper", *agreed) == 3
@@ -706,12 +692,8 @@ def test_figure_3_the_number_of_rounds(rounds: int) -> None:
     fast="5",
     setting="filtering_exemplars",
 )
-@violated_by(
-    "kgwb/systems/dog/settings.py", '"filtering_exemplars": 10', '"filtering_exemplars": 9'
-)
-@violated_by(
-    "kgwb/systems/dog/hop.py", "max_examples=settings.filtering_example_count", "max_examples=5"
-)
+@violated_by(SETTINGS, '"filtering_exemplars": 10', '"filtering_exemplars": 9')
+@violated_by(HOP, "max_examples=settings.filtering_example_count", "max_examples=5")
 @pytest.mark.parametrize(
     ("name", "answers", "count"),
     [
@@ -736,7 +718,7 @@ def test_implementation_settings_exemplars_of_relation_filtering(
     fast="5",
     setting="trying_exemplars",
 )
-@violated_by("kgwb/systems/dog/settings.py", '"trying_exemplars": 10', '"trying_exemplars": 5')
+@violated_by(SETTINGS, '"trying_exemplars": 10', '"trying_exemplars": 5')
 @pytest.mark.parametrize(("name", "count"), [("paper", 10), ("reference", 5), ("fast", 5)])
 def test_implementation_settings_exemplars_of_answer_trying(name: str, count: int) -> None:
     _, model = walk(name, two_hops())
@@ -749,9 +731,7 @@ def test_implementation_settings_exemplars_of_answer_trying(name: str, count: in
     setting="simplifying_exemplars",
 )
 @violated_by(
-    "kgwb/systems/dog/settings.py",
-    "simplifying_exemplars: ExampleCount = 1",
-    "simplifying_exemplars: ExampleCount = 2",
+    SETTINGS, "simplifying_exemplars: ExampleCount = 1", "simplifying_exemplars: ExampleCount = 2"
 )
 @pytest.mark.parametrize("name", PROFILES)
 def test_implementation_settings_one_exemplar_for_each_role(name: str) -> None:
@@ -787,11 +767,7 @@ def test_figure_4_exemplars_by_module(setting: str, prompts: tuple[str, ...], co
     "on MetaQA no model writes the answer: it is the tails of the last hop",
     setting="answers",
 )
-@violated_by(
-    "kgwb/systems/dog/__init__.py",
-    "values=find_last_tails(last.filled)",
-    "values=find_last_tails(hops[0].filled)",
-)
+@violated_by(INIT, "values=find_last_tails(last.filled)", "values=find_last_tails(hops[0].filled)")
 @pytest.mark.parametrize("name", PROFILES)
 def test_figure_4_metaqa_is_answered_by_the_last_tails(name: str) -> None:
     run, model = walk(name, two_hops(), answers="tails", iteration_limit=2)
@@ -839,7 +815,7 @@ def test_table_2_the_roles(ablation: str, roles: tuple[str, ...]) -> None:
     setting="ablation",
 )
 @violated_by(
-    "kgwb/systems/dog/__init__.py",
+    INIT,
     "results = [result for result in _results_of(hops) if result.values]",
     "results = [result for result in _results_of(hops[-1:]) if result.values]",
 )
@@ -919,10 +895,8 @@ def make_whole_runs() -> dict[str, tuple[Run, Scripted]]:
 )
 @violated_by("prompts/dog/own_knowledge.md", " If you are not sure, give none.", "")
 @violated_by("prompts/dog/linguist.md", ", and have the last word of this round", "")
-@violated_by(
-    "kgwb/systems/dog/hop.py", "if path.tail not in head.start]", "if path.tail is not None]"
-)
-@violated_by("kgwb/systems/dog/settings.py", "fan_out: Count = 100", "fan_out: Count = 4")
+@violated_by(HOP, "if path.tail not in head.start]", "if path.tail is not None]")
+@violated_by(SETTINGS, "fan_out: Count = 100", "fan_out: Count = 4")
 def test_whole_runs_send_and_do_what_they_did() -> None:
     check_whole_runs("dog", make_whole_runs())
 
@@ -936,7 +910,7 @@ def test_whole_runs_send_and_do_what_they_did() -> None:
     fast="a reply is asked for again with the reason",
     setting="repair",
 )
-@violated_by("kgwb/systems/dog/settings.py", '"repair": "ask_varied"', '"repair": "show_error"')
+@violated_by(SETTINGS, '"repair": "ask_varied"', '"repair": "show_error"')
 @pytest.mark.parametrize("name", PROFILES)
 def test_a_second_try_is_told_what_was_wrong_in_fast_alone(name: str) -> None:
     model = two_hops(topic_entity=[{"entities": []}, {"entities": ["Arrival"]}])

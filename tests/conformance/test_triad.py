@@ -35,6 +35,11 @@ from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.systems.triad.gold import collect_linked_iris
 
+ADVISOR = "kgwb/systems/triad/advisor.py"
+DECISION_MAKER = "kgwb/systems/triad/decision_maker.py"
+GENERALIST = "kgwb/systems/triad/generalist.py"
+INIT = "kgwb/systems/triad/__init__.py"
+SETTINGS = "kgwb/systems/triad/settings.py"
 GAPS: list[Gap] = [
     Gap(
         source="section 4.1",
@@ -108,11 +113,7 @@ def places(run: Run) -> list[str]:
     "one agent in three roles: the generalist does small tasks, the decision-maker chooses, the "
     "advisor answers",
 )
-@violated_by(
-    "kgwb/systems/triad/__init__.py",
-    '"advisor": ("answer", "own_knowledge"),',
-    '"advisor": ("own_knowledge",),',
-)
+@violated_by(INIT, '"advisor": ("answer", "own_knowledge"),', '"advisor": ("own_knowledge",),')
 def test_the_phases_follow_each_other_and_each_agent_has_one_of_three_roles() -> None:
     run, _ = as_published()
     steps = list(dict.fromkeys(step.agent for step in run.steps))
@@ -158,21 +159,9 @@ GUIDELINES = tomllib.loads(Path(__file__).with_name("triad_guidelines.toml").rea
     "3. Entities should represent the smallest semantic units and should not contain descriptive details.\n",
     "",
 )
-@violated_by(
-    "prompts/triad/triplets_published.md",
-    ' Let\'s think step by step, in "reason"',
-    "",
-)
-@violated_by(
-    "prompts/triad/template_published.md",
-    ' Let\'s think step by step, in "reason"',
-    "",
-)
-@violated_by(
-    "prompts/triad/answer_type_reasoned.md",
-    ' Let\'s think step by step, in "reason"',
-    "",
-)
+@violated_by("prompts/triad/triplets_published.md", ' Let\'s think step by step, in "reason"', "")
+@violated_by("prompts/triad/template_published.md", ' Let\'s think step by step, in "reason"', "")
+@violated_by("prompts/triad/answer_type_reasoned.md", ' Let\'s think step by step, in "reason"', "")
 @violated_by(
     "prompts/triad/template_published.md",
     "3. Make an effort to leverage the information provided to assist in the creation of the SPARQL query.\n",
@@ -183,36 +172,18 @@ GUIDELINES = tomllib.loads(Path(__file__).with_name("triad_guidelines.toml").rea
     ", prioritizing the most likely relationship first",
     "",
 )
+@violated_by("prompts/triad/entity_choice_published.md", " by examining the provided question", "")
 @violated_by(
-    "prompts/triad/entity_choice_published.md",
-    " by examining the provided question",
-    "",
+    "prompts/triad/query_choice_published.md", "; avoid crafting your own SPARQL query", ""
 )
 @violated_by(
-    "prompts/triad/query_choice_published.md",
-    "; avoid crafting your own SPARQL query",
-    "",
+    "prompts/triad/own_knowledge_fact_published.md", "3. Do not output any other description.\n", ""
 )
 @violated_by(
-    "prompts/triad/own_knowledge_fact_published.md",
-    "3. Do not output any other description.\n",
-    "",
+    "prompts/triad/own_knowledge_truth_published.md", "provide an output of 'True'. If not, ", ""
 )
-@violated_by(
-    "prompts/triad/own_knowledge_truth_published.md",
-    "provide an output of 'True'. If not, ",
-    "",
-)
-@violated_by(
-    "kgwb/systems/triad/settings.py",
-    '"guidelines": "published"',
-    '"guidelines": "extended"',
-)
-@violated_by(
-    "kgwb/systems/triad/settings.py",
-    "exemplars: Count = 3",
-    "exemplars: Count = 2",
-)
+@violated_by(SETTINGS, '"guidelines": "published"', '"guidelines": "extended"')
+@violated_by(SETTINGS, "exemplars: Count = 3", "exemplars: Count = 2")
 def test_the_prompts_have_the_guidelines_of_the_appendix_examples_and_a_chain_of_thought() -> None:
     models = [as_published()[1]]
     for answer_type in ("select", "yes or no"):
@@ -249,17 +220,13 @@ def test_the_prompts_have_the_guidelines_of_the_appendix_examples_and_a_chain_of
 @conforms("appendix B, triplets 2", "there is at least one triplet")
 @conforms("appendix B, triplets 4 and 5", "an implicit entity is a variable, ?variable")
 @violated_by(
-    "kgwb/systems/triad/generalist.py",
+    GENERALIST,
     '                yield f"{end!r} is no variable: write ?name"',
     "                pass",
 )
+@violated_by(GENERALIST, '            yield f"{triplet} lacks a part"', "            pass")
 @violated_by(
-    "kgwb/systems/triad/generalist.py",
-    '            yield f"{triplet} lacks a part"',
-    "            pass",
-)
-@violated_by(
-    "kgwb/systems/triad/generalist.py",
+    GENERALIST,
     "if not list_mentions(triplets) or len(triplets) > MAX_TRIPLETS:",
     "if len(triplets) > MAX_TRIPLETS:",
 )
@@ -279,9 +246,7 @@ def test_triplets_have_the_printed_form(reply: Any, problem: str) -> None:
     "however many candidates there are",
 )
 @violated_by(
-    "kgwb/systems/triad/decision_maker.py",
-    "for options in combinations[:limit]:",
-    "for options in combinations[:1]:",
+    DECISION_MAKER, "for options in combinations[:limit]:", "for options in combinations[:1]:"
 )
 def test_one_template_is_written_and_filled_with_every_candidate() -> None:
     run, model = as_published()
@@ -297,11 +262,7 @@ def test_one_template_is_written_and_filled_with_every_candidate() -> None:
     fast="a template must have every triplet, and ask for one variable or one count",
     setting="strict_templates",
 )
-@violated_by(
-    "kgwb/systems/triad/settings.py",
-    '        "strict_templates": False,\n',
-    "",
-)
+@violated_by(SETTINGS, '        "strict_templates": False,\n', "")
 def test_a_template_may_lack_a_triplet() -> None:
     short = template("SELECT ?person ?film WHERE { <Dune> <directed by> ?person . }")
     one_hop = {
@@ -348,12 +309,8 @@ ROUTE = """
     fast="each triple is one of the triplets",
     setting="free_templates",
 )
-@violated_by("kgwb/systems/triad/settings.py", '        "free_templates": True,\n', "")
-@violated_by(
-    "kgwb/systems/triad/generalist.py",
-    "if not allows_more and (",
-    "if (has_unknown_predicate) or (",
-)
+@violated_by(SETTINGS, '        "free_templates": True,\n', "")
+@violated_by(GENERALIST, "if not allows_more and (", "if (has_unknown_predicate) or (")
 @pytest.mark.parametrize(
     ("sparql", "label"),
     [
@@ -394,7 +351,7 @@ def test_a_template_may_have_types_and_further_triples(sparql: str, label: str) 
     "if iri not in found and words <= set(",
     "if iri not in found and words > set(",
 )
-@violated_by("kgwb/systems/triad/settings.py", '        "whole_graph": True,\n', "")
+@violated_by(SETTINGS, '        "whole_graph": True,\n', "")
 def test_a_class_is_an_entity() -> None:
     kind = triplets("?x | kind | film")
     replies = {
@@ -418,13 +375,9 @@ BACKWARDS = triplets("?x | directs | Arrival")
     fast="the direction in which the graph has the chosen relation",
     setting="as_written",
 )
+@violated_by(SETTINGS, '        "as_written": True,\n', "")
 @violated_by(
-    "kgwb/systems/triad/settings.py",
-    '        "as_written": True,\n',
-    "",
-)
-@violated_by(
-    "kgwb/systems/triad/decision_maker.py",
+    DECISION_MAKER,
     "direction = None if settings.as_written else option.direction",
     "direction = option.direction",
 )
@@ -454,16 +407,8 @@ def test_a_triple_has_the_direction_of_the_template() -> None:
     "counted; a model is asked only if there is no query",
     setting="answer_type_from",
 )
-@violated_by(
-    "kgwb/systems/triad/__init__.py",
-    'answer_type_from != "query"',
-    'answer_type_from == "query"',
-)
-@violated_by(
-    "kgwb/systems/triad/settings.py",
-    '"answer_type_from": "chain_of_thought"',
-    '"answer_type_from": "query"',
-)
+@violated_by(INIT, 'answer_type_from != "query"', 'answer_type_from == "query"')
+@violated_by(SETTINGS, '"answer_type_from": "chain_of_thought"', '"answer_type_from": "query"')
 def test_a_model_classifies_the_type_of_the_answer() -> None:
     run, model = as_published()
     assert [step.agent for step in run.steps][-2:] == ["answer_type", "answer"]
@@ -508,18 +453,10 @@ def test_the_type_of_the_answer_is_one_of_three(answer_type: str, kind: str, lab
     fast="labels with what else is known, and numbers",
     setting="entity_options",
 )
+@violated_by(SETTINGS, '"unasked_choice": "never"', '"unasked_choice": "exact_match"')
+@violated_by(SETTINGS, '"candidate_texts": "labels"', '"candidate_texts": "described"')
 @violated_by(
-    "kgwb/systems/triad/settings.py",
-    '"unasked_choice": "never"',
-    '"unasked_choice": "exact_match"',
-)
-@violated_by(
-    "kgwb/systems/triad/settings.py",
-    '"candidate_texts": "labels"',
-    '"candidate_texts": "described"',
-)
-@violated_by(
-    "kgwb/systems/triad/decision_maker.py",
+    DECISION_MAKER,
     'variables: dict[str, Any] = {"question": question, "entity": entity}',
     'variables: dict[str, Any] = {"question": "?", "entity": entity}',
 )
@@ -554,21 +491,9 @@ def test_an_entity_is_chosen_by_uris_among_all_that_the_text_search_finds() -> N
     fast="at most K, the best first, and perhaps none",
     setting="exact_k",
 )
-@violated_by(
-    "kgwb/systems/triad/settings.py",
-    "entities: Count = 2",
-    "entities: Count = 1",
-)
-@violated_by(
-    "kgwb/systems/triad/decision_maker.py",
-    "        fewest = most\n",
-    "        fewest = 1\n",
-)
-@violated_by(
-    "kgwb/systems/triad/settings.py",
-    '        "exact_k": True,\n',
-    "",
-)
+@violated_by(SETTINGS, "entities: Count = 2", "entities: Count = 1")
+@violated_by(DECISION_MAKER, "        fewest = most\n", "        fewest = 1\n")
+@violated_by(SETTINGS, '        "exact_k": True,\n', "")
 def test_exactly_k_entities_of_the_list_are_chosen(chosen: dict[str, Any]) -> None:
     run, model = as_published(entity_choice=[chosen, uris("lynchs_dune", "dune")])
     assert len(requests_of(model, "entity_choice_published")) == 2
@@ -599,31 +524,11 @@ def test_exactly_k_entities_of_the_list_are_chosen(chosen: dict[str, Any]) -> No
     fast="the triplet, and each relation as the triple that the graph would have",
     setting="relation_options",
 )
-@violated_by(
-    "kgwb/systems/triad/decision_maker.py",
-    "keeps_all=settings.whole_graph",
-    "keeps_all=False",
-)
-@violated_by(
-    "kgwb/systems/triad/settings.py",
-    '"shown_relations": UNLIMITED',
-    '"shown_relations": 2',
-)
-@violated_by(
-    "kgwb/systems/triad/decision_maker.py",
-    "entities = list(triplet.ends)",
-    "entities = [str(triplet)]",
-)
-@violated_by(
-    "kgwb/systems/triad/settings.py",
-    '"relation_options": "uris"',
-    '"relation_options": "triples"',
-)
-@violated_by(
-    "kgwb/systems/triad/decision_maker.py",
-    "terms |= sample_reached_terms(triplet, choice, terms, run)",
-    "pass",
-)
+@violated_by(DECISION_MAKER, "keeps_all=settings.whole_graph", "keeps_all=False")
+@violated_by(SETTINGS, '"shown_relations": UNLIMITED', '"shown_relations": 2')
+@violated_by(DECISION_MAKER, "entities = list(triplet.ends)", "entities = [str(triplet)]")
+@violated_by(SETTINGS, '"relation_options": "uris"', '"relation_options": "triples"')
+@violated_by(DECISION_MAKER, "terms |= sample_reached_terms(triplet, choice, terms, run)", "pass")
 def test_relations_are_chosen_by_uris_among_all_that_one_hop_reaches() -> None:
     run, model = as_published()
     first, second = requests_of(model, "relation_choice_published")
@@ -648,11 +553,7 @@ def test_relations_are_chosen_by_uris_among_all_that_one_hop_reaches() -> None:
     fast=("by embeddings, and a part by spelling"),
     setting="spelling",
 )
-@violated_by(
-    "kgwb/systems/triad/settings.py",
-    '"spelling": 1.0',
-    '"spelling": 0.5',
-)
+@violated_by(SETTINGS, '"spelling": 1.0', '"spelling": 0.5')
 def test_without_the_choice_of_uris_relations_are_matched_as_text() -> None:
     settings = {"ablation": "no_uri_choice", "relations": 1}
     written = triplets("Dune | directer | ?person", "?person | birthplace | ?city")
@@ -673,7 +574,7 @@ def test_without_the_choice_of_uris_relations_are_matched_as_text() -> None:
     "at most K relations of the list are selected, the most likely first",
 )
 @violated_by(
-    "kgwb/systems/triad/decision_maker.py",
+    DECISION_MAKER,
     "task.min_choices <= len(chosen) <= task.max_choices",
     "task.min_choices <= len(chosen)",
 )
@@ -706,15 +607,11 @@ def test_at_most_k_relations_are_chosen_the_most_likely_first(number: int) -> No
     setting="merge_results",
 )
 @violated_by(
-    "kgwb/systems/triad/decision_maker.py",
+    DECISION_MAKER,
     "answered = [query for query in queries if query.rows]",
     "answered = list(queries)",
 )
-@violated_by(
-    "kgwb/systems/triad/decision_maker.py",
-    "MAX_COMBINATIONS = 20_000",
-    "MAX_COMBINATIONS = 4",
-)
+@violated_by(DECISION_MAKER, "MAX_COMBINATIONS = 20_000", "MAX_COMBINATIONS = 4")
 def test_every_combination_is_a_query_and_those_without_a_result_are_eliminated() -> None:
     relation_choices = [uris("director", "starring"), uris("birthPlace", "director")]
     run, _ = as_published(relation_choice=relation_choices)
@@ -768,18 +665,10 @@ def test_queries_with_the_same_result_are_merged_by_a_setting(merges: bool, coun
     "the decision-maker selects, also where one query is left",
     setting="asks_about_single",
 )
+@violated_by(SETTINGS, '        "asks_about_single": True,\n', "")
+@violated_by(SETTINGS, '"query_options": "sparql"', '"query_options": "results"')
 @violated_by(
-    "kgwb/systems/triad/settings.py",
-    '        "asks_about_single": True,\n',
-    "",
-)
-@violated_by(
-    "kgwb/systems/triad/settings.py",
-    '"query_options": "sparql"',
-    '"query_options": "results"',
-)
-@violated_by(
-    "kgwb/systems/triad/decision_maker.py",
+    DECISION_MAKER,
     'variables = {"question": question, "queries": listed}',
     'variables = {"question": "", "queries": listed}',
 )
@@ -799,9 +688,7 @@ def test_one_query_is_chosen_by_its_sparql() -> None:
 
 @conforms("appendix C, SPARQL selection 2", "a query that is not in the list cannot be selected")
 @violated_by(
-    "kgwb/systems/triad/decision_maker.py",
-    '        return "this is none of the queries in the list"',
-    '        return ""',
+    DECISION_MAKER, '        return "this is none of the queries in the list"', '        return ""'
 )
 def test_a_query_that_the_model_makes_up_is_not_taken() -> None:
     made_up = {"sparql": "SELECT ?city WHERE { ?x ?y ?city }"}
@@ -813,11 +700,7 @@ def test_a_query_that_the_model_makes_up_is_not_taken() -> None:
 
 
 @conforms("section 3.3, equation 8", "the final query is run, and its result is the answer")
-@violated_by(
-    "kgwb/systems/triad/__init__.py",
-    "    if last.query:",
-    "    if last.query and not settings.own_knowledge:",
-)
+@violated_by(INIT, "    if last.query:", "    if last.query and not settings.own_knowledge:")
 def test_the_advisor_answers_from_the_graph() -> None:
     run, model = as_published()
     assert (answer_of(run).labels, answer_of(run).ungrounded) == (("Missoula",), False)
@@ -842,22 +725,14 @@ def test_the_advisor_answers_from_the_graph() -> None:
     "section 3.3; appendix D", "by the prompt of the answer's type: True or False, or one fact"
 )
 @violated_by(
-    "kgwb/systems/triad/advisor.py",
+    ADVISOR,
     '"triad/own_knowledge_truth" if is_boolean else',
     '"triad/own_knowledge_fact" if is_boolean else',
 )
+@violated_by(SETTINGS, '        "own_knowledge": True,\n', "")
+@violated_by(ADVISOR, "reason=reason, ungrounded=True", "reason=reason")
 @violated_by(
-    "kgwb/systems/triad/settings.py",
-    '        "own_knowledge": True,\n',
-    "",
-)
-@violated_by(
-    "kgwb/systems/triad/advisor.py",
-    "reason=reason, ungrounded=True",
-    "reason=reason",
-)
-@violated_by(
-    "kgwb/systems/triad/advisor.py",
+    ADVISOR,
     'ask_until_valid(prompt, {"question": question}',
     'ask_until_valid(prompt, {"question": reason}',
 )
@@ -885,7 +760,7 @@ def test_the_advisor_answers_from_own_knowledge_by_the_type_of_the_answer(
     fast="it is a text",
     setting="links_own_answers",
 )
-@violated_by("kgwb/systems/triad/settings.py", '        "links_own_answers": True,\n', "")
+@violated_by(SETTINGS, '        "links_own_answers": True,\n', "")
 @violated_by(
     "kgwb/run/linking.py",
     "if len(vertices) == 1 else Literal(name)",
@@ -905,13 +780,9 @@ def test_an_answer_from_own_knowledge_is_a_thing_of_the_graph(said: str, term: A
     "section 3.3",
     "an unusable reply of the phase of answering is asked for again, and loses no answer",
 )
+@violated_by(GENERALIST, "for sample in range(settings.tries):", "for sample in range(1):")
 @violated_by(
-    "kgwb/systems/triad/generalist.py",
-    "for sample in range(settings.tries):",
-    "for sample in range(1):",
-)
-@violated_by(
-    "kgwb/systems/triad/generalist.py",
+    GENERALIST,
     "            if not settings.own_knowledge:\n                raise\n            run.note",
     "            raise\n            run.note",
 )
@@ -940,15 +811,11 @@ def test_an_unusable_reply_of_the_last_phase_loses_no_answer() -> None:
     setting="stop_unchanged",
 )
 @violated_by(
-    "kgwb/systems/triad/__init__.py",
+    INIT,
     "while phase and len(attempts) < settings.tries:",
     "while phase and len(attempts) <= settings.tries:",
 )
-@violated_by(
-    "kgwb/systems/triad/settings.py",
-    '        "stop_unchanged": False,\n',
-    "",
-)
+@violated_by(SETTINGS, '        "stop_unchanged": False,\n', "")
 def test_at_most_t_attempts_are_made(tries: int) -> None:
     run, model = as_published(triplets=NOTHING, settings={"tries": tries})
     assert len(places(run)) == tries == len(requests_of(model, "triplets_published"))
@@ -969,16 +836,8 @@ def test_at_most_t_attempts_are_made(tries: int) -> None:
     fast="the agents are told why there was no query",
     setting="retry_feedback",
 )
-@violated_by(
-    "kgwb/systems/triad/settings.py",
-    '"retry_from": "parsing"',
-    '"retry_from": "fault"',
-)
-@violated_by(
-    "kgwb/systems/triad/generalist.py",
-    "sample = 0 if told else len(failed)",
-    "sample = 0",
-)
+@violated_by(SETTINGS, '"retry_from": "parsing"', '"retry_from": "fault"')
+@violated_by(GENERALIST, "sample = 0 if told else len(failed)", "sample = 0")
 def test_a_retry_asks_the_same_again_from_parsing() -> None:
     wrong = template(
         "SELECT ?city WHERE { ?person <directed by> <Dune> . ?person <born in> ?city . }"
@@ -1003,16 +862,8 @@ def test_a_retry_asks_the_same_again_from_parsing() -> None:
     setting="theta",
 )
 @conforms("section 3.3", "if all attempts have unusable replies, the model answers")
-@violated_by(
-    "kgwb/systems/triad/settings.py",
-    '        "theta": 1,\n',
-    "",
-)
-@violated_by(
-    "kgwb/systems/triad/__init__.py",
-    'back="parsing", has_invalid_reply=True',
-    "back=None, has_invalid_reply=True",
-)
+@violated_by(SETTINGS, '        "theta": 1,\n', "")
+@violated_by(INIT, 'back="parsing", has_invalid_reply=True', "back=None, has_invalid_reply=True")
 def test_unusable_replies_lead_to_a_retry_and_then_to_own_knowledge(agent: str) -> None:
     bad: dict[str, Any] = {
         "triplets": triplets("?x | was born in | ?y"),
@@ -1030,12 +881,8 @@ def test_unusable_replies_lead_to_a_retry_and_then_to_own_knowledge(agent: str) 
 
 
 @conforms("section 4.1; Table 4", "N = 3 examples, K = 2 entities and 2 relations, T = 3 attempts")
-@violated_by("kgwb/systems/triad/settings.py", "tries: Count = 3", "tries: Count = 2")
-@violated_by(
-    "kgwb/systems/triad/settings.py",
-    "    relations: Count = 2",
-    "    relations: Count = 3",
-)
+@violated_by(SETTINGS, "tries: Count = 3", "tries: Count = 2")
+@violated_by(SETTINGS, "    relations: Count = 2", "    relations: Count = 3")
 @pytest.mark.parametrize("profile", ["paper", "fast"])
 def test_the_hyperparameters_are_those_of_the_paper(profile: str) -> None:
     run, model = as_published(triplets=NOTHING) if profile == "paper" else answered()
@@ -1081,7 +928,7 @@ def test_a_role_has_a_model_of_its_own_from_the_terminal(
 
 @conforms("section 4.3, D-uri", "the selection of URIs is replaced by URI matching")
 @violated_by(
-    "kgwb/systems/triad/decision_maker.py",
+    DECISION_MAKER,
     'if settings.ablation == "no_uri_choice" or is_decided_unasked(',
     "if is_decided_unasked(",
 )
@@ -1096,11 +943,7 @@ def test_without_d_uri_the_most_similar_are_taken_without_a_model() -> None:
     "section 4.3, D-query",
     "the selection of queries is replaced by generation: the model writes an executable query",
 )
-@violated_by(
-    "kgwb/systems/triad/generalist.py",
-    '"uris": shown,',
-    '"uris": {},',
-)
+@violated_by(GENERALIST, '"uris": shown,', '"uris": {},')
 def test_without_d_query_the_model_writes_an_executable_query() -> None:
     replies = {**triads.PUBLISHED, "triad/written_query": {"reason": "", **filled("lynchs_dune")}}
     model = Scripted(replies)
@@ -1128,16 +971,8 @@ def test_without_d_query_the_model_writes_an_executable_query() -> None:
 )
 @conforms("section 4.3, A-llm", "without it, no question is answered from own knowledge")
 @conforms("section 4.3, A-fact", "without it, Boolean questions are, and single-fact ones are not")
-@violated_by(
-    "kgwb/systems/triad/__init__.py",
-    ' and settings.ablation != "no_fallback":',
-    ":",
-)
-@violated_by(
-    "kgwb/systems/triad/advisor.py",
-    "if not is_boolean and TriadSettings",
-    "if is_boolean and TriadSettings",
-)
+@violated_by(INIT, ' and settings.ablation != "no_fallback":', ":")
+@violated_by(ADVISOR, "if not is_boolean and TriadSettings", "if is_boolean and TriadSettings")
 def test_the_rows_of_the_advisor_in_table_3(ablation: str, answer_type: str, label: str) -> None:
     replies = {"triplets": NOTHING, "answer_type": of_type(answer_type)}
     run, _ = as_published(**replies, settings={"ablation": ablation})
@@ -1196,28 +1031,12 @@ def make_whole_runs() -> WholeRuns:
     }
 
 
+@violated_by("prompts/triad/triplets_published.md", "Here are some examples:\n", "")
+@violated_by("prompts/triad/query_choice_published.md", "Sentence: {{question}}\n", "")
+@violated_by("prompts/triad/entity_choice_published.md", "Entity: {{entity}}\n", "")
+@violated_by(DECISION_MAKER, "combinations, key=sum)", "combinations, key=sum, reverse=True)")
 @violated_by(
-    "prompts/triad/triplets_published.md",
-    "Here are some examples:\n",
-    "",
-)
-@violated_by(
-    "prompts/triad/query_choice_published.md",
-    "Sentence: {{question}}\n",
-    "",
-)
-@violated_by(
-    "prompts/triad/entity_choice_published.md",
-    "Entity: {{entity}}\n",
-    "",
-)
-@violated_by(
-    "kgwb/systems/triad/decision_maker.py",
-    "combinations, key=sum)",
-    "combinations, key=sum, reverse=True)",
-)
-@violated_by(
-    "kgwb/systems/triad/decision_maker.py",
+    DECISION_MAKER,
     'relations.sort(key=attrgetter("similarity"), reverse=True)',
     'relations.sort(key=attrgetter("similarity"))',
 )
