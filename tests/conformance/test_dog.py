@@ -23,7 +23,7 @@ from rdflib import Literal
 from small import DOG, EX, alone, answer_of, asked, films, iri, keys
 
 from conformance.claims import Gap, conforms, violated_by
-from conformance.whole_runs import check_whole_runs
+from conformance.whole_runs import WholeRuns, check_whole_runs
 from kgwb.bench.metrics import Scores, score_answers
 from kgwb.kg import Graph
 from kgwb.llm import ChatRequest, Scripted
@@ -862,7 +862,7 @@ def test_evaluation_hits_are_measured_as_named_and_as_coded() -> None:
 # --- Whole runs
 
 
-def make_whole_runs() -> dict[str, tuple[Run, Scripted]]:
+def make_whole_runs() -> WholeRuns:
     """Runs in profile ``paper``: of two hops, over a graph with everything, up to the limit, and by tails."""
     own = {"answers": ["Quebec", "Quebec"]}
     debated = two_hops(simplifying_expert=remark("Where was [Denis Villeneuve], the man, born?"))

@@ -23,6 +23,7 @@ FOLDER = Path(__file__).with_name("whole_runs")
 if str(TESTS) not in sys.path:  # as pytest does
     sys.path.insert(0, str(TESTS))
 
+from conformance.table import systems_with_claims  # noqa: E402  # needs the path
 from kgwb.llm import Scripted  # noqa: E402  # needs the path
 from kgwb.run import Run  # noqa: E402
 
@@ -77,11 +78,11 @@ def check_whole_runs(system: str, runs: WholeRuns) -> None:
 def main() -> None:
     os.environ["KGWB_EMBEDDINGS"] = "lexical"
     FOLDER.mkdir(exist_ok=True)
-    for file in sorted(Path(__file__).parent.glob("test_*.py")):
-        module = importlib.import_module(f"conformance.{file.stem}")
+    for system in systems_with_claims():
+        module = importlib.import_module(f"conformance.test_{system}")
         if hasattr(module, "make_whole_runs"):
             lines = describe_runs(module.make_whole_runs())
-            path = FOLDER / f"{file.stem.removeprefix('test_')}.jsonl"
+            path = FOLDER / f"{system}.jsonl"
             path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
