@@ -6,6 +6,7 @@ from typing import Any
 
 from small import films, iri, run_of
 
+from kgwb.kg import Graph
 from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.run.systems import load_system
@@ -66,14 +67,16 @@ def triad(model: Any, question: str = QUESTION, **options: Any) -> Run:
     return run_of(TRIAD, question, model, **options)
 
 
-def answered(question: str = QUESTION, /, **replies: Any) -> tuple[Run, Scripted]:
+def answered(
+    question: str = QUESTION, /, *, settings: Any = (), kg: Graph | None = None, **replies: Any
+) -> tuple[Run, Scripted]:
     """An executed run and its model. ``replies`` by agent differ from those of SCRIPT.
 
     ``settings`` are the settings of the run, by name.
     """
-    settings = TRIAD.settings(**replies.pop("settings", {}))
     model = Scripted(SCRIPT | {f"triad/{name}": reply for name, reply in replies.items()})
-    return triad(model, question, settings=settings).go(), model
+    chosen = TRIAD.settings(**dict(settings))
+    return triad(model, question, settings=chosen, kg=kg).go(), model
 
 
 # --- as published: URIs and SPARQL are offered, and one reply is all that is asked for
@@ -116,18 +119,20 @@ PUBLISHED: dict[str, Any] = {
 }
 
 
-def as_published(question: str = QUESTION, /, **replies: Any) -> tuple[Run, Scripted]:
+def as_published(
+    question: str = QUESTION, /, *, settings: Any = (), kg: Graph | None = None, **replies: Any
+) -> tuple[Run, Scripted]:
     """An executed run in profile ``paper``, and its model; see ``answered``.
 
-    ``replies`` are those to the published prompts.
+    ``replies`` are those to the prompts of this profile, some of which have a name of their own.
     """
-    settings = TRIAD.settings.of_profile("paper", **replies.pop("settings", {}))
-    kg = replies.pop("kg", None)
-    changed = {f"triad/{name}_published": reply for name, reply in replies.items()}
-    if "answer_type" in replies:
-        changed["triad/answer_type_reasoned"] = replies["answer_type"]
-    model = Scripted(PUBLISHED | changed)
-    return triad(model, question, settings=settings, kg=kg).go(), model
+    script = dict(PUBLISHED)
+    for name, reply in replies.items():
+        for suffix in ("", "_published", "_reasoned"):
+            script[f"triad/{name}{suffix}"] = reply
+    model = Scripted(script)
+    chosen = TRIAD.settings.of_profile("paper", **dict(settings))
+    return triad(model, question, settings=chosen, kg=kg).go(), model
 
 
 def requests_of(model: Scripted, prompt: str) -> list[Any]:

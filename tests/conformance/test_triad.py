@@ -14,7 +14,6 @@ from rdflib import RDF, RDFS, Literal
 from small import FILMS, answer_of, asked, films, iri, keys
 from triads import (
     QUESTION,
-    TRIAD,
     answered,
     as_published,
     choice,
@@ -629,21 +628,15 @@ SAME = """
 
 @pytest.mark.parametrize(("merges", "count"), [(False, 2), (True, 1)])
 def test_queries_with_the_same_result_are_merged_by_a_setting(merges: bool, count: int) -> None:
-    kg = films(SAME)
-    run = triads.triad(
-        Scripted(
-            triads.SCRIPT
-            | {
-                "triad/triplets": triplets("Alien | directed by | ?x"),
-                "triad/relation_choice": choice(1, 2),
-                "triad/template": template("SELECT ?x WHERE { <Alien> <directed by> ?x . }"),
-                "triad/query_choice_judgement": choice(1),
-            }
-        ),
+    run, _ = answered(
         "Who directed Alien?",
-        kg=kg,
-        settings=TRIAD.settings(merge_results=merges),
-    ).go()
+        kg=films(SAME),
+        triplets=triplets("Alien | directed by | ?x"),
+        relation_choice=choice(1, 2),
+        template=template("SELECT ?x WHERE { <Alien> <directed by> ?x . }"),
+        query_choice_judgement=choice(1),
+        settings={"merge_results": merges},
+    )
     assert len(run.output("queries[try 1/parsing]").kept) == count
     assert answer_of(run).labels == ("Ridley Scott",)
 
@@ -945,17 +938,15 @@ def test_without_d_uri_the_most_similar_are_taken_without_a_model() -> None:
 )
 @violated_by(GENERALIST, '"uris": shown,', '"uris": {},')
 def test_without_d_query_the_model_writes_an_executable_query() -> None:
-    replies = {**triads.PUBLISHED, "triad/written_query": {"reason": "", **filled("lynchs_dune")}}
-    model = Scripted(replies)
-    settings = TRIAD.settings.of_profile("paper", ablation="no_query_choice")
-    run = triads.triad(model, settings=settings).go()
+    settings = {"ablation": "no_query_choice"}
+    written = {"reason": "", **filled("lynchs_dune")}
+    run, model = as_published(written_query=written, settings=settings)
     [request] = requests_of(model, "written_query")
     assert request.variables["uris"]["Dune"] == [str(iri("dune")), str(iri("lynchs_dune"))]
     assert not {"template_published", "query_choice_published"} & {*asked(model)}
     assert (answer_of(run).labels, len(answer_of(run).support)) == (("Missoula",), 2)
     nothing = {"reason": "", "sparql": f"SELECT ?x WHERE {{ <{iri('dune')}> <{iri('born')}> ?x }}"}
-    model = Scripted({**replies, "triad/written_query": nothing})
-    run = triads.triad(model, settings=settings).go()
+    run, _ = as_published(written_query=nothing, settings=settings)
     assert (len(places(run)), answer_of(run).ungrounded) == (3, True)
 
 
