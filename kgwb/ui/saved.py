@@ -159,7 +159,7 @@ def remove_widget_views(notebook: dict[str, Any], known_ids: frozenset[str] = fr
     for data in _output_data(notebook):
         html = "".join(data.get("text/html", ""))
         view = data.get(VIEW_MIME_TYPE, {})
-        if view and "data-static" in html and view["model_id"] not in known_ids:
+        if view and "data-static" in html and view.get("model_id") not in known_ids:
             data.pop(VIEW_MIME_TYPE)
             data["text/html"] = html.replace("</style>", f"</style>{RESTARTED_NOTE}", 1)
 

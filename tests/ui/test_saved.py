@@ -77,6 +77,14 @@ def test_widgets_that_no_kernel_knows_are_left_out_if_they_have_html(
     assert views == expected
 
 
+def test_a_notebook_opens_whose_view_names_no_widget(saved: ModuleType) -> None:
+    opened = notebook()
+    data = opened["cells"][1]["outputs"][0]["data"]
+    data[VIEW_MIME_TYPE] = {"version_major": 2}
+    saved.remove_widget_views(opened, frozenset({"mine"}))
+    assert VIEW_MIME_TYPE not in data
+
+
 @pytest.mark.long
 def test_a_page_of_nbconvert_has_the_html_of_the_widgets_as_the_docs_say(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
