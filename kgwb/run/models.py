@@ -232,6 +232,8 @@ def ask_call_again(
     The other parameters are those of the call, but each time after the first has the next seed if
     the call has one. Nothing is recorded. Raises the ModelErrors of the models.
     """
+    # Without tools a reply is what the model wrote, also if that looks like a call
+    read = comparable_reply if _tools_of(call) else str
     replies = []
     for model in models:
         for number in range(times):
@@ -239,14 +241,14 @@ def ask_call_again(
             reply = model.complete(request, kg, threading.Event())
             replies.append(
                 NewReply(
-                    comparable_reply(reply.text),
+                    read(reply.text),
                     model.name,
                     reply.prompt_tokens,
                     reply.completion_tokens,
                     reply.seconds,
                 )
             )
-    return NewReplies(tuple(replies), comparable_reply(call.result.text))
+    return NewReplies(tuple(replies), read(call.result.text))
 
 
 def _request_of(call: Call, messages: Sequence[Message] | None, number: int) -> ChatRequest:

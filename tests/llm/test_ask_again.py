@@ -226,8 +226,10 @@ def test_a_call_without_tools_is_asked_again_as_text(monkeypatch: pytest.MonkeyP
     path, body, reply, ids = PROTOCOLS["chat"]
     monkeypatch.setitem(PROTOCOLS, "plain", (path, {"messages": body["messages"]}, reply, ids))
     run = recorded_run("plain")
-    model = Scripted(lambda _: "yes")
-    run.ask_again("draft", model)
+    written = '{"message": {"output": ["yes"]}}'
+    model = Scripted(lambda _: written)
+    asked = run.ask_again("draft", model)
+    assert asked.replies[0].text == written
     [request] = model.requests
     assert not request.tools
     assert [message.role for message in request.messages] == ["user", "assistant", "user", "user"]
