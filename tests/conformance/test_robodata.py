@@ -1226,9 +1226,8 @@ def test_the_recording_of_the_paper_reflects_over_ten_turns_and_visits_local() -
 
 def test_a_run_of_the_paper_that_was_saved_before_these_settings_opens(tmp_path: Path) -> None:
     before = {"ingredients": "all", "details": "triples", "removes": True}
-    before |= {"assesses_first_turn": False, "default_neighbours": 20, "metacognition": True}
-    run, _ = answered("paper", settings=before)
-    del before["metacognition"]
+    before |= {"assesses_first_turn": False, "default_neighbours": 20}
+    run, _ = answered("paper", settings={**before, "metacognition": True})
     path = without_settings(run.save(tmp_path / "run.jsonl"), before)
     assert answer_of(kgwb.load_run(path)) == answer_of(run)
 

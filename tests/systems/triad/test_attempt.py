@@ -1,10 +1,9 @@
 """Attempts: a query is found, or the next attempt goes back to the phase at fault."""
 
-import json
 from pathlib import Path
 
 import pytest
-from small import answer_of, asked, iri, keys
+from small import answer_of, asked, iri, keys, without_settings
 from triads import (
     CALLS,
     KEYS,
@@ -105,12 +104,7 @@ def test_replies_that_are_no_json_end_the_run_unless_there_is_own_knowledge() ->
 def test_a_run_file_of_before_a_setting_does_what_was_done_then(tmp_path: Path) -> None:
     settings = {"may_refuse_queries": False, "answer_type_from": "model"}
     run, _ = answered(settings=settings)
-    path = run.save(tmp_path / "run.jsonl")
-    header, *entries = path.read_text().splitlines(keepends=True)
-    data = json.loads(header)
-    for name in settings:
-        del data["settings"][name]
-    path.write_text("".join([json.dumps(data) + "\n", *entries]))
+    path = without_settings(run.save(tmp_path / "run.jsonl"), settings)
     loaded = kgwb.load_run(path)
     assert (keys(loaded), loaded.answer) == (keys(run), run.answer)
 
