@@ -434,10 +434,10 @@ def _find_type_predicates(fact: Fact, paths: PathsByEnd, run: Run) -> list[Ranke
 def _find_connecting_predicates(fact: Fact, paths: PathsByEnd, run: Run) -> set[Pair] | None:
     """Return the predicates that connect the two ends of a fact, with their directions.
 
-    The set may be empty. None is returned instead if not both ends are linked vertices, or if
-    the setting ``linked_ends`` is "any_end". With "connecting_reached" an end may also be an unknown that
-    paths lead to: then a sample of ``join_sample`` of its vertices is looked at. One query is made.
-    Source: Chatty-KG, section 5.1.3.
+    The set may be empty. None is returned instead if not both ends are linked vertices, or if the
+    setting ``linked_ends`` is "any_end". With "connecting_reached" an end may also be an unknown
+    that paths lead to: then a sample of ``join_sample`` of its vertices is looked at. One query is
+    made. Source: Chatty-KG, section 5.1.3.
     """
     settings = ChattySettings.of_run(run)
     if settings.linked_ends == "any_end":

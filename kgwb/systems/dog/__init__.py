@@ -87,8 +87,8 @@ def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
 
     DoG has no dialogue: each question is read alone. If the walk finds no answer and the setting
     ``own_knowledge`` is on, the model answers without the graph, with ``own_knowledge_at`` "limit"
-    only if the iteration limit was reached (DoG, "Answer Trying"). Otherwise the answer has no values and a reason. The gold answer
-    plays no part in that; in the published code it does.
+    only if the iteration limit was reached (DoG, "Answer Trying"). Otherwise the answer has no
+    values and a reason. The gold answer plays no part in that; in the published code it does.
     """
     try:
         topics = find_topic_entities(question.text, run)
@@ -160,8 +160,9 @@ def _make_answer(hops: Sequence[Hop], heads: Sequence[Head], run: Run) -> Answer
 
     If the model tried to answer, its values are what its answers name among the results of the last
     hop and all ``heads``; with the setting ``answers`` "tails" they are the tails of the last hop.
-    If nothing is found, the answer has no values and a reason. That is that the graph has none only if
-    the first hop found nothing: a later one may have begun at the wrong things.
+    If one of them is a truth value, the answer is boolean. If nothing is found, the answer has no
+    values and a reason. The reason says that the graph has no answer only if the first hop found
+    nothing: a later hop may have begun at the wrong things.
     """
     queries: dict[str, None] = {}
     for result in _results_of(hops):

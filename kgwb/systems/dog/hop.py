@@ -60,10 +60,9 @@ def get_relations(head: Head, run: Run) -> Relations:
 
     No model is asked. Predicates that have one name and one direction are one relation. Relations
     come by name, "out" before "in". Labels, descriptions, types and noise are left out unless
-    ``whole_graph`` is on, and with the setting ``relation_directions`` also the relations that
-    lead to the head. A blank node has no
-    relations here, since a query cannot name it. Two queries are sent at most, and one request for
-    names.
+    ``whole_graph`` is on, and with the setting ``relation_directions`` also the relations that lead
+    to the head. A blank node has no relations here, since a query cannot name it. Two queries are
+    sent at most, and one request for names.
     """
     terms = [value.term for value in head.values if isinstance(value.term, URIRef | Literal)]
     if not terms:
@@ -357,9 +356,10 @@ def answer_from_own_knowledge(question: str, reason: str, run: Run) -> Answer:
 
     ``reason`` says why the graph gave no answer. It is kept in the answer, which has no values if
     the model does not know any. Each name that it gives, once and without spaces around it, is a
-    value. The model is asked when a walk has ended without an answer (DoG, "Answer Trying"). The
-    reference code asks it when the answer of the graph differs from the gold answer. Raises
-    InvalidReplyError without a valid reply.
+    value. The model is asked when a walk has ended without an answer, at the iteration limit or
+    anywhere (``own_knowledge_at``; DoG, "Answer Trying"). The reference code asks it when the
+    answer of the graph differs from the gold answer. Raises InvalidReplyError without a valid
+    reply.
     """
     reply = ask_model("dog/own_knowledge", {"question": question}, KnowledgeReply, run)
     names = dict.fromkeys(map(str.strip, reply.answers))
@@ -560,8 +560,8 @@ def _read_longer_paths(
     """Run the query for a further hop, and return the paths of two triples through unnamed nodes.
 
     ``direction`` is that of the first hop. The second hop follows every predicate of the unnamed
-    node in both directions, but for labels, descriptions and noise. Paths are left out that end at
-    a blank node or at a vertex that the walk began at.
+    node in both directions, but for labels, descriptions and noise unless ``whole_graph`` is on.
+    Paths are left out that end at a blank node or at a vertex that the walk began at.
     """
     has_blank_nodes = any(isinstance(node, BNode) for node in unnamed_nodes)
     ignored: Container[URIRef] = run.kg.vocabulary.excluded_predicates

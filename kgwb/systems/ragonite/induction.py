@@ -485,8 +485,8 @@ class DatabaseBuilder:
 
         For each predicate, language and class table there is a new table if a subject has several
         values, else one or more columns of the class table; if tables are by combination of types,
-        also for each table that links lead to. Above MAX_TABLE_COLUMNS no columns are
-        added, and the triples are in no table.
+        also for each table that links lead to. Above MAX_TABLE_COLUMNS no columns are added, and the
+        triples are in no table.
         """
         self.connection.executescript(HELPER_TABLES_SQL)
         self._write_terms()

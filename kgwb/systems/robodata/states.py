@@ -189,7 +189,7 @@ def ask_at_temperature(
 ) -> ReplyClass:
     """Ask the model, and return its valid reply.
 
-    ``prompt`` is that of an agent, or a variant with VARIANT behind it. With
+    ``prompt`` is that of an agent, or another one of it with VARIANT behind the agent's name. With
     the setting ``temperatures`` "by_state" the model is asked at the temperature of the agent, else
     at that of the run. Raises what ``ask_model`` raises.
     """

@@ -287,7 +287,8 @@ def choose_query(queries: Queries, question: str, failed: tuple[str, ...], run: 
     With the setting ``may_refuse_queries`` the model may choose none, and judges a single query
     too. Otherwise a single query is chosen without asking it, unless ``asks_about_single`` is on.
     ``failed`` has a reason for each earlier attempt; only their number counts here, as the number
-    of the sample. The choice is empty if no query has a result. Raises InvalidReplyError if no reply is valid.
+    of the sample. The choice is empty if no query has a result. Raises InvalidReplyError if no
+    reply is valid.
     """
     settings = TriadSettings.of_run(run)
     kept = queries.kept
