@@ -141,9 +141,13 @@ _SHORT_FORMS = dict(
 
 
 _MARKED = re.compile(
-    r"""(?<!\w)(?:(["'`*_]{1,3})(\S.*?\S)\1|([“”„‟‘’‚‛«»‹›「『《〈【[{<]) ?(\S.*?\S) ?[“”‘’«»‹›」』》〉】\]}>])(?!\w)"""
+    r"""(?<!\w)(?:(["'`*_]{1,3})(\S.{0,2000}?\S)\1"""
+    r"|[“”„‟‘’‚‛«»‹›「『《〈【[{<] ?(\S.{0,2000}?\S) ?[“”‘’«»‹›」』》〉】\]}>])(?!\w)"
 )
-"""Text in quotes, brackets but round ones, or signs of Markdown."""
+"""Text in quotes, brackets but round ones, or signs of Markdown, up to 2,000 characters.
+
+Without this bound a text of many marks that do not end takes time quadratic in its length.
+"""
 
 
 def replace_marks(text: str, mark: str) -> str:
@@ -156,7 +160,7 @@ def replace_marks(text: str, mark: str) -> str:
 
 def _mark_out(match: re.Match[str], mark: str) -> str:
     """Return what _MARKED found, with a character in the place of each of its marks."""
-    name = match[2] or match[4]
+    name = match[2] or match[3]
     before, _, after = match[0].partition(name)
     return mark * len(before) + name + mark * len(after)
 
