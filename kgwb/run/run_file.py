@@ -141,7 +141,7 @@ class End:
     def recorded_seconds(self) -> float:
         """How long the execution took when its calls were made; 0 if the file does not say."""
         totals: Totals = from_data(self.totals, Totals)
-        return totals.recorded_seconds or totals.seconds
+        return totals.live_seconds
 
 
 Messages = tuple[Message, ...]

@@ -228,6 +228,11 @@ class Totals:
     model_seconds: float = 0.0
     graph_seconds: float = 0.0
 
+    @property
+    def live_seconds(self) -> float:
+        """How long it took with its calls made, also if the latest execution took recorded ones."""
+        return self.recorded_seconds or self.seconds
+
     @classmethod
     def of(
         cls,

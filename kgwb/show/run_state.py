@@ -492,10 +492,9 @@ def _capitalized(text: str) -> str:
 def _cost_text(totals: Totals) -> str:
     """Return the duration, model calls and queries of a run: "2.1 s · 3 model calls · 1 query".
 
-    The duration is that of the calls when they were made, also where the latest execution took them
-    from the record.
+    The duration is that of the calls when they were made (``live_seconds``).
     """
-    duration = format_seconds(totals.recorded_seconds or totals.seconds)
+    duration = format_seconds(totals.live_seconds)
     model_calls = pluralize(totals.model_calls, "model call")
     queries = pluralize(totals.queries, "query")
     return f"{duration} · {model_calls} · {queries}"
