@@ -891,18 +891,19 @@ class _AskedPredicate(_QuestionWords):
         the predicate's own name if that has the word, or says the same known relation.
         """
         names = [predicate.name, *predicate.inner_predicates]
+        own_name = normalize(predicate.name)
         likeness = {}
         for position in self.positions:
             word = self.words[position]
+            if have_same_relation(word, own_name) or _has_word_of_stem(own_name, word):
+                likeness[position] = 1.0
+                continue
             pairs = [self.words[max(position - 1, 0) : position + 1]]
             pairs.append(self.words[position : position + 2])
             phrases = [*self._phrases_at(position), *map(" ".join, pairs)]
             likeness[position] = max(
                 max_similarity(phrase, names, self.embeddings) for phrase in phrases
             )
-            own_name = normalize(predicate.name)
-            if have_same_relation(word, own_name) or _has_word_of_stem(own_name, word):
-                likeness[position] = 1.0
         return likeness
 
     def _unexplained(self, predicate: VertexPredicate, likeness: Mapping[int, float]) -> list[int]:
