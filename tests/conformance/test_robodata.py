@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import string
+from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from itertools import chain, islice, product
@@ -30,7 +31,7 @@ from machine import (
     use,
 )
 from rdflib import RDFS, Literal, URIRef
-from small import answer_of, asked, films, iri, run_of, without_settings
+from small import answer_of, films, iri, run_of, without_settings
 
 import kgwb
 from conformance.claims import Gap, conforms, violated_by
@@ -127,12 +128,13 @@ def with_published(replies: dict[str, Any]) -> dict[str, Any]:
 
 def requests_to(model: Scripted, *prompts: str) -> list[ChatRequest]:
     """What the model was sent with one of these prompts, in any of its texts, in order."""
+    return [request for request in model.requests if prompt_name(request) in prompts]
 
-    def name_of(request: ChatRequest) -> str:
-        name = request.task.partition("/")[2]
-        return re.sub("(_published|_listed|_unreflected)+$", "", name)
 
-    return [request for request in model.requests if name_of(request) in prompts]
+def prompt_name(request: ChatRequest) -> str:
+    """The name of a prompt, the same for all of its texts."""
+    name = request.task.partition("/")[2]
+    return re.sub("(_published|_listed|_unreflected)+$", "", name)
 
 
 def variables_of(model: Scripted, prompt: str, name: str) -> list[str]:
@@ -687,8 +689,7 @@ def test_a_run_over_the_large_graph_cites_what_local_found(name: str, telling: b
     known = search(name_of(0))
 
     def reply(request: ChatRequest) -> Any:
-        task = request.task.partition("/")[2]
-        task = task.removesuffix("_listed")
+        task = prompt_name(request)
         if task == "remote":
             return goes("EVAL_REMOTE", known)
         if task == "eval_remote":
@@ -1248,6 +1249,6 @@ def test_the_recording_is_answered_again_from_its_replies() -> None:
 
 def test_the_script_of_the_paper_needs_as_many_calls() -> None:
     _, model = answered("paper")
-    counts = {name.removesuffix("_listed"): count for name, count in asked(model).items()}
+    counts = Counter(map(prompt_name, model.requests))
     assert counts == {"remote": 2, "eval_remote": 1, "update": 1, "eval_local": 1, "produce": 1}
     assert FETCHED["next"] == "EVAL_LOCAL"
