@@ -30,7 +30,7 @@ from kgwb.bench.results import (
     is_lost,
     known_right_answer,
 )
-from kgwb.bench.runner import RunCanceller
+from kgwb.bench.runner import RunCanceller, begin_question
 from kgwb.bench.statistics import (
     MIN_DIFFERING_QUESTIONS,
     POWER,
@@ -936,8 +936,10 @@ def _ask_system(
     agent that lost it is looked for.
     """
     name = setup.system.name
-    run = setup.begin(text, dialogue)
-    if gold is not None:
+    if gold is None:
+        run = setup.begin(text, dialogue)
+    else:
+        run = begin_question(setup, gold, dialogue)
         run.right_answer = known_right_answer(gold.gold, gold.answer_labels)
     error = ""
     try:

@@ -54,6 +54,7 @@ from kgwb.bench.runner import (
     Benchmark,
     BenchSetup,
     EarlierRuns,
+    begin_question,
     fingerprint,
     open_store,
     run_file_path,
@@ -506,7 +507,7 @@ class RetryExperiment:
         Returns None if it is not recorded what was asked before. The setup's models must be empty
         replays.
         """
-        run = setup.begin(question.question, self._dialogue_before(question))
+        run = begin_question(setup, question, self._dialogue_before(question))
         run.use_store(store)
         with suppress(KgwbError):
             run.go_explained()
@@ -541,7 +542,7 @@ class RetryExperiment:
             for name, spec in self.earlier_results.model_specs.items():
                 models[name] = Replay((), name=spec)
             measured_setup = replace(setup, models=models)
-            run = measured_setup.begin(question.question, self._dialogue_before(question))
+            run = begin_question(measured_setup, question, self._dialogue_before(question))
             run.use_store(store)
             return run.go_explained()
         except KgwbError:

@@ -36,6 +36,7 @@ from kgwb.bench.runner import (
     BenchSetup,
     RunCanceller,
     Task,
+    begin_question,
     open_store,
     raise_if_unreachable,
     run_tasks,
@@ -194,7 +195,7 @@ def locate_loss(
         return loss_row | {"why": NO_GOLD_QUERY}
     with open_store(setup, question, places) as store:
         try:
-            run = setup.begin(question.question, dialogue)
+            run = begin_question(setup, question, dialogue)
         except QuestionError:
             return loss_row | {"why": "it cannot be asked"}
         run.use_store(store)

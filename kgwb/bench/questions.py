@@ -19,7 +19,7 @@ from kgwb.bench.metrics import is_iri
 from kgwb.errors import GraphError
 from kgwb.kg.base import Graph
 from kgwb.kg.sparql import is_valid_iri, n3, validate_query
-from kgwb.run.answers import Answer
+from kgwb.run.answers import Answer, Candidate
 from kgwb.run.gold import GoldQuery, parse_gold_query
 from kgwb.terms import Term
 from kgwb.text import and_more, list_first, pluralize
@@ -406,6 +406,27 @@ def _find_vertices_by_label(labels: tuple[str, ...], kg: Graph) -> list[str]:
             raise GraphError(problem)
         iris.append(str(vertices[0]))
     return iris
+
+
+def find_topic(question: BenchQuestion, kg: Graph) -> Candidate | None:
+    """Return the vertex that a question is about by its question set, with its name.
+
+    The set gives its IRI, or a label that one vertex has. None if the set gives neither, if the
+    label search has no such vertex, or if the graph does not answer.
+    """
+    topic = question.topic_entity
+    if not topic:
+        return None
+    try:
+        if not is_iri(topic):
+            (topic,) = _find_vertices_by_label((topic,), kg)
+        iri = URIRef(topic)
+        label = kg.names([iri])[iri]
+        if iri in kg.exact([label]).get(label, ()):
+            return Candidate(iri, label)
+    except GraphError:
+        pass
+    return None
 
 
 def _names_of_gold(questions: Iterable[BenchQuestion], kg: Graph) -> dict[str, str]:

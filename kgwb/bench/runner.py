@@ -29,7 +29,7 @@ from kgwb.bench.cost import (
     merge_versions,
     sum_usage,
 )
-from kgwb.bench.questions import BenchQuestion, group_by_dialogue
+from kgwb.bench.questions import BenchQuestion, find_topic, group_by_dialogue
 from kgwb.bench.results import (
     RUNS_FOLDER,
     BenchRow,
@@ -598,6 +598,19 @@ class Benchmark:
 # --- one question
 
 
+def begin_question(setup: RunSetup, question: BenchQuestion, dialogue: Dialogue) -> Run:
+    """Return a new run of a question, with its topic entity put in if the system takes it from the question set.
+
+    Raises what ``Setup.begin`` raises.
+    """
+    run = setup.begin(question.question, dialogue)
+    if setup.system.give_topic:
+        topic = find_topic(question, setup.kg)
+        if topic:
+            setup.system.give_topic(run, topic)
+    return run
+
+
 def run_file_path(question_id: str) -> str:
     """Return the path of a question's saved run, inside the results folder.
 
@@ -632,7 +645,7 @@ def ask_question(  # a function with arguments, since executors take no closures
     readings: list[BenchRow] | None = None
     with open_store(setup, question, places) as store:
         try:
-            run = setup.begin(question.question, dialogue)
+            run = begin_question(setup, question, dialogue)
             run.use_store(store)
             error = canceller.execute(run)
             if asks_invalid_again and _has_recorded_invalid_replies(run, store):
@@ -705,7 +718,7 @@ def repeat_question(
     made_calls: list[Call] = []
     for ask in range(times):
         with CallStore(places.store, setup.kg.identity, ask) as store:
-            run = setup.begin(question.question, dialogue)
+            run = begin_question(setup, question, dialogue)
             run.use_store(store)
             error = canceller.execute(run)
             made_calls += store.made_calls

@@ -16,7 +16,7 @@ from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
 from kgwb.errors import SettingError
 from kgwb.llm.base import Rule
 from kgwb.records import JsonObject, type_adapter
-from kgwb.run.answers import Answer, Link, Reading, Turn
+from kgwb.run.answers import Answer, Candidate, Link, Reading, Turn
 from kgwb.run.gold import GoldDecisions
 from kgwb.run.prompts import Prompts, shipped_names
 from kgwb.run.steps import current_run
@@ -233,6 +233,8 @@ class System:
     event "command"; see ``Command``.
     ``read_as(run, reading)`` returns a fork of a run that answers the question read in another way,
     for a system whose answers have ``readings``; it gets the Reading that was chosen.
+    ``give_topic(run, topic)`` puts the topic entity of a question into its run, for a system that is
+    given it by the question set; it gets a Candidate, before the run is executed.
     ``prompts`` is the folder of the system's prompts, or their texts by name. By default it is the
     folder ``prompts`` beside the module of ``answer``, if there is one.
     ``varying`` names fields that do not count when steps are compared, as NAME or CLASS.NAME: ids
@@ -259,6 +261,7 @@ class System:
         handover: str = "",
         commands: Mapping[str, Command] | None = None,
         read_as: Callable[[Any, Reading], Any] | None = None,
+        give_topic: Callable[[Any, Candidate], object] | None = None,
         prompts: Mapping[str, str] | str | Path | None = None,
         varying: Sequence[str] = (),
     ) -> None:
@@ -277,6 +280,7 @@ class System:
         self.handover = handover
         self.commands = commands or {}
         self.read_as = read_as
+        self.give_topic = give_topic
         if prompts is None:
             prompts = _prompts_folder_beside(answer)
         self.prompts = Prompts.of(prompts)

@@ -4,6 +4,7 @@ The reference code is https://github.com/reml-group/DoG: a script for each set o
 three for MetaQA.
 """
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,12 +26,16 @@ from small import DOG, EX, alone, answer_of, asked, films, iri, keys
 from conformance.claims import Gap, conforms, violated_by
 from conformance.whole_runs import WholeRuns, check_whole_runs
 from kgwb.bench.metrics import Scores, score_answers
+from kgwb.bench.questions import BenchQuestion
+from kgwb.bench.runner import BenchSetup, begin_question
 from kgwb.kg import Graph
+from kgwb.kg.embeddings import Embeddings
 from kgwb.llm import ChatRequest, Scripted
 from kgwb.run import Run
-from kgwb.run.answers import Value
+from kgwb.run.answers import Dialogue, Value
+from kgwb.run.prompts import Prompts
 from kgwb.run.run_file import current_settings
-from kgwb.run.systems import profile
+from kgwb.run.systems import load_run, profile
 from kgwb.systems.dog.hop import filter_relation, get_relations
 from kgwb.systems.dog.question import find_topic_entities, simplify_question
 from kgwb.systems.dog.records import (
@@ -51,13 +56,6 @@ HOP = "kgwb/systems/dog/hop.py"
 INIT = "kgwb/systems/dog/__init__.py"
 SETTINGS = "kgwb/systems/dog/settings.py"
 GAPS = [
-    Gap(
-        source="Task Formulation",
-        paper="the topic entity is given with the question",
-        reason="a question with its topic entity in [brackets] is taken so, and nothing is asked. "
-        "The topic entities of question sets are not put into brackets: the model is asked for "
-        "them, one call a question, and the label is searched; of a Freebase id, too",
-    ),
     Gap(
         source="Relation Filtering",
         paper="the optimal relation of the set is chosen",
@@ -125,6 +123,74 @@ def example_count(request: ChatRequest) -> int:
 
 
 # --- Task Formulation and Overview
+
+
+HOMONYMS = """@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+:jfk rdfs:label "John F. Kennedy" ; :spouse :jackie . :jackie rdfs:label "Jackie" . :nameless :spouse :jackie .
+:noir rdfs:label "Film [noir]" ; :spouse :jackie . :rex rdfs:label "Rex" . :rex2 rdfs:label "Rex" ; :spouse :jackie ."""
+
+
+@conforms(
+    "Overview",
+    "a question of a question set is given with its initial topic entity, by its IRI or by a label "
+    "that one vertex has: nothing looks for it",
+    fast="the model finds it in the question",
+    setting="topic_given",
+)
+@violated_by(SETTINGS, '        "topic_given": True,\n', "")
+@violated_by(DEBATE, "topics = bracket_names(question, [topic.label])", "return")
+@violated_by(
+    DEBATE, 'question = f"{question} {topic.label}"', 'question = f"{topic.label} {question}"'
+)
+@violated_by(DEBATE, 'run.override(f"entity_linking[{name}]", link)', "")
+@violated_by("kgwb/bench/runner.py", "    if setup.system.give_topic:", "    if False:")
+@violated_by(
+    "kgwb/bench/questions.py",
+    "        if iri in kg.exact([label]).get(label, ()):",
+    "        if iri:",
+)
+@pytest.mark.parametrize("name", PROFILES)
+@pytest.mark.parametrize(
+    ("question", "topic", "marked"),
+    [
+        ("Who is the wife of John F. Kennedy?", EX + "jfk", "the wife of [John F. Kennedy]?"),
+        ("Who is the wife of JFK?", EX + "jfk", "the wife of JFK? [John F. Kennedy]"),
+        ("Who is the wife of john f. kennedy?", "John F. Kennedy", "wife of [john f. kennedy]?"),
+        ("Who is the wife of Rex?", EX + "rex2", "the wife of [Rex]?"),
+        ("Who is [the] wife of Rex?", EX + "rex2", "Who is the wife of [Rex]?"),
+        ("Who is the wife of Rex?", "Rex", None),
+        ("Who is the wife of the film?", EX + "noir", None),
+        ("Who is the wife of nameless?", EX + "nameless", "wife of [nameless]?"),
+        ("Who is the wife of nobody?", EX + "nobody", None),
+    ],
+)
+def test_the_topic_entity_of_a_question_set_is_given(
+    question: str, topic: str, marked: str | None, name: str, tmp_path: Path
+) -> None:
+    model = two_hops(
+        topic_entity={"entities": ["wife"]},
+        relation_filtering=filtering("spouse"),
+        answer_trying=trying("Jackie"),
+        own_knowledge={"answers": []},
+    )
+    kg = films(HOMONYMS)
+    setup = BenchSetup(
+        kg, DOG, {"": model}, settings_of(name), Prompts.of(None), Embeddings("lexical")
+    )
+    run = begin_question(
+        setup, BenchQuestion(id="1", question=question, topic_entity=topic), Dialogue()
+    )
+    run.go()
+    is_given = name != "fast" and marked is not None
+    is_marked = "[" in question
+    assert bool(requests_to(model, "topic_entity")) is not (is_given or is_marked)
+    if is_given and marked:
+        assert [call for call in run.calls.values() if call.kind == "search"] == []
+        assert requests_to(model, "relation_filtering")[0].variables["question"].endswith(marked)
+        vertex = iri(topic.removeprefix(EX) if EX in topic else "jfk")
+        assert answer_of(run).values[0].support[0][0] == vertex
+        run.save(tmp_path / "given.jsonl")
+        assert load_run(tmp_path / "given.jsonl").answer == run.answer
 
 
 @conforms(

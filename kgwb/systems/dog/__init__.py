@@ -61,6 +61,7 @@ from kgwb.systems.dog.hop import (
 from kgwb.systems.dog.question import (
     ROLE_AGENTS_BY_ABLATION,
     find_topic_entities,
+    give_topic,
     link_topic_entities,
     simplify_question,
 )
@@ -327,4 +328,5 @@ SYSTEM = System(
     views=VIEWS,
     rules={**LINKING_RULES, **RULES},
     gold=GOLD,
+    give_topic=give_topic,
 )

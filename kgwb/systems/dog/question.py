@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from kgwb.build import (
+    Candidate,
     Check,
     Context,
     Link,
@@ -230,6 +231,24 @@ def bracket_names(question: str, names: Sequence[str]) -> TopicEntities:
             question = f"{question[:start]}[{match[0]}]{question[end:]}"
     entities = sorted(dict.fromkeys(spelled), key=question.index)
     return TopicEntities(question, tuple(entities))
+
+
+def give_topic(run: Run, topic: Candidate) -> None:
+    """Put in the topic entity that the question set gives, with its vertex, if ``topic_given`` is on.
+
+    Nothing then asks for either. A label that the question does not have is put behind it. A label
+    with brackets in it cannot be marked, so that the topic entity is asked for.
+    """
+    if not DogSettings.of_run(run).topic_given or re.search(r"[\[\]]", topic.label):
+        return
+    question = remove_brackets(run.question)
+    if not _find_name(question, topic.label):
+        question = f"{question} {topic.label}"
+    topics = bracket_names(question, [topic.label])
+    name = topics.entities[0]
+    run.override("topic_entity", topics)
+    link = Link(name, topic, (topic,), "given by the question set")
+    run.override(f"entity_linking[{name}]", link)
 
 
 def _find_name(question: str, name: str) -> re.Match[str] | None:

@@ -29,6 +29,7 @@ class DogSettings(Settings):
 
     PAPER: ClassVar = {
         "topic_entities": "first",
+        "topic_given": True,
         "debate_rounds": 3,
         "remark_checks": "none",
         "only_relation": "asked",
@@ -57,6 +58,11 @@ class DogSettings(Settings):
 
     - "all": at each of them.
     - "first": at the first one ("the initial topic entity", Overview; the scripts too).
+    """
+    topic_given: bool = False
+    """Whether the walk starts at the topic entity that a question set gives (Overview).
+
+    Otherwise, and for a question by itself, the model names it and it is linked.
     """
     relation_directions: Literal["both", "outgoing", "by_script"] = "both"
     """Which relations of a head can be chosen.
