@@ -19,7 +19,7 @@ from kgwb.kg import SAMPLE_NAMES, Graph, sample_path
 from kgwb.kg.embeddings import DEFAULT_MODEL, Embeddings
 from kgwb.run import Run
 
-METAQA = 200
+METAQA = 100
 WORKERS = 4
 Outcome = tuple[str, frozenset[object], str]
 

@@ -449,7 +449,7 @@ def test_two_processes_ask_each_thing_once(shop: Shop) -> None:
 
 @pytest.mark.long
 @pytest.mark.timeout(1800)
-def test_killed_twenty_times_nothing_is_asked_twice_and_nothing_is_lost(shop: Shop) -> None:
+def test_killed_again_and_again_nothing_is_asked_twice_and_nothing_is_lost(shop: Shop) -> None:
     """What was being asked when the process was killed may be asked again, and no more."""
     random = Random(0)
     commands = [
@@ -458,9 +458,9 @@ def test_killed_twenty_times_nothing_is_asked_twice_and_nothing_is_lost(shop: Sh
     ]
     environment = {"SCRIPT_DELAY": "0.3"}
     in_flight = 0
-    for _ in range(20):
+    for _ in range(10):
         both = [start(*command, **environment) for command in commands]
-        time.sleep(random.uniform(2, 9))
+        time.sleep(random.uniform(1.5, 6))
         in_flight += sum(process.poll() is None for process in both)
         for process in both:
             process.send_signal(signal.SIGKILL)
