@@ -312,11 +312,12 @@ def _find_name(
             return span, SAME
     if mention and around:
         return spans[0], likenesses[spans[0]]
-    resemblances = {span: _resemblance(span, labels[0]) for span in likenesses}
-    ranked = sorted(likenesses, key=lambda span: (likenesses[span].distance, -resemblances[span]))
-    for name in ranked[:1]:
-        if likenesses[name].nearness == "near" or resemblances[name] >= MIN_RESEMBLANCE:
-            return name, likenesses[name]
+    least = min((likeness.distance for likeness in likenesses.values()), default=0)
+    nearest = [span for span in likenesses if likenesses[span].distance == least]
+    resemblances = {span: _resemblance(span, labels[0]) for span in nearest}
+    name = max(nearest, key=resemblances.__getitem__, default="")
+    if name and (likenesses[name].nearness == "near" or resemblances[name] >= MIN_RESEMBLANCE):
+        return name, likenesses[name]
     return "", Likeness("different", "another name")
 
 
@@ -453,8 +454,9 @@ def _find_links(named: _Named, texts: Sequence[str], answer: Answer) -> Sequence
         subject, _, object_ = triple
         end = object_ if subject == named.iri else subject
         label = names.get(end) or name_from_iri(end) if isinstance(end, URIRef) else str(end)
-        _, likeness = _find_name("", [label], texts, own_words)
-        if likeness == SAME and compare_labels(label, named.labels) != SAME:
+        spans = chain.from_iterable(_find_spans(text, [label], own_words) for text in texts)
+        is_named = any(compare_names(span, label) == SAME for span in spans)
+        if is_named and compare_labels(label, named.labels) != SAME:
             links.append(triple)
     return links
 
