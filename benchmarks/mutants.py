@@ -44,6 +44,9 @@ SOURCES = (
     "kgwb/bench/metrics.py",
     "kgwb/bench/statistics.py",
     "kgwb/labs/collecting.py",
+    "kgwb/labs/points.py",
+    "kgwb/labs/rows.py",
+    "kgwb/labs/submissions.py",
     "kgwb/systems/*/*.py",
 )
 """The modules that mutants are drawn from, as patterns of paths."""

@@ -15,15 +15,12 @@ import kgwb
 from kgwb.cli import main
 from kgwb.errors import InputError
 from kgwb.labs import LabWork
-from kgwb.labs.collecting import (
-    CollectedHandIns,
-    CollectedWork,
-    Pseudonyms,
-    collect_hand_ins,
-    save_points,
-)
+from kgwb.labs.collecting import collect_hand_ins
 from kgwb.labs.one import open_lost_run
 from kgwb.labs.pages import render_class_page
+from kgwb.labs.points import save_points
+from kgwb.labs.pseudonyms import Pseudonyms
+from kgwb.labs.rows import CollectedHandIns, CollectedWork
 
 CLASS_SIZE = 40
 QUERY = """SELECT ?film WHERE {{ ?film fl:director fl:Stanley_Kubrick ; fl:runtime ?m {}}} ORDER BY DESC(?m) LIMIT 1"""
@@ -121,14 +118,14 @@ def test_forty_hand_ins_with_twelve_odd_ones_are_each_told_rightly_within_a_minu
     honest = [work for work in collected.works if work.name.startswith("Student ")]
     assert len(honest) == CLASS_SIZE - 12
     assert not [work for work in honest if work.remarks or work.disagreements]
-    reasons = {place.split("_")[0]: reason for place, reason in collected.rejected_files.items()}
+    reasons = {work.student: work.problem for work in collected.missing}
     assert set(reasons) == {"Missing", "Cut", "Large"}
     assert "large" in reasons["Large"]
     [version_remark] = found(collected, "Other version").remarks
     assert "9.9.9" in version_remark
     assert "<script>" not in render_class_page([collected])
-    assert sum("2 hand-ins have the name Twin" in remark for remark in collected.remarks) == 1
-    [equal] = [remark for remark in collected.remarks if remark.startswith("equal answers")]
+    assert sum("2 hand-ins have the name Twin" in remark for remark in collected.all_remarks()) == 1
+    [equal] = [text for text in collected.all_remarks() if text.startswith("equal answers")]
     assert "Original" in equal and "Copy" in equal and "1.6" in equal
     assert set(found(collected, "Forged").disagreements or ()) == {"1.1"}
     without_tries = found(collected, "Without tries")
@@ -241,7 +238,7 @@ def test_links_broken_zips_and_submissions_without_a_file_are_said(tmp_path: Pat
     write_zip(folder / "all.zip", {"Cleo_8_assignsubmission_file/mine.zip": nested.read_bytes()})
     [collected] = collect_hand_ins(folder)
     assert [work.file.student_id for work in collected.works] == ["8"]
-    assert set(collected.rejected_files) == {
+    assert {work.file.place for work in collected.missing} == {
         "link.json",
         "linked",
         "broken.zip",
@@ -252,7 +249,8 @@ def test_links_broken_zips_and_submissions_without_a_file_are_said(tmp_path: Pat
 def test_a_zip_that_unpacks_to_gigabytes_is_not_read_whole(tmp_path: Path) -> None:
     write_zip(tmp_path / "bomb.zip", {"lab1.json": b"[" * 50_000_000})
     [collected] = collect_hand_ins(tmp_path)
-    assert "large" in collected.rejected_files["bomb.zip/lab1.json"]
+    [row] = collected.missing
+    assert row.file.place == "bomb.zip/lab1.json" and "large" in row.problem
 
 
 def test_the_work_beside_a_notebook_gives_way_to_what_was_handed_in(here: Path) -> None:
@@ -263,8 +261,8 @@ def test_the_work_beside_a_notebook_gives_way_to_what_was_handed_in(here: Path) 
     (here / "bob").mkdir()
     kgwb.lab(1, here / "bob" / "lab1.json").check("1.1", [1])
     [collected] = collect_hand_ins(here)
-    assert [work.name for work in collected.works] == ["Ada", "bob/lab1.json"]
-    assert not [remark for remark in collected.remarks if "one work" in remark]
+    assert [work.name for work in collected.works] == ["Ada", "bob"]
+    assert not [text for text in collected.all_remarks() if "one work" in text]
 
 
 def test_points_are_weighted_and_lateness_is_told_by_the_time_of_the_platform(

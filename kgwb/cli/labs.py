@@ -126,20 +126,21 @@ class LabsCommand:
         the table of names. Paths are printed. Raises InputError for points or a due time of another
         form, and if there are no hand-ins or a file cannot be written.
         """
-        from kgwb.labs.collecting import (
-            Pseudonyms,
-            collect_hand_ins,
-            parse_due,
-            parse_points,
-            save_points,
-        )
+        from kgwb.labs.collecting import collect_hand_ins
         from kgwb.labs.pages import save_class_page
+        from kgwb.labs.points import parse_due, parse_points, save_points
+        from kgwb.labs.pseudonyms import Pseudonyms
 
         points = parse_points(parse_assignments(self.points, POINTS_SYNTAX))
         due = parse_due(self.due) if self.due else None
         pseudonyms = Pseudonyms(self.pseudonyms) if self.pseudonyms else None
+        own_files = filter(None, (self.out, self.csv, self.pseudonyms))
         collected = collect_hand_ins(
-            self.folder, check=self.check, open_lab=self._lab_opener(), pseudonyms=pseudonyms
+            self.folder,
+            check=self.check,
+            open_lab=self._lab_opener(),
+            pseudonyms=pseudonyms,
+            skipped={path.resolve() for path in own_files},
         )
         print(*collected, sep="\n")
         print(f"the page of the class: {save_class_page(collected, self.out)}")

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from kgwb.labs.collecting import CollectedHandIns
 from kgwb.labs.hand_ins import HandIn, TaskProgress, write_file
+from kgwb.labs.rows import CollectedHandIns
 from kgwb.labs.tasks import Lab, Task
 from kgwb.labs.texts import Texts
 from kgwb.show import html as h
@@ -96,17 +96,13 @@ def render_class_page(collected: Sequence[CollectedHandIns]) -> str:
     """Render the page of a class, with the template labs/templates/class.html, as a complete HTML document.
 
     It sums up by stage, and shows who solved which task, who is stuck, what is remarkable, the
-    latest answers side by side, and the files that were rejected. The page is in English.
+    latest answers side by side, and who handed in nothing that can be read. The page is in English.
     """
-    rejected_files: dict[str, str] = {}
-    for hand_ins in collected:
-        rejected_files.update(hand_ins.rejected_files)
     return h.render_template(
         "labs/templates/class.html",
         title="Labs of the class",
         style=Html(h.load_style()),
         labs=collected,
-        rejected_files=rejected_files,
         display_name=display_name,
         render_state=render_state,
     )
