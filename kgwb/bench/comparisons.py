@@ -290,6 +290,7 @@ class ResultsComparison:
     def remarks(self) -> list[str]:
         """Sentences on questions that failed, were repeated or vary, and on a model that seems to have changed."""
         remarks = [self.failed_remark, self._describe_repeated()]
+        remarks += self.after.seed_remarks
         remarks += self._find_new_versions()
         remarks.append(self._describe_other_answers())
         if self.counts[UNSTABLE]:

@@ -34,6 +34,8 @@ from kgwb.bench.metrics import (
 )
 from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.results import (
+    ALIKE,
+    SEED_IGNORED,
     BenchRow,
     RowFile,
     get_verdict,
@@ -218,14 +220,31 @@ class LoadedResults:
         return versions
 
     @property
-    def version_remarks(self) -> list[str]:
-        """A sentence for each model of which several versions answered within these results."""
+    def model_remarks(self) -> list[str]:
+        """A sentence for each model of which several versions answered, and what repeats show of its seed."""
         remarks = []
         for model, versions in self.served_models.items():
             if len(versions) > 1:
                 names = ", ".join(versions)
                 remarks.append(f"{self.name}: several versions of {model}: {names}")
-        return remarks
+        return [*remarks, *self.seed_remarks]
+
+    @property
+    def seed_remarks(self) -> list[str]:
+        """What repeats show of the seed, as a sentence; without anything to say an empty list."""
+        seeds = {row.get("seeds") for row in self.rows.values() if "asks" in row}
+        remark = ""
+        if SEED_IGNORED in seeds:
+            remark = (
+                "the same request with the same seed got another reply: the model's server ignores "
+                "seeds, so that repeats cannot be made again"
+            )
+        elif seeds == {ALIKE}:
+            remark = (
+                "each ask of a question got the same replies: seed and temperature have no effect, so "
+                "that repeats say nothing about luck"
+            )
+        return [f"{self.name}: {remark}"] if remark else []
 
     @cached_property
     def groups(self) -> dict[str, QuestionGroup]:

@@ -430,7 +430,7 @@ def find_model_remarks(all_results: AllResults) -> list[str]:
     if any(map(_has_used_rules, all_results)):
         remarks.append(BASELINE_REMARK)
     for results in all_results:
-        remarks += results.version_remarks
+        remarks += results.model_remarks
     return remarks
 
 

@@ -61,6 +61,10 @@ CONFIG_FILE = "config.json"
 RESULTS_FILE = "results.jsonl"
 RUNS_FOLDER = "runs"
 """Folder of the saved runs, inside the results folder."""
+ALIKE = "alike"
+"""Said of the seed if all asks of a question got the same replies."""
+SEED_IGNORED = "ignored"
+"""Said of the seed if a request that was sent again with it got another reply."""
 INFORMATIONAL_ENTRIES = frozenset({"source", "questions", "versions"})
 """Entries of the configuration that may differ when a benchmark is resumed; the latest are kept.
 
@@ -175,6 +179,8 @@ class ResultRowSchema(RowSchema):
     """The scores of each ask, if it was asked several times; None for an error."""
     asks_before: list[dict[str, Share] | None] = []
     """The scores of each ask before a change."""
+    seeds: str = ""
+    """ALIKE or SEED_IGNORED, if its asks showed this of the model's seed."""
     varies: str = ""
     """In results of earlier versions: the agent whose decision varied without a change."""
     unreachable: bool = False
@@ -633,7 +639,7 @@ def row_right_answer(row: BenchRow) -> RightAnswer | None:
 _FIELDS_OF_GOLD = frozenset(
     (
         "hops type language dialogue turn standalone right sparql predicates columns gold_table by_column labels "
-        "linking asks asks_before"
+        "linking asks asks_before seeds"
     ).split()
 ) | {score.name for score in fields(Scores)}
 """Fields of a row that are left out if the present question does not give them."""

@@ -10,7 +10,7 @@ import hashlib
 import json
 import platform
 import threading
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
@@ -18,7 +18,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from urllib.parse import quote
 
 from kgwb.background import shielded
@@ -31,7 +31,9 @@ from kgwb.bench.cost import (
 )
 from kgwb.bench.questions import BenchQuestion, find_topic, group_by_dialogue
 from kgwb.bench.results import (
+    ALIKE,
     RUNS_FOLDER,
+    SEED_IGNORED,
     BenchRow,
     ResultRowSchema,
     Results,
@@ -55,12 +57,16 @@ from kgwb.errors import (
     KgwbError,
     ModelUnreachableError,
 )
+from kgwb.llm.base import seed_of_repeat
 from kgwb.llm.remote import announce_models
 from kgwb.records import to_data
 from kgwb.run import Run
 from kgwb.run import Setup as RunSetup
+from kgwb.run.agents import agent_of_key
 from kgwb.run.answers import Dialogue, Turn
 from kgwb.run.calls import Call
+from kgwb.run.models import request_of_call
+from kgwb.run.steps import used_calls
 from kgwb.run.store import CallStore, find_store
 from kgwb.text import pluralize
 
@@ -208,6 +214,8 @@ MAX_UNREACHABLE_IN_A_ROW = 5
 
 With more workers it is their number, since a short failure meets all that are asked at the same time.
 """
+MAX_SEED_PROBES = 5
+"""A benchmark sends so many requests once more at most, to see whether a server ignores seeds."""
 SaveRunsMode = bool | Literal["lost"]
 
 
@@ -258,6 +266,25 @@ class BenchSetup(RunSetup):
             "questions": {"count": len(questions), "fingerprint": _fingerprint_of(questions)},
             "versions": _get_versions(),
         }
+
+    def for_repeat(self, number: int) -> BenchSetup:
+        """Return the setup with the seed of a repeat; 0 is the first ask."""
+        seed = seed_of_repeat(self.settings.seed, number)
+        return replace(self, settings=self.settings.with_changes(seed=seed))
+
+    def check_repeats(self, repeats: int, given_settings: Collection[str] = ()) -> None:
+        """Raise InputError for several asks at temperature 0, unless a person has given the temperature.
+
+        At temperature 0 a model gives the same reply with each seed, so that the repeats would say
+        nothing. ``given_settings`` are the names of the settings that were given.
+        """
+        if repeats > 1 and not self.settings.temperature and "temperature" not in given_settings:
+            raise InputError(
+                "the questions are not repeated: the setting temperature is 0, at which a model gives "
+                "the same reply each time",
+                hint="measure with --set temperature=0.7; or give --set temperature=0 to repeat them "
+                "all the same, for a server that varies by itself or a pipeline with models of its own",
+            )
 
     def _prompt_fingerprints(self) -> dict[str, str]:
         """Return the fingerprint of each prompt that the system may use, by its name.
@@ -391,6 +418,8 @@ class Benchmark:
     """How many model calls came from the store in place of being made."""
     _unreachable_in_a_row: int = field(default=0, init=False)
     """The questions, up to the latest one, whose model or graph could not be reached."""
+    _seed_probes: int = field(default=MAX_SEED_PROBES, init=False)
+    """How many further questions may show that the model's server ignores seeds."""
 
     def run(self, questions: Sequence[BenchQuestion]) -> list[BenchRow]:
         """Ask the questions that have no row yet, within the budget, and return the rows of all that have one.
@@ -545,8 +574,9 @@ class Benchmark:
             setups.append(("asks_before", self.earlier_runs.setup, earlier_dialogue))
         row = dict(row)
         paid = row.get("paid", _usage_of_row(row))
+        seeds = set()
         for name, setup, turns in setups:
-            row[name], usage, served = yield (
+            repeated = yield (
                 repeat_question,
                 setup,
                 question,
@@ -554,13 +584,24 @@ class Benchmark:
                 self._places,
                 self.repeats,
                 canceller,
+                self._seed_probes > 0,
             )
+            self._seed_probes -= not repeated.seeds
+            row[name] = repeated.asks
+            usage = sum_usage(repeated.made_calls)
             self.budget.add(usage)
             self.made_calls += usage["model_calls"]
             paid = add_usage(paid, usage)
+            seeds.add(repeated.seeds)
+            served = list_served_models(repeated.made_calls)
             if name == "asks" and served:
                 row["served"] = merge_versions(row.get("served", {}), served)
         row["paid"] = paid
+        if SEED_IGNORED in seeds:
+            self._seed_probes = 0
+            row["seeds"] = SEED_IGNORED
+        elif seeds == {ALIKE}:
+            row["seeds"] = ALIKE
         self.results.append(row)
         return row
 
@@ -699,6 +740,16 @@ def open_store(
         yield store
 
 
+class Repeats(NamedTuple):
+    """What came of a question that was asked several times."""
+
+    asks: list[dict[str, float] | None]
+    """The scores of each ask; None after an error."""
+    made_calls: list[Call]
+    seeds: str
+    """ALIKE, SEED_IGNORED, or "" if there is nothing to say of the seeds."""
+
+
 def repeat_question(
     setup: BenchSetup,
     question: BenchQuestion,
@@ -706,19 +757,20 @@ def repeat_question(
     places: AskPlaces,
     times: int,
     canceller: RunCanceller,
-) -> tuple[list[dict[str, float] | None], dict[str, Any], dict[str, list[str]]]:
-    """Ask a question ``times`` times in all, each time as if nothing had been asked, and return three things.
+    probes_seed: bool = False,
+) -> Repeats:
+    """Ask a question ``times`` times in all, each time with another seed and as if nothing had been asked.
 
-    They are the scores of each ask, None after an error; what the calls that were made cost; and
-    the versions of the models that answered. The store has the first ask, and all that were made
-    before. Raises Cancelled, the error if the model or the graph cannot be reached, and InputError
-    if the store cannot be used.
+    The store has the first ask, and all that were made before. With ``probes_seed``, the last call
+    that was made is sent once more with the same seed if the replies differ. Raises Cancelled, the
+    error if the model or the graph cannot be reached, and InputError if the store cannot be used.
     """
     asks: list[dict[str, float] | None] = []
     made_calls: list[Call] = []
+    replies = []
     for ask in range(times):
         with CallStore(places.store, setup.kg.identity, ask) as store:
-            run = begin_question(setup, question, dialogue)
+            run = begin_question(setup.for_repeat(ask), question, dialogue)
             run.use_store(store)
             error = canceller.execute(run)
             made_calls += store.made_calls
@@ -727,7 +779,31 @@ def repeat_question(
             raise store.error
         row = make_row(question, run, error)
         asks.append(scores_of_row(row) if error is None else None)
-    return asks, sum_usage(made_calls), list_served_models(made_calls)
+        calls = used_calls(run.steps, run.calls)
+        replies.append([call.result.text for call in calls if call.kind == "model"])
+    seeds = ""
+    if replies[0] and replies.count(replies[0]) == times:
+        seeds = ALIKE
+    elif probes_seed and _is_seed_ignored(run, made_calls, canceller):
+        seeds = SEED_IGNORED
+    return Repeats(asks, made_calls, seeds)
+
+
+def _is_seed_ignored(run: Run, made_calls: list[Call], canceller: RunCanceller) -> bool:
+    """Send the last model call that was made again, with its seed, and return whether the reply differs.
+
+    The new call is added to those that were made. Only a model behind a server is asked; a pipeline's
+    own client is not.
+    """
+    model_calls = [call for call in made_calls if call.kind == "model"]
+    for call in model_calls[-1:]:
+        model = run.model_for(agent_of_key(call.step))
+        if model is None or not model.remote or "options" in call.request["content"]:
+            continue
+        reply = model.complete(request_of_call(call), run.kg.inner, canceller.cancelled)
+        made_calls.append(replace(call, result=reply))
+        return bool(reply.text != call.result.text)
+    return False
 
 
 def _make_valid_row(

@@ -228,6 +228,7 @@ class BenchCommand(CheckArguments, MeasurementArguments):
         self._warn_about_named_gold(questions, workbench)
         questions = _find_gold(questions, workbench)
         setup = bench.BenchSetup.from_workbench(workbench)
+        setup.check_repeats(self.repeats, parse_assignments(self.set, "NAME=VALUE"))
         rows = self._ask_questions(
             setup, budget, self.out, questions, prints_metrics=prints_metrics
         )
@@ -445,7 +446,7 @@ def print_metrics(folder: Path, rows: Sequence[BenchRow], prices: Prices) -> Non
     if more:
         print(f"{more}: kgwb report {folder}")
     print()
-    for reason in [*asked.version_remarks, *figures.find_missing_prices(all_results, prices)]:
+    for reason in [*asked.model_remarks, *figures.find_missing_prices(all_results, prices)]:
         print_error(reason)
     print_tables(
         figures.make_quality_table(all_results),

@@ -190,6 +190,7 @@ class RetryCommand(CheckArguments, WorkArguments, GraphArguments):
         if self.prompts:
             changes.insert(0, self.prompts.resolve().name)
         folder_name = name or ", ".join(changes) or "prompts"
+        setup.check_repeats(self.repeats, parse_assignments(self.set, "NAME=VALUE"))
         folder = experiment.get_results_folder(setup, folder_name)
         questions = experiment.choose_questions(self.only)
         with progress_bar(iterable=questions, unit="question looked at") as bar:

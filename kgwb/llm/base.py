@@ -84,6 +84,20 @@ class ChatRequest:
         }
 
 
+SEEDS_APART = 1009
+"""How far the seeds of two repeats are apart: a system may use those between for its own samples.
+
+It is a prime, so that models which look at the remainder of a seed see another one each time."""
+
+
+def seed_of_repeat(seed: int, number: int) -> int:
+    """Return the seed with which the same is asked again, so that the reply can be another one.
+
+    ``number`` counts the repeats; 0 is the first time, which has the seed itself.
+    """
+    return seed + number * SEEDS_APART
+
+
 @dataclass(frozen=True, slots=True)
 class ChatReply:
     """The reply of a model, and what it cost."""

@@ -12,7 +12,7 @@ from typing import Any
 from kgwb import llm
 from kgwb.errors import NotRecordedError, SettingError
 from kgwb.kg.base import Graph
-from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, Message
+from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, Message, seed_of_repeat
 from kgwb.records import JsonObject, Record
 from kgwb.run.calls import Call, call_key, encode_canonical
 from kgwb.run.differences import describe_difference
@@ -237,7 +237,7 @@ def ask_call_again(
     replies = []
     for model in models:
         for number in range(times):
-            request = _request_of(call, messages, number)
+            request = request_of_call(call, messages, number)
             reply = model.complete(request, kg, threading.Event())
             replies.append(
                 NewReply(
@@ -251,8 +251,10 @@ def ask_call_again(
     return NewReplies(tuple(replies), read(call.result.text))
 
 
-def _request_of(call: Call, messages: Sequence[Message] | None, number: int) -> ChatRequest:
-    """Return the request of a recorded model call; ``number`` is added to its seed if it has one.
+def request_of_call(
+    call: Call, messages: Sequence[Message] | None = None, number: int = 0
+) -> ChatRequest:
+    """Return the request of a recorded model call with the seed of repeat ``number`` if it has a seed.
 
     ``messages`` replace the recorded ones unless they are None. A temperature or limit that was not
     recorded is DEFAULT_TEMPERATURE or DEFAULT_MAX_TOKENS.
@@ -270,7 +272,7 @@ def _request_of(call: Call, messages: Sequence[Message] | None, number: int) -> 
         temperature = DEFAULT_TEMPERATURE
     seed = content["seed"]
     if seed is not None:
-        seed += number
+        seed = seed_of_repeat(seed, number)
     return ChatRequest(
         task=call.request["task"],
         messages=tuple(messages),

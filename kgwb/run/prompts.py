@@ -31,6 +31,8 @@ from kgwb.records import JsonObject
 
 VARIABLE = re.compile(r"\{\{\s*([A-Za-z_]\w*)\s*\}\}")
 SECTION_LINE = re.compile(r"^\[(system|user|assistant|example)\]\s*$", re.MULTILINE)
+BRACKETED_LINE = re.compile(r"^\[\w+\]\s*$", re.MULTILINE)
+"""A line that looks like the head of a message."""
 HEADER_FENCE = re.compile(r"^---\s*$", re.MULTILINE)
 PROMPT_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)*")
 HEADER_NAMES = ("purpose", "strategy", "variables", "reply", "source")
@@ -344,19 +346,29 @@ class Prompts:
     def _find_problems(self, name: str) -> list[str]:
         """Return what keeps an agent from using one of the person's prompts; [] if nothing.
 
-        It must parse and have the variables of the prompt that it replaces. A prompt that replaces
-        none is only parsed.
+        It must parse, without an unknown head such as "[usr]", and have the variables and the reply
+        of the prompt that it replaces. A prompt that replaces none is only parsed.
         """
         replaced_prompts = Prompts(system_prompts=self.system_prompts)
         try:
             prompt = self.load(name)
         except PromptError as exc:
             return [exc.message]
+        problems = []
+        for line in BRACKETED_LINE.findall(self.text(name)):
+            if not SECTION_LINE.match(line):
+                problems.append(
+                    f"prompt {name} has the line {line.strip()}, which is none of [system], [user], "
+                    "[assistant] and [example]"
+                )
         try:
             replaced = replaced_prompts.load(name)
         except PromptError:
-            return []
-        problems = []
+            return problems
+        reply = replaced.header.get("reply", "")
+        named = prompt.header.get("reply", reply)
+        if reply and named != reply:
+            problems.append(f"prompt {name} says `reply: {named}`, but its agent asks for {reply}")
         filled_in = set(replaced.variables)
         used = set(prompt.variables)
         for variable in sorted(filled_in - used):

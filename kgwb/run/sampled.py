@@ -10,7 +10,7 @@ from typing import Any
 
 from kgwb.errors import InvalidReplyError
 from kgwb.kg.base import Graph
-from kgwb.llm.base import ChatModel, ChatReply, ChatRequest
+from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, seed_of_repeat
 from kgwb.records import decision_of
 from kgwb.run.differences import output_lines
 from kgwb.run.models import check_times
@@ -66,9 +66,9 @@ class _Varied:
     def complete(
         self, request: ChatRequest, kg: Graph | None, cancel: threading.Event
     ) -> ChatReply:
-        """Ask the model with ``number`` added to the seed, if any; count the call and tokens."""
+        """Ask the model with the seed of this repeat, if there is any; count the call and tokens."""
         if request.seed is not None:
-            request = replace(request, seed=request.seed + self.number)
+            request = replace(request, seed=seed_of_repeat(request.seed, self.number))
         reply = self.model.complete(request, kg, cancel)
         self.usage["calls"] += 1
         self.usage["tokens"] += reply.prompt_tokens + reply.completion_tokens

@@ -339,6 +339,7 @@ class PromptLab(Live):
         selection = self.option_texts["only"].split()
         questions = self.lab.choose_questions(selection)
         setup = self.lab.make_setup(prompts)
+        setup.check_repeats(repeats)
         return Retry(setup, questions, self.lab.sample(selection), repeats)
 
     def _keep_form(self, form: Mapping[str, str]) -> None:

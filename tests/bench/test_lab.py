@@ -517,9 +517,9 @@ def test_another_version_behind_a_model_s_name_is_said(
             measure(tmp_path / folder, graph, model, questions[:2], repeats=2)
     first, same, other = (LoadedResults.read(tmp_path / name) for name in "abc")
     assert first.served_models == {"rules": ["fp_1", "fp_9"]}
-    [remark] = first.version_remarks
+    remark, _alike = first.model_remarks
     assert "fp_1, fp_9" in remark and "fp_9" in Report(tmp_path / "a")._repr_html_()
-    assert same.version_remarks == []
+    assert same.model_remarks == []
     assert ResultsComparison(first, same).remarks == []
     [remark] = ResultsComparison(same, other).remarks
     assert remark == "rules is another version now: fp_2; it was fp_1"

@@ -1,12 +1,28 @@
 """How often repeated questions come out right: pass rates, pass^k, and the questions right by luck."""
 
+import json
 from itertools import combinations
+from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
+from model_servers import OpenAIServer
+from rdflib import Literal
+from small import films
 
-from kgwb.bench.figures import PassRate, estimate_chances
+from kgwb.bench.figures import LoadedResults, PassRate, estimate_chances, find_pass_rates
+from kgwb.bench.questions import BenchQuestion
+from kgwb.bench.results import ALIKE, SEED_IGNORED, Results
+from kgwb.bench.runner import MAX_SEED_PROBES, Benchmark, BenchSetup
 from kgwb.bench.statistics import wilson_interval
+from kgwb.cli import main
+from kgwb.llm import ChatRequest, Message
+from kgwb.llm.base import seed_of_repeat
+from kgwb.run import Run, System, agent
+from kgwb.run.answers import Answer, Value
+from kgwb.settings import Settings
+from kgwb.workbench import Workbench
 
 
 def asks(pattern: str) -> list[Any]:
@@ -49,3 +65,109 @@ def test_an_error_is_not_right_and_the_ask_that_chose_a_question_does_not_count(
     assert PassRate.of_row(repeated) == PassRate(0, 2)
     assert PassRate.of_row(repeated, "asks_before") == PassRate(1, 1)
     assert PassRate.of_row({}) is None
+
+
+# --- what a server makes of seeds
+
+
+class SeededServer(OpenAIServer):
+    """Replies "ok" with a chance of its own to each question: drawn by the seed, or else by its count of requests."""
+
+    def __init__(self, *, honours_seeds: bool, temperature_counts: bool = True) -> None:
+        super().__init__()
+        self.honours_seeds = honours_seeds
+        self.temperature_counts = temperature_counts
+
+    def chat(self, body: dict[str, Any]) -> Any:
+        question = body["messages"][-1]["content"]
+        drawn_by: list[object] = [question]
+        if body["temperature"] and self.temperature_counts:
+            drawn_by.append(body["seed"] if self.honours_seeds else len(self.seen))
+        is_right = Random(repr(drawn_by)).random() < chance_of(question)
+        return self.reply("ok" if is_right else "no")
+
+
+def chance_of(question: str) -> float:
+    return (0.0, 0.3, 0.7, 1.0)[int(question) % 4]
+
+
+@agent("lookup")
+def lookup(question: str, run: Run) -> Answer:
+    """Answers what the model says, asked as the settings say."""
+    settings = run.settings
+    message = Message("user", question)
+    request = ChatRequest(
+        "toy/lookup", (message,), temperature=settings.temperature, seed=settings.seed
+    )
+    _, reply = run.chat(request)
+    return Answer("list", (Value(Literal(reply.text), reply.text),))
+
+
+TOY = System("toy", lambda question, dialogue, run: lookup(question.text, run), (lookup,))
+
+
+def measure_with(
+    server: SeededServer, folder: Path, temperature: float = 1.0, repeats: int = 10
+) -> LoadedResults:
+    questions = [
+        BenchQuestion(id=f"{number}", question=f"{number}", answers=("ok",)) for number in range(24)
+    ]
+    workbench = Workbench(
+        films(), server.tiny(), system=TOY, settings=Settings(temperature=temperature)
+    )
+    setup = BenchSetup.from_workbench(workbench)
+    try:
+        Benchmark(setup, Results(folder, setup.to_config()), repeats=repeats).run(questions)
+    finally:
+        server.close()
+    return LoadedResults.read(folder)
+
+
+def test_each_repeat_has_a_seed_of_its_own_so_that_stability_is_that_of_the_server(
+    tmp_path: Path,
+) -> None:
+    server = SeededServer(honours_seeds=True)
+    results = measure_with(server, tmp_path)
+    rates = find_pass_rates(results)
+    for chance in (0.0, 0.3, 0.7, 1.0):
+        alike = [rate for id_, rate in rates.items() if chance_of(id_) == chance]
+        low, high = wilson_interval(sum(rate.right for rate in alike), 10 * len(alike))
+        assert low <= chance <= high
+    seeds_by_question: dict[str, list[int]] = {}
+    for body in server.chats:
+        seeds_by_question.setdefault(body["messages"][-1]["content"], []).append(body["seed"])
+    expected = {seed_of_repeat(7, number) for number in range(10)}
+    assert all(expected == set(seeds) for seeds in seeds_by_question.values())
+    assert len(server.chats) == 24 * 10 + MAX_SEED_PROBES
+    assert results.seed_remarks == []
+
+
+@pytest.mark.parametrize(
+    ("server", "temperature", "said"),
+    [
+        ({"honours_seeds": False}, 1.0, SEED_IGNORED),
+        ({"honours_seeds": True, "temperature_counts": False}, 1.0, ALIKE),
+        ({"honours_seeds": True}, 0.0, ALIKE),
+    ],
+)
+def test_a_server_on_which_seeds_have_no_effect_is_said(
+    server: dict[str, bool], temperature: float, said: str, tmp_path: Path
+) -> None:
+    results = measure_with(SeededServer(**server), tmp_path, temperature, repeats=3)
+    known = {row.get("seeds", "") for row in results.rows.values()}
+    assert said in known
+    assert len(results.seed_remarks) == 1
+    assert results.seed_remarks[0] in results.model_remarks
+
+
+def test_repeats_at_temperature_0_are_refused_unless_it_is_given(here: Path) -> None:
+    line = json.dumps({"id": "1", "question": "Who directed Arrival?", "answers": ["x"]})
+    Path("q.jsonl").write_text(line)
+    command = "bench --kg films --questions q.jsonl --out r --repeats 2".split()
+    assert main(command) == 2
+    assert not Path("r/results.jsonl").exists()
+    assert main([*command, "--set", "temperature=0"]) == 0
+    changed = ["retry", "r", "--set", "predicates_per_relation=3", "--repeats", "2"]
+    assert main(changed) == 2
+    assert not list(Path("r").glob("retries/*/results.jsonl"))
+    assert main([*changed, "--set", "temperature=0"]) == 0

@@ -223,10 +223,11 @@ def test_repeats_are_asks_of_their_own_and_are_kept(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SCRIPT_FLIPS", "0.5")
-    once = shop.bench("r", "--limit", "6")
-    more = shop.bench("r", "--limit", "6", "--repeats", "3")
+    command = ("r", "--limit", "6", "--set", "temperature=0.5")
+    once = shop.bench(*command)
+    more = shop.bench(*command, "--repeats", "3")
     assert more >= 2 * 6 and once >= 6
-    assert shop.bench("r", "--limit", "6", "--repeats", "3") == 0
+    assert shop.bench(*command, "--repeats", "3") == 0
     rows = read_results(Path("r"))[1]
     rates = [[scores["f1"] for scores in row["asks"]] for row in rows]
     assert all(len(rate) == 3 for rate in rates)

@@ -11,6 +11,7 @@ from kgwb.cli import main
 from kgwb.errors import PromptError, SettingError
 from kgwb.llm import Scripted
 from kgwb.run import Run, System
+from kgwb.run.prompts import Prompts
 from kgwb.run.systems import resolve_system
 
 PROMPT = """---
@@ -153,3 +154,26 @@ def test_a_system_by_a_name_that_is_not_known_is_refused_in_the_lab(beside: Path
     with pytest.raises(SettingError, match="no system named 'sayer'"):
         RetryExperiment("results")
     assert RetryExperiment("results", system="sayer.py", model=Scripted({})).system.name == "sayer"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "named"),
+    [
+        ("[user]", "[system]\nBe brief.\n[usr]", "[usr]"),
+        ("{{question}}", "{{question}}\n[Example]\nNo.", "[Example]"),
+        ("SayReply", "Foo", "Foo"),
+    ],
+)
+def test_a_head_that_is_not_known_and_another_reply_are_refused_before_a_call(
+    old: str, new: str, named: str, beside: Path
+) -> None:
+    system = resolve_system(str(beside))
+    folder = beside.parent / "mine"
+    (folder / "sayer").mkdir(parents=True)
+    file = folder / "sayer" / "say.md"
+    file.write_text(PROMPT)
+    system.check_prompts(Prompts(folder))
+    file.write_text(PROMPT.replace(old, new))
+    with pytest.raises(PromptError) as caught:
+        system.check_prompts(Prompts(folder))
+    assert named in str(caught.value)

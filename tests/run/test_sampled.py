@@ -22,7 +22,7 @@ def moody(request: ChatRequest) -> Mapping[str, Any]:
     """Asks for the director, but with every fifth seed for the writer."""
     if request.task != QIR:
         return predicates(["director"])
-    is_odd = (request.seed or 0) % 5 == 1
+    is_odd = (request.seed or 0) % 5 == 3
     relation = (
         "writer"
         if is_odd or "Ask for the writer." in request.messages[-1].content

@@ -36,7 +36,9 @@ def careless(request: ChatRequest) -> Mapping[str, Any]:
 
 @pytest.fixture
 def measured(tmp_path: Path) -> Path:
-    setup = BenchSetup.from_workbench(kgwb.Workbench(KG, Scripted(careless)))
+    setup = BenchSetup.from_workbench(
+        kgwb.Workbench(KG, Scripted(careless), settings=kgwb.profile("fast", temperature=0.5))
+    )
     Benchmark(setup, Results(tmp_path / "first", setup.to_config()), save_runs=True).run(QUESTIONS)
     return tmp_path / "first"
 
