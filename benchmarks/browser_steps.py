@@ -87,8 +87,9 @@ WATCH = """button => {
 MEASURED = """async () => {
   const {clicked, changed, painted, id} = await window.kgwbClick;
   const decoder = new TextDecoder();
+  const text = (data) => typeof data === "string" ? data : decoder.decode(data);
   const states = window.kgwbMessages.filter(([at, data]) =>
-    at <= changed && (typeof data === "string" ? data : decoder.decode(data)).includes(id));
+    at <= changed && (text(data).includes(id) || text(data).includes('"packed"')));
   const [reached, data] = states.at(-1) ?? [clicked, ""];
   return [painted - clicked, reached - clicked, painted - reached, data.byteLength ?? data.length];
 }"""

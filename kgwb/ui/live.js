@@ -34,6 +34,14 @@ function next(from, direction) { // the nearest of the same kind in that directi
 
 const values = (form) => (form ? Object.fromEntries(new FormData(form)) : {});
 
+async function unpack(packed) { // the HTML that Python has compressed by zlib
+  const inflated = new DecompressionStream("deflate");
+  const writer = inflated.writable.getWriter();
+  writer.write(packed);
+  writer.close();
+  return new Response(inflated.readable).text();
+}
+
 // What was typed and is not in Python's HTML yet must stay; data-rev says that Python means to overwrite it.
 const unsaved = (old, fresh) =>
   old.matches(TYPED) && old.dataset.rev === fresh.dataset.rev && old.value !== old.defaultValue;
@@ -168,19 +176,21 @@ function render({ model, el }) {
     if (was.isSeen && root.contains(now) && !isSeen(now)) now.scrollIntoView({ block: "nearest" });
   }
 
-  function show() {
-    const html = model.get("html");
-    if (!html) return; // nothing is drawn before Python knows of this page
+  async function show() {
+    const packed = model.get("packed");
+    if (!packed?.byteLength) return; // nothing is drawn before Python knows of this page
+    const html = await unpack(packed);
+    if (packed !== model.get("packed")) return; // a newer state has come
     const was = describe(document.activeElement);
     if (root.firstElementChild) Idiomorph.morph(root, html, { morphStyle: "innerHTML", callbacks });
     else root.innerHTML = html;
-    refocus(was);
     const top = root.firstElementChild;
     if (Number(top.dataset.seen || 0) < sent) top.setAttribute("aria-busy", "true"); // does not know of the latest click
     else root.querySelectorAll(".pressed").forEach((node) => node.classList.remove("pressed"));
     const say = top.dataset.say || "";
     if (spoken.textContent !== say) spoken.textContent = say;
     root.querySelectorAll("[data-page]").forEach(frame);
+    refocus(was); // asks for places, and so for a layout: after all that changes it
     const newest = root.querySelector("[data-follow]");
     if (newest && followed !== null && newest.dataset.follow !== followed) newest.scrollIntoView({ block: "nearest" });
     followed = newest ? newest.dataset.follow : "";
@@ -323,14 +333,14 @@ function render({ model, el }) {
 
   const display = Math.random().toString(36); // what no page displays is not drawn
   addEventListener("message", heard);
-  model.on("change:html", show);
+  model.on("change:packed", show);
   show();
   tell({ do: "shown", display });
   revive(model, lose);
   return () => {
     flush();
     removeEventListener("message", heard);
-    model.off("change:html", show);
+    model.off("change:packed", show);
     tell({ do: "gone", display });
   };
 }

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import re
 import threading
+import zlib
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import anywidget
-from traitlets import Unicode
+from ipywidgets import Widget
+from traitlets import Bytes, Unicode
 
 from kgwb.errors import KgwbError, SettingError
 from kgwb.show import html as h
@@ -48,6 +50,22 @@ def read_scripts(*names: str) -> str:
 def load_script() -> str:
     """Return the JavaScript of the widgets: Idiomorph, and then kgwb's own scripts."""
     return read_scripts("vendor/idiomorph.min.js", "nearest.js", "live.js")
+
+
+class SharedScript(Widget):
+    """The script and the style sheet of all widgets, which a page loads once, see loader.js.
+
+    anywidget would send both again with every widget: 60 kB each time.
+    """
+
+    script = Unicode(load_script()).tag(sync=True)
+    style = Unicode(h.load_style()).tag(sync=True)
+
+
+@cache
+def shared_script() -> SharedScript:
+    """Return the shared script of this process. The first call tells pages of it."""
+    return SharedScript()
 
 
 def render_page(template: str, **values: object) -> Html:
@@ -117,10 +135,13 @@ class Live(Part, anywidget.AnyWidget):
     ``render_static()`` is shown where no kernel is, or where widgets are not drawn.
     """
 
-    _esm = load_script()
-    _css = h.load_style()
-    html = Unicode().tag(sync=True)
+    _esm = read_scripts("loader.js")
+    script_id = Unicode().tag(sync=True)
+    """The ``model_id`` of the shared script; empty until pages are told of the widget."""
+    html = ""
     """The HTML of the present state; empty until a page displays the widget."""
+    packed = Bytes().tag(sync=True)
+    """The same HTML as it is sent to the page: UTF-8, compressed by zlib."""
     frame_page = Unicode().tag(sync=True)
     """The page that frames in the view load, see ``kgwb.ui.subgraph``."""
 
@@ -155,6 +176,9 @@ class Live(Part, anywidget.AnyWidget):
     @property
     def model_id(self) -> str:
         """The id by which pages know the widget. They are told of the widget the first time."""
+        if shared_script().comm is None:  # somebody has closed all widgets
+            shared_script.cache_clear()
+        self.script_id = shared_script().model_id
         super().open()
         return str(super().model_id)
 
@@ -250,6 +274,7 @@ class Live(Part, anywidget.AnyWidget):
                 # Before the state is read: a change after this point requests another drawing.
                 self._redraw_requested = False
                 self.html = str(self._render_section(self._last_sequence))
+                self.packed = zlib.compress(self.html.encode())
             finally:
                 self._draw_lock.release()
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import zlib
+from base64 import b64decode
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -120,35 +122,41 @@ def embed_widget_html(notebook: dict[str, Any]) -> None:
     metadata = notebook.get("metadata", {})
     saved = metadata.get("widgets", {})
     widgets = saved.get(STATE_MIME_TYPE, {}).get("state", {})
-    states = _kgwb_states(widgets)
+    shown = _kgwb_widgets(widgets)
     for data in _output_data(notebook):
         view = data.get(VIEW_MIME_TYPE, {})
-        state = states.get(view.get("model_id"), {})
-        html = state.get("html")
+        html = _html_of(shown.get(view.get("model_id"), {}))
         if html:
             static = html.replace("<section", "<section data-static", 1)
             data["text/html"] = embed_style(Html(make_static(static)))
-    for widget_id, state in states.items():
+    for widget_id, widget in shown.items():
+        state = widget["state"]
         layout = str(state.get("layout"))
-        layout_id = layout.removeprefix("IPY_MODEL_")
-        widgets.pop(widget_id, None)
-        widgets.pop(layout_id, None)
+        for saved_id in (widget_id, layout.removeprefix("IPY_MODEL_"), state.get("script_id")):
+            widgets.pop(saved_id, None)
     if not widgets:
         metadata.pop("widgets", None)
 
 
-def _kgwb_states(widgets: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the states of kgwb's widgets among all widgets, by their ids.
+def _kgwb_widgets(widgets: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return those of all saved widgets that are kgwb's, by their ids.
 
     A widget of kgwb is known by the name of its class (``_anywidget_id``).
     """
-    states = {}
+    found = {}
     for widget_id, widget in widgets.items():
-        state = widget.get("state", {})
-        class_name = str(state.get("_anywidget_id"))
+        class_name = str(widget.get("state", {}).get("_anywidget_id"))
         if class_name.startswith("kgwb."):
-            states[widget_id] = state
-    return states
+            found[widget_id] = widget
+    return found
+
+
+def _html_of(widget: dict[str, Any]) -> str:
+    """Return the HTML of a saved widget, from the buffer of its trait ``packed``; empty without it."""
+    for buffer in widget.get("buffers", ()):
+        if buffer["path"] == ["packed"]:
+            return zlib.decompress(b64decode(buffer["data"])).decode()
+    return ""
 
 
 def remove_widget_views(notebook: dict[str, Any], known_ids: frozenset[str] = frozenset()) -> None:

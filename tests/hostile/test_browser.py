@@ -35,6 +35,7 @@ ODD = (
 )
 MODEL = """
 const given = %s;
+given.packed = new Uint8Array(given.packed);
 const el = document.createElement("div");
 document.body.append(el);
 window.render({ el, model: { get: (name) => given[name], set() {}, send() {}, on() {}, off() {} } });
@@ -96,7 +97,9 @@ def show_frames(page: Page, runs: list[Run]) -> None:
     for run in runs[:: SHOWN // FRAMES][:FRAMES]:
         made = SubgraphPanel(session_of(run))
         made.update({"do": "drawn", "arg": "graph"})
-        page.evaluate(MODEL % json.dumps({"html": made.html, "frame_page": made.frame_page}))
+        page.evaluate(
+            MODEL % json.dumps({"packed": list(made.packed), "frame_page": made.frame_page})
+        )
     tooltips = 0
     for frame, element in zip(page.frames[1:], page.locator("iframe").all(), strict=True):
         frame.wait_for_function("typeof nodes !== 'undefined' && nodes.length > 0")

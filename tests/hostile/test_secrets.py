@@ -489,7 +489,7 @@ def assert_no_secret_in_run(run: Run, folder: Path) -> None:
     debugger = Debugger(session_of(run))
     for view in VIEW_LABELS:
         debugger.update({"do": "view", "arg": view})
-    assert_no_secret("the debugger", debugger.static_html(), debugger.get_state())
+    assert_no_secret("the debugger", debugger.static_html(), debugger.html, debugger.get_state())
     widgets.Widget.close_all()
     assert_no_secret_in_files(folder)
 
@@ -568,14 +568,15 @@ def test_choosers_and_chat_show_no_secret(monkeypatch: pytest.MonkeyPatch) -> No
         for url in (address(server.url), f"{server.url}?sig={ODD_KEY}", f"{server.url}?{ODD_KEY}"):
             press(chooser, "Choose", name=url)
             settle(chooser.worker)
-            assert_no_secret("the chooser", chooser.get_state())
+            assert_no_secret("the chooser", chooser.html, chooser.get_state())
         bench = kgwb.Workbench(graph(server.url, dialect="generic"), Scripted(DIRECTED))
         chat = Chat(bench)
         press(chat, "Ask", question="Who directed Arrival?")
         settle(chat.conversation)
-        assert_no_secret("the chat", chat.static_html(), chat.get_state())
+        assert_no_secret("the chat", chat.static_html(), chat.html, chat.get_state())
     with serving() as server:
         chooser.open_graph(address(server.url)).result()
         assert chooser.kg is not None
-        assert_no_secret("the chooser", chooser.get_state(), repr(chooser), chooser.static_html())
+        assert_no_secret("the chooser", chooser.get_state(), repr(chooser), chooser.html)
+        assert_no_secret("the chooser", chooser.static_html())
     assert films()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
@@ -186,7 +187,7 @@ def markup(widget: Live) -> Iterator[str]:
     widget.update({"do": "shown", "display": "page"})
     yield widget.html
     yield widget.static_html()
-    json.dumps(widget.get_state(["html"]), ensure_ascii=False).encode()
+    assert zlib.decompress(widget.packed).decode() == widget.html
 
 
 @pytest.mark.parametrize("batch", range(BATCHES))

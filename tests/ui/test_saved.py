@@ -4,6 +4,8 @@ import json
 import re
 import subprocess
 import sys
+import zlib
+from base64 import b64encode
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -45,11 +47,14 @@ def test_a_saved_notebook_has_the_latest_html_of_its_widgets_and_not_their_state
     mine = {
         "_anywidget_id": "kgwb.ui.debugger.Debugger",
         "layout": "IPY_MODEL_l",
-        "_css": "",
+        "script_id": "s",
         "_esm": "",
     }
-    now = {**mine, "html": '<section class="kg" id="kg-1">now</section>'}
-    kept = notebook(mine={"state": now}, l={"state": {}}, slider={"state": {"value": 3}})
+    packed = zlib.compress(b'<section class="kg" id="kg-1">now</section>')
+    buffer = {"encoding": "base64", "path": ["packed"], "data": b64encode(packed).decode()}
+    others = {"l": {"state": {}}, "s": {"state": {}}}
+    now = {"state": mine, "buffers": [buffer]}
+    kept = notebook(mine=now, slider={"state": {"value": 3}}, **others)
     saved.embed_widget_html(kept)
     first, second, *_ = kept["cells"][1]["outputs"]
     assert "data-static" in first["data"]["text/html"]
@@ -59,7 +64,7 @@ def test_a_saved_notebook_has_the_latest_html_of_its_widgets_and_not_their_state
     assert kept["metadata"]["widgets"][STATE_MIME_TYPE]["state"] == {
         "slider": {"state": {"value": 3}}
     }
-    alone = notebook(mine={"state": mine}, l={"state": {}})
+    alone = notebook(mine={"state": mine}, **others)
     saved.embed_widget_html(alone)
     assert alone["metadata"] == {}
 

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.show.subgraph import Subgraph, build_subgraph
 from kgwb.ui.debugger import Debugger
+from kgwb.ui.live import load_script
 from kgwb.ui.session import Session
 from kgwb.ui.subgraph import SubgraphPanel, frame_page, to_vis_network
 
@@ -294,6 +296,7 @@ WIDGET = """async ([script, state]) => {
     window.sent = [];
     const el = document.createElement("div");
     document.body.replaceChildren(el);
+    state.packed = new Uint8Array(state.packed);
     const model = { get: (name) => state[name], set() {}, on() {}, off() {}, send: (message) => sent.push(message) };
     (await import(address)).default.render({ model, el });
 }"""
@@ -305,8 +308,8 @@ def test_the_widget_frames_the_page_tells_it_the_graph_and_hears_a_click(show: A
     press(made, "Interactive")
     shown = show(Subgraph())
     around = f'<section data-scope="graph">{made.html}</section>'  # as in the debugger
-    state = {**made.get_state(["html", "frame_page"]), "html": around}
-    shown.page.evaluate(WIDGET, [made._esm, state])
+    state = {"packed": list(zlib.compress(around.encode())), "frame_page": made.frame_page}
+    shown.page.evaluate(WIDGET, [load_script(), state])
     shown.page.wait_for_function("document.querySelector('iframe')?.told")
     shown.frame = shown.page.frames[1]
     shown.frame.wait_for_function("nodes.length > 3")

@@ -1,0 +1,21 @@
+// The script that anywidget sends with every widget. It loads what all widgets of a kernel share, once a page: live.js
+// and the style sheet, which are the state of one model, see SharedScript in live.py.
+const loaded = (globalThis.kgwbLoaded ??= new Map());
+
+async function load(id, manager) {
+  const shared = await manager.get_model(id);
+  const style = document.getElementById("kgwb-style") ?? document.createElement("style");
+  style.id = "kgwb-style";
+  style.textContent = shared.get("style");
+  document.head.append(style);
+  return import(URL.createObjectURL(new Blob([shared.get("script")], { type: "text/javascript" })));
+}
+
+async function render({ model, el }) {
+  const id = model.get("script_id");
+  if (!loaded.has(id)) loaded.set(id, load(id, model.widget_manager));
+  const { default: widget } = await loaded.get(id);
+  return widget.render({ model, el });
+}
+
+export default { render };
