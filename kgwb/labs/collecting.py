@@ -126,10 +126,10 @@ def _collect_lab(
         hidden = _with_pseudonyms(states, pseudonyms)
         latest.append(hidden[-1])
         for earlier in hidden[:-1]:
-            text = f"not counted: {earlier.file.place}, an earlier state of {latest[-1].file.place}"
+            text = f"not counted: {earlier.file.place}, an earlier state"
             remarks.append(Remark(text, (latest[-1].file.place,)))
-    remarks += _remark_on_names(latest)
     named = _with_distinct_names(latest)
+    remarks += _remark_on_names(named)
     remarks += find_equal_answers(lab, named)
     if check:
         found = check_again(lab, [work.hand_in for work in named])

@@ -204,8 +204,8 @@ def _entry_of_path(path: Path, place: str) -> _Entry:
 
 
 def _list_zip(archive: ZipFile, place: str) -> Iterator[_Entry]:
-    """Yield the first MAX_MEMBERS files in a zip, and its folders without files that are looked at."""
-    folders: set[PurePosixPath] = set()
+    """Yield the first MAX_MEMBERS files in a zip, and its folders without files, also the zip as a whole."""
+    folders = {PurePosixPath()}
     filled: set[PurePosixPath] = set()
     for member in archive.infolist()[:MAX_MEMBERS]:
         path = PurePosixPath(member.filename)
@@ -217,7 +217,7 @@ def _list_zip(archive: ZipFile, place: str) -> Iterator[_Entry]:
             opener = partial(archive.open, member)
             yield _Entry(f"{place}/{path}", _time_of_member(member), opener)
     for folder in sorted(folders - filled):
-        yield _Entry(f"{place}/{folder}/")
+        yield _Entry(f"{PurePosixPath(place) / folder}/")
 
 
 def _read_entry(entry: _Entry, zips: int = 0) -> Iterator[FoundFile]:
@@ -343,7 +343,8 @@ def _add_student(file: FoundFile, depth: int) -> FoundFile:
     canvas = CANVAS_FILE.fullmatch(path.name)
     if canvas:
         return replace(file, student_id=canvas["id"], is_late=bool(canvas["late"]))
-    return replace(file, student_id=_student_of_folder(file, path.parts[:-1], depth))
+    folders = path.parts if file.place.endswith("/") else path.parts[:-1]
+    return replace(file, student_id=_student_of_folder(file, folders, depth))
 
 
 def _student_of_folder(file: FoundFile, folders: Sequence[str], depth: int) -> str:
@@ -367,9 +368,7 @@ def _student_of_folder(file: FoundFile, folders: Sequence[str], depth: int) -> s
 def _student_of_stem(file: FoundFile) -> str:
     """Return the stem of a file's name, or "" if it is a name that kgwb gives: "lab1", or one with the work's id."""
     name = FILE_STEM.fullmatch(file.name)
-    if file.place.endswith("/") or name is None:
-        return file.name
-    stem = name["stem"]
+    stem = name["stem"] if name else file.name
     hand_in = file.hand_in
     if hand_in:
         lab = hand_in.kgwb_lab

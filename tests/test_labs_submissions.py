@@ -1,0 +1,236 @@
+"""One class in each form in which platforms give submissions out: the same rows, and none with another's points."""
+
+import csv
+import json
+import re
+from collections.abc import Callable, Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+import pytest
+
+import kgwb
+from kgwb.labs.collecting import collect_hand_ins
+from kgwb.labs.points import save_points
+from kgwb.labs.rows import CollectedHandIns
+
+Files = dict[str, bytes]
+"""The files of a submission by their names."""
+NOTEBOOK = {"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+
+
+class Works:
+    """Hand-ins as bytes, each work with its own identity."""
+
+    def __init__(self, folder: Path) -> None:
+        work = kgwb.lab(1, None)
+        work.check("1.1", [1])
+        work.check("1.1", [2, 4, 5])
+        self._data = json.loads(work.hand_in("nobody", folder).read_text())
+        self._count = 0
+
+    def write(self, student: str, **values: Any) -> bytes:
+        """A new work of a student, with some values of the file changed."""
+        self._count += 1
+        data = self._data | {"student": student, "work_id": f"{self._count:08x}"} | values
+        written = f"2026-11-24T18:{self._count:02}:00.000+00:00"
+        return json.dumps({**data, "written": values.get("written", written)}).encode()
+
+
+def write_submissions(works: Works) -> Iterator[tuple[str, Files]]:
+    """Yield 40 submissions of 27 kinds, each with who handed in."""
+    for number in range(10):
+        yield f"Honest {number}", {f"Honest {number}.json": works.write(f"Honest {number}")}
+    tried = {"1.1": {"state": "tried", "tries": 1, "answers": ["[1]"]}}
+    yield "Wrong", {"Wrong.json": works.write("Wrong", tasks=tried)}
+    yield "Mark", {"Mark.json": b"\xef\xbb\xbf" + works.write("Mark")}
+    yield "Windows", {"Windows.json": works.write("Windows").decode().encode("utf-16")}
+    yield "Newer", {"Newer.json": works.write("Newer", kgwb_version="9.9.9")}
+    yield "Newest", {"Newest.json": works.write("Newest", kgwb_version="9.9.9", mood="good")}
+    yield "Older", {"Older.json": works.write("Older", work_id="")}
+    yield "Unnamed", {"Unnamed.json": works.write("")}
+    original = works.write("Original")
+    yield "Original", {"Original.json": original}
+    yield "Unchanged", {"Unchanged.json": original}
+    lent = works.write("Lender")
+    yield "Lender", {"Lender.json": lent}
+    yield "Borrower", {"Borrower.json": lent.replace(b"Lender", b"Borrower")}
+    early = works.write("Twice", tasks={}, work_id="twice")
+    late = works.write("Twice", work_id="twice")
+    yield "Twice", {"Twice.json": early, "Twice (1).json": late}
+    kept = works.write("", work_id="kept")
+    yield "Kept", {"Kept.json": kept, "Kept (1).json": works.write("Kept", work_id="kept")}
+    yield "Anew", {"Anew.json": works.write("Anew"), "Anew (1).json": works.write("Anew")}
+    yield "Twin A", {"Twin A.json": works.write("Twin")}
+    yield "Twin B", {"Twin B.json": works.write("Twin")}
+    for kind, metadata in (("VS Code", {"vscode": {}}), ("Colab", {"colab": {}}), ("Stripped", {})):
+        yield kind, {f"{kind}.ipynb": json.dumps(NOTEBOOK | {"metadata": metadata}).encode()}
+    yield "Text", {"Text.txt": b"my answers: 2, 4, 5"}
+    yield "Archive", {"Archive.tar.gz": b"\x1f\x8b"}
+    yield "Nothing", {}
+    yield "Cut", {"Cut.json": works.write("Cut")[:100]}
+    yield "Large", {"Large.json": b"[" * 1_000_001}
+    yield "Zero", {"Zero.json": b""}
+    yield "Settings", {"Settings.json": b'{"editor.fontSize": 12}'}
+    yield "Other lab", {"Other lab.json": works.write("Other lab", kgwb_lab=99)}
+    forged = {"1.1": {"state": "solved"}}
+    yield "Forged", {"Forged.json": works.write("Forged", tasks=forged)}
+    yield "Zipped", {"Zipped.zip": to_zip({"mine.json": works.write("Zipped")})}
+    yield "=1+1", {"=1+1.json": works.write("=1+1\n\nnext")}
+
+
+def to_zip(files: Files) -> bytes:
+    data = BytesIO()
+    with ZipFile(data, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return data.getvalue()
+
+
+def write_files(folder: Path, files: Files) -> Path:
+    """Write files, and of a name that ends in "/" a folder."""
+    for name, data in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if name.endswith("/"):
+            path.mkdir()
+        else:
+            path.write_bytes(data)
+    return folder
+
+
+Submissions = list[tuple[str, Files]]
+
+
+def place(submissions: Submissions, pattern: str, *, flat: bool = False) -> Files:
+    """The files of a class, each in the folder that a pattern names; a flat folder has only empty ones."""
+    placed: Files = {}
+    for number, (student, files) in enumerate(submissions):
+        folder = pattern.format(student=student, number=number)
+        if flat and files:
+            placed |= files
+        else:
+            placed[folder] = b""
+            placed |= {folder + name: data for name, data in files.items()}
+    return placed
+
+
+def to_otter(submissions: Submissions) -> Files:
+    """A zip of each student, as otter exports it."""
+    added = {"__zip_filename__": b"lab1_2026_11_24T19_30_00_123456.zip", ".OTTER_LOG": b"x"}
+    return {f"{student}.zip": to_zip(files | added) for student, files in submissions}
+
+
+MOODLE = "{student}_{number}_assignsubmission_file/"
+NBGRADER = "submitted/{student}/lab1/"
+FORMS: dict[str, Callable[[Submissions, Path], Path]] = {
+    "folder": lambda all_of, path: write_files(path, place(all_of, "{student}/")),
+    "flat folder": lambda all_of, path: write_files(path, place(all_of, "{student}/", flat=True)),
+    "folder of groups": lambda all_of, path: write_files(
+        path, place(all_of[:20], "A/{student}/") | place(all_of[20:], "B/{student}/")
+    ),
+    "Moodle zip": lambda all_of, path: (
+        write_files(path, {"all.zip": to_zip(place(all_of, MOODLE))}) / "all.zip"
+    ),
+    "Moodle folder": lambda all_of, path: write_files(path, place(all_of, MOODLE)),
+    "nbgrader tree": lambda all_of, path: write_files(path, place(all_of, NBGRADER)),
+    "nbgrader zip": lambda all_of, path: write_files(
+        path, {"course.zip": to_zip(place(all_of, NBGRADER))}
+    ),
+    "otter zips": lambda all_of, path: write_files(path, to_otter(all_of)),
+}
+
+
+def describe(collected: CollectedHandIns, folder: Path) -> list[tuple[str, ...]]:
+    """The cells of the table without what the form of a class changes: ids, paths, and times of the disk."""
+    places = {row.file.place: row.file.name for row in collected.rows}
+    rows = []
+    table = save_points([collected], folder / "points.csv").read_text(encoding="utf-8")
+    for row in csv.DictReader(table.splitlines()):
+        remarks = re.sub("(not counted: )[^,]*/", r"\1", row["remarks"])
+        for path in sorted(places, key=len, reverse=True):
+            remarks = remarks.replace(path, places[path])
+        assert not set("\r\n") & set("".join(row.values()))
+        assert not any(cell.startswith(("=", "+", "-", "@")) for cell in row.values())
+        rows.append((row["student"], row["1.1"], row["total"], row["tries"], remarks))
+    return sorted(rows)
+
+
+@pytest.fixture(scope="module")
+def submissions(tmp_path_factory: pytest.TempPathFactory) -> Submissions:
+    return list(write_submissions(Works(tmp_path_factory.mktemp("works"))))
+
+
+@pytest.fixture(scope="module")
+def in_folders(
+    submissions: Submissions, tmp_path_factory: pytest.TempPathFactory
+) -> list[tuple[str, ...]]:
+    """The rows of the class in a folder with a folder for each student."""
+    path = tmp_path_factory.mktemp("folders")
+    [collected] = collect_hand_ins(FORMS["folder"](submissions, path / "class"))
+    return describe(collected, path)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_class_has_the_same_rows_in_every_form(
+    submissions: Submissions, in_folders: list[tuple[str, ...]], form: str, tmp_path: Path
+) -> None:
+    [collected] = collect_hand_ins(FORMS[form](submissions, tmp_path / "class"))
+    assert describe(collected, tmp_path) == in_folders
+
+
+def test_each_submission_has_a_row_and_none_has_the_points_of_another(
+    submissions: Submissions, in_folders: list[tuple[str, ...]]
+) -> None:
+    assert len(submissions) == 40
+    points = {}
+    for student, _, total, _, _ in in_folders:
+        points.setdefault(student, []).append(total)
+    assert points.pop("'=1+1 next") == ["1"]
+    assert points.pop("Original") == ["1", "1"]  # who handed it in unchanged has a row, too
+    assert points.pop("Twin") == ["1", "1"]
+    assert points.pop("Anew") == ["1", "1"]  # two works
+    students = {student for student, _ in submissions}
+    assert set(points) == students - {"=1+1", "Original", "Unchanged", "Twin A", "Twin B", "Anew"}
+    without = {"Wrong", "Newest", "VS Code", "Colab", "Stripped", "Text", "Archive", "Nothing"}
+    without |= {"Cut", "Large", "Zero", "Settings", "Other lab"}
+    assert {student for student, totals in points.items() if totals == ["0"]} == without
+
+
+@pytest.mark.parametrize(
+    ("student", "said"),
+    [
+        ("Original", "one work"),
+        ("Lender", "one work"),
+        ("Borrower", "one work"),
+        ("Twin", "2 hand-ins have the name"),
+        ("Twice", "not counted: Twice.json"),
+        ("Newer", "9.9.9"),
+        ("Newest", "written by kgwb 9.9.9, this is"),
+        ("VS Code", "VS Code.ipynb"),
+        ("Text", "Text.txt"),
+        ("Archive", "Archive.tar.gz"),
+        ("Nothing", "nothing"),
+        ("Large", "too large"),
+        ("Zero", "empty"),
+        ("Other lab", "99"),
+        ("Forged", "without a try"),
+    ],
+)
+def test_each_row_says_what_is_remarkable_about_it(
+    in_folders: list[tuple[str, ...]], student: str, said: str
+) -> None:
+    remarks = [row[-1] for row in in_folders if row[0] == student]
+    assert remarks and all(said in remark for remark in remarks)
+
+
+def test_the_time_of_nbgraders_file_counts(submissions: Submissions, tmp_path: Path) -> None:
+    files = place(submissions[:2], NBGRADER)
+    files["submitted/Honest 0/lab1/timestamp.txt"] = b"2026-11-24 12:00:00.5 Europe/Berlin\n"
+    files["source/lab1/lab1.ipynb"] = b"{}"
+    [collected] = collect_hand_ins(write_files(tmp_path, files))
+    times = {row.name: row.when for row in collected.rows}
+    assert times["Honest 0"] == "2026-11-24T11:00:00.500000+00:00"
+    assert len(times) == 2 and times["Honest 1"].startswith("2026-11-24T18:")
