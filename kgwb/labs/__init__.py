@@ -92,6 +92,7 @@ class LabWork:
             progress.state = "tried"
         progress.tries += 1
         progress.answers = [*progress.answers, _answer_to_text(answer)][-MAX_STORED_ANSWERS:]
+        progress.times = [*progress.times, utc_now()][-MAX_STORED_ANSWERS:]
         progress.remark = _truncate(problem)
         self._write(self.path)
         if problem:

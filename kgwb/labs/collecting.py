@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kgwb.disk import __version__
-from kgwb.labs.copies import find_equal_answers
+from kgwb.labs.copies import find_copies
 from kgwb.labs.hand_ins import HandIn
 from kgwb.labs.pseudonyms import Pseudonyms
 from kgwb.labs.rechecking import check_again
@@ -130,7 +130,7 @@ def _collect_lab(
             remarks.append(Remark(text, (latest[-1].file.place,)))
     named = _with_distinct_names(latest)
     remarks += _remark_on_names(named)
-    remarks += find_equal_answers(lab, named)
+    remarks += find_copies(lab, named)
     if check:
         found = check_again(lab, [work.hand_in for work in named])
         checked = []

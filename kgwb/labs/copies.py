@@ -1,71 +1,171 @@
-"""Equal answers of several students."""
+"""Works of a class that have more in common than honest students would have by chance."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, combinations
+from math import log
+from typing import NamedTuple
 
-from kgwb.labs.hand_ins import HandIn
-from kgwb.labs.rows import CollectedWork, Remark
+from kgwb.labs.hand_ins import HandIn, TaskProgress
+from kgwb.labs.rows import CollectedWork, Remark, group
 from kgwb.labs.tasks import Lab
 
 MIN_COMPARED_CHARS = 30
-"""Shorter answers are often equal by chance, and are not compared."""
+"""Right answers that are shorter are often equal by chance, and are not compared."""
 MAX_CHANCE_GROUP = 3
-"""Of any class, so many equal answers are remarkable."""
-MAX_GROUP_PART = 0.2
-"""What more than this part of a class answers is the natural answer, and is not remarked."""
+"""So many equal right answers are remarked on; what more students answer is the natural answer."""
+NATURAL_PART = 0.4
+"""What more than this part of those who tried a task have in common is natural, and no sign of a copy."""
+MIN_SCORE = 0.5
+"""Pairs with this score or more count as copied. tests/simulated_classes.py measures what it finds."""
+TIMES = "equal times of tries"
+WRONG = "equal wrong answers"
+TRIES = "equal numbers of tries and hints"
+RIGHT = "equal right answers"
+KINDS = (TIMES, WRONG, TRIES, RIGHT)
+TIME_WEIGHT = 2.0
+"""How much an equal time counts beside other traits: even one is rare by chance."""
 WORD = re.compile(r"\?\w+|\w+")
 """A word, or a variable of SPARQL."""
 
 
-def find_equal_answers(lab: Lab, works: Sequence[CollectedWork]) -> list[Remark]:
-    """Return a remark for each group of students with equal answers, which names students and tasks.
+class _Trait(NamedTuple):
+    """Something about a work that it may share with others."""
 
-    Only tasks with ``is_free`` are compared, by the stored answer, and only answers of at least
-    MIN_COMPARED_CHARS characters; whitespace, order, case and names of variables do not count. A
-    group is remarked if it has at most MAX_CHANCE_GROUP students, or MAX_GROUP_PART of the class if
-    that is more: what more students answer is the natural answer. Empty if there are no such
-    groups.
+    kind: str
+    task: str
+    value: str
+
+
+Traits = dict[str, set[_Trait]]
+"""The traits of a work by task."""
+
+
+def find_copies(lab: Lab, works: Sequence[CollectedWork]) -> list[Remark]:
+    """Return a remark for each group of works that were probably copied, and for other equal answers.
+
+    Two works are compared task by task: the times of tries, the wrong answers, the numbers of tries
+    and hints, and, where the task has ``is_free``, the right answer. Whitespace, order, case and
+    names of variables do not count. A shared trait counts as the logarithm of the part that has it of
+    those who tried the task, so that what is rare says most. This is multiplied by the part of their traits in
+    the task that the two share (Dice), and the part that they do not share is taken off. Works that
+    are linked by pairs are a group. A right answer that at most MAX_CHANCE_GROUP works of no such
+    group have in common is remarked on in other words.
     """
-    max_group = max(MAX_CHANCE_GROUP, MAX_GROUP_PART * len(works))
-    tasks_of_group: dict[tuple[int, ...], list[str]] = {}
-    for name, task in lab.tasks.items():
-        if not task.is_free:
-            continue
-        students: dict[str, list[int]] = {}
-        for number, work in enumerate(works):
-            compared = _normalize_answer(work.hand_in, name)
-            if len(compared) >= MIN_COMPARED_CHARS:
-                students.setdefault(compared, []).append(number)
-        for same_answer in students.values():
-            if 1 < len(same_answer) <= max_group:
-                tasks_of_group.setdefault(tuple(same_answer), []).append(name)
+    holders: dict[_Trait, list[int]] = {}
+    by_task = []
+    for number, work in enumerate(works):
+        traits: Traits = defaultdict(set)
+        for trait in set(_list_traits(lab, work.hand_in)):
+            traits[trait.task].add(trait)
+            holders.setdefault(trait, []).append(number)
+        by_task.append(traits)
+    tried = Counter(chain.from_iterable(by_task))
+    weights = {trait: _weigh(trait, len(holders[trait]), tried[trait.task]) for trait in holders}
+    group_of = list(range(len(works)))
+    for first, second in combinations(range(len(works)), 2):
+        if _score_pair(by_task[first], by_task[second], weights) >= MIN_SCORE:
+            joined, kept = group_of[second], group_of[first]
+            group_of = [kept if number == joined else number for number in group_of]
+
     remarks = []
-    for numbers, names in tasks_of_group.items():
-        alike = [works[number] for number in numbers]
-        tasks = ", ".join(names)
-        group_names = ", ".join(work.name for work in alike)
-        text = (
-            f"equal answers to {tasks}: {group_names} (apart from spaces, order and names; "
-            "short answers can be equal by chance)"
-        )
-        remarks.append(Remark(text, tuple(work.file.place for work in alike)))
+    for members in group(range(len(works)), lambda number: group_of[number]):
+        if len(members) > 1:
+            found = _describe_shared(lab, members, holders)
+            remarks.append(_remark_on(works, members, "probably copied", found))
+    for trait, numbers in holders.items():
+        is_in_one_group = len({group_of[number] for number in numbers}) == 1
+        if trait.kind == RIGHT and len(numbers) <= MAX_CHANCE_GROUP and not is_in_one_group:
+            found = f"the same right answer to {trait.task}, which can be by chance"
+            remarks.append(_remark_on(works, numbers, "alike", found))
     return remarks
 
 
-def _normalize_answer(hand_in: HandIn, task: str) -> str:
-    """Return the words of a stored answer in lower case, sorted and joined by spaces; "" if there is none.
+def _weigh(trait: _Trait, count: int, size: int) -> float:
+    """Return how much it says that two works share a trait that ``count`` of the ``size`` works with the task have."""
+    if trait.kind != TIMES and count > NATURAL_PART * size:
+        return 0.0
+    part = max(count - 1.5, 0.5) / size  # without the two, and as if half a work more had it
+    weight = TIME_WEIGHT if trait.kind == TIMES else 1.0
+    return -log(part) * weight
 
-    Of a run these are the words of its overrides. Each variable, such as "?x", is written "?".
+
+def _score_pair(
+    first: Mapping[str, set[_Trait]],
+    second: Mapping[str, set[_Trait]],
+    weights: Mapping[_Trait, float],
+) -> float:
+    """Return how much two works have in common, less what they have not."""
+    score = 0.0
+    for task in first.keys() | second.keys():
+        of_first, of_second = first.get(task, set()), second.get(task, set())
+        shared = of_first & of_second
+        part = 2 * len(shared) / (len(of_first) + len(of_second))
+        score += sum(map(weights.__getitem__, shared)) * part - (1 - part)
+    return score
+
+
+def _remark_on(
+    works: Sequence[CollectedWork], numbers: Sequence[int], judgement: str, found: str
+) -> Remark:
+    """Return a remark that names the works of these numbers."""
+    members = [works[number] for number in numbers]
+    names = ", ".join(work.name for work in members)
+    return Remark(f"{judgement}: {names} ({found})", tuple(work.file.place for work in members))
+
+
+def _describe_shared(
+    lab: Lab, members: Sequence[int], holders: Mapping[_Trait, Sequence[int]]
+) -> str:
+    """Return the kinds of traits, each with its tasks, that several members and few other works have."""
+    tasks: dict[str, set[str]] = {kind: set() for kind in KINDS}
+    for trait, numbers in holders.items():
+        inside = len(set(members).intersection(numbers))
+        if inside > 1 and 2 * inside > len(numbers):
+            tasks[trait.kind].add(trait.task)
+    shown = []
+    for kind, names in tasks.items():
+        if names:
+            listed = ", ".join(filter(names.__contains__, lab.tasks))
+            shown.append(f"{kind}: {listed}")
+    return "; ".join(shown)
+
+
+def _list_traits(lab: Lab, hand_in: HandIn) -> Iterator[_Trait]:
+    """Yield what a work may share with others.
+
+    The last answer to a solved task is taken for the right one.
     """
-    stored = hand_in.progress(task).data
+    for name, task in lab.tasks.items():
+        progress = hand_in.progress(name)
+        for time in progress.times:
+            yield _Trait(TIMES, name, time)
+        wrong = progress.answers[:-1] if progress.state == "solved" else progress.answers
+        for answer in wrong:
+            yield _Trait(WRONG, name, _normalize(answer))
+        if progress.tries or progress.hints:
+            yield _Trait(TRIES, name, f"{progress.tries} {progress.hints}")
+        right = _normalize_stored(progress)
+        if task.is_free and len(right) >= MIN_COMPARED_CHARS:
+            yield _Trait(RIGHT, name, right)
+
+
+def _normalize_stored(progress: TaskProgress) -> str:
+    """Return the normal form of a stored answer, of a run that of its overrides; "" if there is none."""
+    stored = progress.data
     if stored is None:
         return ""
     data = stored.run.overrides if stored.run else stored.value
-    text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
+    return _normalize(data if isinstance(data, str) else json.dumps(data, ensure_ascii=False))
+
+
+def _normalize(answer: str) -> str:
+    """Return the words of an answer in lower case, sorted and joined by spaces, with "?" for each variable."""
     words = []
-    for word in WORD.findall(text.casefold()):
+    for word in WORD.findall(answer.casefold()):
         words.append("?" if word.startswith("?") else word)
     return " ".join(sorted(words))

@@ -32,6 +32,8 @@ MIN_STUCK_TRIES = 3
 """After so many tries, a student who has not solved a task counts as stuck."""
 StoredText = Annotated[str, Field(max_length=MAX_ANSWER_CHARS + CUT_MARK_CHARS)]
 
+Time = Annotated[str, Field(max_length=40)]
+
 
 class TaskProgress(BaseModel, extra="forbid"):
     """What a student did in a task."""
@@ -42,6 +44,8 @@ class TaskProgress(BaseModel, extra="forbid"):
     """How many hints were taken."""
     answers: Annotated[list[StoredText], Field(max_length=MAX_STORED_ANSWERS)] = []
     """The latest answers as texts, oldest first."""
+    times: Annotated[list[Time], Field(max_length=MAX_STORED_ANSWERS)] = []
+    """When each of these answers was given, in UTC, to the millisecond. Earlier versions wrote none."""
     remark: StoredText = ""
     """The feedback on the latest answer; empty if it was right."""
     data: KeptAnswer = None
@@ -69,8 +73,8 @@ class HandIn(BaseModel, extra="forbid"):
     """The name of the student; empty until the work is handed in."""
     kgwb_version: Annotated[str, Field(max_length=40)] = ""
     """The version that wrote the file. Versions before 0.2.0 wrote none, and no answers as data."""
-    written: Annotated[str, Field(max_length=40)] = ""
-    """When the file was written, in UTC, as in "2026-11-24T19:30:00Z"; empty if it is not known."""
+    written: Time = ""
+    """When the file was written, in UTC, to the millisecond; empty if it is not known."""
     tasks: Annotated[
         dict[Annotated[str, Field(max_length=MAX_NAME_CHARS + 10)], TaskProgress],
         Field(max_length=50),
