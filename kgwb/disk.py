@@ -6,7 +6,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import secrets
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -252,7 +251,7 @@ def draft_of(path: Path) -> Iterator[Path]:
     what is at ``path`` stays. Raises OSError. The draft is a hidden file beside it, with a random
     name.
     """
-    random_name = secrets.token_hex(8)
+    random_name = os.urandom(8).hex()
     draft = path.with_name(f".kgwb-{random_name}.part")
     try:
         make_folder(path.parent)

@@ -144,6 +144,10 @@ class Record:
         """
         return summarize_fields(self, names, limit=limit)
 
+    def fallback_names(self) -> dict[str, str]:
+        """Return display names by IRI, for IRIs that neither calls nor links of the run name."""
+        return {}
+
     def roles(self) -> Iterable[tuple[Term | Triple, Role]]:
         """Return the terms and triples that this record gives a role in the subgraph."""
         return ()

@@ -9,14 +9,11 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain, count
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rdflib import RDF, RDFS, XSD, BNode, Literal, URIRef, Variable
 from rdflib.paths import AlternativePath, InvPath, MulPath, Path, SequencePath
-from rdflib.plugins.sparql.algebra import translatePath, translateQuery, traverse
-from rdflib.plugins.sparql.parser import parseQuery
-from rdflib.plugins.sparql.parserutils import CompValue
-from rdflib.plugins.sparql.sparql import SPARQLError
+from rdflib.term import Identifier
 from rdflib.util import from_n3
 
 from kgwb.errors import QueryError
@@ -28,6 +25,7 @@ from kgwb.kg.sparql import (
     expand_escapes,
     find_tokens,
     n3,
+    parse_query,
     respace,
     tokenize,
     undeclared_prefix_error,
@@ -36,14 +34,17 @@ from kgwb.kg.sparql import (
 )
 from kgwb.terms import Term, Triples
 
+if TYPE_CHECKING:
+    from rdflib.plugins.sparql.parserutils import CompValue
+
 TriplePattern = tuple[str, str, str]
 """A triple pattern: terms in N-Triples form, variables as "?x"."""
 
 RdflibPattern = tuple[Any, Any, Any]
 """A triple, or a triple pattern of rdflib's terms, variables and property paths."""
 
-TRANSLATION_ERRORS = (*PARSE_ERRORS, SPARQLError, NotImplementedError, RecursionError)
-"""The exceptions of rdflib for a query that it cannot parse or translate to its algebra."""
+TRANSLATION_ERRORS = (*PARSE_ERRORS, NotImplementedError, RecursionError)
+"""The exceptions for a query that rdflib cannot parse or translate to its algebra."""
 LIST_MEMBER = f"<{RDF.rest}>*/<{RDF.first}>"
 """The predicate of a pattern that leads from an rdf:List to its members. In a triple it is rdfs:member."""
 PATH_PLACEHOLDER = "path"
@@ -258,6 +259,8 @@ def _all_triples_in(algebra: CompValue) -> Iterator[RdflibPattern]:
     These two keep the form of the parser, which has the terms of several patterns in one list, and
     paths that are not translated everywhere.
     """
+    from rdflib.plugins.sparql.algebra import translatePath, traverse
+
     for node in walk_nodes(algebra):
         if node.name == "BGP":
             yield from node.triples
@@ -328,6 +331,9 @@ def translate_query(sparql: str) -> CompValue:
     The parser gives them random names, which would differ each time the query is translated. The
     caller must hold ``exclusive_parser``. Raises one of TRANSLATION_ERRORS.
     """
+    from rdflib.plugins.sparql.algebra import translateQuery, traverse
+    from rdflib.plugins.sparql.sparql import SPARQLError
+
     numbered: dict[BNode, BNode] = {}
 
     def number_blank_node(node: Any) -> BNode | None:
@@ -342,9 +348,13 @@ def translate_query(sparql: str) -> CompValue:
             numbered[node] = BNode(f"_{number}")
         return numbered[node]
 
-    tree = parseQuery(sparql)
+    tree = parse_query(sparql)
     tree = traverse(tree, visitPost=number_blank_node)
-    return translateQuery(tree).algebra
+    try:
+        algebra: CompValue = translateQuery(tree).algebra
+        return algebra
+    except SPARQLError as error:
+        raise ValueError(str(error)) from error
 
 
 def _split_conjunction(node: CompValue) -> tuple[str, str]:
@@ -394,9 +404,9 @@ def _expression_to_sparql(node: Any) -> str:
     NotImplementedError, with the name of the feature, for EXISTS, arithmetic, and functions that
     are not part of SPARQL.
     """
-    if not isinstance(node, CompValue):
+    if isinstance(node, Identifier):
         return _term_to_pattern_text(node)
-    name = node.name.removeprefix("Builtin_")
+    name: str = node.name.removeprefix("Builtin_")
     if name in _LOGICAL_OPERATORS:
         operator = _LOGICAL_OPERATORS[name]
         operands = map(_expression_to_sparql, (node.expr, *node.other))

@@ -201,12 +201,14 @@ _VOCABULARY_BY_HOST = {
 """Names of vocabularies by domain. They hold for its subdomains too."""
 _QLEVER_HOSTS = ("qlever.dev", "qlever.cs.uni-freiburg.de")
 """Hosts of QLever, where the graph of the vocabulary NAME is at /api/NAME."""
-_VOCABULARIES_FILE = Path(__file__).with_name("vocabularies.json")
-_VOCABULARY_DATA = json.loads(_VOCABULARIES_FILE.read_text(encoding="utf-8"))
-VOCABULARIES: dict[str, Vocabulary] = {"default": Vocabulary()} | {
-    name: from_data(data, Vocabulary) for name, data in _VOCABULARY_DATA.items()
-}
+VOCABULARIES = {"default": Vocabulary()}
 """Vocabularies by name. ``VOCABULARIES["mine"] = ...`` adds one."""
+_VOCABULARIES_FILE = Path(__file__).with_name("vocabularies.json")
+for _name, _data in json.loads(_VOCABULARIES_FILE.read_text(encoding="utf-8")).items():
+    _languages = tuple(_data.pop("languages"))
+    _groups = {group: tuple(map(URIRef, iris)) for group, iris in _data.items()}
+    # They are not checked here: pydantic would take longer to build the checks than all else takes.
+    VOCABULARIES[_name] = Vocabulary(languages=_languages, **_groups)
 
 
 def vocabulary_for_url(url: str) -> Vocabulary:

@@ -18,16 +18,16 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from threading import Lock
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import pyoxigraph
-from pyparsing import ParseBaseException
 from rdflib import XSD, BNode, URIRef
-from rdflib.plugins.sparql.parser import parseQuery
-from rdflib.plugins.sparql.parserutils import CompValue
 
 from kgwb.errors import GraphError, QueryError, QueryRefusedError
 from kgwb.terms import Term
+
+if TYPE_CHECKING:
+    from rdflib.plugins.sparql.parserutils import CompValue
 
 MAX_DEPTH = 100
 """Brackets inside each other. Many more overflow the stack of Oxigraph."""
@@ -39,8 +39,8 @@ PARSER_RECURSION_LIMIT = 15_000
 rdflib takes 49 for a bracket and 11 for a triple pattern.
 """
 SYNTAX_HINT = "correct the query there; only SPARQL 1.1 that reads a graph is sent"
-PARSE_ERRORS = (ParseBaseException, TypeError, ValueError)
-"""The exceptions of rdflib's parser for a text that is not a query."""
+PARSE_ERRORS = (TypeError, ValueError)
+"""The exceptions of ``parse_query`` for a text that is not a query."""
 _parser_lock = Lock()
 
 _PN_CHARS_BASE = (
@@ -56,28 +56,6 @@ _UCHAR = re.compile(UCHAR)
 _ECHAR = rf"\\[tbnrf\"'\\]|{UCHAR}"
 _STRING = rf'"(?:[^"\\\n]|{_ECHAR})*"(?!")'
 _IRI = rf"<(?:[^<>\"{{}}|^`\\\x00-\x20]|{UCHAR})*>"
-# The terminals of SPARQL 1.1, section 19.8, where the longest match wins. A word takes all
-# characters that a prefix may have, and digits that are not a number are one token: no text is
-# scanned again from its second character on, which would take time quadratic in its length.
-_TOKEN = re.compile(
-    rf"""
-    (?P<space> [ \t\n]+ )
-  | (?P<comment> \#[^\n]* )
-  | (?P<string> \"\"\"(?:"{{0,2}}(?:[^"\\]|{_ECHAR}))*\"\"\" | '''(?:'{{0,2}}(?:[^'\\]|{_ECHAR}))*'''
-      | {_STRING} | '(?:[^'\\\n]|{_ECHAR})*'(?!') )
-  | (?P<iri> {_IRI} )
-  | (?P<blank> _:[{_PN_CHARS_U}0-9](?:\.*[{_PN_CHARS}])* )
-  | (?P<name> (?P<prefix> (?:[{_PN_CHARS_BASE}](?:\.*[{_PN_CHARS}])*)? ) :
-      (?: (?:[{_PN_CHARS_U}:0-9]|{_PLX}) (?:\.*(?:[{_PN_CHARS}:]|{_PLX}))* )? )
-  | (?P<variable> [?$][{_PN_CHARS_U}0-9]+ )
-  | (?P<tag> @[A-Za-z]+(?:-[A-Za-z0-9]+)* )
-  | (?P<number> (?P<double>(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)[eE][+-]?[0-9]++) (?!\.?\w)
-      | (?P<decimal>[0-9]*+\.[0-9]++) (?!\.?\w) | [0-9]++ (?!\.?\w) )
-  | (?P<word> (?:[^\W\d]|[{_PN_CHARS_BASE}])(?:\.*[\w{_PN_CHARS}])* )
-  | (?P<other> [0-9]+ | [^"'\\\#\x00-\x1f\x7f] )
-    """,
-    re.VERBOSE,
-)
 _OUTLINED = re.compile(rf"""(?P<string>{_STRING})|(?P<iri>{_IRI})|(?P<odd>[\#"'\\])""")
 """The strings and IRIs of a query, and outside of them the signs of comments and other strings."""
 _ODD_SIGN = "\x00"
@@ -107,12 +85,41 @@ class TokenizedQuery(NamedTuple):
     """
 
 
+@lru_cache(maxsize=1)
+def _token_pattern() -> re.Pattern[str]:
+    """Return the terminals of SPARQL 1.1, section 19.8, where the longest match wins.
+
+    A word takes all characters that a prefix may have, and digits that are not a number are one
+    token: no text is scanned again from its second character on, which would take time quadratic in
+    its length. Compiling it takes some 15 ms, so that is done when a query is first read.
+    """
+    return re.compile(
+        rf"""
+        (?P<space> [ \t\n]+ )
+      | (?P<comment> \#[^\n]* )
+      | (?P<string> \"\"\"(?:"{{0,2}}(?:[^"\\]|{_ECHAR}))*\"\"\" | '''(?:'{{0,2}}(?:[^'\\]|{_ECHAR}))*'''
+          | {_STRING} | '(?:[^'\\\n]|{_ECHAR})*'(?!') )
+      | (?P<iri> {_IRI} )
+      | (?P<blank> _:[{_PN_CHARS_U}0-9](?:\.*[{_PN_CHARS}])* )
+      | (?P<name> (?P<prefix> (?:[{_PN_CHARS_BASE}](?:\.*[{_PN_CHARS}])*)? ) :
+          (?: (?:[{_PN_CHARS_U}:0-9]|{_PLX}) (?:\.*(?:[{_PN_CHARS}:]|{_PLX}))* )? )
+      | (?P<variable> [?$][{_PN_CHARS_U}0-9]+ )
+      | (?P<tag> @[A-Za-z]+(?:-[A-Za-z0-9]+)* )
+      | (?P<number> (?P<double>(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)[eE][+-]?[0-9]++) (?!\.?\w)
+          | (?P<decimal>[0-9]*+\.[0-9]++) (?!\.?\w) | [0-9]++ (?!\.?\w) )
+      | (?P<word> (?:[^\W\d]|[{_PN_CHARS_BASE}])(?:\.*[\w{_PN_CHARS}])* )
+      | (?P<other> [0-9]+ | [^"'\\\#\x00-\x1f\x7f] )
+        """,
+        re.VERBOSE,
+    )
+
+
 def find_tokens(text: str) -> Iterator[Token]:
     """Yield the tokens of a query that need not be valid, without spaces and comments.
 
     What is no token is left out.
     """
-    for token in _TOKEN.finditer(text):
+    for token in _token_pattern().finditer(text):
         if token.lastgroup not in ("space", "comment"):
             yield token
 
@@ -126,13 +133,14 @@ def tokenize(query: str) -> TokenizedQuery:
     Raises QueryError if a part of it is not a token, or if it exceeds MAX_SYMBOLS or MAX_DEPTH, and
     QueryRefusedError for a codepoint escape outside of strings and IRIs.
     """
+    match = _token_pattern().match
     tokens = []
     text = []
     position = 0
     symbols = 0
     depth = 0
     while position < len(query):
-        token = _TOKEN.match(query, position)
+        token = match(query, position)
         if token is None:
             raise _token_error(query, position)
         position = token.end()
@@ -283,12 +291,30 @@ def exclusive_parser() -> Iterator[None]:
             sys.setrecursionlimit(limit)
 
 
+def parse_query(sparql: str) -> Any:
+    """Return rdflib's parse of a query: its prologue and its body.
+
+    rdflib's grammar is imported only here and where its algebra is made, because that takes as long
+    as importing the rest of rdflib. The caller must hold ``exclusive_parser``. Raises one of
+    PARSE_ERRORS, or RecursionError.
+    """
+    from pyparsing import ParseBaseException
+    from rdflib.plugins.sparql.parser import parseQuery
+
+    try:
+        return parseQuery(sparql)
+    except ParseBaseException as error:
+        raise ValueError(str(error)) from error
+
+
 def walk_nodes(tree: Any, skip: Collection[str] = ()) -> Iterator[CompValue]:
     """Yield the nodes of rdflib's parse or algebra of a query, each before the nodes inside it.
 
     Nodes named in ``skip`` are left out with all that is inside them. Of a skipped "Minus", only
     the right side is left out: the left side is the pattern that MINUS is applied to.
     """
+    from rdflib.plugins.sparql.parserutils import CompValue
+
     pending = [tree]
     while pending:
         node = pending.pop()
@@ -646,7 +672,7 @@ def _parse_skeleton(skeleton: str) -> ValidatedQuery:
     parse takes about 2 ms and agents send many queries of few skeletons.
     """
     with exclusive_parser():
-        query = parseQuery(skeleton)[1]
+        query = parse_query(skeleton)[1]
     form = query.name.removesuffix("Query").lower()
     has_limit = query.limitoffset and query.limitoffset.limit is not None
     refuses_limit = form == "ask" or has_limit or query.valuesClause

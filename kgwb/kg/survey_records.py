@@ -227,6 +227,9 @@ class Survey(Record):
     def __repr__(self) -> str:
         return self.summary()
 
+    def fallback_names(self) -> dict[str, str]:
+        return {str(iri): name for iri, name in self.names}
+
     def with_classes_of(self, more: Survey) -> Survey:
         """Return a copy of this survey whose classes are taken from ``more`` where it has them.
 

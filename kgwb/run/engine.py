@@ -22,7 +22,6 @@ from kgwb.errors import (
 )
 from kgwb.kg.base import Graph, ResultSet
 from kgwb.kg.embeddings import EmbeddingIndex, Embeddings
-from kgwb.kg.findings import describe_unbound_concat
 from kgwb.llm.base import DEFAULT_TIMEOUT_S, PUT_IN, ChatModel, ChatReply, ChatRequest
 from kgwb.llm.notice import DataNotice, notices_collected_by
 from kgwb.records import JsonObject, from_data, to_data
@@ -377,6 +376,8 @@ class Engine:
         if isinstance(result, ResultSet) and result.cut:
             self.note(f"the result was cut at {len(result.rows)} rows")
         if kind == "select" and isinstance(result, ResultSet):
+            from kgwb.kg.findings import describe_unbound_concat
+
             unbound = describe_unbound_concat(request["query"], result)
             if unbound:
                 self.note(unbound)

@@ -44,7 +44,6 @@ from kgwb.run.diagnostics import (
     value_text,
 )
 from kgwb.run.differences import Differences, compare_steps
-from kgwb.run.doubts import doubt_names
 from kgwb.run.edits import EditableRun
 from kgwb.run.execution import Execution, Listener
 from kgwb.run.gold import RightAnswer
@@ -298,6 +297,8 @@ class Run(EditableRun):
         it. Raises the errors of the system, SettingError if another execution goes on or if the run
         can only be read, and RunFileError if the file cannot be written.
         """
+        from kgwb.run.doubts import doubt_names
+
         self._refuse_if_read_only()
         with self._begun_execution(stop_condition, cancel) as execution, self._open_file():
             try:

@@ -15,11 +15,11 @@ from pydantic.errors import PydanticUserError
 from pydantic_core import PydanticSerializationError
 
 from kgwb.errors import SettingError
-from kgwb.kg.survey_records import Survey
 from kgwb.records import (
     MAX_SUMMARY_PARTS,
     NO_NAMES,
     JsonObject,
+    Record,
     from_data,
     one_line,
     summarize,
@@ -324,9 +324,9 @@ def used_calls(steps: Iterable[Step], calls: Calls) -> list[Call]:
 def names_in_steps(steps: Iterable[Step], calls: Calls) -> dict[str, str]:
     """Return every display name that a run's record holds, by IRI.
 
-    Names come from the calls and from the vertices in the outputs of linking steps. The names in a
-    survey of the graph are used for other IRIs only. Of two names for an IRI in calls or links, the
-    later one is used.
+    Names come from the calls and from the vertices in the outputs of linking steps. Those that
+    another output has (``Record.fallback_names``) are used for other IRIs only. Of two names for an
+    IRI in calls or links, the later one is used.
     """
     names = names_in_calls(list(calls.values()))  # a run that is executing adds calls meanwhile
     for step in steps:
@@ -334,9 +334,9 @@ def names_in_steps(steps: Iterable[Step], calls: Calls) -> dict[str, str]:
         if isinstance(output, Link):
             for vertex in output.vertices:
                 names[str(vertex.iri)] = vertex.label
-        elif isinstance(output, Survey):
-            surveyed = {str(iri): name for iri, name in output.names}
-            names = surveyed | names
+        elif isinstance(output, Record):
+            for iri, name in output.fallback_names().items():
+                names.setdefault(iri, name)
     return names
 
 
