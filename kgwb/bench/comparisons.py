@@ -36,6 +36,7 @@ from kgwb.bench.statistics import (
     POWER,
     SIGNIFICANCE_LEVEL,
     format_p_value,
+    holm_adjusted,
 )
 from kgwb.errors import InputError, KgwbError
 from kgwb.kg.term_text import format_exactly
@@ -131,8 +132,13 @@ class ResultsComparison:
         before: LoadedResults,
         after: LoadedResults,
         on_progress: Callable[[], object] = lambda: None,
+        drawn_by: LoadedResults | None = None,
     ) -> None:
-        """Compare two results folders. ``on_progress`` is called after each question whose runs are compared."""
+        """Compare two results folders. ``on_progress`` is called after each question whose runs are compared.
+
+        ``drawn_by`` are the results by which the questions of a sample were chosen, if these are not
+        the ones before.
+        """
         self.before = before
         self.after = after
         order = list(OUTCOME_STATES)
@@ -147,9 +153,12 @@ class ResultsComparison:
             if outcome in self.counts or outcome in UNFOLDED_OUTCOMES
         ]
         """The outcomes that occur, and always "fixed" and "broken"."""
-        self.compare_measure = cache(self._compare_measure)
-        """``_compare_measure``, which takes thousands of permutations, remembered by measure."""
+        self.compare_scores = cache(self._compare_scores)
+        """``_compare_scores``, which takes thousands of permutations, remembered by measure."""
+        self.side_by_side: Sequence[ResultsComparison] = (self,)
+        """All comparisons that are made at the same time, this one included."""
         self._on_progress = on_progress
+        self._drawn_by = drawn_by
 
     @cached_property
     def changes(self) -> list[QuestionChange]:
@@ -274,7 +283,10 @@ class ResultsComparison:
             return f"F1 is not compared: {exc.message}"
         change = f"F1 {compared.before} → {compared.after}: {compared.difference}"
         noun = "question" if compared.questions == "1" else "questions"
-        return f"{change}, {compared.chance}, from {compared.questions} {noun}"
+        text = f"{change}, {compared.chance}, from {compared.questions} {noun}"
+        if self.sample and self.sample.name not in ("", "all"):
+            text += f" (--only {self.sample.name})"
+        return text
 
     @property
     def needed_questions(self) -> str:
@@ -396,14 +408,13 @@ class ResultsComparison:
 
     # --- figures
 
-    def _compare_measure(self, measure: str) -> ComparedMeasure:
-        """Compare a measure of all questions before and after.
+    def _list_compared_rows(self) -> tuple[list[BenchRow], list[BenchRow], float]:
+        """Return the rows of the compared questions before and after, and the weight of a right one.
 
-        Of a sample, the measures are estimates for all questions that were measured. Questions that
-        were repeated count with the means of their repeats. Raises InputError if there is nothing to
-        compare, or if questions were chosen so that they say nothing about the others.
+        Questions that were repeated have the means of their repeats. Raises InputError if questions
+        were chosen so that they say nothing about the others.
         """
-        sample = QuestionSample.of_config(self.after.config)
+        sample = self.sample
         if sample is not None and not sample.ids:
             raise InputError(
                 "F1 before and after cannot be estimated: only some questions were asked again, which were "
@@ -418,17 +429,63 @@ class ResultsComparison:
             if _is_compared(new_row, outcome, sample):
                 rows.append(_with_repeated_scores(row, new_row, "asks_before"))
                 new_rows.append(_with_repeated_scores(new_row, new_row, "asks"))
-        right_weight = sample.right_weight if sample else 1.0
-        comparison = compare_results(rows, new_rows, measure, right_weight=right_weight)
+        return rows, new_rows, sample.right_weight if sample else 1.0
+
+    @property
+    def sample(self) -> QuestionSample | None:
+        """The questions that are compared; None for all. Of two retries it is the smaller sample.
+
+        It is empty if that is no part of the other one, which was chosen by results: the shared
+        questions then say nothing about the others.
+        """
+        samples = []
+        for results in (self.before, self.after):
+            sample = QuestionSample.of_config(results.config)
+            if sample is not None:
+                samples.append(sample)
+        samples.sort(key=lambda sample: len(sample.ids))
+        for sample in samples[1:]:
+            if sample.right_weight != 1 and not samples[0].ids <= sample.ids:
+                return QuestionSample()
+        return samples[0] if samples else None
+
+    def _compare_scores(self, measure: str) -> ScoreComparison:
+        """Compare a measure of all questions before and after.
+
+        Of a sample, the measures are estimates for all questions that were measured. Raises
+        InputError if there is nothing to compare.
+        """
+        rows, new_rows, right_weight = self._list_compared_rows()
+        drawn_by = [*self._drawn_by.rows.values()] if self._drawn_by else None
+        return compare_results(
+            rows, new_rows, measure, right_weight=right_weight, drawn_by=drawn_by
+        )
+
+    def adjust_p_value(self, measure: str) -> tuple[float, int]:
+        """Return the p-value of a measure, adjusted by Holm's method, and for how many comparisons.
+
+        These are all that stand side by side and can be compared. Raises InputError if this one
+        cannot.
+        """
+        p_values = {self: self.compare_scores(measure).p_value}
+        for comparison in self.side_by_side:
+            with suppress(InputError):
+                p_values[comparison] = comparison.compare_scores(measure).p_value
+        return holm_adjusted([*p_values.values()])[0], len(p_values)
+
+    def compare_measure(self, measure: str) -> ComparedMeasure:
+        """Return a measure before and after as texts. Raises what ``compare_scores`` raises."""
+        comparison = self.compare_scores(measure)
         low, high = comparison.confidence_interval
         compared = ComparedMeasure(
             questions=str(comparison.questions),
             before=f"{comparison.first:.3f}",
             after=f"{comparison.second:.3f}",
             difference=f"{comparison.difference:+.3f} [{low:+.3f}, {high:+.3f}]",
-            chance=_describe_chance(comparison),
+            chance=self._describe_chance(comparison),
             needed=_describe_needed_questions(comparison),
         )
+        rows, new_rows, right_weight = self._list_compared_rows()
         if right_weight != 1:
             return compared._replace(questions=f"{compared.questions} of {len(self.before.rows)}")
         if any("repeated" in row for row in new_rows):
@@ -441,6 +498,20 @@ class ResultsComparison:
             sides.append(str(QuestionGroup("", in_order).estimate(measure)))
         before, after = sides
         return compared._replace(before=before, after=after)
+
+    def _describe_chance(self, comparison: ScoreComparison) -> str:
+        """Return whether a difference may be chance, with its p-value.
+
+        If several comparisons stand side by side, the adjusted p-value decides, and is named too.
+        """
+        if not comparison.improved_ids and not comparison.worsened_ids:
+            return "no answer differs"
+        p_value, count = self.adjust_p_value(comparison.measure)
+        verdict = "may be chance" if p_value > SIGNIFICANCE_LEVEL else "more than chance"
+        shown = format_p_value(comparison.p_value)
+        if count > 1:
+            shown = f"{format_p_value(p_value)} as one of {count} by Holm's method, alone {shown}"
+        return f"{verdict} ({shown})"
 
     def make_measure_table(self) -> Table:
         """Return a table of F1 and paper F1 before and after, with the difference and whether it may be chance.
@@ -497,6 +568,18 @@ class ResultsComparison:
         for change in self.changes:
             groups.setdefault(change.outcome, {}).setdefault(change.agent, []).append(change)
         return groups
+
+
+def compare_with_each(
+    before: LoadedResults,
+    others: Iterable[LoadedResults],
+    on_progress: Callable[[], object] = lambda: None,
+) -> list[ResultsComparison]:
+    """Compare results with each of some others. The p-values are adjusted for the number of these."""
+    comparisons = [ResultsComparison(before, after, on_progress) for after in others]
+    for comparison in comparisons:
+        comparison.side_by_side = comparisons
+    return comparisons
 
 
 # --- what becomes of a question
@@ -594,14 +677,6 @@ def _format_counts(counts: Mapping[str, int], outcomes: Iterable[str]) -> str:
 
 
 # --- whether a difference may be chance
-
-
-def _describe_chance(comparison: ScoreComparison) -> str:
-    """Return whether a difference may be chance, with its p-value."""
-    if not comparison.improved_ids and not comparison.worsened_ids:
-        return "no answer differs"
-    verdict = "may be chance" if comparison.p_value > SIGNIFICANCE_LEVEL else "more than chance"
-    return f"{verdict} ({format_p_value(comparison.p_value)})"
 
 
 def _describe_needed_questions(comparison: ScoreComparison) -> str:

@@ -26,7 +26,12 @@ from urllib.parse import quote
 from xml.etree import ElementTree
 
 from kgwb import disk
-from kgwb.bench.comparisons import FAILED, OUTCOME_STATES, find_outcomes, load_prompt_texts
+from kgwb.bench.comparisons import (
+    FAILED,
+    OUTCOME_STATES,
+    ResultsComparison,
+    load_prompt_texts,
+)
 from kgwb.bench.figures import LoadedResults
 from kgwb.bench.judgements import CODINGS_FILES, RATINGS_FILES, SAMPLE_FILE, SCORES_FILE
 from kgwb.bench.lab import RETRIES_FOLDER
@@ -40,6 +45,7 @@ from kgwb.bench.results import (
     get_verdict,
     list_labels,
 )
+from kgwb.bench.statistics import SIGNIFICANCE_LEVEL
 from kgwb.disk import __version__
 from kgwb.errors import GraphFileError, InputError
 from kgwb.kg import VOCABULARIES, Vocabulary, find_graph_file
@@ -53,8 +59,14 @@ ERROR_CASE = "error"
 SKIPPED = "skipped"
 RESULT_FIGURES = ("questions", RIGHT, "lost", WRONG, UNANSWERED, "gave_up", "errors", *MEASURES)
 """The figures of a benchmark on which a condition can be put."""
-CHANGE_FIGURES = ("questions", *(name.replace(" ", "_") for name in OUTCOME_STATES))
-"""The figures of a retry on which a condition can be put: the number of questions by outcome."""
+VERDICT_FIGURES = ("better", "worse", "f1_change", "f1_low", "f1_high")
+"""What a retry shows of F1: 1 or 0 for better and for worse beyond chance, and the difference with its interval."""
+CHANGE_FIGURES = (
+    "questions",
+    *(name.replace(" ", "_") for name in OUTCOME_STATES),
+    *VERDICT_FIGURES,
+)
+"""The figures of a retry on which a condition can be put: also the number of questions by outcome."""
 MAX_CASE_CHARS = 300
 _COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
     "<=": operator.le,
@@ -65,7 +77,7 @@ _COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
     ">": operator.gt,
     "=": operator.eq,
 }
-_CONDITION = re.compile(r"\s*(\w+)\s*(<=|>=|!=|==|<|>|=)\s*(\d+(?:\.\d+)?)\s*")
+_CONDITION = re.compile(r"\s*(\w+)\s*(<=|>=|!=|==|<|>|=)\s*(-?\d+(?:\.\d+)?)\s*")
 
 
 class Condition(NamedTuple):
@@ -82,7 +94,7 @@ class Condition(NamedTuple):
         Raises InputError for another form, and for a figure that is not among them.
         """
         match = _CONDITION.fullmatch(text)
-        if match is None:
+        if match is None or (match[3] < "0" and match[1] not in VERDICT_FIGURES):
             raise InputError(
                 f"the condition {text!r} cannot be read",
                 hint="write a figure, a comparison and a number, such as --fail-if 'f1<0.8'",
@@ -164,18 +176,22 @@ def make_results_suite(name: str, rows: Sequence[BenchRow]) -> Suite:
     return Suite(name, figures, cases)
 
 
-def make_change_suite(before: LoadedResults, after: LoadedResults) -> Suite:
-    """Return the questions of a retry as cases, with CHANGE_FIGURES: the number of questions by outcome.
+def make_change_suite(comparison: ResultsComparison) -> Suite:
+    """Return the questions of a retry as cases, with CHANGE_FIGURES.
 
     A broken question is a failure, and one that ended in an error is an error. One that is fixed or
-    still right is passed. Any other is skipped, since the change is not to blame for it.
+    still right is passed. Any other is skipped, since the change is not to blame for it. Without a
+    verdict on F1, its figures are missing, so that no condition on them passes.
     """
-    outcomes = find_outcomes(before, after)
-    figures: dict[str, float] = dict.fromkeys(CHANGE_FIGURES, 0)
-    figures["questions"] = len(outcomes)
+    after = comparison.after
+    figures: dict[str, float] = {"questions": len(comparison.outcomes)}
+    for outcome in OUTCOME_STATES:
+        figures[outcome.replace(" ", "_")] = comparison.counts[outcome]
+    with suppress(InputError):
+        figures |= _judge_change(comparison)
     cases = []
-    for id_, outcome in outcomes.items():
-        figures[outcome.replace(" ", "_")] += 1
+    for id_ in filter(comparison.outcomes.__contains__, comparison.before.rows):
+        outcome = comparison.outcomes[id_]
         state = PASSED
         if outcome == FAILED:
             state = ERROR_CASE
@@ -185,6 +201,21 @@ def make_change_suite(before: LoadedResults, after: LoadedResults) -> Suite:
             state = SKIPPED
         cases.append(_make_case(after.rows[id_], state, outcome))
     return Suite(after.name, figures, cases)
+
+
+def _judge_change(comparison: ResultsComparison) -> dict[str, float]:
+    """Return the VERDICT_FIGURES of a retry. Raises InputError if F1 cannot be compared."""
+    scores = comparison.compare_scores("f1")
+    p_value, _ = comparison.adjust_p_value("f1")
+    is_beyond_chance = p_value <= SIGNIFICANCE_LEVEL
+    low, high = scores.confidence_interval
+    return {
+        "better": float(is_beyond_chance and scores.difference > 0),
+        "worse": float(is_beyond_chance and scores.difference < 0),
+        "f1_change": scores.difference,
+        "f1_low": low,
+        "f1_high": high,
+    }
 
 
 def _make_case(row: BenchRow, state: str, outcome: str) -> Case:

@@ -412,7 +412,8 @@ class RetryExperiment:
         if selectors:
             if not all(map(_is_independent_of_outcome, selectors)):
                 return QuestionSample()
-            return QuestionSample(frozenset(self._find_selected(selectors)))
+            chosen_ids = self._find_selected(selectors)
+            return QuestionSample(frozenset(chosen_ids), 1.0, " ".join(selectors), len(chosen_ids))
         chosen_ids = self._lost_and_right_ids()
         right_ids = set()
         for id_, row in self.earlier_results.rows.items():
@@ -421,7 +422,8 @@ class RetryExperiment:
         right_weight = 1.0
         if right_ids:
             right_weight = len(right_ids) / len(right_ids & chosen_ids)
-        return QuestionSample(frozenset(chosen_ids), right_weight)
+        represented = len(chosen_ids | right_ids)
+        return QuestionSample(frozenset(chosen_ids), right_weight, "", represented)
 
     # --- the cost
 
@@ -588,7 +590,7 @@ class RetryExperiment:
         earlier = self.earlier_results
         config = setup.to_config(questions)
         if sample is not None:
-            config = sample.add_to_config(config)
+            config = sample.add_to_config(config, _read_stored_config(folder))
         with lock_folder(folder, "wait until it ends, or stop it, and ask again then"):
             benchmark = Benchmark(
                 setup,
@@ -649,6 +651,13 @@ class RetryExperiment:
                 "anew with kgwb bench",
             )
         return measured_setup
+
+
+def _read_stored_config(folder: Path) -> Mapping[str, Any]:
+    """Return the configuration of a results folder; empty without results."""
+    with suppress(InputError):
+        return read_results(folder)[0]
+    return {}
 
 
 def _is_independent_of_outcome(selector: str) -> bool:
@@ -786,9 +795,12 @@ class KeptChange(BaseModel, frozen=True):
     """The models that the prompts were measured with, by agent; "" is the default."""
     effect: str = ""
     """What the prompts did, in words; "" if they were compared with nothing."""
+    effect_on_kept: str = ""
+    """What they did compared with the prompts that were kept before; "" if none were."""
     fixed: tuple[str, ...] = ()
     """The ids of the questions that the prompts fixed."""
     broken: tuple[str, ...] = ()
+    """Both are those of ``effect_on_kept``, if it is known, else of ``effect``."""
     before: PromptTexts
     """The texts that were replaced."""
     after: PromptTexts
@@ -805,7 +817,10 @@ class KeptChange(BaseModel, frozen=True):
         """Return date, names of the prompts, note, effect, and each of the models once."""
         models = ", ".join(dict.fromkeys(self.models.values()))
         date = self.date[:16].replace("T", " ")
-        return date, ", ".join(self.after), self.note, self.effect, models
+        effect = self.effect
+        if self.effect_on_kept:
+            effect = f"compared with what was kept before: {self.effect_on_kept}; with the first: {effect}"
+        return date, ", ".join(self.after), self.note, effect, models
 
     def __str__(self) -> str:
         date, names, *others = self.cells()
@@ -822,20 +837,23 @@ class MeasuredPrompts(NamedTuple):
     source: str
     models: dict[str, str]
     effect: str
+    effect_on_kept: str
     fixed: tuple[str, ...]
     broken: tuple[str, ...]
-    """These five are those of ``KeptChange``."""
+    """These six are those of ``KeptChange``."""
 
 
 def read_measured_prompts(
     folder: str | Path,
     base: str | Path | None = None,
     system: SystemSource | None = None,
+    kept: str = "",
 ) -> MeasuredPrompts:
     """Read the prompts of a results folder, and compare its results with those of ``base``.
 
     ``base`` is by default the folder that a retry belongs to. A folder of ``kgwb bench`` without a
-    ``base`` is compared with nothing. ``system`` must be given if what was measured is not a system
+    ``base`` is compared with nothing. ``kept`` is the results folder of the prompts that are kept
+    now, if there is one: it is compared with, too. ``system`` must be given if what was measured is not a system
     by name. A prompt that is the system's present own one has the text None; the text of another one
     is that of the first saved run that used it, if it has the measured fingerprint. Nothing is
     written. Raises InputError if a folder holds no results.
@@ -844,13 +862,15 @@ def read_measured_prompts(
     parent = results.folder.resolve().parent
     if base is None and parent.name == RETRIES_FOLDER:
         base = parent.parent
-    effect = ""
+    effect = effect_on_kept = ""
     ids: dict[str, list[str]] = {outcome: [] for outcome in UNFOLDED_OUTCOMES}
+    first = None
     if base is not None:
-        comparison = ResultsComparison(LoadedResults.read(Path(base)), results)
-        for id_, outcome in comparison.outcomes.items():
-            ids.setdefault(outcome, []).append(id_)
-        effect = _describe_effect(comparison, ids)
+        first = LoadedResults.read(Path(base))
+        effect, ids = _describe_effect(ResultsComparison(first, results))
+    if Path(kept, CONFIG_FILE).is_file() and Path(kept).resolve() != results.folder.resolve():
+        comparison = ResultsComparison(LoadedResults.read(Path(kept)), results, drawn_by=first)
+        effect_on_kept, ids = _describe_effect(comparison)
     if system is None:
         system = systems.load_system(str(results.config.get("system")))
     system = systems.resolve_system(system)
@@ -874,18 +894,26 @@ def read_measured_prompts(
         str(results.folder),
         results.model_specs,
         effect,
+        effect_on_kept,
         tuple(ids["fixed"]),
         tuple(ids["broken"]),
     )
 
 
-def _describe_effect(comparison: ResultsComparison, ids: Mapping[str, Sequence[str]]) -> str:
-    """Return the outcomes, F1 before and after, and the first questions that were fixed and broken, as one text."""
+def _describe_effect(comparison: ResultsComparison) -> tuple[str, dict[str, list[str]]]:
+    """Return what a change did as one text, and the ids of the questions by outcome.
+
+    The text has the outcomes, F1 before and after, and the first questions that were fixed and
+    broken.
+    """
+    ids: dict[str, list[str]] = {outcome: [] for outcome in UNFOLDED_OUTCOMES}
+    for id_, outcome in comparison.outcomes.items():
+        ids.setdefault(outcome, []).append(id_)
     parts = [comparison.format_counts(), comparison.describe_f1()]
     for outcome in UNFOLDED_OUTCOMES:
         if ids[outcome]:
             parts.append(f"{outcome} {list_first(ids[outcome])}")
-    return "; ".join(parts)
+    return "; ".join(parts), ids
 
 
 class PromptHistory:
@@ -909,6 +937,20 @@ class PromptHistory:
                 hint = "correct this line of the file or remove it; the prompts themselves are in other files"
                 problem = "is no change of prompts"
                 self.changes += parse_json_lines(path, KeptChange.model_validate, problem, hint)
+
+    @property
+    def kept_results(self) -> str:
+        """The results folder of the change whose prompts the folder has now; "" if none of it is known."""
+        texts: PromptTexts = {}
+        changes = []
+        for change in self.changes:
+            texts = texts | change.after
+            present = {name: text for name, text in texts.items() if text is not None}
+            changes.append((present, change.source))
+        for present, source in reversed(changes):
+            if source and present == changes[-1][0]:
+                return source
+        return ""
 
     def keep(self, measured: MeasuredPrompts, note: str = "") -> KeptChange:
         """Write the prompts of results into the folder, and add a line to the history; return this change.

@@ -589,7 +589,12 @@ class ScoreComparison:
 
 
 def compare_results(
-    first: BenchRows, second: BenchRows, measure: str = "f1", *, right_weight: float = 1.0
+    first: BenchRows,
+    second: BenchRows,
+    measure: str = "f1",
+    *,
+    right_weight: float = 1.0,
+    drawn_by: BenchRows | None = None,
 ) -> ScoreComparison:
     """Compare two sets of results, question by question, by a paired permutation test (PairedScores).
 
@@ -598,7 +603,8 @@ def compare_results(
     the first set lost were asked again, and only some of those that it had right: each of these
     stands for so many. The means are then estimates for all questions, and the test allows for the
     way they were drawn; otherwise lost questions that come out right by chance would look like an
-    effect. Raises InputError for an unknown measure, if the sets share no question with gold, and
+    effect. ``drawn_by`` are these first results if the questions were drawn by others than
+    ``first``. Raises InputError for an unknown measure, if the sets share no question with gold, and
     if the gold of a question differs.
     """
     if measure not in MEASURES:
@@ -621,8 +627,8 @@ def compare_results(
     pairs = PairedScores(
         _to_matrix(before[id_] for id_ in shared_ids),
         _to_matrix(after[id_] for id_ in shared_ids),
-        _weights_of(first, shared_ids, right_weight),
-        _weights_of(second, shared_ids, right_weight),
+        _weights_of(drawn_by or first, shared_ids, right_weight),
+        _weights_of(drawn_by or second, shared_ids, right_weight),
     )
     mean_before, mean_after = (float(_measure_of(mean, measure)) for mean in pairs.means())
     permuted_before, permuted_after = pairs.permuted_means()

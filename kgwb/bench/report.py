@@ -147,7 +147,7 @@ class Report:
     def comparisons(self) -> list[ResultsComparison]:
         """A comparison with the first folder, for each further one."""
         first, *others = self.results
-        return [ResultsComparison(first, other, self._on_progress) for other in others]
+        return comparisons.compare_with_each(first, others, self._on_progress)
 
     def headline(self) -> Iterator[str]:
         """Yield the main figures as lines of text: those of each folder, then what changed since the first one."""

@@ -203,23 +203,43 @@ class QuestionSample:
     """Empty if questions were chosen so that they say nothing about the others."""
     right_weight: float = 1.0
     """How many questions each question that was right before stands for; a lost one stands for itself."""
+    name: str = ""
+    """The selectors that chose them, with blanks between; "" for the default ones."""
+    represented: int = 0
+    """How many questions they stand for in all."""
+
+    @classmethod
+    def list_of(cls, config: Mapping[str, Any]) -> list[QuestionSample]:
+        """Return the samples that a retry's configuration has under "questions", one for each command."""
+        questions = config.get("questions") or {}
+        data = questions.get("samples") or [questions.get("sample")]
+        samples = []
+        for sample in filter(None, data):
+            ids = frozenset(sample["ids"])
+            known = {"represented": len(ids), **sample, "ids": ids}
+            samples.append(cls(**known))
+        return samples
 
     @classmethod
     def of_config(cls, config: Mapping[str, Any]) -> QuestionSample | None:
-        """Return the sample that a retry's configuration has under "questions"; None if it has none."""
-        questions = config.get("questions") or {}
-        data = questions.get("sample")
-        if data is None:
-            return None
-        return cls(frozenset(data["ids"]), data["right_weight"])
+        """Return the widest sample of a retry's configuration; None if it has none.
 
-    def add_to_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a configuration that names the sample."""
-        data = {
-            "ids": sorted(self.ids),
-            "right_weight": self.right_weight,
-        }
-        questions = {**config["questions"], "sample": data}
+        A narrower choice that was asked later does not replace it.
+        """
+
+        def width(sample: QuestionSample) -> tuple[int, int]:
+            return sample.represented, len(sample.ids)
+
+        return max(cls.list_of(config), key=width, default=None)
+
+    def add_to_config(
+        self, config: Mapping[str, Any], earlier: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Return a configuration that names the sample, and those that an earlier one of it names."""
+        samples = []
+        for sample in dict.fromkeys([*self.list_of(earlier), self]):
+            samples.append({**asdict(sample), "ids": sorted(sample.ids)})
+        questions = {**config["questions"], "samples": samples}
         return {**config, "questions": questions}
 
 

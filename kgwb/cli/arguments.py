@@ -452,7 +452,7 @@ class CheckArguments:
     fail_if: list[str] = option(
         "CONDITION",
         "end with exit code 4 if a figure is so, as in 'f1<0.8', 'errors>0', or after a change "
-        "'broken>0'",
+        "'worse>0' (beyond chance), 'better<1' (not shown), 'f1_low<-0.05' (a loss of 5 points is possible)",
         [],
     )
     junit: Path | None = option("FILE", "also write each question as a test case of JUnit XML")

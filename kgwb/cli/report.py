@@ -16,6 +16,7 @@ from kgwb.text import pluralize, single_line
 if TYPE_CHECKING:
     from kgwb.bench.figures import LoadedResults
     from kgwb.bench.papers import Chart
+    from kgwb.bench.report import Report
 
 
 @dataclass(kw_only=True)
@@ -143,8 +144,8 @@ def write_report(
     prices: Path | None = None,
     published: str | None = None,
     questions: Path | None = None,
-) -> None:
-    """Write the report of results folders to ``page``, and print its main figures and its path.
+) -> Report:
+    """Write the report of results folders to ``page``, print its main figures and its path, and return it.
 
     The first folder is compared with each of the others. ``prices`` is a table of prices (default:
     kgwb's), and ``published`` the question set whose figures in papers are shown. Answers are
@@ -165,6 +166,7 @@ def write_report(
         headline = list(report.headline())
         path = report.save(page)
     print(*headline, path, sep="\n")
+    return report
 
 
 @dataclass(kw_only=True)

@@ -80,7 +80,6 @@ class RetryCommand(CheckArguments, WorkArguments, GraphArguments):
         nothing differs from what was measured.
         """
         from kgwb.bench.exports import CHANGE_FIGURES, make_change_suite
-        from kgwb.bench.figures import LoadedResults
         from kgwb.bench.lab import RetryExperiment
         from kgwb.bench.ladder import gold_decisions_of
 
@@ -121,10 +120,9 @@ class RetryCommand(CheckArguments, WorkArguments, GraphArguments):
         if len(folders) > 1:
             page_folder = page_folder.parent
         page = self.out or page_folder / "report.html"
-        write_report([self.folder, *folders], page, self.prices)
+        report = write_report([self.folder, *folders], page, self.prices)
         self._suggest_keeping(folders)
-        before = LoadedResults.read(self.folder)
-        suites = [make_change_suite(before, LoadedResults.read(folder)) for folder in folders]
+        suites = list(map(make_change_suite, report.comparisons))
         condition_code = self.finish(suites, CHANGE_FIGURES)
         if stop_reason:
             return EXIT_BUDGET_SPENT
@@ -266,7 +264,9 @@ class KeepCommand:
         from kgwb.bench.lab import read_measured_prompts
 
         assert self.results is not None
-        measured = read_measured_prompts(self.results, self.base, self.system or None)
+        measured = read_measured_prompts(
+            self.results, self.base, self.system or None, history.kept_results
+        )
         if measured.unknown_names:
             names = ", ".join(measured.unknown_names)
             print_error(

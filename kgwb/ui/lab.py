@@ -504,8 +504,8 @@ class PromptLab(Live):
         winner = folders[form["winner"]]
         self.kept_folder = form["kept_folder"].strip() or DEFAULT_FOLDER
         base = self.lab.earlier_results.folder
-        measured = read_measured_prompts(winner, base, self.lab.system)
         history = PromptHistory(self.kept_folder)
+        measured = read_measured_prompts(winner, base, self.lab.system, history.kept_results)
         change = history.keep(measured, form["kept_note"].strip())
         changed = ", ".join(change.after)
         return f"kept {changed}; Workbench(..., prompts={self.kept_folder!r}) uses it"

@@ -81,6 +81,22 @@ def test_a_retry_fails_if_something_broke(bench: list[str], capsys: Capture) -> 
     assert [[child.tag for child in case] for case in suite] == [[], ["skipped"], []]
     assert main([*retry, "--fail-if", "still_lost>0"]) == 4
     assert main([*retry, "--fail-if", "f1<1"]) == 2
+    for condition, code in (
+        ("worse>0", 0),
+        ("better<1", 4),
+        ("f1_low<-0.05", 0),
+        ("f1_change<-1.5", 0),
+        ("broken<-1", 2),
+    ):
+        assert main([*retry, "--fail-if", condition]) == code
+
+
+def test_questions_chosen_by_their_results_pass_no_gate(bench: list[str]) -> None:
+    assert main(bench) == 0
+    retry = ["retry", "r", "--only", "lost", "--set", "theta=5"]
+    assert main([*retry, "--fail-if", "broken>0"]) == 0
+    for condition in ("worse>0", "better<1", "f1_low<-0.05"):
+        assert main([*retry, "--fail-if", condition]) == 4
 
 
 def test_the_help_says_the_exit_codes(capsys: Capture) -> None:

@@ -81,6 +81,67 @@ def test_the_history_has_the_questions_that_were_fixed_and_broken(
     assert f"{outcome} {rows[1]['id']}, {rows[2]['id']}" in change.effect
 
 
+def retry_with(words: str, *more: str) -> Path:
+    """Ask again with a changed prompt, and return the folder of the retry."""
+    known = set(Path("r/retries").iterdir())
+    write_prompt(Path(words), words)
+    assert main(["retry", "r", "--prompts", words, *more]) == 0
+    [folder] = [path for path in Path("r/retries").iterdir() if path.is_dir() and path not in known]
+    return folder
+
+
+def set_right(folder: Path, *right: bool) -> None:
+    """Write which questions came out right."""
+    path = folder / "results.jsonl"
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    for row, is_right in zip(rows, right, strict=True):
+        row["f1"] = row["precision"] = row["recall"] = float(is_right)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def test_a_verdict_belongs_to_its_sample_and_the_widest_is_kept(retried: Path) -> None:
+    again = ["retry", "r", "--prompts", "mine", "--only"]
+    for chosen in ("type=list", "lost"):
+        if chosen == "lost":
+            set_right(Path("r"), False, True, True, True)
+        assert main([*again, chosen]) == 0
+    assert main(["keep", "my_prompts", "--results", str(retried)]) == 0
+    assert "from 4 questions" in PromptHistory(KEPT).changes[-1].effect
+    narrow = retry_with("Narrow.", "--only", "type=list")
+    assert main(["keep", "my_prompts", "--results", str(narrow)]) == 0
+    change = PromptHistory(KEPT).changes[-1]
+    for effect in (change.effect, change.effect_on_kept):
+        assert effect.endswith("from 1 question (--only type=list)")
+
+
+def test_a_second_change_is_compared_with_what_is_kept_now(retried: Path, capsys: Capture) -> None:
+    second = retry_with("Second.", "--only", "all")
+    third = retry_with("Third.", "--only", "all")
+    set_right(Path("r"), False, False, False, True)
+    set_right(retried, False, True, True, True)
+    set_right(second, True, True, True, False)
+    set_right(third, False, False, False, False)
+
+    def keep(folder: Path) -> tuple[str, str]:
+        assert main(["keep", "my_prompts", "--results", str(folder)]) == 0
+        change = PromptHistory(KEPT).changes[-1]
+        return change.effect.partition(", 0")[0], change.effect_on_kept.partition(";")[0]
+
+    def counts(fixed: int, broken: int) -> str:
+        return f"{fixed} fixed, {broken} broken"
+
+    assert keep(retried)[1] == ""
+    effect, on_kept = keep(second)
+    assert effect.startswith(counts(3, 1)) and on_kept.startswith(counts(1, 1))
+    capsys.readouterr()
+    assert main(["keep", "my_prompts"]) == 0
+    assert capsys.readouterr().out.count("F1") == 3
+    for _ in range(3):
+        assert main(["keep", "my_prompts", "--undo"]) == 0
+    assert PromptHistory(KEPT).kept_results == str(retried)
+    assert keep(third)[1].startswith(counts(0, 3))
+
+
 def test_what_was_kept_twice_is_refused_and_a_retry_says_how_to_keep(
     retried: Path, capsys: Capture
 ) -> None:

@@ -303,6 +303,8 @@ def test_right_questions_of_a_sample_stand_for_those_that_were_not_asked() -> No
     found = compare_results(before, after, right_weight=5.0)
     assert (found.first, found.second) == (pytest.approx(50 / 60), pytest.approx(49 / 60))
     assert found.p_value > 0.5
+    found = compare_results(after, before, right_weight=5.0, drawn_by=before)
+    assert (found.first, found.second) == (pytest.approx(49 / 60), pytest.approx(50 / 60))
     assert compare_results(before, after).difference == pytest.approx(3 / 20)
     in_part = [
         *before,

@@ -7,13 +7,22 @@ right or wrong each time.
 
 from __future__ import annotations
 
+from collections import Counter
+from pathlib import Path
+
 import numpy
 import pytest
 
+from kgwb.bench.comparisons import ResultsComparison, compare_with_each
+from kgwb.bench.exports import CHANGE_FIGURES, Condition, make_change_suite
+from kgwb.bench.figures import LoadedResults
+from kgwb.bench.questions import BenchQuestion
+from kgwb.bench.results import rescore_row
 from kgwb.bench.statistics import (
     POWER,
     SIGNIFICANCE_LEVEL,
     PairedScores,
+    holm_adjusted,
     permutation_interval,
     permutation_p_value,
     wilson_interval,
@@ -305,3 +314,96 @@ def test_so_many_questions_suffice_however_they_are_asked(
     measured = round(needed * count / len(pairs.weights))
     power = share(measured, flips, effect, all_asked=all_asked, repeats=repeats)
     assert POWER - 0.08 <= power <= 0.97
+
+
+# --- several changes at once, and a gate
+
+
+def results_of(asks: Asks, name: str = "") -> LoadedResults:
+    """Results of questions that were right or wrong."""
+    rows = {}
+    for number, is_right in enumerate(asks):
+        answers = ["gold"] if is_right else ["other"]
+        question = BenchQuestion(id=f"{number}", question="?", answers=("gold",))
+        row = {"id": question.id, "question": "?", "answers": answers, "error": None}
+        rows[question.id] = rescore_row({**row, "seconds": 0.0}, question)
+    return LoadedResults(name, "", Path(name), {}, rows, {})
+
+
+def test_p_values_are_adjusted_for_all_that_stand_side_by_side() -> None:
+    generator = numpy.random.default_rng(1)
+    before = generator.random(60) < 0.5
+    changed = []
+    for cured in (10, 12, 2):
+        after = before.copy()
+        after[numpy.flatnonzero(~before)[:cured]] = True
+        after[numpy.flatnonzero(before)[:2]] = False
+        changed.append(results_of(after, f"{cured} cured"))
+    first = results_of(before, "first")
+    alone = [ResultsComparison(first, after).compare_scores("f1").p_value for after in changed]
+    together = compare_with_each(first, changed)
+    adjusted = [comparison.adjust_p_value("f1") for comparison in together]
+    assert adjusted == [(p_value, 3) for p_value in holm_adjusted(alone)]
+    assert alone[0] <= SIGNIFICANCE_LEVEL < adjusted[0][0]
+    assert "may be chance" in together[0].describe_f1()
+    assert f"{alone[0]:.3f}" in together[0].describe_f1()
+    assert "more than chance" in ResultsComparison(first, changed[0]).describe_f1()
+
+
+LABS = 200
+"""docs/how-to/my-benchmark.md has the figures of 1,000."""
+
+
+@pytest.mark.long
+def test_of_twelve_changes_without_an_effect_one_is_seldom_an_improvement() -> None:
+    generator = numpy.random.default_rng(0)
+    false_alone = 0
+    false_together = 0
+    for _ in range(LABS):
+        questions = Questions(60, 0.15, generator)
+        first = results_of(questions.ask(), "first")
+        changes = [results_of(questions.ask(), f"{number}") for number in range(12)]
+        comparisons = compare_with_each(first, changes)
+        better = [each for each in comparisons if each.compare_scores("f1").difference > 0]
+        lowest = min((each.compare_scores("f1").p_value for each in better), default=1.0)
+        adjusted = min((each.adjust_p_value("f1")[0] for each in better), default=1.0)
+        false_alone += lowest <= SIGNIFICANCE_LEVEL
+        false_together += adjusted <= SIGNIFICANCE_LEVEL
+    assert false_together <= SIGNIFICANCE_LEVEL * LABS < false_alone
+
+
+GATES = {
+    "worse": "worse>0",
+    "not better": "better<1",
+    "5 points worse is possible": "f1_low<-0.05",
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("effect", "at_most", "at_least"),
+    [
+        (0.0, {"worse": 0.05}, {"not better": 0.95}),
+        (-0.05, {}, {"not better": 0.95, "5 points worse is possible": 0.95}),
+        (0.05, {"worse": 0.05}, {}),
+    ],
+)
+def test_a_gate_seldom_gives_a_false_alarm(
+    effect: float, at_most: dict[str, float], at_least: dict[str, float]
+) -> None:
+    """At 200 questions, with one ask in 20 that comes out otherwise."""
+    generator = numpy.random.default_rng(0)
+    met: Counter[str] = Counter()
+    for _ in range(LABS):
+        questions = Questions(200, 0.05, generator, abs(effect))
+        sides = [questions.ask(), questions.ask(is_changed=True)]
+        if effect < 0:
+            sides.reverse()
+        before, after = map(results_of, sides)
+        suite = make_change_suite(ResultsComparison(before, after))
+        for name, text in GATES.items():
+            met[name] += Condition.parse(text, CHANGE_FIGURES).is_met(suite.figures)
+    for name, share_allowed in at_most.items():
+        assert met[name] <= share_allowed * LABS
+    for name, share_needed in at_least.items():
+        assert met[name] >= share_needed * LABS
