@@ -2,7 +2,9 @@
 
 import re
 import tomllib
+from dataclasses import replace
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +12,15 @@ import pytest
 from test_labs import NUMBERS, TASKS, read_code_cells
 
 from kgwb.labs import LabWork
-from kgwb.labs.pages import Feedback
-from kgwb.labs.texts import list_languages
+from kgwb.labs.answers import check_answer
+from kgwb.labs.texts import Message, Texts, list_languages
 
 FILE = Path(__file__).with_name("lab_answers.toml")
 ANSWERS = tomllib.loads(FILE.read_text(encoding="utf-8"))
-LEAST_ANSWERS = 8
-"""Right ones, and as many wrong ones, that each task must have."""
+LEAST_RIGHT = 8
+LEAST_WRONG = 12
+LEAST_KINDS = 2
+"""Feedbacks that the wrong answers of a task get."""
 
 
 @cache
@@ -35,8 +39,21 @@ def run_cells(number: int, language: str) -> tuple[dict[str, Any], dict[str, str
     return variables, cells
 
 
-def give(number: int, language: str, task: str, answer: str) -> Feedback:
-    """Return the feedback of a task's cell with this answer in place of the dots."""
+class Keys(Texts):
+    """Texts that are their own keys, followed by the keys of the messages in them."""
+
+    def get(self, key: str, **values: object) -> str:
+        if key.startswith("form."):
+            return super().get(key)
+        parts = [key]
+        for value in values.values():
+            if isinstance(value, Message) and not value.key.startswith("example."):
+                parts.append(self.render(value))
+        return " ".join(filter(None, parts))
+
+
+def give(number: int, language: str, task: str, answer: str) -> tuple[str, str]:
+    """Return the state of a task's cell with this answer in place of the dots, and the keys of its feedback."""
     variables, cells = run_cells(number, language)
     scope = dict(variables)
     before_answer = cells[task].partition("answer = ...")[0]
@@ -49,31 +66,50 @@ def give(number: int, language: str, task: str, answer: str) -> Feedback:
     except Exception as error:
         error.add_note(f"the answer {answer}")
         raise
-    return work.check(task, scope["answer"])
+    given = scope["answer"]
+    state = work.check(task, given).state
+    if given == "":
+        return state, "feedback.no-answer"
+    keyed = replace(work.lab.tasks[task], texts=Keys(language, work.lab.texts._catalogues))
+    return state, check_answer(keyed, given)
 
 
 def test_every_task_has_enough_right_and_wrong_answers() -> None:
     assert sorted(ANSWERS) == sorted(name for _, name in TASKS)
     for answers in ANSWERS.values():
-        assert len(set(answers["right"])) >= LEAST_ANSWERS
-        assert len(set(answers["wrong"])) >= LEAST_ANSWERS
+        wrong = list(chain.from_iterable(answers["wrong"].values()))
+        assert len(set(answers["right"])) >= LEAST_RIGHT
+        assert len(set(wrong)) >= LEAST_WRONG
+        assert len(answers["wrong"]) >= LEAST_KINDS
 
 
 @pytest.mark.long
 @pytest.mark.usefixtures("here")
-@pytest.mark.parametrize("language", list_languages())
 @pytest.mark.parametrize(("number", "name"), TASKS)
-def test_no_answer_is_judged_wrongly(
-    number: int, name: str, language: str, monkeypatch: pytest.MonkeyPatch
+def test_no_answer_is_judged_wrongly_and_each_mistake_has_its_feedback(
+    number: int, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("KGWB_EMBEDDINGS", raising=False)  # as in the student's kernel
-    misjudged = {}
-    for state in ("right", "wrong"):
-        for answer in ANSWERS[name][state]:
-            feedback = give(number, language, name, answer)
-            if feedback.state != state:
-                misjudged[answer] = feedback.text
-    assert not misjudged
+    expected = dict.fromkeys(ANSWERS[name]["right"], "")
+    for key, answers in ANSWERS[name]["wrong"].items():
+        expected |= dict.fromkeys(answers, key)
+    judged = {answer: give(number, "en", name, answer) for answer in expected}
+    assert judged == {
+        answer: ("wrong" if key else "right", key) for answer, key in expected.items()
+    }
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("language", [name for name in list_languages() if name != "en"])
+@pytest.mark.parametrize(("number", "name"), TASKS)
+def test_answers_are_judged_alike_in_all_languages(
+    number: int, name: str, language: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("KGWB_EMBEDDINGS", raising=False)
+    assert give(number, language, name, ANSWERS[name]["right"][0]) == ("right", "")
+    for key, [answer, *_] in ANSWERS[name]["wrong"].items():
+        assert give(number, language, name, answer) == ("wrong", key)
 
 
 @pytest.mark.usefixtures("here")

@@ -5,6 +5,7 @@ import pytest
 import kgwb
 from kgwb.labs.two import (
     GOLD_ANSWERS,
+    OTHER_FORMS,
     QUESTION_TYPES,
     RecordedReply,
     _check_reply,
@@ -63,7 +64,8 @@ def test_there_is_a_reply_for_all_that_a_prompt_can_lack() -> None:
     expected = {("2.1.no-field", name) for name in fields}
     expected |= {("2.1.not-described", name) for name in QirReply.model_fields}
     expected |= {("2.1.no-value", value) for value in QUESTION_TYPES}
-    expected |= {(f"2.1.{lack}", "") for lack in ("no-unknown", "no-format", "other-form")}
+    expected |= {("2.1.other-form", form) for form in OTHER_FORMS.groupindex}
+    expected |= {(f"2.1.{lack}", "") for lack in ("no-unknown", "no-format")}
     replies = load_replies()
     assert {(reply.lack, reply.of) for reply in replies if reply.lack} == expected
     assert {reply.question for reply in replies if not reply.lack} == set(GOLD_ANSWERS)
@@ -77,3 +79,8 @@ def test_the_feedback_on_a_missing_field_shows_what_came_of_it(name: str, langua
     assert feedback.state == "wrong" and name in feedback.text
     assert find_reply("2.1.no-field", name).reply in feedback.text
     assert work.check("2.1", write_prompt()).state == "right"
+
+
+def test_a_prompt_that_asks_for_another_form_gets_a_reply_in_this_form() -> None:
+    feedback = kgwb.lab(2, None).check("2.1", write_prompt(beyond="the rest. Reply with XML"))
+    assert feedback.state == "wrong" and "<reply>" in feedback.text

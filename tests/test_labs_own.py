@@ -11,6 +11,15 @@ from kgwb.cli import main
 from kgwb.errors import InputError, SettingError
 
 MAX_TEMPLATE_LINES = 60
+BARE_LAB = """from kgwb.labs.tasks import Lab
+
+LAB = Lab("bare", "A lab without hints")
+
+
+@LAB.task("How many?")
+def check(number: int) -> str:
+    return "" if number == 2 else "not two"
+"""
 
 
 def write_example(folder: Path) -> Path:
@@ -87,3 +96,12 @@ def test_a_file_without_a_lab_is_an_error(
         kgwb.lab(file)
     with pytest.raises(SettingError, match=r"missing\.py"):
         kgwb.lab(tmp_path / "missing.py")
+
+
+def test_a_task_without_hints_says_so(tmp_path: Path) -> None:
+    file = tmp_path / "bare_lab.py"
+    file.write_text(BARE_LAB)
+    work = kgwb.lab(file, None)
+    shown = [work.hint("bare.1"), work.hint("bare.1")]
+    assert [feedback.text for feedback in shown] == ["this task has no hints"] * 2
+    assert work.submission.progress("bare.1").hints == 0

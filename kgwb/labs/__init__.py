@@ -126,8 +126,8 @@ class LabWork:
     def hint(self, task: str) -> Feedback:
         """Return the next hint for a task, count it, and write the count to the file of the work.
 
-        After all hints were shown, the last one is returned again. Raises InputError if there is no
-        such task, or if the file cannot be written.
+        After all hints were shown, the last one is returned again. Of a task without hints that is
+        said. Raises InputError if there is no such task, or if the file cannot be written.
         """
         asked = require_task(self.lab.tasks, task, self.lab.number)
         total = len(asked.hints)
@@ -135,6 +135,8 @@ class LabWork:
         progress.hints = min(progress.hints + 1, total)
         self._write(self.path)
         number = progress.hints
+        if not total:
+            return Feedback(asked, "hint", asked.texts.get("feedback.no-hints"))
         hint = asked.hints[number - 1]
         text = asked.texts.get("feedback.hint", number=number, total=total, hint=hint)
         return Feedback(asked, "hint", text)

@@ -184,16 +184,16 @@ def to_name(text: str) -> str:
     return re.sub(r"[\W_]+", "_", text.strip().casefold()).strip("_")
 
 
-def expand_iri(text: str, namespace: str) -> str:
+def expand_iri(text: str, prefix: str, namespace: str) -> str:
     """Return the IRI that a text stands for; angle brackets, quotes and spaces around it are removed.
 
-    A text with "://" is a whole IRI. Otherwise its prefix up to the last ":" is dropped, spaces
-    become "_", and the namespace is put before it.
+    A text with "://" is a whole IRI. Otherwise the prefix, such as "fl:", is dropped if it is there,
+    spaces become "_", and the namespace is put before it. So another prefix makes another IRI.
     """
     text = text.strip().strip("<> \"'")
     if "://" in text:
         return text
-    end = text.rpartition(":")[2]
+    end = text.removeprefix(prefix)
     return namespace + end.replace(" ", "_")
 
 

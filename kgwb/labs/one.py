@@ -7,11 +7,10 @@ from collections.abc import Collection, Sequence
 from functools import cache, partial
 from typing import Any, NamedTuple
 
-from rdflib import URIRef
-
 from kgwb.kg.embeddings import EmbeddingIndex, Embeddings
 from kgwb.kg.queries import describe_vertices
 from kgwb.labs.answers import AnswerTriples, NamedChoice, NumberedChoice, expand_iri
+from kgwb.labs.changed_graphs import ChangedGraph, change_sample, find_other_reason
 from kgwb.labs.material import DIALOGUE
 from kgwb.labs.recorded import (
     find_first_edited_steps,
@@ -19,12 +18,19 @@ from kgwb.labs.recorded import (
     open_lost_run,
     set_triples,
 )
-from kgwb.labs.tasks import Lab, Stage, compare_choices, open_sample, open_samples
+from kgwb.labs.tasks import (
+    Lab,
+    Stage,
+    compare_choices,
+    find_reversed,
+    open_sample,
+    open_samples,
+    split_words,
+)
 from kgwb.labs.texts import Problem, say
 from kgwb.records import to_data
 from kgwb.run import Run
 from kgwb.run.answers import Answer
-from kgwb.terms import Term
 from kgwb.workbench import Workbench, recording
 
 LAB = Lab(1, "lab1.title", prepare=open_samples)
@@ -36,7 +42,11 @@ STORY = "Roadside Picnic"
 """The label of the right answer."""
 NAME = "harry potter"
 """The only name in the question of the second task."""
-RIGHT_SUBJECTS = ("Harry Potter's first movie", "the first Harry Potter film")
+RIGHT_SUBJECTS = (
+    "Harry Potter's first movie",
+    "the first Harry Potter film",
+    "the initial Harry Potter movie",
+)
 OTHER_SUBJECTS = (
     "Harry Potter",
     "the Harry Potter movie",
@@ -47,14 +57,31 @@ OTHER_SUBJECTS = (
     "Harry Potter's first book",
     "the first book of Harry Potter",
     "Harry Potter's first actor",
+    "the first Harry Potter trailer",
+    "the first Harry Potter game",
+    "the soundtrack of the first Harry Potter movie",
+    "the author of Harry Potter's first movie",
+    "the first movie of the author of Harry Potter",
+    "the first movie by the author of Harry Potter",
 )
 """What a question near the right one is about instead."""
 RELEASE_QUESTIONS = (
+    "When was {} shown in cinemas?",
+    "On which date did {} premiere?",
+    "In what year was {} released?",
     "When was {} released?",
     "When did {} come out?",
     "What is the release date of {}?",
     "In which year was {} released?",
 )
+ASKS_MORE = re.compile(r"\b(and|or|but|also|before|after|19\d\d|20\d\d)\b|\?\s*\w+", re.IGNORECASE)
+"""What joins another question to a question, or says something that the original one does not say."""
+FIRST_RELEASE = re.compile(
+    r"^(?!.*\b(first|initial|earliest|debut)\b.+\b(first|initially|originally)\b)"
+    r".*\b(first|initially|originally) (released|shown|come|came)\b",
+    re.IGNORECASE,
+)
+"""What asks for the first release of a movie that is not said to be the first."""
 OTHER_QUESTIONS = (
     "Who released {}?",
     "Why was {} released?",
@@ -66,10 +93,30 @@ OTHER_QUESTIONS = (
     "What is {}?",
     "When was {} filmed?",
     "How long is {}?",
+    "How long ago was {} released?",
+    "How many years ago did {} come out?",
+    "On which day of the week was {} released?",
+    "When was {} announced?",
+    "When was {} made?",
+    "When did {} win an award?",
     "{}",
 )
 """What is asked about the right thing instead."""
 FILMS_NAMESPACE = "https://kgwb.example/films/"
+FILMS_PREFIX = "fl:"
+
+
+TWO_FILMS_CHANGE = ChangedGraph(
+    "films",
+    """DELETE DATA { fl:Inception fl:director fl:Christopher_Nolan };
+    INSERT DATA { fl:Inception fl:director fl:Akira_Kurosawa };
+    DELETE { fl:The_Prestige ?other ?value } WHERE {
+        VALUES ?other { fl:screenwriter fl:country fl:originalLanguage fl:genre fl:releaseDate }
+        fl:The_Prestige ?other ?value
+    }""",
+    ("Interstellar", "The Dark Knight", "The Prestige"),
+)
+"""Inception is by another director than its writer, and less is known of The Prestige."""
 
 
 class LostAnswer(NamedTuple):
@@ -78,17 +125,71 @@ class LostAnswer(NamedTuple):
     labels: tuple[str, ...]
     stage: Stage
     """The stage of the first wrong step."""
+    change: ChangedGraph
+    """A changed graph on which the repaired run must have the right answer too."""
 
 
 LOST_ANSWERS = {
-    1: LostAnswer(("Louisa May Alcott",), "understand"),
-    2: LostAnswer(("Bernard Herrmann",), "understand"),
-    3: LostAnswer(("Francis Ford Coppola",), "understand"),
+    1: LostAnswer(
+        ("Louisa May Alcott",),
+        "understand",
+        ChangedGraph(
+            "films",
+            """DELETE DATA { fl:Little_Women_novel fl:author fl:Louisa_May_Alcott };
+            INSERT DATA { fl:Little_Women_novel fl:author fl:Stanislaw_Lem }""",
+            ("Stanisław Lem",),
+        ),
+    ),
+    2: LostAnswer(
+        ("Bernard Herrmann",),
+        "understand",
+        ChangedGraph(
+            "films",
+            """DELETE DATA { fl:Vertigo fl:composer fl:Bernard_Herrmann };
+            INSERT DATA { fl:Vertigo fl:composer fl:Joe_Hisaishi }""",
+            ("Joe Hisaishi",),
+        ),
+    ),
+    3: LostAnswer(
+        ("Francis Ford Coppola",),
+        "understand",
+        ChangedGraph(
+            "films",
+            """DELETE DATA { fl:The_Godfather_film fl:director fl:Francis_Ford_Coppola };
+            INSERT DATA { fl:The_Godfather_film fl:director fl:Akira_Kurosawa }""",
+            ("Akira Kurosawa",),
+        ),
+    ),
     4: LostAnswer(
         ("Howl's Moving Castle", "My Neighbor Totoro", "Spirited Away", "The Boy and the Heron"),
         "understand",
+        ChangedGraph(
+            "films",
+            """DELETE DATA { fl:Spirited_Away fl:composer fl:Joe_Hisaishi };
+            INSERT DATA { fl:Spirited_Away fl:composer fl:Wendy_Carlos };
+            DELETE { fl:My_Neighbor_Totoro ?other ?value } WHERE {
+                VALUES ?other { fl:director fl:screenwriter fl:country fl:originalLanguage fl:genre }
+                fl:My_Neighbor_Totoro ?other ?value
+            }""",
+            ("Howl's Moving Castle", "My Neighbor Totoro", "The Boy and the Heron"),
+        ),
     ),
-    5: LostAnswer(("Geoffrey Hinton", "Yann LeCun", "Yoshua Bengio"), "query"),
+    5: LostAnswer(
+        ("Geoffrey Hinton", "Yann LeCun", "Yoshua Bengio"),
+        "query",
+        ChangedGraph(
+            "scholars",
+            """DELETE DATA {
+                sc:Geoffrey_Hinton sc:turingAwardYear "2018"^^xsd:gYear .
+                sc:Tim_Berners-Lee sc:turingAwardYear "2016"^^xsd:gYear
+            };
+            INSERT DATA {
+                sc:Geoffrey_Hinton sc:turingAwardYear "2016"^^xsd:gYear .
+                sc:Tim_Berners-Lee sc:turingAwardYear "2018"^^xsd:gYear
+            }""",
+            ("Tim Berners-Lee", "Yann LeCun", "Yoshua Bengio"),
+        ),
+    ),
 }
 """The recorded runs of the last tasks, by their number in the folder recordings/lost/chatty_kg."""
 
@@ -119,9 +220,10 @@ def check_rephrased_question(question: str) -> Problem:
     """Return "" if a question asks when the first Harry Potter movie was released, else feedback.
 
     It is judged by what Chatty-KG makes of it: after the first question of DIALOGUE its classifier
-    must find the question self-contained, and it must take nothing but Harry Potter for a name. By
-    the embeddings with which it links words, the question must be nearer to one for the date of the
-    first movie than to any question beside that. The first problem found is returned.
+    must find the question self-contained, and it must take nothing but Harry Potter for a name. The
+    question must have no words of ASKS_MORE or FIRST_RELEASE. By the embeddings with which Chatty-KG links words, it
+    must be nearer to a question for the date of the first movie than to any question beside that.
+    The first problem found is returned.
     """
     workbench = Workbench(open_sample("films"), "rules")
     workbench.ask(DIALOGUE[0])
@@ -130,9 +232,14 @@ def check_rephrased_question(question: str) -> Problem:
         return "1.2.refers-back"
     if NAME not in " ".join(question.casefold().split()):
         return "1.2.no-name"
+    more = ASKS_MORE.search(question)
+    if more:
+        return say("1.2.asks-more", words=more[0].strip(" ?"))
     for name in run.go(until="qir").output("qir").entities:
         if NAME not in name.casefold():
             return say("1.2.other-name", name=name)
+    if FIRST_RELEASE.search(question):
+        return "1.2.no-first-movie"
     return _find_other_meaning(question)
 
 
@@ -179,8 +286,8 @@ def check_triples(facts: AnswerTriples) -> Problem:
     """Return "" if Chatty-KG gives the right answer with these triples, else feedback.
 
     They take the place of the QIR agent's for TWO_FILMS_QUESTION; all other agents use ``rules``.
-    They must name both persons, in any case, and have exactly one unknown ("?x"). Only the films of
-    the answer count, not how the triples are written.
+    They must name both persons, in any case, and have exactly one unknown ("?x"). No triple may be
+    the wrong way round, and the answer must be right on TWO_FILMS_CHANGE too.
     """
     names: set[str] = set()
     unknowns: set[str] = set()
@@ -198,9 +305,14 @@ def check_triples(facts: AnswerTriples) -> Problem:
         return "1.3.no-unknown"
     if len(unknowns) > 1:
         return say("1.3.unknowns", number=len(unknowns))
-    run = _run_with_triples(TWO_FILMS_QUESTION, facts, unknowns.pop())
+    unknown = unknowns.pop()
+    run = _run_with_triples(TWO_FILMS_QUESTION, facts, unknown)
     films = ("Inception", "Interstellar", "The Dark Knight", "The Prestige")
-    return _compare_answer(run.answer, films)
+    return (
+        _compare_answer(run.answer, films)
+        or find_reversed(facts, {unknown.casefold(): 0})
+        or find_other_reason(run, TWO_FILMS_CHANGE)
+    )
 
 
 @LAB.task(
@@ -214,7 +326,7 @@ def check_vertex(iri: str) -> Problem:
     """
     films = open_sample("films")
     candidates = films.exact(["Solaris"]).get("Solaris", ())
-    iri = expand_iri(iri, FILMS_NAMESPACE)
+    iri = expand_iri(iri, FILMS_PREFIX, FILMS_NAMESPACE)
     wanted = iri.casefold()
     chosen = [vertex for vertex in candidates if str(vertex).casefold() == wanted]
     if not chosen:
@@ -256,14 +368,9 @@ def check_predicates(names: NamedChoice) -> Problem:
 
 
 def _to_display_name(name: str) -> str:
-    """Return the last part of a predicate's IRI, or a display name, as words in lower case: "based on"."""
-    end = expand_iri(name, FILMS_NAMESPACE).rpartition("/")[2]
-    return _split_words(end)
-
-
-def _split_words(name: str) -> str:
-    """Return a name such as "basedOn" or "based_on" as words in lower case: "based on"."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", name).casefold()
+    """Return a display name, or a predicate's IRI without the graph's namespace, as words: "based on"."""
+    iri = expand_iri(name, FILMS_PREFIX, FILMS_NAMESPACE)
+    return split_words(iri.removeprefix(FILMS_NAMESPACE))
 
 
 @LAB.task(
@@ -273,41 +380,73 @@ def _split_words(name: str) -> str:
 def check_longest_film(sparql: str) -> Problem:
     """Return "" if a SELECT on the graph films finds Stanley Kubrick's longest film, else feedback.
 
-    It must have one row that names the film by a label in any language or its IRI, in any column.
-    It is then run on the graph without the film's running time, where it must find the next film:
-    so a query that names the film itself is wrong. Raises a GraphError if the query fails.
+    It must have one row that names this film, and none of his others, by a label in any language or
+    its IRI, in any column. It must find the longest film on each graph of CHANGED_MINUTES too. Raises
+    a GraphError if the query fails.
     """
-    films = open_sample("films")
-    by_length = films.select(LONGEST_FILMS).rows
-    longest, minutes = map(require_term, by_length[0])
-    second = by_length[1][0]
-    problem = _find_film_problem(films.select(sparql).rows, longest, sparql)
+    rows = open_sample("films").select(sparql).rows
+    problem = _find_film_problem(rows, "The_Shining", sparql)
     if problem:
         return problem
-    changed = films.without((longest, URIRef(FILMS_NAMESPACE + "runtime"), minutes))
-    if _find_film_problem(changed.select(sparql).rows, second, sparql):
-        return "1.6.not-by-time"
+    for key, longest, minutes in CHANGED_MINUTES:
+        changed = change_sample("films", SET_MINUTES + minutes)
+        if _find_film_problem(changed.select(sparql).rows, longest, sparql):
+            return say(key, film=longest.replace("_", " "))
     return ""
 
 
-def require_term(term: Term | None) -> Term:
-    """Return a term of a row of LONGEST_FILMS, which all have a value."""
-    assert term is not None
-    return term
+SET_MINUTES = """DELETE { ?film fl:runtime ?minutes }
+WHERE { ?film fl:director fl:Stanley_Kubrick ; fl:runtime ?minutes };
+"""
+"""The beginning of an update that gives the films other running times."""
+CHANGED_MINUTES = (
+    (
+        "1.6.not-by-time",
+        "A_Clockwork_Orange",
+        "INSERT DATA { fl:A_Clockwork_Orange fl:runtime 136 }",
+    ),
+    (
+        "1.6.other-role",
+        "The_Shining",
+        """INSERT DATA {
+            fl:The_Shining fl:runtime 144 .
+            fl:A_Clockwork_Orange fl:runtime 136 .
+            fl:Seven_Samurai fl:screenwriter fl:Stanley_Kubrick ; fl:starring fl:Stanley_Kubrick
+        }""",
+    ),
+    (
+        "1.6.as-text",
+        "The_Shining",
+        "INSERT DATA { fl:The_Shining fl:runtime 144 . fl:A_Clockwork_Orange fl:runtime 99 }",
+    ),
+    (
+        "1.6.other-order",
+        "A_Clockwork_Orange",
+        """INSERT DATA {
+            fl:A_Clockwork_Orange fl:runtime 160 .
+            fl:The_Shining fl:runtime 144 .
+            fl:2001_A_Space_Odyssey fl:runtime 136
+        }""",
+    ),
+    (
+        "1.6.other-order",
+        "2001_A_Space_Odyssey",
+        """INSERT DATA {
+            fl:A_Clockwork_Orange fl:runtime 144 .
+            fl:The_Shining fl:runtime 136 .
+            fl:2001_A_Space_Odyssey fl:runtime 160
+        }""",
+    ),
+)
+"""Of each changed graph the feedback on a query that fails there, the longest film, and the update."""
 
 
-LONGEST_FILMS = f"""PREFIX fl: <{FILMS_NAMESPACE}>
-SELECT ?film ?minutes WHERE {{
-  ?film fl:director fl:Stanley_Kubrick ; fl:runtime ?minutes
-}} ORDER BY DESC(?minutes)"""
-"""All films of the task, the longest first."""
-
-
-def _find_film_problem(rows: Sequence[Sequence[Any]], film: Any, sparql: str) -> Problem:
+def _find_film_problem(rows: Sequence[Sequence[Any]], film: str, sparql: str) -> Problem:
     """Return "" if the rows of a query are the film alone, else the feedback for what is wrong.
 
-    The one row must have the film's IRI or one of its labels in a cell. ``sparql`` is the query:
-    one without rows that writes the director as a plain text gets a feedback of its own.
+    ``film`` is the end of its IRI. The one row must have a name of it in a cell, and none of another
+    film by him. ``sparql`` is the query: one without rows that writes the director as a plain
+    text gets a feedback of its own.
     """
     if not rows:
         names_director = re.search(r'"[^"]*kubrick[^"]*"(?![^\s]*@)', sparql, re.IGNORECASE)
@@ -315,20 +454,31 @@ def _find_film_problem(rows: Sequence[Sequence[Any]], film: Any, sparql: str) ->
     if len(rows) > 1:
         return say("1.6.rows", number=len(rows))
     cells = [str(cell) for cell in rows[0] if cell is not None]
-    iri = str(film)
-    local_name = iri.rpartition("/")[2]
-    names = {iri, local_name.replace("_", " ")}
-    labels = open_sample("films").select(LABELS.format(film))
-    for (label,) in labels.rows:
-        names.add(str(label))
-    if names.intersection(cells):
+    named = {end for end, names in _name_films().items() if names.intersection(cells)}
+    if named == {film}:
         return ""
+    if film in named:
+        return say("1.6.films", number=len(named))
     if all(cell.replace(".", "").isdecimal() for cell in cells):
         return "1.6.no-film"
     return "1.6.other-film"
 
 
-LABELS = "SELECT ?label WHERE {{ <{}> <http://www.w3.org/2000/01/rdf-schema#label> ?label }}"
+@cache
+def _name_films() -> dict[str, set[str]]:
+    """Return the IRI and the labels of each film by Stanley Kubrick, by the end of its IRI."""
+    names: dict[str, set[str]] = {}
+    for film, label in open_sample("films").select(FILM_LABELS).rows:
+        iri = str(film)
+        end = iri.removeprefix(FILMS_NAMESPACE)
+        names.setdefault(end, {iri, end.replace("_", " ")}).add(str(label))
+    return names
+
+
+FILM_LABELS = f"""PREFIX fl: <{FILMS_NAMESPACE}>
+SELECT ?film ?label WHERE {{
+  ?film fl:director fl:Stanley_Kubrick ; <http://www.w3.org/2000/01/rdf-schema#label> ?label
+}}"""
 
 
 def _add_repair_task(number: int) -> None:
@@ -370,7 +520,8 @@ def _judge_repair(run: Run, number: int) -> Problem:
     """Return "" if the first edit of a run is at a first wrong step and the answer is right, else feedback.
 
     Feedback says that no edit changes a value, that the step is right but not the new value, that
-    the step is too late though the answer is right, or what is wrong with the answer.
+    the step is too late though the answer is right, what is wrong with the answer, or that it is
+    right for another reason.
     """
     problem = _compare_answer(run.answer, LOST_ANSWERS[number].labels)
     edited = find_first_edited_steps(run, number)
@@ -381,7 +532,7 @@ def _judge_repair(run: Run, number: int) -> Problem:
         return say("lost.right-step", problem=problem)
     if not is_first and not problem:
         return say("lost.later-step", agent=edited[0])
-    return problem
+    return problem or find_other_reason(run, LOST_ANSWERS[number].change)
 
 
 def _run_with_triples(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -241,6 +241,37 @@ def open_samples() -> None:
 def open_sample(name: str) -> Graph:
     """Open a sample graph. It is opened once for all checks."""
     return open_kg(name)
+
+
+FROM_SMALLER_RANK = re.compile(
+    r"\b(by|on|from|director|composer|author|writer|actor|starring|stars?|cast)$"
+)
+"""Ends of relations from a work to what it is by, on or from: ("?film", "directed by", "?person")."""
+FROM_GREATER_RANK = re.compile(
+    r"\b(in|into|of|for|directed|directs|composed|composes|wrote|writes)$"
+)
+"""Ends of relations in the other direction: ("?person", "directed", "?film")."""
+
+
+def find_reversed(triples: Iterable[Sequence[str]], ranks: Mapping[str, int]) -> Problem:
+    """Return "" if no triple says the wrong way round what it is to say, else feedback on the first one.
+
+    ``ranks`` has the rank of each term, in lower case: that of a work is below that of the work it
+    is based on, and this is below that of a person. Relations that end in no word of
+    FROM_SMALLER_RANK or FROM_GREATER_RANK are right in both directions.
+    """
+    for subject, relation, object_ in triples:
+        words = split_words(relation)
+        rise = ranks.get(object_.casefold(), 1) - ranks.get(subject.casefold(), 1)
+        is_reversed = rise < 0 and FROM_SMALLER_RANK.search(words)
+        if is_reversed or (rise > 0 and FROM_GREATER_RANK.search(words)):
+            return say("result.reversed", subject=subject, relation=relation, object=object_)
+    return ""
+
+
+def split_words(name: str) -> str:
+    """Return a name such as "basedOn" or "based_on" as words in lower case: "based on"."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", name).casefold()
 
 
 def compare_choices(

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from kgwb.errors import InvalidReplyError
 from kgwb.labs.answers import NamedNumber, NumberedChoice, to_name
+from kgwb.labs.changed_graphs import ChangedGraph, find_other_reason
 from kgwb.labs.material import REPLIES, QirReply, TripleReply
 from kgwb.labs.recorded import (
     REFERENCE_REPAIRS,
@@ -21,7 +22,7 @@ from kgwb.labs.recorded import (
     mean_f1,
     open_lost_run,
 )
-from kgwb.labs.tasks import Lab, compare_choices, open_sample, open_samples
+from kgwb.labs.tasks import Lab, compare_choices, find_reversed, open_sample, open_samples
 from kgwb.labs.texts import Message, Problem, say
 from kgwb.llm import Scripted, model
 from kgwb.run import Run
@@ -42,11 +43,28 @@ def prepare_checks() -> None:
 LAB = Lab(2, "lab2.title", prepare=prepare_checks)
 MUSIC_QUESTION = "Who composed the music for Psycho?"
 NOVELS_QUESTION = "Who wrote the novels that films by Andrei Tarkovsky are based on?"
+DIRECTOR = "andrei tarkovsky"
+"""The only name in NOVELS_QUESTION, in lower case."""
 GOLD_ANSWERS = {
     MUSIC_QUESTION: {"Bernard Herrmann"},
     NOVELS_QUESTION: {"Arkady Strugatsky", "Boris Strugatsky", "Stanisław Lem"},
 }
 """The labels of the right answers."""
+CHANGES = {
+    MUSIC_QUESTION: ChangedGraph(
+        "films",
+        """DELETE DATA { fl:Psycho_film fl:composer fl:Bernard_Herrmann };
+        INSERT DATA { fl:Psycho_film fl:composer fl:Joe_Hisaishi }""",
+        ("Joe Hisaishi",),
+    ),
+    NOVELS_QUESTION: ChangedGraph(
+        "films",
+        """DELETE DATA { fl:Solaris_novel fl:author fl:Stanislaw_Lem };
+        INSERT DATA { fl:Solaris_novel fl:author fl:Louisa_May_Alcott }""",
+        ("Arkady Strugatsky", "Boris Strugatsky", "Louisa May Alcott"),
+    ),
+}
+"""The changed graphs on which a reply must lead to the right answer too."""
 QUESTION_TYPES = ("list", "count", "boolean")
 """The values of the field question_type."""
 MIN_COPIED_CHARS = 40
@@ -54,12 +72,14 @@ MIN_COPIED_CHARS = 40
 MIN_DESCRIPTION_WORDS = 2
 """Words that say what goes into a field."""
 OTHER_FORMS = re.compile(
-    r"\b(reply|answer|respond|write|return|output|antworte|schreibe?|gib)\b[^.\n]{0,30}?"
-    r"\b(poem|verse|rhyme|song|essay|prose|story|xml|yaml|csv|table|sparql|haiku"
-    r"|gedicht|vers|reim|lied|aufsatz|prosa|geschichte|tabelle)(s|e|en)?\b",
+    r"\b(?:reply|answer|respond|write|return|output|antworte|schreibe?|gib)\b[^.\n]{0,30}?"
+    r"\b(?:(?P<xml>xml)|(?P<yaml>yaml)|(?P<csv>csv)|(?P<table>table|tabelle)|(?P<sparql>sparql)"
+    r"|(?P<prose>essay|prose|story|aufsatz|prosa|geschichte)"
+    r"|(?P<poem>poem|verse|rhyme|song|haiku|gedicht|vers|reim|lied))(?:s|e|en)?\b",
     re.IGNORECASE,
 )
-"""A request for a reply that is not JSON, in an English or a German prompt."""
+"""A request for a reply that is not JSON, in an English or a German prompt; a group for each form."""
+NEGATION = re.compile(r"\b(no|not|never|without|kein\w*|nicht|nie|ohne)\b", re.IGNORECASE)
 F1_TOLERANCE = 0.005
 """How far a mean F1 may be from the right one, so that two decimals are enough."""
 
@@ -168,15 +188,16 @@ def _find_missing_values(messages: str) -> Iterator[Message]:
 def _find_format_problems(messages: str) -> Iterator[Message]:
     """Yield a message for each of these: no unknown as "?x", no word "JSON", a request for another form.
 
-    The last is found by OTHER_FORMS, such as "write a poem".
+    The last is found by OTHER_FORMS, such as "write a poem", in a sentence without NEGATION before it.
     """
     if not re.search(r"\?\w", messages.replace("{{question}}", "")):
         yield say("2.1.no-unknown")
     if not re.search(r"\bjson\b", messages, re.IGNORECASE):
         yield say("2.1.no-format")
-    other_form = OTHER_FORMS.search(messages)
-    if other_form:
-        yield say("2.1.other-form", text=other_form[0])
+    for other_form in OTHER_FORMS.finditer(messages):
+        sentence = re.split(r"[.\n]", messages[: other_form.end()])[-1]
+        if not NEGATION.search(sentence):
+            yield say("2.1.other-form", text=other_form[0], name=other_form.lastgroup)
 
 
 @LAB.task(
@@ -311,7 +332,8 @@ def _check_reply(question: str, reply: str) -> Problem:
     """Return "" if a reply of the QIR agent leads to the right answer, else feedback.
 
     The feedback says why the reply is rejected, in the words of the system, that another attempt
-    was needed, or what is answered. The right labels are those of GOLD_ANSWERS.
+    was needed, what is answered, or why that is right by chance. The right labels are those of
+    GOLD_ANSWERS.
     """
     try:
         run = _run_with_reply(question, reply)
@@ -322,10 +344,26 @@ def _check_reply(question: str, reply: str) -> Problem:
         return "reply.asked-again"
     labels = _answer_labels(run)
     if labels == GOLD_ANSWERS.get(question):
-        return ""
+        return _find_reversed_fact(run) or find_other_reason(run, CHANGES[question])
     if labels:
         return say("reply.wrong-answer", answer=run.answer)
     return say("reply.no-answer", answer=run.answer)
+
+
+def _find_reversed_fact(run: Run) -> Problem:
+    """Return "" if no triple of the QIR agent is the wrong way round, else feedback.
+
+    The target and DIRECTOR are persons. What shares a triple with DIRECTOR are films; other terms are
+    works that films are based on.
+    """
+    output = run.output("qir")
+    facts = [(fact.subject, fact.relation, fact.object) for fact in output.facts]
+    ranks: dict[str, int] = {}
+    for subject, _, object_ in facts:
+        ends = (subject.casefold(), object_.casefold())
+        if DIRECTOR in ends:
+            ranks |= dict.fromkeys(ends, 0)
+    return find_reversed(facts, ranks | {output.target.casefold(): 2, DIRECTOR: 2})
 
 
 def _run_with_reply(question: str, reply: str, *, until: str | None = None) -> Run:
@@ -364,7 +402,7 @@ class RecordedReply(BaseModel, extra="forbid", frozen=True):
     lack: str = ""
     """The key of the text that says what the prompt lacks; empty for a prompt that lacks nothing."""
     of: str = ""
-    """The field or the value that it lacks this for; empty if that is none."""
+    """The field, the value or the other form of the reply that this is about; empty if it is none."""
     question: str
     reply: str
 
@@ -377,7 +415,7 @@ def load_replies() -> tuple[RecordedReply, ...]:
 
 
 def find_reply(lack: str, of: str) -> RecordedReply:
-    """Return the first recorded reply to a prompt that lacks ``lack`` for ``of``, a field or a value or "".
+    """Return the first recorded reply to a prompt with this lack, about ``of``: a field, a value, a form or "".
 
     Raises KeyError if there is none.
     """
