@@ -74,6 +74,16 @@ AGENT_KIND_LABELS = {
     "group": "supervisor",
 }
 """The name of each kind of agent, as people see it."""
+TABS_LABELS = {
+    "view": "views",
+    "role": "roles",
+    "section": "parts of the step",
+    "which": "steps of the agent",
+    "lit": "highlighted answer",
+    "drawn": "kinds of picture",
+    "prompt": "prompts",
+}
+"""What a screen reader calls a row of tabs, by the event that its tabs send."""
 SERIES_CLASSES = ("sparql", "person", "model", "code")
 """The CSS classes that give the series of a chart their colours."""
 
@@ -416,9 +426,9 @@ def tabs(
     options: Iterable[tuple[str, str, object]],
     selected_name: str,
     event: str,
+    panel_id: str,
     *,
     borderless: bool = False,
-    panel_id: str = "",
 ) -> Html:
     """Render views to choose from as tabs. A tab sends the event with its name as the argument.
 
@@ -441,13 +451,13 @@ def tabs(
             data_arg=name,
             id=f"{event}-{name}",
             aria_selected=str(is_selected).lower(),
-            aria_controls=panel_id if is_selected and panel_id else None,
+            aria_controls=panel_id if is_selected else None,
         )
         buttons.append(tab)
     classes = "tabs"
     if borderless:
         classes += " bare"
-    return div(classes, *buttons, role="tablist")
+    return div(classes, *buttons, role="tablist", aria_label=TABS_LABELS.get(event))
 
 
 def collapsible(summary: object, *contents: object, expanded: bool = False, key: str = "") -> Html:

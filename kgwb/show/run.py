@@ -295,7 +295,7 @@ def render_step_header(state: RunState, key: str, controls: object = "") -> Html
     kind = displayed_agent_kind(state.run, agent)
     purpose = state.run.system.agent_spec(agent).purpose
     is_silent = skipped_model(step, kind)
-    badge_icon, badge_label = _step_badge(state, step, state.step_state(key))
+    badge_icon, badge_label = step_badge(state, step, state.step_state(key))
     facts = _render_step_facts(state, step, agent, kind)
     subject = ""
     if step is not None:
@@ -312,7 +312,7 @@ def render_step_header(state: RunState, key: str, controls: object = "") -> Html
     )
 
 
-def _step_badge(state: RunState, step: Step | None, step_state: str) -> tuple[str, str]:
+def step_badge(state: RunState, step: Step | None, step_state: str) -> tuple[str, str]:
     """Return the icon and the label of a step's state.
 
     A step that is done has "by hand" if its output was put in, or, if the output is an answer, the

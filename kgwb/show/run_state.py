@@ -446,8 +446,8 @@ def answer_view(state: RunState) -> AnswerView:
     """Return how the answer of a run is shown now: icon, label, headline and details.
 
     A task that is being executed comes first, which may wait for the person's reply. Then come a
-    failure, stale steps, and the answer. Without any of these the headline is "No answer yet", and
-    the label is the status of the run.
+    failure, stale steps, and the answer. Without any of these the label is the status of the run, and
+    the headline does not say that there is no answer once a step, which may have one, was done.
     """
     if "waiting" in state.states.values():
         return AnswerView("wait", "Waiting for your reply", "…", "")
@@ -459,7 +459,9 @@ def answer_view(state: RunState) -> AnswerView:
         return _view_of_stale_answer(state.previous_answer)
     if state.answer is None or state.status != "done":
         label = RUN_STATUS_LABELS.get(state.status, state.status)
-        return AnswerView("off", label, "No answer yet", "")
+        is_on_the_way = state.status == "paused" and bool(state.run.steps)
+        headline = "Not at its end yet" if is_on_the_way else "No answer yet"
+        return AnswerView("off", label, headline, "")
     judged = judge_answer(state.run.question, state.answer, state.run.right_answer)
     cost = _cost_text(state.totals)
     return _view_of_answer(state.run, judged, state.answer, cost)

@@ -22,7 +22,7 @@ from kgwb.show.explain import render_predicates, render_reasons
 from kgwb.show.html import Html
 from kgwb.show.records import render
 from kgwb.show.run import render_answer_banner, render_notices, render_question_header, render_run
-from kgwb.show.run_state import RunState
+from kgwb.show.run_state import RunState, answer_view
 from kgwb.show.terms import context_of, triple_key
 from kgwb.show.timeline import render_pipeline, render_timeline, render_waterfall
 from kgwb.terms import Triple
@@ -107,7 +107,7 @@ class Debugger(StepPanel):
     def announcement(self) -> str:
         """Return what the selected view shows: the step, the clicked node, or the compared run.
 
-        At the end of the run the answer is in it.
+        At the end of the run the answer is in it, and after an edit, how to see the new answer.
         """
         if self.selected_view == "graph" and self.subgraph_panel is not None:
             return self.subgraph_panel.announcement()
@@ -116,6 +116,9 @@ class Debugger(StepPanel):
             run = session.run
             return f"{name}: {session.current_task or run.answer or run.status}"
         spoken = super().announcement()
+        state = self.session.run_state()
+        if state.has_stale_steps and not state.current_task:
+            return f"{spoken}; {answer_view(state).headline}"
         answer = single_line(self.run.answer)
         if self.follows_latest_step and self.run.status == "done" and answer not in spoken:
             return f"{answer}; {spoken}"
@@ -189,7 +192,7 @@ class Debugger(StepPanel):
             if name == "compare":
                 number = len(self.session.history) + len(self.forks)
             options.append((name, label, number))
-        return h.tabs(options, self.selected_view, "view", borderless=True, panel_id=self._view_id)
+        return h.tabs(options, self.selected_view, "view", self._view_id, borderless=True)
 
     def _render_role_tabs(self) -> Html:
         """Render the roles of the system as tabs, which filter the timeline; nothing without any.
@@ -203,7 +206,7 @@ class Debugger(StepPanel):
         for role in roles:
             options.append((role, display_name(role), ""))
         selected = self.selected_role or ALL_ROLES
-        return h.tabs(options, selected, "role", borderless=True)
+        return h.tabs(options, selected, "role", f"steps-{self._view_id}", borderless=True)
 
     def _render_contents(self) -> Html:
         """Render the selected view: the answer, the subgraph, the comparison, or else the step."""

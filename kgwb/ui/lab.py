@@ -300,7 +300,7 @@ class PromptLab(Live):
         for name, label in labels.items():
             mark = "edited" if name in edited else ""
             options.append((name, label, mark))
-        return h.tabs(options, self.selected_prompt, "prompt")
+        return h.tabs(options, self.selected_prompt, "prompt", "lab-form")
 
     # The retry
 

@@ -83,6 +83,8 @@ function* widgetOutputs(notebook) { // of kgwb: each has HTML beside the widget
 // JupyterLab and Notebook 7 say "model not found" for a widget of an earlier kernel, although there is HTML beside it.
 // So the widget is taken out of the output. That is done at once for what no kernel of this page has made, and with
 // the next save for what is there when the kernel ends. kgwb lab, which saves the state of widgets, does it itself.
+const ended = new WeakMap(); // by notebook, the ids of the widgets whose kernel has ended
+
 function keepHtml(manager, hasEnded) {
   const { context, _settings: settings } = manager ?? {};
   if (!context?.model?.cells || settings?.saveState) return;
@@ -94,8 +96,10 @@ function keepHtml(manager, hasEnded) {
     }
   };
   if (hasEnded) {
-    const gone = new Set([...widgetOutputs(context.model)].map(({ id }) => id));
-    context.saveState.connect((_, stage) => { if (stage === "started") leave((id) => gone.has(id)) });
+    const gone = ended.get(context) ?? new Set();
+    if (!ended.has(context)) context.saveState.connect((_, stage) => stage === "started" && leave((id) => gone.has(id)));
+    ended.set(context, gone);
+    for (const { id } of widgetOutputs(context.model)) gone.add(id);
   } else if (manager.restoredStatus) leave((id) => !manager.has_model(id));
 }
 

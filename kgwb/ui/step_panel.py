@@ -44,6 +44,7 @@ from kgwb.show.run import (
     render_source,
     render_step_header,
     render_step_notes,
+    step_badge,
 )
 from kgwb.show.run_state import displayed_agent_kind, subject_text
 from kgwb.show.terms import RenderContext, context_of, declare_known_prefixes, readable_query
@@ -198,11 +199,14 @@ class StepPanel(Live):
     def announcement(self) -> str:
         """Return agent, state and outcome of the step, and what the graph replied: "qir: done, 1 fact".
 
+        The state is that of its badge, such as "by hand", or "Answered" of a step with the answer.
+
         Without a finished step it is agent and state.
         """
         agent = display_name(agent_of_key(self.key))
-        state = self.session.step_state(self.key)
         step = self.step
+        run_state = self.session.run_state()
+        _, state = step_badge(run_state, step, run_state.step_state(self.key))
         if step is None or not step.done:
             return f"{agent}: {state}"
         spoken = f"{agent}: {state}, {step.outcome}"
@@ -236,8 +240,8 @@ class StepPanel(Live):
         return render_page(
             "step_panel.html",
             header=render_step_header(state, key, controls),
-            step_tabs=self._render_step_tabs(key),
-            section_tabs=h.tabs(sections, section, "section", panel_id=panel_id),
+            step_tabs=self._render_step_tabs(key, panel_id),
+            section_tabs=h.tabs(sections, section, "section", panel_id),
             is_stale=state.step_state(key) == "stale",
             update_label=update_label,
             remarks=render_step_notes(step),
@@ -285,7 +289,7 @@ class StepPanel(Live):
             return "prompt"
         return "in"
 
-    def _render_step_tabs(self, key: str) -> Html:
+    def _render_step_tabs(self, key: str, panel_id: str) -> Html:
         """Render the steps of the agent as tabs, by their subjects, or by their keys without one.
 
         Nothing is rendered in a debugger, or if there is only one.
@@ -298,7 +302,7 @@ class StepPanel(Live):
             subject = shorten(subject_text(step), MAX_SUBJECT_CHARS)
             label = subject or step.key
             options.append((step.key, label, ""))
-        return h.tabs(options, key, "which", borderless=True)
+        return h.tabs(options, key, "which", panel_id, borderless=True)
 
     def _render_controls(self, step: Step | None) -> Html:
         """Render the buttons that run the step, ask its model again, undo an edit, and cancel.

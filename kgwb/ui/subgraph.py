@@ -163,7 +163,8 @@ class SubgraphPanel(Live):
             "subgraph.html",
             header=header,
             answer_tabs=self._render_answer_tabs(),
-            view_tabs=h.tabs(VIEWS, view, "drawn", borderless=True),
+            view_tabs=h.tabs(VIEWS, view, "drawn", self._panel_id, borderless=True),
+            panel_id=self._panel_id,
             subgraph=self._render_subgraph(view),
             legend=picture.render_legend(self.subgraph, answer),
             unsupported_answer=unsupported_answer,
@@ -197,7 +198,12 @@ class SubgraphPanel(Live):
             options.append((str(position), label, number))
         options.append((str(NOTHING), "no highlight", ""))
         selected = str(self.highlighted_number)
-        return h.tabs(options, selected, "lit", borderless=True)
+        return h.tabs(options, selected, "lit", self._panel_id, borderless=True)
+
+    @property
+    def _panel_id(self) -> str:
+        """The id of what both rows of tabs change."""
+        return f"subgraph-{id(self):x}"
 
     def _render_subgraph(self, view: str) -> Html:
         """Render the subgraph as tables, as a picture, or in a frame, as ``view`` says.
