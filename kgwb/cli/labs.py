@@ -31,6 +31,13 @@ class LabsCommand:
         POINTS_SYNTAX, "points of a solved task in the table (default: 1)", []
     )
     due: str | None = option("TIME", "when the hand-ins were due, as 2026-11-24T18:00")
+    late_percent: float = option(
+        "PERCENT", "what is taken off the points for each day that a hand-in is late", 0.0
+    )
+    roster: Path | None = option(
+        "FILE", "the list of the class, as Moodle or Canvas exports it: who did not hand in"
+    )
+    grades: Path | None = option("FILE", "also write this list with the points in it, to import it")
     pseudonyms: Path | None = option(
         "FILE", "name no students; the file says whose pseudonym is whose, and is kept up to date"
     )
@@ -128,24 +135,34 @@ class LabsCommand:
         """
         from kgwb.labs.collecting import collect_hand_ins
         from kgwb.labs.pages import save_class_page
-        from kgwb.labs.points import parse_due, parse_points, save_points
+        from kgwb.labs.points import Grading, parse_due, parse_points, save_grades, save_points
         from kgwb.labs.pseudonyms import Pseudonyms
+        from kgwb.labs.roster import Roster
 
         points = parse_points(parse_assignments(self.points, POINTS_SYNTAX))
         due = parse_due(self.due) if self.due else None
+        grading = Grading(points, due, self.late_percent)
+        roster = Roster(self.roster) if self.roster else None
+        if self.grades and roster is None:
+            raise InputError(
+                "--grades needs the list of the class", hint="name it with --roster FILE"
+            )
         pseudonyms = Pseudonyms(self.pseudonyms) if self.pseudonyms else None
-        own_files = filter(None, (self.out, self.csv, self.pseudonyms))
+        own_files = filter(None, (self.out, self.csv, self.pseudonyms, self.roster, self.grades))
         collected = collect_hand_ins(
             self.folder,
             check=self.check,
             open_lab=self._lab_opener(),
             pseudonyms=pseudonyms,
+            roster=roster,
             skipped={path.resolve() for path in own_files},
         )
         print(*collected, sep="\n")
         print(f"the page of the class: {save_class_page(collected, self.out)}")
         if self.csv:
-            print(f"the points: {save_points(collected, self.csv, points=points, due=due)}")
+            print(f"the points: {save_points(collected, self.csv, grading)}")
+        if self.grades and roster:
+            print(f"the grades: {save_grades(roster, collected, self.grades, grading)}")
         if pseudonyms:
             pseudonyms.save()
             print(f"whose pseudonyms they are: {pseudonyms.path}")

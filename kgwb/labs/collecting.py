@@ -12,6 +12,7 @@ from kgwb.labs.copies import find_copies
 from kgwb.labs.hand_ins import HandIn
 from kgwb.labs.pseudonyms import Pseudonyms
 from kgwb.labs.rechecking import check_again
+from kgwb.labs.roster import Roster
 from kgwb.labs.rows import CollectedHandIns, CollectedWork, Remark, group
 from kgwb.labs.submissions import FoundFile, read_submissions
 from kgwb.labs.tasks import Lab, load_lab
@@ -27,6 +28,7 @@ def collect_hand_ins(
     check: bool = False,
     open_lab: Callable[[int | str], Lab] = load_lab,
     pseudonyms: Pseudonyms | None = None,
+    roster: Roster | None = None,
     skipped: Collection[Path] = (),
 ) -> list[CollectedHandIns]:
     """Read the submissions in a folder or a zip, and return their rows by lab, sorted by the student's name.
@@ -36,7 +38,9 @@ def collect_hand_ins(
     listed, also if their students have the same name; files of earlier versions, which do not name
     their work, are each taken for one. Submissions without a hand-in are listed with the first lab,
     or with lab 1 if there is no hand-in at all. With ``check`` the answers are checked again. With
-    ``pseudonyms``, names, ids and files are replaced by them. ``skipped`` are absolute paths of
+    ``pseudonyms``, names, ids and files are replaced by them. With a ``roster``, a
+    submission is of the student whom it names, and each student without one has a row.
+    ``skipped`` are absolute paths of
     files in the folder that nobody handed in. Raises InputError if the folder
     cannot be read or has no files.
     """
@@ -48,13 +52,30 @@ def collect_hand_ins(
         works += handed_in
         if not handed_in:
             missing.append(_make_missing_row(submission))
+    if roster:
+        works = [replace(work, listed=roster.find(work.file)) for work in works]
+        missing = [replace(work, listed=roster.find(work.file)) for work in missing]
     collected: list[CollectedHandIns] = []
     works.sort(key=lambda work: str(work.hand_in.kgwb_lab))
     for lab_works in group(works, lambda work: work.hand_in.kgwb_lab) or [[]]:
         lab = open_lab(lab_works[0].hand_in.kgwb_lab if lab_works else 1)
-        collected.append(_collect_lab(lab, lab_works, missing, pseudonyms, check=check))
+        if roster:
+            missing += _list_absent(roster, [*lab_works, *missing])
+        collected.append(
+            _collect_lab(lab, lab_works, missing, pseudonyms, check=check, is_listed=bool(roster))
+        )
         missing = []
     return collected
+
+
+def _list_absent(roster: Roster, rows: Sequence[CollectedWork]) -> list[CollectedWork]:
+    """Return a row for each student of the class who has none."""
+    present = {row.listed for row in rows}
+    absent = []
+    for student in roster.students:
+        if student not in present:
+            absent.append(CollectedWork(FoundFile(""), HandIn(kgwb_lab=1), listed=student))
+    return absent
 
 
 def _works_of(submission: Sequence[FoundFile]) -> list[CollectedWork]:
@@ -79,6 +100,8 @@ def _make_missing_row(submission: Sequence[FoundFile]) -> CollectedWork:
 
 def _describe_missing(lab: Lab, work: CollectedWork) -> str:
     """Return what was found in a submission without a hand-in, and which file to ask for."""
+    if not work.file.place:
+        return "nothing was handed in"
     found = []
     for file in work.others:
         found.append(f"{file.name} ({file.problem})" if file.problem else file.name)
@@ -100,11 +123,14 @@ def _with_pseudonyms(
     hidden = []
     for work in works:
         student = pseudonyms.of_student(work.student or work.file.place, work.file.student_id)
-        place = pseudonyms.of_file(work.file.place)
+        place = work.file.place and pseudonyms.of_file(work.file.place)
         file = replace(work.file, place=place, hand_in=None, student_id=student, student_name="")
         others = [replace(file, place=pseudonyms.of_file(file.place)) for file in work.others]
         hand_in = work.hand_in.model_copy(update={"student": student})
-        hidden.append(replace(work, file=file, hand_in=hand_in, others=tuple(others)))
+        listed = work.listed and replace(work.listed, name=student, keys=frozenset())
+        hidden.append(
+            replace(work, file=file, hand_in=hand_in, listed=listed, others=tuple(others))
+        )
     return hidden
 
 
@@ -115,10 +141,12 @@ def _collect_lab(
     pseudonyms: Pseudonyms | None,
     *,
     check: bool,
+    is_listed: bool,
 ) -> CollectedHandIns:
     """Return the rows of one lab, one for each work, sorted by name and with their remarks.
 
-    With ``check`` the answers are checked again, which starts processes.
+    With ``check`` the answers are checked again, which starts processes. ``is_listed`` says that
+    there is a list of the class.
     """
     remarks = []
     latest = []
@@ -139,6 +167,8 @@ def _collect_lab(
         named = checked
     for work in named:
         remarks += [Remark(text, (work.file.place,)) for text in _remark_on_work(lab, work)]
+        if is_listed and not work.listed:
+            remarks.append(Remark("not clear who of the class it is", (work.file.place,)))
     remarked = []
     for work in named:
         concern = [remark.text for remark in remarks if work.file.place in remark.places]

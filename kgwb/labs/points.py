@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from io import StringIO
+from math import ceil
 from pathlib import Path
+from typing import NamedTuple
 
 from kgwb.errors import InputError
 from kgwb.labs.hand_ins import write_file
+from kgwb.labs.roster import Roster
 from kgwb.labs.rows import CollectedHandIns, CollectedWork
-from kgwb.text import quote_cell, single_line
+from kgwb.labs.tasks import Lab
+from kgwb.text import pluralize, quote_cell, single_line
 
 DEFAULT_POINTS = 1.0
+LATE_WORDS = ("no", "yes")
 
 
 def parse_points(assignments: Mapping[str, str]) -> dict[str, float]:
@@ -51,24 +56,56 @@ def parse_due(text: str) -> datetime:
         ) from exc
 
 
+class Grading(NamedTuple):
+    """How a class is graded."""
+
+    points: Mapping[str, float] = {}
+    """The points of a solved task, by its name; DEFAULT_POINTS for a task that is not named."""
+    due: datetime | None = None
+    """When hand-ins were due; None if that does not matter."""
+    late_percent: float = 0.0
+    """What is taken off the points of a late hand-in for each day that has begun since then."""
+
+    def days_late(self, work: CollectedWork) -> int | None:
+        """Return for how many days that have begun a hand-in is late, 0 if it is not; None if that is not known.
+
+        It is late by a day at least if the platform says so. A time without a zone is taken as UTC.
+        """
+        days = None
+        try:
+            handed_in = datetime.fromisoformat(work.when)
+            if handed_in.tzinfo is None:
+                handed_in = handed_in.replace(tzinfo=UTC)
+            if self.due and not work.problem:
+                days = max(0, ceil((handed_in - self.due) / timedelta(days=1)))
+        except ValueError:  # the time cannot be read
+            pass
+        return max(1, days or 0) if work.file.is_late else days
+
+    def points_of(self, work: CollectedWork, task: str) -> float:
+        """Return the points that a hand-in has for a task, before what is taken off because it is late."""
+        return self.points.get(task, DEFAULT_POINTS) if work.is_solved(task) else 0.0
+
+    def total_of(self, lab: Lab, work: CollectedWork) -> float:
+        """Return the points of a hand-in for all tasks, less what is taken off because it is late."""
+        total = sum(self.points_of(work, name) for name in lab.tasks)
+        kept_percent = 100 - self.late_percent * (self.days_late(work) or 0)
+        return total * max(0, kept_percent) / 100
+
+
 def save_points(
-    collected: Sequence[CollectedHandIns],
-    path: Path,
-    *,
-    points: Mapping[str, float] | None = None,
-    due: datetime | None = None,
+    collected: Sequence[CollectedHandIns], path: Path, grading: Grading | None = None
 ) -> Path:
     """Write a row for each hand-in and each submission without one to a CSV file, and return its path.
 
-    A row has the points of each task of all labs, their total, tries, hints and remarks. ``points``
-    are those of a solved task, by its name; DEFAULT_POINTS for a task that is not named, and 0 for
-    one that is not solved. ``late`` is "yes" or "no", and empty without ``due`` unless the platform
-    says that the file was late. A cell is one line. A file at the path is replaced. Raises
-    InputError if ``points`` names no task of these labs, or if the file cannot be written.
+    A row has the points of each task of all labs, their total, tries, hints and remarks. A task
+    that is not solved has 0 points. ``late`` is "yes" or "no", and empty if it is not known. A cell
+    is one line. A file at the path is replaced. Raises InputError if ``grading`` has points for no
+    task of these labs, or if the file cannot be written.
     """
+    grading = grading or Grading()
     names = [name for hand_ins in collected for name in hand_ins.lab.tasks]
-    points = points or {}
-    for name in points:
+    for name in grading.points:
         if name not in names:
             raise InputError(
                 f"points were given for the task {name!r}, which no collected lab has",
@@ -81,7 +118,7 @@ def save_points(
     writer.writeheader()
     for hand_ins in collected:
         for work in hand_ins.rows:
-            row = _make_row(hand_ins, work, points, due)
+            row = _make_row(hand_ins.lab, work, grading)
             writer.writerow({heading: _to_cell(value) for heading, value in row.items()})
     return write_file(path, table.getvalue())
 
@@ -91,53 +128,48 @@ def _to_cell(value: str) -> str:
     return quote_cell(single_line(value))
 
 
-def _make_row(
-    hand_ins: CollectedHandIns,
-    work: CollectedWork,
-    points: Mapping[str, float],
-    due: datetime | None,
-) -> dict[str, str]:
+def _make_row(lab: Lab, work: CollectedWork, grading: Grading) -> dict[str, str]:
     """Return the cells of a hand-in by their heading; the tasks of other labs have none.
 
-    A solved task has its points, and another one 0. Numbers are written without needless zeros.
+    Numbers are written without needless zeros.
     """
     hand_in = work.hand_in
-    row: dict[str, str] = {}
-    total = 0.0
-    for name in hand_ins.lab.tasks:
-        reached = points.get(name, DEFAULT_POINTS) if work.is_solved(name) else 0.0
-        row[name] = f"{reached:g}"
-        total += reached
+    row = {name: f"{grading.points_of(work, name):g}" for name in lab.tasks}
+    days_late = grading.days_late(work)
+    remarks = [work.problem, *work.remarks]
+    if days_late and grading.late_percent:
+        remarks.append(
+            f"{pluralize(days_late, 'day')} late: {grading.late_percent:g} % less for each"
+        )
     row |= {
-        "lab": str(hand_ins.lab.number),
+        "lab": str(lab.number),
         "id": work.file.student_id,
         "student": work.student,
-        "total": f"{total:g}",
+        "total": f"{grading.total_of(lab, work):g}",
         "tries": str(sum(progress.tries for progress in hand_in.tasks.values())),
         "hints": str(sum(progress.hints for progress in hand_in.tasks.values())),
-        "late": _describe_lateness(work, due),
+        "late": LATE_WORDS[min(days_late, 1)] if days_late is not None else "",
         "time": work.when,
         "version": hand_in.kgwb_version,
         "file": work.file.place,
-        "remarks": "; ".join(filter(None, (work.problem, *work.remarks))),
+        "remarks": "; ".join(filter(None, remarks)),
     }
     return row
 
 
-def _describe_lateness(work: CollectedWork, due: datetime | None) -> str:
-    """Return "yes" or "no" for whether a hand-in is late; "" if that is not known.
+def save_grades(
+    roster: Roster, collected: Sequence[CollectedHandIns], path: Path, grading: Grading
+) -> Path:
+    """Write the roster's table with the totals of each lab to a file, and return its path.
 
-    It is late if the platform says so, or if its time is after ``due``; a time without a zone is
-    taken as UTC. It is not known without ``due``, or if the time cannot be read.
+    Of several works of one student, the latest counts. Who handed in nothing that can be read has
+    no new grade. Raises InputError if the file cannot be written.
     """
-    if work.file.is_late:
-        return "yes"
-    if due is None or work.problem:
-        return ""
-    try:
-        handed_in = datetime.fromisoformat(work.when)
-    except ValueError:
-        return ""
-    if handed_in.tzinfo is None:
-        handed_in = handed_in.replace(tzinfo=UTC)
-    return "yes" if handed_in > due else "no"
+    grades = {}
+    for hand_ins in collected:
+        totals = {}
+        for work in sorted(hand_ins.works, key=lambda work: work.when):
+            if work.listed:
+                totals[work.listed.row] = f"{grading.total_of(hand_ins.lab, work):g}"
+        grades[f"Lab {hand_ins.lab.number}"] = totals
+    return roster.save(path, grades)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from kgwb.labs.hand_ins import HandIn
+from kgwb.labs.roster import RosterStudent
 from kgwb.labs.submissions import FoundFile
 from kgwb.labs.tasks import STAGES, Lab, Stage
 from kgwb.text import pluralize, single_line
@@ -27,6 +28,8 @@ class CollectedWork:
     """Why there is no hand-in, what was found, and which file to ask for; empty if there is one."""
     others: tuple[FoundFile, ...] = ()
     """The other files of the submission that could not be read; without a hand-in, all its files."""
+    listed: RosterStudent | None = None
+    """Who it is in the list of the class; None if that is nobody, or there is no list."""
     name: str = ""
     """The student as shown. Of students with one name, the name is followed by the file."""
     remarks: tuple[str, ...] = ()
@@ -36,7 +39,9 @@ class CollectedWork:
 
     @property
     def student(self) -> str:
-        """The student's name: as the file says it, else the platform or the folder; may be empty."""
+        """The student's name: as the class's list, the file, the platform or the folder says it; may be empty."""
+        if self.listed:
+            return self.listed.name
         return self.hand_in.student or self.file.student_name or self.file.student_id
 
     @property

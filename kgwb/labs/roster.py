@@ -1,0 +1,122 @@
+"""The list of a class, as a learning platform exports it: who is in it, whose a submission is, and the grades."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+
+from kgwb import disk
+from kgwb.errors import InputError
+from kgwb.labs.hand_ins import write_file
+from kgwb.labs.submissions import FoundFile
+
+NAME_HEADING = re.compile(
+    r"((full|first|last|given|family|student) )?name|student|surname|(vor|nach|vollständiger )name",
+    re.IGNORECASE,
+)
+"""The columns that make up a student's name: those of Moodle and Canvas, and usual ones."""
+ID_HEADING = re.compile(
+    r".*\bid\b.*|identifier|.*login.*|.*mail.*|user ?name|anmeldename|account|matrikelnummer",
+    re.IGNORECASE,
+)
+"""The columns with what tells students apart, such as Canvas's "SIS Login ID" and Moodle's "Identifier"."""
+MAXIMUM_ROW = "Points Possible"
+"""Stands for a student in the row of Canvas's grade book that has the greatest points."""
+GRADE_HEADING = "Grade"
+"""The column of grades in Moodle's grading worksheet."""
+DELIMITERS = ",;\t"
+
+
+@dataclass(frozen=True, slots=True)
+class RosterStudent:
+    """A student of a class."""
+
+    row: int
+    """The number of the row in the table."""
+    name: str
+    keys: frozenset[str]
+    """The name, and what a platform or a folder may call the student, as ``_to_key`` writes them."""
+
+
+def _to_key(text: str) -> str:
+    """Return the words of a text in lower case, sorted: "Lovelace, Ada" and "ada lovelace" are equal."""
+    return " ".join(sorted(set(re.findall(r"\w+", text.casefold()))))
+
+
+class Roster:
+    """The students of a class, by the rows of a CSV table.
+
+    The table may be Moodle's list of participants, its grading worksheet or its grades, Canvas's
+    grade book, or one of one's own. Commas, semicolons or tabs separate the cells.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Read the students from a CSV file. Raises InputError if it cannot be read or has none."""
+        hint = (
+            "name a CSV table with a column for names or ids, such as Moodle's or Canvas's grades"
+        )
+        with disk.os_errors_as_input_error(f"cannot read the class {path}", hint):
+            text = disk.read_text(path, "utf-8-sig")
+        heading_line = text.partition("\n")[0]
+        self._delimiter = max(DELIMITERS, key=heading_line.count)
+        self._rows = list(csv.reader(StringIO(text, newline=""), delimiter=self._delimiter))
+        self.students = list(filter(None, map(self._read_student, range(1, len(self._rows)))))
+        if not self.students:
+            raise InputError(f"there are no students in {path}", hint=hint)
+
+    def _read_student(self, number: int) -> RosterStudent | None:
+        """Return the student of a row; None if it has no name and no id, or is MAXIMUM_ROW."""
+        names = []
+        ids = []
+        for heading, cell in zip(self._rows[0], self._rows[number], strict=False):
+            if NAME_HEADING.fullmatch(heading.strip()):
+                names += cell.split()
+            elif ID_HEADING.fullmatch(heading.strip()):
+                number_of_participant = cell.rpartition(" ")[2]  # as in "Participant 1234"
+                ids += [cell, number_of_participant, cell.partition("@")[0]]
+        name = " ".join(dict.fromkeys(names)) or "".join(ids[:1])
+        if not name or name == MAXIMUM_ROW:
+            return None
+        keys = frozenset(map(_to_key, (name, *ids))) - {""}
+        return RosterStudent(number, name, keys)
+
+    def find(self, file: FoundFile) -> RosterStudent | None:
+        """Return the student who handed in a file; None if that is nobody of the class, or not clear.
+
+        The id that the platform, the folder or the file's name says counts first, then the name
+        that the platform says, then the name that the student wrote.
+        """
+        written = file.hand_in.student if file.hand_in else ""
+        for text in (file.student_id, file.student_name, written):
+            found = [student for student in self.students if _to_key(text) in student.keys]
+            if found:
+                return found[0] if len(found) == 1 else None
+        return None
+
+    def save(self, path: Path, grades: Mapping[str, Mapping[int, str]]) -> Path:
+        """Write the table with a column of grades for each lab, and return the path.
+
+        ``grades`` are by the lab's heading, such as "Lab 1", and the row. They go to the column whose
+        heading ends so, before what Moodle and Canvas add in brackets; or to GRADE_HEADING; or to a
+        new column. All other cells, and those of students without a grade, stay as they are. Raises
+        InputError if the file cannot be written.
+        """
+        rows = [list(row) for row in self._rows]
+        headings = rows[0]
+        for title, by_row in grades.items():
+            names = [heading.partition(" (")[0].strip() for heading in headings]
+            found = [name for name in names if name.endswith(title) or name == GRADE_HEADING]
+            if not found:
+                headings.append(title)
+            column = names.index(found[0]) if found else len(names)
+            for number, grade in by_row.items():
+                row = rows[number]
+                row += [""] * (len(headings) - len(row))
+                row[column] = grade
+        text = StringIO()
+        csv.writer(text, delimiter=self._delimiter).writerows(rows)
+        return write_file(path, text.getvalue())

@@ -1,0 +1,177 @@
+"""The list of a class: who did not hand in, whose a submission is, and the grades in the forms of Moodle and Canvas."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+import kgwb
+from kgwb.cli import main
+from kgwb.errors import InputError
+from kgwb.labs.collecting import collect_hand_ins
+from kgwb.labs.pseudonyms import Pseudonyms
+from kgwb.labs.roster import Roster
+
+WORKSHEET = (
+    "\ufeffIdentifier,Full name,Email address,Status,Grade,Maximum grade,Last modified (submission),"
+    "Feedback comments\r\n"
+    'Participant 11,Ada Lovelace,ada@uni.example,"Submitted for grading - 1 day late",,5.00,-,\r\n'
+    "Participant 12,Bob Frost,bob@uni.example,Submitted for grading,,5.00,-,keep this\r\n"
+    "Participant 13,Cleo Moore,cleo@uni.example,No submission,,5.00,-,\r\n"
+)
+GRADES_OF_MOODLE = (
+    "First name;Last name;ID number;Email address;Assignment: Lab 1 (Real)\n"
+    "Ada;Lovelace;11;ada@uni.example;-\n"
+    "Bob;Frost;12;bob@uni.example;-\n"
+    "Cleo;Moore;13;cleo@uni.example;-\n"
+)
+CANVAS = (
+    "Student,ID,SIS User ID,SIS Login ID,Section,Lab 1 (98765)\n"
+    "    Points Possible,,,,,5\n"
+    '"Lovelace, Ada",11,s1,ada,S1,\n'
+    '"Frost, Bob",12,s2,bob,S1,\n'
+    '"Moore, Cleo",13,s3,cleo,S1,\n'
+)
+OWN = "name\nAda Lovelace\nBob Frost\nCleo Moore\n"
+ROSTERS = {
+    "worksheet": (WORKSHEET, "Grade"),
+    "grades of Moodle": (GRADES_OF_MOODLE, "Assignment: Lab 1 (Real)"),
+    "Canvas": (CANVAS, "Lab 1 (98765)"),
+    "own": (OWN, "Lab 1"),
+}
+CLASSES = {
+    "moodle": {
+        11: "Ada Lovelace_11_assignsubmission_file/",
+        12: "Bob Frost_12_assignsubmission_file/",
+    },
+    "canvas": {11: "lovelaceada_11_501_", 12: "frostbob_LATE_12_502_"},
+    "names": {11: "", 12: ""},
+}
+
+
+def write_class(folder: Path, places: dict[int, str]) -> Path:
+    """The work of Ada, who solved a task, and of Bob, who did not."""
+    for number, (name, answer) in {
+        11: ("Ada Lovelace", [2, 4, 5]),
+        12: ("bob  frost", [1]),
+    }.items():
+        work = kgwb.lab(1, None)
+        work.check("1.1", answer)
+        made = work.hand_in(name, folder / "made")
+        target = folder / "class" / f"{places[number]}{made.name}"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        made.rename(target)
+    return folder / "class"
+
+
+@pytest.mark.parametrize("form", CLASSES)
+@pytest.mark.parametrize("kind", ROSTERS)
+def test_who_did_not_hand_in_has_a_row_and_the_grades_go_to_the_column_of_the_lab(
+    tmp_path: Path, form: str, kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text, column = ROSTERS[kind]
+    folder = write_class(tmp_path, CLASSES[form])
+    roster = folder / "class.csv"  # is none of the submissions
+    roster.write_text(text, encoding="utf-8", newline="")
+    arguments = ["labs", "collect", str(folder), "--roster", str(roster), "--points", "1.1=5"]
+    arguments += ["--csv", str(tmp_path / "points.csv"), "--grades", str(tmp_path / "grades.csv")]
+    assert main([*arguments, "--out", str(tmp_path / "class.html")]) == 0
+    assert "Cleo" in capsys.readouterr().out
+    rows = list(csv.DictReader((tmp_path / "points.csv").read_text().splitlines()))
+    by_surname = {
+        name: row
+        for name in ("Lovelace", "Frost", "Moore")
+        for row in rows
+        if name in row["student"]
+    }
+    assert [row["total"] for row in by_surname.values()] == ["5", "0", "0"] and len(rows) == 3
+    assert by_surname["Moore"]["remarks"] == "nothing was handed in"
+    assert not by_surname["Lovelace"]["remarks"] and not by_surname["Frost"]["remarks"]
+
+    delimiter = ";" if ";" in text else ","
+    before = list(csv.reader(text.removeprefix("\ufeff").splitlines(), delimiter=delimiter))
+    written = (tmp_path / "grades.csv").read_text(encoding="utf-8")
+    after = list(csv.reader(written.splitlines(), delimiter=delimiter))
+    place = after[0].index(column)
+    grades = [
+        row[place] for row in after[1:] if len(row) > place and "Points Possible" not in row[0]
+    ]
+    assert grades[:2] == ["5", "0"] and grades[2:] in ([], [""], ["-"])
+    for old, new in zip(before, after, strict=True):
+        assert old[:place] == new[:place] and old[place + 1 :] == new[place + 1 :]
+
+
+def test_a_work_counts_for_who_handed_it_in_whatever_name_it_has(tmp_path: Path) -> None:
+    work = kgwb.lab(1, None)
+    work.check("1.1", [2, 4, 5])
+    for place in CLASSES["moodle"].values():
+        work.hand_in("Ada Lovelace", tmp_path / "class" / place)
+    (tmp_path / "class.csv").write_text(WORKSHEET)
+    [collected] = collect_hand_ins(tmp_path / "class", roster=Roster(tmp_path / "class.csv"))
+    assert [row.name for row in collected.works] == ["Ada Lovelace", "Bob Frost"]
+    assert all("one work" in " ".join(row.remarks) for row in collected.works)
+
+
+def test_who_is_not_in_the_class_or_has_a_namesake_is_said(tmp_path: Path) -> None:
+    for name in ("Ada", "Emil"):
+        kgwb.lab(1, None).hand_in(name, tmp_path / "class")
+    (tmp_path / "class.csv").write_text("name,id\nAda,1\nAda,2\n")
+    [collected] = collect_hand_ins(tmp_path / "class", roster=Roster(tmp_path / "class.csv"))
+    assert [len(row.remarks) for row in collected.works] == [1, 1]
+    assert len(collected.missing) == 2  # both of this name: it is not clear which of them
+
+
+def test_absent_students_have_pseudonyms_too(tmp_path: Path) -> None:
+    folder = write_class(tmp_path, CLASSES["moodle"])
+    (tmp_path / "class.csv").write_text(WORKSHEET)
+    pseudonyms = Pseudonyms(tmp_path / "pseudonyms.csv")
+    roster = Roster(tmp_path / "class.csv")
+    [collected] = collect_hand_ins(folder, pseudonyms=pseudonyms, roster=roster)
+    assert {row.name for row in collected.rows} == {"student 1", "student 2", "student 3"}
+    assert "Lovelace" not in f"{collected}{collected.rows}" and "Cleo" not in str(collected.rows)
+    [absent] = collected.missing
+    assert absent.problem == "nothing was handed in"
+
+
+@pytest.mark.parametrize(
+    ("hours", "total", "late"),
+    [(-1, "5", "no"), (0, "5", "no"), (1, "4", "yes"), (25, "3", "yes"), (900, "0", "yes")],
+)
+def test_points_are_taken_off_for_each_day_that_has_begun(
+    tmp_path: Path, hours: int, total: str, late: str
+) -> None:
+    folder = write_class(tmp_path, CLASSES["names"])
+    for file in folder.iterdir():
+        data = json.loads(file.read_text())
+        day, hour = divmod(24 * 5 + hours, 24)
+        month = 1 + day // 28
+        data["written"] = f"2026-{month:02}-{1 + day % 28:02}T{hour:02}:00:00+00:00"
+        file.write_text(json.dumps(data))
+    arguments = [
+        "labs",
+        "collect",
+        str(folder),
+        "--points",
+        "1.1=5",
+        "--due",
+        "2026-01-06T00:00+00:00",
+    ]
+    arguments += ["--late-percent", "20", "--csv", str(tmp_path / "points.csv")]
+    assert main([*arguments, "--out", str(tmp_path / "class.html")]) == 0
+    ada, bob = csv.DictReader((tmp_path / "points.csv").read_text().splitlines())
+    assert (ada["total"], ada["late"], bob["total"]) == (total, late, "0")
+    assert ("late" in ada["remarks"]) == (late == "yes")
+
+
+@pytest.mark.parametrize("text", ["", "a,b\n1,2\n", "name\n"])
+def test_a_table_without_students_is_an_error(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "class.csv"
+    path.write_text(text)
+    with pytest.raises(InputError):
+        Roster(path)
+
+
+def test_grades_need_the_list_of_the_class(tmp_path: Path) -> None:
+    folder = write_class(tmp_path, CLASSES["names"])
+    assert main(["labs", "collect", str(folder), "--grades", str(tmp_path / "grades.csv")]) == 2
