@@ -197,17 +197,18 @@ class LoadedResults:
         executed.
         """
         spec = self.model_specs[agent]
+        argument = f"--agent-model {agent}=" if agent else "--model "
         if "@" in spec:
             raise InputError(
                 f"the results in {self.folder} name the model {spec}, and kgwb does not send a key "
                 "to an address that stands only in a folder of results",
-                hint="if you trust the address, name the model yourself: --model SPEC, or model=...",
+                hint=f"if you trust the address, name the model yourself: {argument}{spec}, or models=...",
             )
         if spec.partition(":")[0] == "scripted":
             raise InputError(
                 f"the results in {self.folder} name the model {spec}, and kgwb executes no file "
                 "because a folder of results names it",
-                hint="name the model again, with the path of its file: --model scripted:FILE.py",
+                hint=f"name the model again, with the path of its file: {argument}scripted:FILE.py",
             )
         return open_model(spec)
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from difflib import unified_diff
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 from urllib.parse import quote
@@ -67,7 +68,7 @@ from kgwb.run import Replay, Run, System, systems
 from kgwb.run.answers import Dialogue
 from kgwb.run.calls import Call
 from kgwb.run.models import open_model
-from kgwb.run.prompts import PROMPT_NAME, Prompts
+from kgwb.run.prompts import PROMPT_NAME, Prompts, shipped_names
 from kgwb.run.run_file import current_settings
 from kgwb.run.steps import Step
 from kgwb.run.store import CallStore, find_store
@@ -577,14 +578,14 @@ class RetryExperiment:
         workers: int = 1,
         budget: Budget | None = None,
         on_row: Callable[[BenchRow], object] = lambda row: None,
-    ) -> str:
+    ) -> Benchmark:
         """Ask questions again, and write the results to a folder, which is locked meanwhile.
 
         ``sample`` is what they say about all questions; without one, each stands for itself. Asking
         continues where it was stopped, and every run is saved. With ``repeats``, questions that
         come out otherwise than before are asked so often, before and after the change. The budget
-        counts the calls that are made, not those that the store has. Returns the limits of the
-        budget that stopped it, or "".
+        counts the calls that are made, not those that the store has. Returns the benchmark, which
+        says whether a budget stopped it.
         """
         measured_setup = self._make_measured_setup() if repeats > 1 else None
         earlier = self.earlier_results
@@ -603,7 +604,7 @@ class RetryExperiment:
                 repeats=repeats,
             )
             benchmark.run(questions)
-        return benchmark.stop_reason
+        return benchmark
 
     def locate_losses(
         self,
@@ -734,7 +735,7 @@ class PastRetry:
         return f"{self.counts['fixed']} fixed, {self.counts['broken']} broken of {questions}"
 
     def __str__(self) -> str:
-        text = "; ".join(filter(None, (self.effect, self.note)))
+        text = "; ".join([self.effect, *self.note.splitlines()])
         return single_line(f"{self.date}  {self.name}: {text}")
 
 
@@ -757,23 +758,27 @@ def list_retries(results: LoadedResults) -> list[PastRetry]:
 
 
 def read_note(folder: Path) -> str:
-    """Return what was written about a retry; "" if nothing was, or it cannot be read."""
+    """Return what was written about a retry, a note a line; "" if nothing was, or it cannot be read."""
     with suppress(OSError, UnicodeDecodeError):
         return disk.read_text(folder / NOTE_FILE).strip()
     return ""
 
 
 def write_note(folder: Path, note: str) -> None:
-    """Write what a person says about a retry into its folder; an empty note changes nothing.
+    """Add what a person says about a retry to the notes in its folder; an empty or known note changes nothing.
 
     Raises InputError if it cannot be written.
     """
-    if not note.strip():
+    notes = read_note(folder).splitlines()
+    note = single_line(note.strip())
+    if not note or note in notes:
         return
     with disk.os_errors_as_input_error(
         f"cannot write to {folder}", "free some space, and check that you may write there"
     ):
-        disk.write_atomically(folder / NOTE_FILE, [note.strip(), "\n"], disk.JSON_ENCODING_ERRORS)
+        disk.write_atomically(
+            folder / NOTE_FILE, ["\n".join([*notes, note]), "\n"], disk.JSON_ENCODING_ERRORS
+        )
 
 
 # --- prompts that are kept
@@ -939,18 +944,47 @@ class PromptHistory:
                 self.changes += parse_json_lines(path, KeptChange.model_validate, problem, hint)
 
     @property
-    def kept_results(self) -> str:
-        """The results folder of the change whose prompts the folder has now; "" if none of it is known."""
+    def states(self) -> list[dict[str, str]]:
+        """The texts of the folder's prompts, by name: before the first change, and after each one."""
         texts: PromptTexts = {}
-        changes = []
+        states: list[dict[str, str]] = [{}]
         for change in self.changes:
             texts = texts | change.after
-            present = {name: text for name, text in texts.items() if text is not None}
-            changes.append((present, change.source))
-        for present, source in reversed(changes):
-            if source and present == changes[-1][0]:
-                return source
+            states.append({name: text for name, text in texts.items() if text is not None})
+        return states
+
+    @property
+    def kept_results(self) -> str:
+        """The results folder of the change whose prompts the folder has now; "" if there is none."""
+        _, *states = self.states
+        for change, state in zip(reversed(self.changes), reversed(states), strict=True):
+            if change.source and state == states[-1]:
+                return change.source
         return ""
+
+    def compare(self, first: int, second: int) -> Iterator[str]:
+        """Yield the lines of a diff of the prompts after two changes, which are counted from 1.
+
+        0 are kgwb's own prompts. Raises InputError for a change that there is not.
+        """
+        states = self.states
+        if not 0 <= min(first, second) <= max(first, second) < len(states):
+            raise InputError(
+                f"{self.folder} has no such two states of its prompts: {first} and {second}",
+                hint=f"name two of 0 (kgwb's own prompts) to {len(states) - 1}, its latest change",
+            )
+        own = Prompts()
+        for name in sorted(states[first] | states[second]):
+            lines = []
+            for state in (states[first], states[second]):
+                text = state.get(name, "")
+                if name not in state and name in shipped_names():
+                    text = own.text(name)
+                lines.append(text.splitlines())
+            before, after = lines
+            yield from unified_diff(
+                before, after, f"{first}/{name}.md", f"{second}/{name}.md", lineterm=""
+            )
 
     def keep(self, measured: MeasuredPrompts, note: str = "") -> KeptChange:
         """Write the prompts of results into the folder, and add a line to the history; return this change.

@@ -330,6 +330,21 @@ def add_gold_answers(questions: Iterable[BenchQuestion], kg: Graph) -> list[Benc
     return [_add_labels(question, names) for question in answered]
 
 
+def find_contradicted_gold(questions: Iterable[BenchQuestion], kg: Graph) -> list[str]:
+    """Return the ids of the questions whose gold answers are not those of their gold query.
+
+    A query that fails contradicts nothing. Empty for an endpoint, which is not asked so much.
+    """
+    ids: list[str] = []
+    for question in questions:
+        if kg.remote or not question.sparql or question.answers is None:
+            continue
+        by_query = _add_gold_answer(question, kg)
+        if not by_query.gold_error and set(by_query.answers or ()) != set(question.answers):
+            ids.append(question.id)
+    return ids
+
+
 def _add_gold_answer(question: BenchQuestion, kg: Graph) -> BenchQuestion:
     """Return the question with gold answers from the graph, or with the reason for none in ``gold_error``.
 

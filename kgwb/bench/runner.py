@@ -455,6 +455,13 @@ class Benchmark:
         self.stop_reason = self.budget.exhausted if len(rows) < len(questions) else ""
         return rows
 
+    def describe_calls(self) -> str:
+        """Return a sentence with the model calls made and, if there are any, those taken from the store."""
+        text = f"{pluralize(self.made_calls, 'model call')} made"
+        if self.reused_calls:
+            text += f", {self.reused_calls} taken from {self._places.store}"
+        return text
+
     @contextmanager
     def _store_kept_open(self) -> Iterator[None]:
         """Keep the store of calls open inside the block: opening it for each question takes long.

@@ -253,6 +253,17 @@ class WorkArguments:
         numbers = parse_assignments(self.budget, "NAME=NUMBER")
         return bench.Budget(numbers, bench.load_prices(self.prices))
 
+    def check_prices(self, budget: Budget, models: Iterable[ChatModel]) -> None:
+        """Print which models have no price, if a table of prices was given; nothing was asked yet.
+
+        Raises InputError for the first one if money is limited.
+        """
+        missing = budget.prices.list_missing(model.name for model in models)
+        if missing and "money" in budget.limits:
+            budget.prices.find_price(missing[0])
+        if missing and self.prices is not None:
+            print_error(f"money will be left out: {self.prices} has no price for {missing[0]!r}")
+
 
 def open_model_arguments(specs: Mapping[str, str]) -> dict[str, ChatModel | str]:
     """Return the model of each agent; a script is opened, and every other specification stays a text.

@@ -37,13 +37,13 @@ from kgwb.cli.terminal import (
     warn_about_rules,
 )
 from kgwb.errors import InputError
-from kgwb.text import and_more, list_within, pluralize, shorten, single_line
+from kgwb.text import and_more, list_first, list_within, pluralize, shorten, single_line
 
 if TYPE_CHECKING:
     from kgwb.bench.cost import Budget, Prices
     from kgwb.bench.questions import BenchQuestion
     from kgwb.bench.results import BenchRow
-    from kgwb.bench.runner import Benchmark, BenchSetup
+    from kgwb.bench.runner import BenchSetup
     from kgwb.workbench import Workbench
 
 MAX_LISTED_FAILURES = 10
@@ -222,10 +222,8 @@ class BenchCommand(CheckArguments, MeasurementArguments):
         workbench = self.make_workbench()
         if self.ladder:
             gold_decisions_of(workbench.system)
-        if "money" in budget.limits:
-            for model in workbench.models.values():
-                budget.prices.find_price(model.name)
-        self._warn_about_named_gold(questions, workbench)
+        self.check_prices(budget, workbench.models.values())
+        self._warn_about_gold(questions, workbench)
         questions = _find_gold(questions, workbench)
         setup = bench.BenchSetup.from_workbench(workbench)
         setup.check_repeats(self.repeats, parse_assignments(self.set, "NAME=VALUE"))
@@ -237,12 +235,26 @@ class BenchCommand(CheckArguments, MeasurementArguments):
         warn_about_rules(workbench)
         return rows
 
-    def _warn_about_named_gold(
-        self, questions: Sequence[BenchQuestion], workbench: Workbench
-    ) -> None:
-        """Print, on the error output, which gold texts are names of things in the graph, if any are."""
+    def _warn_about_gold(self, questions: Sequence[BenchQuestion], workbench: Workbench) -> None:
+        """Print, on the error output, gold texts that are names of things, and gold that its query contradicts.
+
+        The gold queries are executed if the graph is a file.
+        """
         from kgwb.bench.formats import locate_questions
-        from kgwb.bench.questions import NAMED_GOLD_HINT, describe_named_gold, find_named_gold
+        from kgwb.bench.questions import (
+            NAMED_GOLD_HINT,
+            describe_named_gold,
+            find_contradicted_gold,
+            find_named_gold,
+        )
+
+        contradicted = find_contradicted_gold(questions, workbench.kg)
+        if contradicted:
+            print_error(
+                f"the gold query of {pluralize(len(contradicted), 'question')} gives other answers than the "
+                f"file has: {list_first(contradicted)}",
+                "correct one of the two: answers are scored by those of the file",
+            )
 
         found = find_named_gold(questions, workbench.kg)
         if found:
@@ -345,7 +357,7 @@ class BenchCommand(CheckArguments, MeasurementArguments):
                 ) from exc
             if prints_metrics:
                 print_metrics(folder, rows, budget.prices)
-                print(_describe_calls(benchmark, store))
+                print(benchmark.describe_calls())
         if benchmark.stop_reason:
             raise BudgetSpentError(
                 f"the benchmark stopped with {len(rows)} of {len(questions)} questions asked: "
@@ -353,14 +365,6 @@ class BenchCommand(CheckArguments, MeasurementArguments):
                 hint="to continue, give the same command with a larger --budget",
             )
         return rows
-
-
-def _describe_calls(benchmark: Benchmark, store: Path) -> str:
-    """Return a sentence with the model calls made and, if there are any, those taken from the store."""
-    text = f"{pluralize(benchmark.made_calls, 'model call')} made"
-    if benchmark.reused_calls:
-        text += f", {benchmark.reused_calls} taken from {store}"
-    return text
 
 
 def _find_gold(questions: Sequence[BenchQuestion], workbench: Workbench) -> list[BenchQuestion]:

@@ -189,6 +189,7 @@ class RetryCommand(CheckArguments, WorkArguments, GraphArguments):
             changes.insert(0, self.prompts.resolve().name)
         folder_name = name or ", ".join(changes) or "prompts"
         setup.check_repeats(self.repeats, parse_assignments(self.set, "NAME=VALUE"))
+        self.check_prices(budget, setup.models.values())
         folder = experiment.get_results_folder(setup, folder_name)
         questions = experiment.choose_questions(self.only)
         with progress_bar(iterable=questions, unit="question looked at") as bar:
@@ -199,7 +200,7 @@ class RetryCommand(CheckArguments, WorkArguments, GraphArguments):
         for change in experiment.describe_changes(setup):
             print(f"  {change}", flush=True)
         with progress_bar(total=len(questions), unit="question") as bar:
-            stop_reason = experiment.ask_again(
+            benchmark = experiment.ask_again(
                 setup,
                 questions,
                 folder,
@@ -209,13 +210,14 @@ class RetryCommand(CheckArguments, WorkArguments, GraphArguments):
                 budget=budget,
                 on_row=lambda row: bar.update(),
             )
+        print(benchmark.describe_calls())
         write_note(folder, self.note)
-        if self.ladder and not stop_reason:
+        if self.ladder and not benchmark.stop_reason:
             with progress_bar(unit="lost answer") as bar:
                 experiment.locate_losses(
                     setup, questions, folder, workers=self.workers, on_row=lambda row: bar.update()
                 )
-        return folder, stop_reason
+        return folder, benchmark.stop_reason
 
 
 @dataclass(kw_only=True)
@@ -233,6 +235,9 @@ class KeepCommand:
         "SYSTEM", "an import path or a file, if what was measured is not a system by name", ""
     )
     undo: bool = option("", "take back the latest change", False)
+    compare: str = option(
+        "N,N", "show what differs after two changes, counted from 1; 0 are kgwb's own prompts", ""
+    )
     folder: Path = positional("FOLDER", "your folder of prompts, for --prompts FOLDER")
 
     def run(self) -> None:
@@ -252,8 +257,21 @@ class KeepCommand:
             self._keep(history)
         elif self.undo:
             print(history.undo())
+        elif self.compare:
+            print(*history.compare(*self._read_numbers()), sep="\n")
         else:
             print("\n".join(map(str, history.changes)) or "nothing was kept yet")
+
+    def _read_numbers(self) -> tuple[int, int]:
+        """Return the two numbers of ``compare``. Raises InputError for anything else."""
+        try:
+            first, second = map(int, self.compare.split(","))
+        except ValueError as exc:
+            raise InputError(
+                f"--compare needs two numbers, and not {self.compare!r}",
+                hint="write them as in --compare 0,1",
+            ) from exc
+        return first, second
 
     def _keep(self, history: PromptHistory) -> None:
         """Copy the prompts of the results to the folder as a new change, and print it and the option to use it.

@@ -419,7 +419,7 @@ class PromptLab(Live):
                 raise Cancelled
 
         try:
-            stopped = self.lab.ask_again(
+            benchmark = self.lab.ask_again(
                 retry.setup,
                 retry.questions,
                 folder,
@@ -429,6 +429,7 @@ class PromptLab(Live):
                 budget=budget,
                 on_row=on_row,
             )
+            stopped = benchmark.stop_reason
         except Cancelled:
             stopped = "cancelled"
         write_note(folder, self.option_texts["note"])

@@ -104,3 +104,20 @@ def test_the_help_says_the_exit_codes(capsys: Capture) -> None:
         with pytest.raises(SystemExit):
             main([command, "--help"])
         assert "4 a condition" in " ".join(capsys.readouterr().out.split())
+
+
+def test_what_is_amiss_with_prices_and_gold_is_said(here: Path, capsys: Capture) -> None:
+    directed = "SELECT ?x WHERE { <https://kgwb.example/films/Arrival> <https://kgwb.example/films/director> ?x }"
+    lines = []
+    for id_, name in (("good", "Denis_Villeneuve"), ("contradicted", "Dune")):
+        answers = [f"https://kgwb.example/films/{name}"]
+        question = {"id": id_, "question": "Who directed Arrival?", "answers": answers}
+        lines.append(json.dumps({**question, "sparql": directed}))
+    Path("q.jsonl").write_text("\n".join(lines))
+    Path("prices.toml").write_text('currency = "USD"\n')
+    command = "bench --kg films --questions q.jsonl --out r --prices prices.toml".split()
+    assert main(command) == 0
+    said = capsys.readouterr().err
+    assert "1 question gives other answers than the file has: contradicted" in said
+    assert said.index("no price for 'rules'") < said.index("contradicted")
+    assert main([*command, "--budget", "money=1"]) == 2

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kgwb.bench.lab import HISTORY_FILE, PromptHistory
+from kgwb.bench.figures import LoadedResults
+from kgwb.bench.lab import HISTORY_FILE, PromptHistory, list_retries
 from kgwb.bench.results import read_results
 from kgwb.cli import main
 from kgwb.errors import InputError
@@ -187,3 +188,50 @@ def test_a_history_from_elsewhere_cannot_write_outside_of_its_folder(here: Path)
     (KEPT / HISTORY_FILE).write_text("nonsense\n")
     with pytest.raises(InputError, match="line 1"):
         PromptHistory(KEPT)
+
+
+def test_two_states_of_the_prompts_are_compared_and_0_is_kgwb_s_own(
+    retried: Path, capsys: Capture
+) -> None:
+    assert main(["keep", "my_prompts", "--results", str(retried)]) == 0
+    second = retry_with("Second.", "--only", "all")
+    assert main(["keep", "my_prompts", "--results", str(second)]) == 0
+    for pair, changed in (
+        ("0,1", ["+Take care."]),
+        ("1,2", ["-Take care.", "+Second."]),
+        ("2,0", ["-Second."]),
+        ("1,1", []),
+    ):
+        capsys.readouterr()
+        assert main(["keep", "my_prompts", "--compare", pair]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        shown = [line for line in lines if line[:1] in "+-" and line.endswith(".")]
+        assert shown == changed
+    for wrong in ("0,3", "-1,0", "1", "a,b"):
+        assert main(["keep", "my_prompts", f"--compare={wrong}"]) == 2
+
+
+def test_the_notes_on_a_retry_are_all_kept_and_its_calls_are_said(
+    retried: Path, capsys: Capture
+) -> None:
+    for note in ("first thought", "second thought", "first thought"):
+        capsys.readouterr()
+        again = ["retry", "r", "--prompts", "mine", "--only", "all"]
+        assert main([*again, "--note", note]) == 0
+        assert "0 model calls made" in capsys.readouterr().out
+    [retry] = list_retries(LoadedResults.read(Path("r")))
+    assert retry.note.splitlines() == ["first thought", "second thought"]
+    assert "first thought; second thought" in str(retry)
+
+
+def test_a_model_at_an_address_is_named_by_its_option(retried: Path, capsys: Capture) -> None:
+    path = Path("r/config.json")
+    config = json.loads(path.read_text())
+    for agent, option in (("qir", "--agent-model qir="), ("", "--model ")):
+        models = {"": "rules", agent: "openai:m@http://h.example/v1"}
+        path.write_text(json.dumps({**config, "models": models}))
+        capsys.readouterr()
+        again = ["retry", "r", "--prompts", "mine", "--only", "all"]
+        assert main(again) == 2
+        assert f"{option}openai:m@http://h.example/v1" in capsys.readouterr().err
+        assert main([*again, *f"{option}rules".split()]) == 0

@@ -232,10 +232,9 @@ def test_a_budget_stops_asking_and_the_same_command_continues(
     lab = RetryExperiment(measured, kg=graph, model=model)
     setup, chosen = lab.make_setup(edited()), lab.choose_questions(["type=count"])
     stopped = lab.ask_again(setup, chosen, tmp_path / "again", budget=Budget({"model_calls": 2}))
-    assert "2 of 2" in stopped
-    assert (
-        lab.ask_again(setup, chosen, tmp_path / "again", budget=Budget({"model_calls": 99})) == ""
-    )
+    assert "2 of 2" in stopped.stop_reason
+    enough = Budget({"model_calls": 99})
+    assert lab.ask_again(setup, chosen, tmp_path / "again", budget=enough).stop_reason == ""
     assert model.calls[QIR] == len(chosen)
 
 
