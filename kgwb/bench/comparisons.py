@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from math import ceil
 from statistics import fmean
+from string import ascii_uppercase
 from typing import Any, NamedTuple
 
 from kgwb.bench.cost import sum_seconds_by_stage
@@ -771,6 +772,65 @@ def make_best_by_question(comparisons: Sequence[ResultsComparison]) -> Table:
             table_rows.append((title, *_mark_best(scores, list(map(get_verdict, known)))))
     names = [results.name for results in all_results]
     return Table(("by question", *names), table_rows)
+
+
+def make_grid_table(comparisons: Sequence[ResultsComparison]) -> Table:
+    """Return a table of F1 with a row for each set of prompts and a column for each model.
+
+    A cell has the difference to the first results. In the first column it is the effect of the
+    prompts alone, in the first row that of the model alone; any other cell also has how far the
+    effect of both exceeds the sum of the two. The prompts are named by letters, which the caption
+    explains. Without several of each there are no rows.
+    """
+    cells: dict[tuple[str, str], ResultsComparison | None] = {}
+    legend: dict[str, str] = {}
+    for comparison in (None, *comparisons):
+        results = comparison.after if comparison else comparisons[0].before
+        prompts = str(results.config.get("prompts"))
+        model = ", ".join(dict.fromkeys(results.model_specs.values()))
+        parts = [part for part in results.name.split(", ") if part.startswith("prompts=")]
+        legend.setdefault(prompts, parts[0] if parts else results.name)
+        cells.setdefault((prompts, model), comparison)
+    models = list(dict.fromkeys(model for _, model in cells))
+    if min(len(legend), len(models)) < 2:
+        return Table(("F1",), ())
+    rows = []
+    names = []
+    for letter, prompts in zip(ascii_uppercase, legend, strict=False):
+        names.append(f"{letter}: {legend[prompts]}")
+        row = [f"prompts {letter}"]
+        for model in models:
+            alone = [(prompts, models[0]), (next(iter(legend)), model)]
+            row.append(_describe_cell(cells, (prompts, model), alone))
+        rows.append(row)
+    return Table(("F1", *models), rows, "; ".join(names))
+
+
+def _describe_cell(
+    cells: Mapping[tuple[str, str], ResultsComparison | None],
+    place: tuple[str, str],
+    alone: Sequence[tuple[str, str]],
+) -> str:
+    """Return F1 of a place of the grid with its effect, and how far this exceeds the sum of the two ``alone``."""
+    if place not in cells:
+        return NOT_LOCATED
+    comparison = cells[place]
+    if comparison is None:
+        return "measured first"
+    try:
+        scores = comparison.compare_scores("f1")
+        verdict, _, _ = comparison.compare_measure("f1").chance.partition(" (")
+        text = f"{scores.second:.3f}, {scores.difference:+.3f}, {verdict}"
+        if place not in alone:
+            effects = []
+            for cell in map(cells.get, alone):
+                if cell is not None:
+                    effects.append(cell.compare_scores("f1").difference)
+            if len(effects) == 2:
+                text += f"; {scores.difference - sum(effects):+.3f} beyond the sum of both alone"
+    except InputError:
+        return NOT_LOCATED
+    return text
 
 
 def _mark_best(values: Sequence[float], texts: Sequence[str]) -> list[str]:

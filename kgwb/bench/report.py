@@ -155,6 +155,10 @@ class Report:
             yield f"{results.name}: {results.headline}"
         for comparison in self.comparisons:
             yield from comparison.summary_lines()
+        if self.comparisons:
+            grid = comparisons.make_grid_table(self.comparisons)
+            if grid.rows:
+                yield f"{grid}\n{grid.caption}"
 
     def save(self, path: str | Path) -> Path:
         """Write the report's page, and a page for every saved run beside its file; return the path.

@@ -304,13 +304,20 @@ def _open_script(path: Path) -> ChatModel:
 EACH_SYNTAX = "NAME=V1,V2,..."
 
 
-def commands_for_each(arguments: T, each: Sequence[str]) -> list[tuple[str, T]]:
+MEASURED = "measured"
+"""The value of ``each`` that stands for what was measured."""
+
+
+def commands_for_each(
+    arguments: T, each: Sequence[str], *, after_measurement: bool = False
+) -> list[tuple[str, T]]:
     """Return a command for each combination of values, with a name for its results folder.
 
     ``each`` are texts NAME=V1,V2,..., where NAME is a setting, "prompts" or "model"; ``arguments``
     must have the fields ``set``, ``prompts`` and ``model``. The first of ``each`` varies slowest. A
     name is "NAME=VALUE, NAME=VALUE", escaped for file names; a folder of prompts is written by its
-    last parts, as few as tell it apart from the others. Without ``each`` the list has the command
+    last parts, as few as tell it apart from the others. ``after_measurement`` allows the value
+    MEASURED, which changes nothing. Without ``each`` the list has the command
     alone, under the name "". Raises InputError for another form, and for a NAME that is given
     twice.
     """
@@ -324,6 +331,8 @@ def commands_for_each(arguments: T, each: Sequence[str]) -> list[tuple[str, T]]:
         combined = []
         for name, command in commands:
             for part, changed in _commands_for_values(command, assignment):
+                if after_measurement and part.endswith(f"={MEASURED}"):
+                    changed = command  # noqa: PLW2901
                 combined.append((", ".join(filter(None, (name, part))), changed))
         commands = combined
     return commands

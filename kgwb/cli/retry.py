@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from kgwb.background import progress_bar
 from kgwb.cli.arguments import (
@@ -90,7 +91,7 @@ class RetryCommand(CheckArguments, WorkArguments, GraphArguments):
         graph = self.open_graph(self.kg) if self.kg else None
         folders = []
         stop_reason = ""
-        for name, command in commands_for_each(self, self.each):
+        for name, command in commands_for_each(self, self.each, after_measurement=True):
             models = open_model_arguments(command._given_models())
             experiment = RetryExperiment(
                 self.folder, kg=graph, models=models, system=self.system or None
@@ -100,7 +101,7 @@ class RetryCommand(CheckArguments, WorkArguments, GraphArguments):
                 gold_decisions_of(experiment.system)
             setup = command._make_setup(experiment, must_differ=not self.each)
             if experiment.is_measured_setup(setup):
-                print(f"{name}: this is what was measured, see {self.folder}")
+                print(f"{unquote(name)}: this is what was measured, see {self.folder}")
                 continue
             folder, stop_reason = command._ask_again(experiment, setup, name, budget)
             folders.append(folder)

@@ -15,7 +15,7 @@ import pytest
 import kgwb
 from kgwb import llm
 from kgwb.bench import Benchmark, BenchSetup, Report, Results, load_prices, load_questions
-from kgwb.bench.comparisons import ResultsComparison
+from kgwb.bench.comparisons import ResultsComparison, make_grid_table
 from kgwb.bench.cost import Budget
 from kgwb.bench.figures import LoadedResults
 from kgwb.bench.lab import RetryExperiment
@@ -473,6 +473,47 @@ def test_each_given_twice_is_a_matrix_of_both(here: Path, capsys: Capture) -> No
     for wrong, said in ((twice, "twice"), (["--each", "theta=3"], "nothing was changed")):
         assert main(["retry", "r", *wrong]) == 2
         assert said in capsys.readouterr().err
+
+
+def test_prompts_and_models_are_a_grid_with_effects_of_either_and_of_both(
+    here: Path, capsys: Capture
+) -> None:
+    """The second model errs without the changed prompt, and the first with it."""
+    write_prompt()
+    script = """
+import json, threading
+from kgwb import llm, open_kg
+RULES = llm.model("rules")
+def SCRIPT(request):
+    reply = json.loads(RULES.complete(request, open_kg("films"), threading.Event()).text)
+    if request.task == "chatty_kg/qir" and ("Take care." in request.messages[-1].content) == ERRS:
+        reply["triples"] = [{**triple, "predicate": "composer"} for triple in reply["triples"]]
+    return json.dumps(reply)
+"""
+    for name, errs in (("one", "True"), ("two", "False")):
+        Path(f"{name}.py").write_text(script.replace("ERRS", errs))
+    assert bench("--limit", "4", "--save-runs", "--model", "scripted:one.py") == 0
+    matrix = ["--each", "prompts=measured,mine", "--each", "model=scripted:one.py,scripted:two.py"]
+    capsys.readouterr()
+    assert main(["retry", "r", "--only", "all", *matrix]) == 0
+    out = capsys.readouterr().out
+    assert "prompts=measured, model=scripted:one.py: this is what was measured" in out
+    folders = [path for path in Path("r/retries").iterdir() if (path / "results.jsonl").is_file()]
+    report = Report("r", *sorted(folders))
+    grid = make_grid_table(report.comparisons)
+    assert grid.headers == ("F1", "scripted:one.py", "scripted:two.py")
+    assert grid.caption.startswith("A: r; B: prompts=mine")
+    [first, with_model], [with_prompts, with_both] = [row[1:] for row in grid.rows]
+    f1 = report.results[0].groups["all"].mean_scores.f1
+    lost = [cell.split(", ")[:2] for cell in map(str, (with_model, with_prompts))]
+    assert first == "measured first" and lost[0] == lost[1]
+    effect = float(lost[0][1])
+    assert effect < 0
+    assert with_both == (
+        f"{f1:.3f}, +0.000, no answer differs; {-2 * effect:+.3f} beyond the sum of both alone"
+    )
+    assert str(grid) in out and "Prompts and models" in report._repr_html_()
+    assert make_grid_table(report.comparisons[:1]).rows == ()
 
 
 def test_a_model_that_answers_the_same_call_otherwise_is_said_to_have_changed(
