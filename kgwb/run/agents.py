@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -225,7 +226,8 @@ class System:
     model can be given to all of its agents at once.
     ``remember(run)`` returns what a dialogue remembers of a finished run.
     ``settings`` is the class of the system's settings.
-    ``views`` has a function for each record class that is shown in a way of its own.
+    ``views`` has a function for each record class that is shown in a way of its own. It may also be
+    the name of a module whose ``VIEWS`` these are, which is imported when a record is first shown.
     ``rules`` has a function for each prompt that the model ``rules`` can answer.
     ``gold`` says what a gold query means to the agents, for the oracle ladder.
     ``handover`` is the name of the system that can answer what this one cannot express.
@@ -255,7 +257,7 @@ class System:
         roles: Mapping[str, Sequence[str]] | None = None,
         remember: Callable[[Any], Turn] = remember_turn,
         settings: type[Settings] = Settings,
-        views: Mapping[type, View] | None = None,
+        views: Mapping[type, View] | str | None = None,
         rules: Mapping[str, Rule] | None = None,
         gold: GoldDecisions | None = None,
         handover: str = "",
@@ -274,7 +276,7 @@ class System:
         self.settings = settings
         self.supervisors = supervisors or {}
         self.roles = roles or {}
-        self.views = views or {}
+        self._views = views or {}
         self.rules = rules or {}
         self.gold = gold
         self.handover = handover
@@ -336,12 +338,21 @@ class System:
             yield "answer does not take three arguments: write answer(question, dialogue, run)"
         if not isinstance(self.settings, type) or not issubclass(self.settings, Settings):
             yield f"settings is {self.settings!r}: give a subclass of Settings, not a value of it"
-        for record_class, view in self.views.items():
-            if not isinstance(record_class, type) or not callable(view):
-                yield f"views has {record_class!r}: give a function for each record class"
+        if not isinstance(self._views, str):
+            for record_class, view in self._views.items():
+                if not isinstance(record_class, type) or not callable(view):
+                    yield f"views has {record_class!r}: give a function for each record class"
         for prompt, rule in self.rules.items():
             if not callable(rule):
                 yield f"the rule of {prompt} is {type(rule).__name__}: give a function"
+
+    @property
+    def views(self) -> Mapping[type, View]:
+        """The functions that show records, by record class. A module that has them is imported now."""
+        if isinstance(self._views, str):
+            views: Mapping[type, View] = importlib.import_module(self._views).VIEWS
+            return views
+        return self._views
 
     @property
     def prompt_names(self) -> set[str]:

@@ -22,6 +22,7 @@ from kgwb.kg.sparql import (
     is_serializable,
     match_both_strings,
     n3,
+    parse_query,
     select_also,
     split_clauses,
     string_literal,
@@ -441,6 +442,65 @@ def test_a_query_is_judged_alike_with_a_comment_which_makes_the_gate_read_all_to
 def test_known_queries_are_judged_alike_with_a_comment(query: str) -> None:
     if "#" not in query:
         assert _verdict(query, query) == _verdict(query, f"{query}\n# a comment")
+
+
+REPEATED = [
+    ("SELECT * { VALUES ?v {", " <http://e/a>", " } ?v ?p ?o }"),
+    ("SELECT * { VALUES ?v {", ' "a"', '@en "a" } ?v ?p ?o }'),
+    ("SELECT * { values (?v ?w) {", ' ( <http://e/a> "b" )', " ( 1 UNDEF ) } ?v ?p ?w }"),
+    ("SELECT * { VALUES (?v ?w) {", " ( <http://e/a> )", " } ?v ?p ?w }"),
+    ("ASK { <http://e/a>", " <http://e/a>", " . }"),
+    ("PREFIX e: <http://e/> ASK { ?s e:VALUES ?v {", " <http://e/a>", " } }"),
+    ("ASK { ?s ?p ?VALUES {", " <http://e/a>", " } }"),
+    ("ASK { ?s ?p ?o FILTER ( ?o NOT IN (", " <http://e/a> ,", " <http://e/f> ( ?s ) ) ) }"),
+    ("ASK { ?s ?p ?o FILTER ( ?o IN (", " <http://e/a> ,", " ) ) }"),
+    ("PREFIX e: <http://e/> ASK { ?s e:IN (", " <http://e/a> ,", " 1 ) }"),
+    ("ASK { ?s ?p ?o", " FILTER ( ?o != 1 )", " }"),
+    ("ASK { ?s ?p ?o FILTER", " ( ?o != 1 )", " }"),
+    ("SELECT * { ?s ?p ?o }", " UNION { ?s ?p ?o }", ""),
+    ("SELECT * {", " UNION { ?s ?p ?o }", " }"),
+    ("SELECT * { { ?s ?p ?o }", " UNION { ?s ?p ?o }", " }"),
+    ("SELECT * { { ?s ?p ?o }", " UNION { ?s ?p ?o } UNION { { ?a ?b ?c } ?d ?e ?f }", " UNION }"),
+    ("SELECT * { { ?s ?p ?o }", " UNION { ?s ?p ?o } UNION { SELECT (COUNT(*) AS ?n) { } }", " }"),
+    ("SELECT * { { ?s ?p ?o }", " UNION { SERVICE <http://e/> { ?s ?p ?o } }", " }"),
+]
+"""Texts whose middle stands in a query several times, in places where that is allowed, or is not."""
+
+
+@pytest.mark.parametrize(("start", "repeated", "end"), REPEATED)
+def test_what_stands_several_times_in_a_row_is_judged_as_it_is_written(
+    start: str, repeated: str, end: str
+) -> None:
+    for times in range(5):
+        query = start + repeated * times + end
+        assert _verdict(query, query) == _verdict(query, f"{query}\n# a comment"), times
+
+
+@given(st.lists(st.tuples(st.sampled_from(REPEATED), st.integers(0, 4)), max_size=4), st.booleans())
+def test_parts_that_are_repeated_are_judged_alike_with_a_comment(
+    parts: list[tuple[tuple[str, str, str], int]], closed: bool
+) -> None:
+    middle = [start + repeated * times + end for (start, repeated, end), times in parts]
+    query = "".join(text.partition("{")[2].rpartition("}")[0] for text in middle)
+    query = "PREFIX e: <http://e/> SELECT * {" + query + "}" * closed
+    assert _verdict(query, query) == _verdict(query, f"{query}\n# a comment")
+
+
+def test_a_query_is_parsed_once_for_any_number_of_values_and_branches(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    parsed: list[str] = []
+
+    def parse_and_note(text: str) -> object:
+        parsed.append(text)
+        return parse_query(text)
+
+    monkeypatch.setattr("kgwb.kg.sparql.parse_query", parse_and_note)
+    for times in range(3, 9):
+        values = " ".join(f"<http://e/{n}>" for n in range(times))
+        branches = " UNION ".join(f"{{ <http://e/{n}> ?many ?o }}" for n in range(times))
+        validate_query(f"SELECT ?many {{ VALUES ?many {{ {values} }} {branches} }}")
+    assert len(parsed) == 1
 
 
 def test_queries_that_differ_in_strings_and_iris_are_read_once(

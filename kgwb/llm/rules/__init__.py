@@ -12,6 +12,7 @@ import json
 import threading
 from functools import lru_cache
 
+from kgwb.disk import cache_dir
 from kgwb.errors import ModelError
 from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
@@ -33,7 +34,7 @@ class RulesModel(ChatModel):
     remote = False
 
     def __init__(self, embeddings: Embeddings | None = None) -> None:
-        self.embeddings = embeddings or Embeddings()
+        self.embeddings = embeddings or Embeddings(cache_folder=cache_dir())
 
     def complete(
         self, request: ChatRequest, kg: Graph | None, cancel: threading.Event

@@ -66,7 +66,6 @@ from kgwb.systems.chatty_kg.records import QIR, LinkingResult, QuerySelection
 from kgwb.systems.chatty_kg.relation_linking import link_relation
 from kgwb.systems.chatty_kg.rules import RULES
 from kgwb.systems.chatty_kg.settings import ChattySettings
-from kgwb.systems.chatty_kg.views import VIEWS
 
 ABLE_SYSTEM = "surveyor"
 """The system that can express more than triples can."""
@@ -215,7 +214,7 @@ SYSTEM = System(
     },
     remember=make_turn,
     settings=ChattySettings,
-    views=VIEWS,
+    views="kgwb.systems.chatty_kg.views",
     rules={**LINKING_RULES, **RULES},
     gold=GOLD,
     handover=ABLE_SYSTEM,

@@ -77,7 +77,6 @@ from kgwb.systems.dog.records import (
 )
 from kgwb.systems.dog.rules import RULES
 from kgwb.systems.dog.settings import DogSettings
-from kgwb.systems.dog.views import VIEWS
 
 LIMIT_REACHED = "no answer within the iteration limit"
 """How the reason begins if the triples of the last hop that is allowed did not suffice."""
@@ -325,7 +324,7 @@ SYSTEM = System(
         "simplifying": ("simplifying_expert", "critic", "linguist", "fused_agent"),
     },
     settings=DogSettings,
-    views=VIEWS,
+    views="kgwb.systems.dog.views",
     rules={**LINKING_RULES, **RULES},
     gold=GOLD,
     give_topic=give_topic,

@@ -70,7 +70,6 @@ from kgwb.systems.robodata.states import (
     observe_strategy,
     produce_answer,
 )
-from kgwb.systems.robodata.views import VIEWS
 
 
 def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
@@ -208,6 +207,6 @@ SYSTEM = System(
     },
     supervisors={"turn": ("assessment", "observation", *map(str.lower, DECIDERS), "local_graph")},
     settings=RoboDataSettings,
-    views=VIEWS,
+    views="kgwb.systems.robodata.views",
     gold=GOLD,
 )

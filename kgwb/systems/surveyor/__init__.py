@@ -79,7 +79,6 @@ from kgwb.systems.surveyor.mentions import (
 )
 from kgwb.systems.surveyor.records import Draft, Executed, Mentions
 from kgwb.systems.surveyor.settings import DEFAULT_SURVEY_SECONDS, SurveyorSettings
-from kgwb.systems.surveyor.views import VIEWS
 
 
 def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
@@ -384,6 +383,6 @@ SYSTEM = System(
     remember=make_turn,
     read_as=read_as,
     settings=SurveyorSettings,
-    views=VIEWS,
+    views="kgwb.systems.surveyor.views",
     gold=GOLD,
 )

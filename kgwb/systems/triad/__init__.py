@@ -69,7 +69,6 @@ from kgwb.systems.triad.records import (
 )
 from kgwb.systems.triad.rules import RULES
 from kgwb.systems.triad.settings import TriadSettings
-from kgwb.systems.triad.views import VIEWS
 
 HOW_MANY_QUESTION = re.compile(
     r"^(\w+ )?how many\b|^(what|give|tell).{0,12}\bnumber of\b", re.IGNORECASE
@@ -282,7 +281,7 @@ SYSTEM = System(
     },
     supervisors={"attempt": ("triplets", "template", "queries", "query_choice", "written_query")},
     settings=TriadSettings,
-    views=VIEWS,
+    views="kgwb.systems.triad.views",
     rules={**LINKING_RULES, **RULES},
     gold=GOLD,
 )
