@@ -27,7 +27,7 @@ import nbformat
 from kgwb import cli
 from kgwb.run.systems import list_systems, load_system
 from kgwb.settings import Settings
-from kgwb.show.html import load_style
+from kgwb.show.static_form import load_style
 
 ROOT = Path(__file__).parent.parent
 PAGES = ROOT / "build" / "docs"

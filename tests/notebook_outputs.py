@@ -20,7 +20,7 @@ from typing import Any
 import nbformat
 from nbclient import NotebookClient
 
-from kgwb.show.html import load_style
+from kgwb.show.static_form import load_style
 from kgwb.ui.saved import SHIPPED_NOTEBOOKS, notebook_digest
 
 FOLDER = Path(__file__).parent.parent / "notebooks"

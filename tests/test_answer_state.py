@@ -20,9 +20,9 @@ from kgwb.build import Dialogue, Question, System, agent
 from kgwb.cli import main
 from kgwb.run import Run
 from kgwb.run.answers import CANNOT_EXPRESS, NO_SUPPORT, NOT_IN_GRAPH, NOT_LOOKED_FOR, Answer, Value
-from kgwb.show.html import load_style
 from kgwb.show.run import render_run
 from kgwb.show.run_state import ANSWER_STATE_ICONS, RunState, answer_view, judge_answer
+from kgwb.show.static_form import load_style
 from kgwb.terms import Term
 from kgwb.ui.cell import AgentCell
 from kgwb.ui.chat import Chat

@@ -34,11 +34,11 @@ from kgwb.run.answers import (
 )
 from kgwb.run.steps import Attempt, CheckResult, Step, format_tree, step_costs
 from kgwb.run.systems import load_system
-from kgwb.show.html import load_style
 from kgwb.show.notebook import to_html
 from kgwb.show.records import render
 from kgwb.show.run import render_inputs, render_run_page, render_step_page
 from kgwb.show.run_state import RunState, answer_view, describe_type_mismatch
+from kgwb.show.static_form import load_style
 from kgwb.show.terms import RenderContext, curie_text, lay_out, readable_query, render_query
 from kgwb.show.timeline import render_timeline, render_waterfall
 from kgwb.systems.chatty_kg.records import (

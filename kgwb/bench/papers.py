@@ -50,7 +50,8 @@ from kgwb.bench.statistics import SIGNIFICANCE_LEVEL, holm_adjusted, wilson_inte
 from kgwb.disk import __version__
 from kgwb.errors import InputError
 from kgwb.kg import SAMPLE_NAMES, sample_path
-from kgwb.show.html import Html, load_style, render_template
+from kgwb.show.html import Html, render_template
+from kgwb.show.static_form import load_style
 from kgwb.show.tables import SIGNIFICANT, Best, Table, escape_latex, import_pandas
 from kgwb.text import display_name, pluralize, shorten, single_line, source_name, tell_apart
 

@@ -61,6 +61,7 @@ from kgwb.show import html as h
 from kgwb.show.html import ChartBar, Html, render_template, tag
 from kgwb.show.run import render_run
 from kgwb.show.run_state import ANSWER_STATE_ICONS, RIGHT, UNANSWERED, WRONG
+from kgwb.show.static_form import load_style
 from kgwb.text import (
     and_more,
     display_name,
@@ -385,7 +386,7 @@ def render_run_page(
 
 def _render_page(template: str, title: str, **values: Any) -> str:
     """Render a template that extends templates/page.html."""
-    style = Html(h.load_style())
+    style = Html(load_style())
     return render_template(f"{TEMPLATES}/{template}", title=title, style=style, **values)
 
 

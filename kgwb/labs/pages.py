@@ -14,6 +14,7 @@ from kgwb.labs.texts import Texts
 from kgwb.show import html as h
 from kgwb.show.html import Html
 from kgwb.show.run_state import ANSWER_STATE_ICONS, RIGHT, WRONG
+from kgwb.show.static_form import load_style
 from kgwb.text import display_name
 
 STATE_ICONS = {
@@ -101,7 +102,7 @@ def render_class_page(collected: Sequence[CollectedHandIns]) -> str:
     return h.render_template(
         "labs/templates/class.html",
         title="Labs of the class",
-        style=Html(h.load_style()),
+        style=Html(load_style()),
         labs=collected,
         display_name=display_name,
         render_state=render_state,

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from jinja2.ext import Extension
 
-from kgwb.show.static_form import VOID_ELEMENTS, make_static
+from kgwb.show.static_form import VOID_ELEMENTS, load_style, make_static
 from kgwb.text import MAX_LABEL_CHARS, and_more, common_prefix_length, remove_controls, shorten
 
 MAX_ROWS = 60
@@ -273,16 +273,6 @@ def embed_style(markup: Html) -> Html:
         style += kept
     start = f"><style>{style}</style>"
     return Html(markup.replace(">", start, 1))
-
-
-@cache
-def load_style() -> str:
-    """Return the style sheet of all views, without comments and line ends."""
-    file = Path(__file__).with_name("look.css")
-    text = file.read_text(encoding="utf-8")
-    without_comments = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
-    in_one_line = re.sub(r"\s*\n\s*", " ", without_comments)
-    return in_one_line.strip()
 
 
 class CssRule(NamedTuple):

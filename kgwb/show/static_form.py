@@ -265,14 +265,22 @@ def _first_group(pattern: re.Pattern[str], text: str) -> str:
 
 
 @cache
+def load_style() -> str:
+    """Return the style sheet of all views, without comments and line ends."""
+    file = Path(__file__).with_name("look.css")
+    text = file.read_text(encoding="utf-8")
+    without_comments = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+    in_one_line = re.sub(r"\s*\n\s*", " ", without_comments)
+    return in_one_line.strip()
+
+
+@cache
 def _picture_style() -> str:
     """Return the CSS rules for pictures as escaped text, with the colours of the light theme.
 
     They are read from the style sheet once.
     """
-    file = Path(__file__).with_name("look.css")
-    text = file.read_text(encoding="utf-8")
-    text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
+    text = load_style()
     light_theme, _, _ = text.partition("container:")
     colours = "".join(re.findall(r"--[\w-]+:[^;{}]+;", light_theme))
     rules = ""

@@ -136,7 +136,7 @@ class Chat(Live):
         source = source_name(self.conversation.workbench.kg.source)
         return f"Chat({turns} on {source})"
 
-    def children(self) -> Mapping[str, Part]:
+    def children(self) -> Mapping[str, Part | None]:
         """Return the debugger of the open turn under "debugger"; {} if no debugger is open.
 
         It is made when it is first opened, and kept for each run.

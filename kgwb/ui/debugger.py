@@ -84,12 +84,9 @@ class Debugger(StepPanel):
         """The question set in which the answer is kept as gold."""
         super().__init__(session, step_key)
 
-    def children(self) -> Mapping[str, Part]:
+    def children(self) -> Mapping[str, Part | None]:
         """Return the person's form, and the subgraph once it was shown."""
-        children = dict(super().children())
-        if self.subgraph_panel is not None:
-            children["graph"] = self.subgraph_panel
-        return children
+        return {**super().children(), "graph": self.subgraph_panel}
 
     @property
     def key(self) -> str:

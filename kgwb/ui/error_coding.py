@@ -71,10 +71,8 @@ class ErrorCoding(Live):
         super().__init__()
         self._open_debugger()
 
-    def children(self) -> Mapping[str, Part]:
+    def children(self) -> Mapping[str, Part | None]:
         """Return the debugger of the question that is shown, if its run was saved."""
-        if self.debugger is None:
-            return {}
         return {"debugger": self.debugger}
 
     def _find_uncoded(self) -> str:
@@ -112,7 +110,7 @@ class ErrorCoding(Live):
         names = name_values([row])
         coding = self.codings.get(id_)
         debugger = Html()
-        if is_interactive and self.debugger is not None:
+        if is_interactive:
             debugger = self.render_child("debugger")
         return render_page(
             "error_coding.html",

@@ -187,10 +187,8 @@ class PromptLab(Live):
                 return name
         return next(iter(self.prompt_texts), "")
 
-    def children(self) -> Mapping[str, Part]:
+    def children(self) -> Mapping[str, Part | None]:
         """Return the open debugger under "debugger"; {} without one."""
-        if self.debugger is None:
-            return {}
         return {"debugger": self.debugger}
 
     def _load_report(self) -> None:
@@ -255,7 +253,7 @@ class PromptLab(Live):
         """
         results = self.lab.earlier_results
         debugger = Html()
-        if is_interactive and self.debugger is not None:
+        if is_interactive:
             debugger = self.render_child("debugger")
 
         def render_question(number: int, id_: str, agent: str = "") -> object:

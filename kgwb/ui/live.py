@@ -21,6 +21,7 @@ from kgwb.errors import KgwbError, SettingError
 from kgwb.show import html as h
 from kgwb.show.html import Html
 from kgwb.show.run import render_notices
+from kgwb.show.static_form import load_style
 from kgwb.text import MAX_LABEL_CHARS, mask_url, mask_urls_in_text, shorten, single_line
 from kgwb.ui.worker import Worker
 
@@ -59,7 +60,7 @@ class SharedScript(Widget):
     """
 
     script = Unicode(load_script()).tag(sync=True)
-    style = Unicode(h.load_style()).tag(sync=True)
+    style = Unicode(load_style()).tag(sync=True)
 
 
 @cache
@@ -92,8 +93,8 @@ class Part:
         """Render the present state."""
         raise NotImplementedError
 
-    def children(self) -> Mapping[str, Part]:
-        """Return the parts shown inside this one, by their scopes."""
+    def children(self) -> Mapping[str, Part | None]:
+        """Return the parts inside this one by their scopes; None for one that is not shown."""
         return {}
 
     def find_component(self, scope: str) -> Part | None:
@@ -101,17 +102,19 @@ class Part:
         for name, child in self.children().items():
             if name == scope:
                 return child
-            found = child.find_component(scope)
+            found = child and child.find_component(scope)
             if found is not None:
                 return found
         return None
 
     def render_child(self, name: str, *, focus: str = "") -> Html:
-        """Render one of the children. Events inside it are sent with its scope.
+        """Render one of the children, if it is shown. Events inside it are sent with its scope.
 
         If ``focus`` is another text than before, the child gets the focus and comes into view.
         """
-        child = self.children()[name]
+        child = self.children().get(name)
+        if child is None:
+            return Html()
         attributes: dict[str, object] = {}
         if focus:
             attributes = {"data_focus": focus, "tabindex": "-1"}

@@ -154,10 +154,6 @@ class Session(Worker):
                     requests.append(pending)
         return tuple(requests)
 
-    def step_state(self, key: str) -> str:
-        """Return the state of a step or agent, one of ``kgwb.show.run_state.STEP_STATES``."""
-        return self.run_state().step_state(key)
-
     def peek(self, step: str, name: str = "", text: str = "") -> ChatRequest | None:
         """Return the first request that a step or agent would send, without sending it.
 
@@ -257,7 +253,7 @@ class Session(Worker):
             """Execute the run to the step's end; go back there if it is done and not stale."""
             finished = self._finished_steps()
             finished_keys = [step.key for step in finished]
-            if key in finished_keys and self.step_state(key) == "done":
+            if key in finished_keys and self.run_state().step_state(key) == "done":
                 position = finished_keys.index(key) + 1
                 self.run.step_back(self.run.position - position)
             else:

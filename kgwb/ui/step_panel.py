@@ -137,7 +137,7 @@ class StepPanel(Live):
         """How often the prompt of a step was tried, by the key of the step."""
         super().__init__(session, self.graph_worker)
 
-    def children(self) -> Mapping[str, Part]:
+    def children(self) -> Mapping[str, Part | None]:
         return {"person": self.human_reply}
 
     # The step

@@ -14,7 +14,7 @@ from hostile.corpus import texts
 from hostile.runs import bundles, hostile_run
 from hostile.test_shown import shown_by_widgets, static_forms
 from kgwb.run import Run
-from kgwb.show.html import load_style
+from kgwb.show.static_form import load_style
 from kgwb.ui.live import load_script
 from kgwb.ui.session import session_of
 from kgwb.ui.subgraph import SubgraphPanel

@@ -27,8 +27,9 @@ from kgwb.run.answers import Answer, Candidate, Value
 from kgwb.run.steps import format_tree
 from kgwb.show.form import OutputForm
 from kgwb.show.html import iri_link as linked
-from kgwb.show.html import load_style, static_page
+from kgwb.show.html import static_page
 from kgwb.show.notebook import to_html
+from kgwb.show.static_form import load_style
 from kgwb.show.subgraph import build_subgraph
 from kgwb.show.timeline import render_waterfall
 from kgwb.text import CONTROL_CHARACTERS

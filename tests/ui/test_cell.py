@@ -142,7 +142,7 @@ def test_a_click_on_a_row_takes_another_vertex_and_the_next_one_takes_it_back() 
     after = session.steps["vertex_selection[Dune]"].output
     assert after.vertex == before.candidates[1]
     assert after.reason == "chosen by hand"
-    assert session.step_state("execution") == "stale"
+    assert session.run_state().step_state("execution") == "stale"
     session.go().result()
     assert str(session.run.answer) == "David Lynch"
     do(made, "Undo the edit")
@@ -168,7 +168,7 @@ def test_an_edited_result_that_breaks_a_check_is_said_and_changes_nothing() -> N
     do(made, "Use this result")
     assert isinstance(made.event_error, OverrideError)
     assert (session.steps["qir"].output, session.history) == (before, [])
-    assert {session.step_state(key) for key in session.steps} == {"done"}
+    assert {session.run_state().step_state(key) for key in session.steps} == {"done"}
     do(made, "Add a row")
     assert "facts.0.0" in made.html
 

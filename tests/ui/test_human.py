@@ -78,7 +78,7 @@ def test_a_whole_question_is_played_by_a_person(desk: Desk, tmp_path: Path) -> N
         < shown.index("Who directed Arrival?")
         < shown.index("Send")
     )
-    assert desk.session.step_state("qir") == "waiting"
+    assert desk.session.run_state().step_state("qir") == "waiting"
     assert answer_view(desk.session.run_state()).label == "Waiting for your reply"
     assert desk.cell.html.count("Question: <mark") == 1  # the prompt stands there once, folded
     press(desk.cell, "Add a row")
@@ -92,7 +92,7 @@ def test_a_whole_question_is_played_by_a_person(desk: Desk, tmp_path: Path) -> N
     desk.wait("predicate_selection")
     desk.say(predicates(["director"]))
     done.result(10)
-    assert desk.session.step_state("qir") == "done"
+    assert desk.session.run_state().step_state("qir") == "done"
     assert str(desk.run.answer) == "Denis Villeneuve"
     assert [attempt.accepted for attempt in desk.run["qir"].attempts] == [False, True]
     assert "Your reply was used" in desk.text

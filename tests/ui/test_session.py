@@ -43,7 +43,7 @@ def done() -> tuple[Session, Scripted]:
 
 
 def states(session: Session) -> dict[str, str]:
-    return {key: session.step_state(key) for key in session.steps}
+    return {key: session.run_state().step_state(key) for key in session.steps}
 
 
 def brief(session: Session) -> str:
@@ -216,7 +216,7 @@ def test_a_prompt_edited_or_saved_makes_its_step_stale_and_is_asked_when_run(
 def test_asking_anew_asks_that_step_alone_and_in_vain_keeps_what_was_recorded() -> None:
     session, model = directed(qir=[DOWN, *[DIRECTED["chatty_kg/qir"]] * 2, DOWN])
     session.go().result()
-    assert (session.step_state("qir"), session.failure) == ("failed", DOWN)
+    assert (session.run_state().step_state("qir"), session.failure) == ("failed", DOWN)
     session.go().result()
     assert (session.failure, str(session.run.answer)) == (None, "Denis Villeneuve")
     session.refresh("qir").result()
@@ -239,7 +239,7 @@ def test_a_busy_run_refuses_edits_queues_commands_and_can_be_cancelled() -> None
     for promise in (running, after):
         promise.result(timeout=60)
     assert (session.current_task, session.run.status, session.failure) == ("", "cancelled", None)
-    assert session.step_state("classifier") == "done"
+    assert session.run_state().step_state("classifier") == "done"
 
 
 def test_embeddings_load_from_the_start_and_a_press_waits_for_them_and_says_so(

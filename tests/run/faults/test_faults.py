@@ -382,7 +382,7 @@ def test_a_widget_shows_a_fault_with_what_to_do(chatty: tuple[Server, Server]) -
     session = session_of(_workbench(graph, model).begin(QUESTION))
     session.go().result(60)
     assert isinstance(session.failure, ModelUnreachableError) and session.failure.hint
-    assert session.step_state("qir") == "failed"
+    assert session.run_state().step_state("qir") == "failed"
     model.fault = None
     session.go().result(60)
     assert session.failure is None and str(session.run.answer) == "Denis Villeneuve"
