@@ -29,6 +29,7 @@ from kgwb.bench.results import (
     find_run_file,
     get_verdict,
     is_lost,
+    is_shown,
     known_right_answer,
 )
 from kgwb.bench.runner import RunCanceller, begin_question
@@ -566,7 +567,7 @@ class ResultsComparison:
     def group_changes(self) -> dict[str, dict[str, list[QuestionChange]]]:
         """Return the changes by their outcomes and agents, as far as they occur, in the order of OUTCOME_STATES."""
         groups: dict[str, dict[str, list[QuestionChange]]] = {}
-        for change in self.changes:
+        for change in filter(lambda change: is_shown(change.after), self.changes):
             groups.setdefault(change.outcome, {}).setdefault(change.agent, []).append(change)
         return groups
 
@@ -765,6 +766,8 @@ def make_best_by_question(comparisons: Sequence[ResultsComparison]) -> Table:
     all_results = [comparisons[0].before, *(comparison.after for comparison in comparisons)]
     table_rows = []
     for id_, title in all_results[0].question_titles.items():
+        if not is_shown(all_results[0].rows[id_]):
+            continue
         rows = [results.rows.get(id_) for results in all_results]
         known = [row for row in rows if row is not None and row["gold"] is not None]
         scores = [row["f1"] for row in known]

@@ -40,6 +40,7 @@ from kgwb.bench.results import (
     RowFile,
     get_verdict,
     has_gold_of,
+    is_shown,
     question_of_row,
     read_results,
     rescore_row,
@@ -713,7 +714,7 @@ def make_luck_table(
         all_rates.append(rates)
         show = show_question or results.question_titles.__getitem__
         for id_, rate in rates.items():
-            if rate.is_luck:
+            if rate.is_luck and is_shown(results.rows[id_]):
                 shown.setdefault(id_, show(id_))
                 chances.setdefault(id_, rate.chance_of_all(1))
     ids = sorted(shown, key=chances.__getitem__, reverse=True)

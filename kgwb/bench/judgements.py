@@ -31,7 +31,7 @@ from kgwb import disk
 from kgwb.bench.figures import LoadedResults
 from kgwb.bench.formats import time_now, user_name
 from kgwb.bench.metrics import Scores, estimate_mean, score_row
-from kgwb.bench.results import BenchRow, is_lost, list_labels, parse_json_lines
+from kgwb.bench.results import BenchRow, is_lost, is_shown, list_labels, parse_json_lines
 from kgwb.bench.statistics import (
     compute_kappa,
     compute_weighted_kappa,
@@ -730,7 +730,7 @@ def draw_sample(
             f"a sample cannot be divided by {stratified_by!r}",
             hint=f"give --by {' or '.join(STRATA)} (in Python: stratified_by=...)",
         )
-    lost = [row for row in results.rows.values() if is_lost(row)]
+    lost = [row for row in results.rows.values() if is_lost(row) and is_shown(row)]
     if not lost:
         raise InputError(
             f"no sample was drawn: no answer in {results.folder} is wrong or missing",

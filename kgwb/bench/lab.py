@@ -32,7 +32,14 @@ from kgwb.bench.cost import Budget, Prices, sum_usage
 from kgwb.bench.figures import LoadedResults, show_folder_name
 from kgwb.bench.formats import time_now
 from kgwb.bench.ladder import locate_losses
-from kgwb.bench.questions import BenchQuestion
+from kgwb.bench.questions import (
+    SLICE_FIELDS,
+    TEST_SPLIT,
+    BenchQuestion,
+    find_in_slices,
+    slices_of,
+    with_earlier_turns,
+)
 from kgwb.bench.results import (
     CONFIG_FILE,
     INFORMATIONAL_ENTRIES,
@@ -45,6 +52,7 @@ from kgwb.bench.results import (
     find_run_file,
     get_verdict,
     is_lost,
+    is_shown,
     lock_folder,
     parse_json_lines,
     question_of_row,
@@ -83,8 +91,9 @@ RETRIES_FOLDER = "retries"
 """Folder of what was asked again, inside the results folder."""
 MAX_NAME_CHARS = 80
 WITHOUT_GOLD = "without gold"
-SELECTOR_FIELDS = ("hops", "type", "language", "dialogue")
-"""Fields of a row by which questions can be chosen, as "type=count"."""
+TEST_SLICE = f"split={TEST_SPLIT}"
+MAX_TEST_LOOKS = 5
+"""With so many changes the test part of a set can be asked: who chooses by it does not test any more."""
 SELECTOR_WORDS = ("all", "lost", "errors", WITHOUT_GOLD, *ANSWER_STATE_ICONS)
 """Words that choose several questions. A question whose id is one of them is chosen as "id=lost"."""
 
@@ -278,8 +287,10 @@ class RetryExperiment:
             changes[name] = getattr(parsed, name)
         return settings.with_changes(**changes)
 
-    def get_results_folder(self, setup: BenchSetup, name: str) -> Path:
+    def get_results_folder(self, setup: BenchSetup, name: str, *, is_test: bool = False) -> Path:
         """Return the folder for the results of a setup; nothing is written.
+
+        The test part of a set has a folder of its own.
 
         Its name is ``name``, cut at MAX_NAME_CHARS characters, with a fingerprint of the
         configuration without INFORMATIONAL_ENTRIES. An existing folder with this fingerprint is
@@ -289,7 +300,7 @@ class RetryExperiment:
         for entry in INFORMATIONAL_ENTRIES:
             config.pop(entry, None)
         config_text = json.dumps(config, sort_keys=True)
-        content = fingerprint(config_text)[:6]
+        content = fingerprint(config_text + TEST_SLICE * is_test)[:6]
         retries = self.earlier_results.folder / RETRIES_FOLDER
         known_folders = sorted(retries.glob(f"*.{content}"))
         if known_folders:
@@ -300,46 +311,61 @@ class RetryExperiment:
 
     # --- which questions
 
-    def choose_questions(self, selectors: Iterable[str] = ()) -> list[BenchQuestion]:
+    def choose_questions(
+        self, selectors: Collection[str] = (), slices: Collection[str] = ()
+    ) -> list[BenchQuestion]:
         """Return the questions that any of the selectors names, in the order of the results.
 
         A selector is "lost", "wrong", "errors", "right", "all", "blamed=AGENT" (by the oracle ladder),
-        a field such as "type=count", or an id, which is written "id=lost" if it is one of these words.
+        a slice such as "type=count", or an id, which is written "id=lost" if it is one of these words.
         Without selectors these are all lost questions, and equally many right ones, evenly spaced.
-        Earlier turns of their dialogues are added.
+        Only those in all ``slices`` are chosen (``_rows_in``). Earlier turns of their dialogues are
+        added.
 
         Raises InputError if a selector names no question, and without selectors if none was lost.
         """
+        rows = self.earlier_results.rows
+        ids = with_earlier_turns(rows.values(), self._find_chosen(selectors, slices))
+        return [question_of_row(row) for id_, row in rows.items() if id_ in ids]
+
+    def _find_chosen(self, selectors: Collection[str], slices: Collection[str]) -> set[str]:
+        """Return the ids of ``choose_questions``, without earlier turns."""
+        if TEST_SLICE in slices and not (
+            selectors and all(map(_is_independent_of_outcome, selectors))
+        ):
+            raise InputError(
+                "questions of the test part cannot be chosen by what came of them",
+                hint="ask all of them: --slice split=test --only all",
+            )
+        rows = self._rows_in(slices)
         if selectors:
-            chosen_ids = self._find_selected(selectors)
-        else:
-            chosen_ids = self._lost_and_right_ids()
-        last_turns = self._find_last_turns(chosen_ids)
-        questions = []
-        for id_, row in self.earlier_results.rows.items():
-            last_turn = last_turns.get(row.get("dialogue"), 0)
-            is_earlier_turn = row.get("turn", 0) < last_turn
-            if id_ in chosen_ids or is_earlier_turn:
-                questions.append(question_of_row(row))
-        return questions
+            return self._find_selected(selectors, rows)
+        return self._lost_and_right_ids(rows)
 
-    def _find_last_turns(self, chosen_ids: Collection[str]) -> dict[str | None, int]:
-        """Return the number of the last turn that was chosen of each dialogue."""
-        last_turns: dict[str | None, int] = {}
-        for id_, row in self.earlier_results.rows.items():
-            dialogue = row.get("dialogue")
-            if id_ in chosen_ids and dialogue is not None:
-                turn = row.get("turn", 0)
-                last_turn = last_turns.get(dialogue, 0)
-                last_turns[dialogue] = max(last_turn, turn)
-        return last_turns
+    def _rows_in(self, slices: Collection[str]) -> dict[str, BenchRow]:
+        """Return the rows in all of the slices, by id. Those of the test part are there only if they are named.
 
-    def _find_selected(self, selectors: Iterable[str]) -> set[str]:
-        """Return the ids of all questions that at least one selector names.
-
-        Raises InputError for the first selector that names no question of the results.
+        Raises InputError if there is none.
         """
         rows = self.earlier_results.rows
+        ids = find_in_slices(rows.values(), slices)
+        found = {}
+        for id_, row in rows.items():
+            if id_ in ids and (is_shown(row) or TEST_SLICE in slices):
+                found[id_] = row
+        if not found:
+            raise InputError(
+                f"nothing can be chosen from {self.earlier_results.folder}: all these questions are of the "
+                "test part",
+                hint="ask all of them: --slice split=test --only all",
+            )
+        return found
+
+    def _find_selected(self, selectors: Iterable[str], rows: Mapping[str, BenchRow]) -> set[str]:
+        """Return the ids of the rows that at least one selector names.
+
+        Raises InputError for the first selector that names none.
+        """
         chosen_ids: set[str] = set()
         for selector in selectors:
             ids = {id_ for id_, row in rows.items() if selector in self._selectors_of(row)}
@@ -356,15 +382,13 @@ class RetryExperiment:
         """Return every selector that names a row's question.
 
         These are "all", "id=ID", the verdict, the id itself unless it is one of SELECTOR_WORDS, and
-        "NAME=VALUE" for SELECTOR_FIELDS; "lost" and "errors" if it is so; and "blamed=AGENT", which
+        "NAME=VALUE" for its slices; "lost" and "errors" if it is so; and "blamed=AGENT", which
         is "blamed=None" if no agent is known.
         """
         selectors = {"all", f"id={row['id']}", get_verdict(row)}
         if row["id"] not in SELECTOR_WORDS:
             selectors.add(row["id"])
-        for name in SELECTOR_FIELDS:
-            if name in row:
-                selectors.add(f"{name}={row[name]}")
+        selectors |= slices_of(row)
         if is_lost(row):
             selectors.add("lost")
         if row["error"] is not None:
@@ -375,14 +399,14 @@ class RetryExperiment:
         selectors.add(f"blamed={loss.get('agent')}")
         return selectors
 
-    def _lost_and_right_ids(self) -> set[str]:
-        """Return the ids of all lost questions and of equally many right ones, evenly spaced over the results.
+    def _lost_and_right_ids(self, rows: Mapping[str, BenchRow]) -> set[str]:
+        """Return the ids of all lost questions and of equally many right ones, evenly spaced over the rows.
 
         If fewer were right, all of them are returned. Raises InputError if no question was lost.
         """
         lost_ids = set()
         right_ids = []
-        for id_, row in self.earlier_results.rows.items():
+        for id_, row in rows.items():
             if is_lost(row):
                 lost_ids.add(id_)
             elif get_verdict(row) == RIGHT:
@@ -400,8 +424,10 @@ class RetryExperiment:
             spaced_ids.add(right_ids[place])
         return lost_ids | spaced_ids
 
-    def sample(self, selectors: Iterable[str] = ()) -> QuestionSample:
-        """Return what the questions of ``choose_questions`` say about all measured questions.
+    def sample(
+        self, selectors: Collection[str] = (), slices: Collection[str] = ()
+    ) -> QuestionSample:
+        """Return what the questions of ``choose_questions`` say about all that are in the slices.
 
         Without selectors, each chosen question that was right stands for several, so that together
         they stand for all right ones. If selectors do not depend on what came of the questions, as
@@ -409,24 +435,44 @@ class RetryExperiment:
         questions that were chosen for being lost, some come out right by chance. Raises InputError
         as ``choose_questions`` does.
         """
-        selectors = list(selectors)
+        chosen_ids = self._find_chosen(selectors, slices)
+        if not all(map(_is_independent_of_outcome, selectors)):
+            return QuestionSample()
+        name = " ".join([*selectors, *slices])
         if selectors:
-            if not all(map(_is_independent_of_outcome, selectors)):
-                return QuestionSample()
-            chosen_ids = self._find_selected(selectors)
-            return QuestionSample(frozenset(chosen_ids), 1.0, " ".join(selectors), len(chosen_ids))
-        chosen_ids = self._lost_and_right_ids()
+            return QuestionSample(frozenset(chosen_ids), 1.0, name, len(chosen_ids))
         right_ids = set()
-        for id_, row in self.earlier_results.rows.items():
+        for id_, row in self._rows_in(slices).items():
             if get_verdict(row) == RIGHT:
                 right_ids.add(id_)
         right_weight = 1.0
         if right_ids:
             right_weight = len(right_ids) / len(right_ids & chosen_ids)
         represented = len(chosen_ids | right_ids)
-        return QuestionSample(frozenset(chosen_ids), right_weight, "", represented)
+        return QuestionSample(frozenset(chosen_ids), right_weight, name, represented)
 
     # --- the cost
+
+    def describe_test_look(self, folder: Path) -> str:
+        """Return a warning that says how often the test part of the set was asked, with a retry's folder.
+
+        Raises InputError if that was MAX_TEST_LOOKS times already.
+        """
+        folders = {folder.resolve()}
+        for retry in list_retries(self.earlier_results):
+            rows = LoadedResults.read(retry.folder).rows.values()
+            if not all(map(is_shown, rows)):
+                folders.add(retry.folder.resolve())
+        if len(folders) > MAX_TEST_LOOKS:
+            raise InputError(
+                f"the test part of {self.earlier_results.folder} was asked with {MAX_TEST_LOOKS} changes already: "
+                "a further one would be chosen by it, and no longer tested",
+                hint="choose by the other questions, and test with questions that are new",
+            )
+        return (
+            f"the test part is asked with {len(folders)} of {MAX_TEST_LOOKS} changes: each further one that is "
+            "chosen by it makes the verdict worth less"
+        )
 
     def estimate_cost(
         self,
@@ -590,6 +636,8 @@ class RetryExperiment:
         measured_setup = self._make_measured_setup() if repeats > 1 else None
         earlier = self.earlier_results
         config = setup.to_config(questions)
+        if not all(is_shown(vars(question)) for question in questions):
+            self.describe_test_look(folder)
         if sample is not None:
             config = sample.add_to_config(config, _read_stored_config(folder))
         with lock_folder(folder, "wait until it ends, or stop it, and ask again then"):
@@ -664,7 +712,7 @@ def _read_stored_config(folder: Path) -> Mapping[str, Any]:
 def _is_independent_of_outcome(selector: str) -> bool:
     """Return whether a selector chooses questions by what they are, not by what came of them."""
     name, equals, _ = selector.partition("=")
-    return selector == "all" or (bool(equals) and name in SELECTOR_FIELDS)
+    return selector == "all" or (bool(equals) and name in (*SLICE_FIELDS, "tag"))
 
 
 def _silence(setup: BenchSetup) -> BenchSetup:
@@ -913,7 +961,8 @@ def _describe_effect(comparison: ResultsComparison) -> tuple[str, dict[str, list
     """
     ids: dict[str, list[str]] = {outcome: [] for outcome in UNFOLDED_OUTCOMES}
     for id_, outcome in comparison.outcomes.items():
-        ids.setdefault(outcome, []).append(id_)
+        if is_shown(comparison.after.rows[id_]):
+            ids.setdefault(outcome, []).append(id_)
     parts = [comparison.format_counts(), comparison.describe_f1()]
     for outcome in UNFOLDED_OUTCOMES:
         if ids[outcome]:

@@ -476,7 +476,7 @@ def group_questions(rows: BenchRows) -> list[QuestionGroup]:
     """Return all questions as a group, and a group for each kind of question that occurs.
 
     The kinds are: answerable and unanswerable questions, if both occur, where unanswerable means
-    that the gold is empty; each value of ``hops``, ``type``, ``language`` and ``source``, where an
+    that the gold is empty; each value of ``hops``, ``type``, ``language``, ``split``, ``tags`` and ``source``, where an
     answer came from; the lengths of questions and the numbers of predicates in their gold queries
     (RANGES), each if there are several (Chatty-KG, Table 8). If an answer came from the model's own
     knowledge, the group GROUNDED_GROUP has all questions, and such answers count there as none.
@@ -485,8 +485,9 @@ def group_questions(rows: BenchRows) -> list[QuestionGroup]:
     if any(row.get("source") == OWN_KNOWLEDGE for row in rows):
         grounded_rows = list(map(_without_own_knowledge, rows))
         groups.append(QuestionGroup(GROUNDED_GROUP, grounded_rows))
-    for name in ("hops", "type", "language", "source"):
+    for name in ("hops", "type", "language", "source", "split"):
         groups += _group_by_value(rows, name)
+    groups += _group_by_value(rows, "tags", "tag")
     for name in RANGES:
         groups += _group_by_number(rows, name)
     return groups
@@ -509,16 +510,19 @@ def _group_by_answerability(rows: BenchRows) -> list[QuestionGroup]:
     ]
 
 
-def _group_by_value(rows: BenchRows, name: str) -> list[QuestionGroup]:
-    """Return a group for each value of a field that occurs, sorted by the value."""
+def _group_by_value(rows: BenchRows, name: str, title: str = "") -> list[QuestionGroup]:
+    """Return a group for each value of a field that occurs, sorted by the value.
+
+    A field may have several values. ``title`` stands for the field's name.
+    """
     rows_by_value: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
-        if name in row:
-            value = str(row[name])
-            rows_by_value.setdefault(value, []).append(row)
+        values = row.get(name, ())
+        for value in values if isinstance(values, list | tuple) else [values]:
+            rows_by_value.setdefault(str(value), []).append(row)
     groups = []
     for value in sorted(rows_by_value):
-        group = QuestionGroup(f"{name} {value}", rows_by_value[value])
+        group = QuestionGroup(f"{title or name} {value}", rows_by_value[value])
         groups.append(group)
     return groups
 

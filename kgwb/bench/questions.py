@@ -6,7 +6,7 @@ A gold text that is the name of a thing is found too: a system that answers with
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import Annotated, Any
@@ -16,7 +16,7 @@ from pydantic import BaseModel, BeforeValidator, model_validator
 from rdflib import Literal, URIRef
 
 from kgwb.bench.metrics import is_iri
-from kgwb.errors import GraphError
+from kgwb.errors import GraphError, InputError
 from kgwb.kg.base import Graph
 from kgwb.kg.sparql import is_valid_iri, n3, validate_query
 from kgwb.run.answers import Answer, Candidate
@@ -60,6 +60,11 @@ LexicalForm = Annotated[str, BeforeValidator(to_lexical_form)]
 """A text that may be given as a JSON boolean or number."""
 
 
+TEST_SPLIT = "test"
+SLICE_FIELDS = ("hops", "type", "language", "dialogue", "split")
+"""Fields by which questions can be chosen, beside their tags."""
+
+
 class BenchQuestion(BaseModel, frozen=True):
     """One question with its gold. As JSON data, it is one line of kgwb's own question files."""
 
@@ -87,6 +92,10 @@ class BenchQuestion(BaseModel, frozen=True):
     """Every wording of the question, as (language, text), if the set has several."""
     hops: int | str | None = None
     type: str | None = None
+    tags: tuple[LexicalForm, ...] = ()
+    """Words of the person's own, by which questions are chosen and figures are given."""
+    split: str | None = None
+    """The part of the set. TEST_SPLIT is for a last check alone: nothing is chosen by it."""
     topic_entity: str | None = None
     """The vertex (or its label) that the question is about, if the set names it (MetaQA)."""
     path: str | None = None
@@ -104,14 +113,16 @@ class BenchQuestion(BaseModel, frozen=True):
     def _read_table(cls, data: Any) -> Any:
         """Convert data of a question file before validation, and return a changed copy.
 
-        ``answers`` may be rows of a table, and ``kind`` is the old name of ``type``. Data that is
-        no dictionary is returned as it is.
+        ``answers`` may be rows of a table, ``tags`` a single one, and ``kind`` is the old name of
+        ``type``. Data that is no dictionary is returned as it is.
         """
         if not isinstance(data, dict):
             return data
         data = dict(data)
         if isinstance(data.get("kind"), str):
             data.setdefault("type", data["kind"])
+        if isinstance(data.get("tags"), str):
+            data["tags"] = [data["tags"]]
         if isinstance(data.get("answers"), list):
             data.update(_read_answer_rows(data["answers"]))
         return data
@@ -144,6 +155,46 @@ def _read_answer_rows(answers: list[Any]) -> dict[str, Any]:
     if len(rows) == len(answers) and max(map(len, rows)) > 1:
         fields["rows"] = rows
     return fields
+
+
+def slices_of(question: Mapping[str, Any]) -> set[str]:
+    """Return each slice that a question or a row is in: "tag=long", "type=count", "split=dev"."""
+    slices = {f"tag={tag}" for tag in question.get("tags", ())}
+    for name in SLICE_FIELDS:
+        if question.get(name) is not None:
+            slices.add(f"{name}={question[name]}")
+    return slices
+
+
+def find_in_slices(questions: Iterable[Mapping[str, Any]], slices: Collection[str]) -> set[str]:
+    """Return the ids of the questions, or rows, that are in all of the slices.
+
+    Raises InputError if there is none.
+    """
+    questions = list(questions)
+    ids = {question["id"] for question in questions if slices_of(question).issuperset(slices)}
+    if not ids:
+        known = set().union(*map(slices_of, questions))
+        raise InputError(
+            f"no question is in the slice {' and '.join(slices)}",
+            hint=f"choose among {list_first(sorted(known, reverse=True)) or 'questions with tags'} (--slice)",
+        )
+    return ids
+
+
+def with_earlier_turns(questions: Iterable[Mapping[str, Any]], ids: Collection[str]) -> set[str]:
+    """Return the ids with those of all earlier turns of their dialogues."""
+    questions = list(questions)
+    last_turns: dict[str | None, int] = {}
+    for question in questions:
+        dialogue = question.get("dialogue")
+        if question["id"] in ids and dialogue is not None:
+            last_turns[dialogue] = max(last_turns.get(dialogue, 0), question.get("turn", 0))
+    chosen = set(ids)
+    for question in questions:
+        if question.get("turn", 0) < last_turns.get(question.get("dialogue"), 0):
+            chosen.add(question["id"])
+    return chosen
 
 
 def make_standalone_questions(questions: Iterable[BenchQuestion]) -> list[BenchQuestion]:

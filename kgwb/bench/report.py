@@ -46,6 +46,7 @@ from kgwb.bench.results import (
     get_label,
     get_verdict,
     is_lost,
+    is_shown,
     row_right_answer,
 )
 from kgwb.errors import InputError, KgwbError
@@ -682,7 +683,10 @@ def render_question_table(all_results: AllResults, link: LinkToRun) -> Html:
         for title in ("answers", "F1", "lost at", "run"):
             titles.append(title + results.label_suffix)
     ids = distinct_keys(results.rows for results in all_results)
-    rows = [_render_question(id_, all_results, link) for id_ in ids]
+    rows = []
+    for id_ in ids:
+        if all(is_shown(results.rows.get(id_, {})) for results in all_results):
+            rows.append(_render_question(id_, all_results, link))
     return render_template(f"{TEMPLATES}/questions.html", titles=titles, rows=rows)
 
 

@@ -32,6 +32,8 @@ from kgwb.bench.metrics import (
     score_columns,
 )
 from kgwb.bench.questions import (
+    SLICE_FIELDS,
+    TEST_SPLIT,
     BenchQuestion,
     answer_to_strings,
     find_things,
@@ -135,6 +137,8 @@ class ResultRowSchema(RowSchema):
 
     question: str
     type: str = ""
+    tags: list[str] = []
+    split: str = ""
     language: str = ""
     source: str = ""
     answers: list[str]
@@ -536,6 +540,11 @@ def split_answers(row: BenchRow) -> tuple[list[str], list[str]]:
     return asked, others
 
 
+def is_shown(row: BenchRow) -> bool:
+    """Return whether a question may be shown with what came of it, which nobody is to learn of TEST_SPLIT."""
+    return row.get("split") != TEST_SPLIT
+
+
 def is_lost(row: BenchRow) -> bool:
     """Return whether a question with gold ended in an error, or its answers are not exactly the gold."""
     if row["gold"] is None:
@@ -658,14 +667,12 @@ def row_right_answer(row: BenchRow) -> RightAnswer | None:
 
 _FIELDS_OF_GOLD = frozenset(
     (
-        "hops type language dialogue turn standalone right sparql predicates columns gold_table by_column labels "
-        "linking asks asks_before seeds"
+        "hops type tags split language dialogue turn standalone right sparql predicates columns gold_table by_column "
+        "labels linking asks asks_before seeds"
     ).split()
 ) | {score.name for score in fields(Scores)}
 """Fields of a row that are left out if the present question does not give them."""
-QUESTION_FIELDS = (
-    "id question hops type language dialogue turn standalone right sparql columns".split()
-)
+QUESTION_FIELDS = "id question hops type tags split language dialogue turn standalone right sparql columns".split()
 """Fields of a row that a question has by the same name."""
 
 
@@ -844,9 +851,9 @@ def _describe_question(question: BenchQuestion) -> BenchRow:
     counts as right, and the gold query with its number of predicates.
     """
     row: BenchRow = {"id": question.id, "words": len(question.question.split())}
-    for name in ("hops", "type", "language", "dialogue", "standalone", "right", "sparql"):
+    for name in (*SLICE_FIELDS, "tags", "standalone", "right", "sparql"):
         value = getattr(question, name)
-        if value is not None:
+        if value not in (None, ()):
             row[name] = value
     if question.turn:
         row["turn"] = question.turn

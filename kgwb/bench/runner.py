@@ -312,11 +312,11 @@ def _get_versions() -> dict[str, str]:
 def _fingerprint_of(questions: Sequence[BenchQuestion]) -> str:
     """Return the fingerprint of all fields of all questions; it depends on their order.
 
-    Only ``right`` is left out: it is for people, and changes neither what is asked nor the scores.
+    Those are left out that change neither what is asked nor the scores: ``right``, tags and split.
     """
     lines = []
     for question in questions:
-        data = question.model_dump(exclude={"right"})
+        data = question.model_dump(exclude={"right", "tags", "split"})
         lines.append(json.dumps(data, ensure_ascii=False, separators=(",", ":")))
     return fingerprint("\n".join(lines))
 

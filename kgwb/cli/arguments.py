@@ -34,6 +34,9 @@ PRICES_HELP = "TOML table of prices (default: kgwb's)"
 HISTORY_FORM = 'a JSON list of questions, or of {"question": ..., "answers": [...]}'
 
 
+SLICE_HELP = "only questions with this tag, or a field such as type=count or split=dev; of several, those with all"
+
+
 def option(metavar: str, help: str, default: Any = None) -> Any:
     """Return a dataclass field for an option.
 

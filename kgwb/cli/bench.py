@@ -15,6 +15,7 @@ from kgwb.cli.arguments import (
     EACH_HELP,
     EACH_SYNTAX,
     EXIT_CODES,
+    SLICE_HELP,
     CheckArguments,
     PositiveInt,
     QuestionArguments,
@@ -61,6 +62,7 @@ class MeasurementArguments(WorkArguments, QuestionArguments):
     out: Path = option("DIR", "folder of the results; continues what is there", ...)
     every: PositiveInt = option("N", "only every Nth question, from the first one", 1)
     limit: PositiveInt | None = option("N", "only the first N questions (of those of --every)")
+    slice: list[str] = option("tag=NAME", SLICE_HELP, [])
     save_runs: bool = option("", "save every run in DIR/runs", False)
     reuse: Path | None = option(
         "DIR", "take calls from the store of this folder (default: of --out, or a folder above it)"
@@ -74,8 +76,13 @@ class MeasurementArguments(WorkArguments, QuestionArguments):
         dialogues, whose turns need each other.
         """
         from kgwb.bench import load_questions
+        from kgwb.bench.questions import find_in_slices, with_earlier_turns
 
         questions = load_questions(self.questions, self.language)
+        if self.slice:
+            fields = list(map(vars, questions))
+            ids = with_earlier_turns(fields, find_in_slices(fields, self.slice))
+            questions = [question for question in questions if question.id in ids]
         if self.every > 1 and any(question.dialogue is not None for question in questions):
             raise InputError(
                 f"--every cannot be used with {self.questions}: it has dialogues, whose turns cannot be asked "
@@ -437,13 +444,13 @@ def print_metrics(folder: Path, rows: Sequence[BenchRow], prices: Prices) -> Non
     price.
     """
     from kgwb.bench import figures
-    from kgwb.bench.results import is_lost
+    from kgwb.bench.results import is_lost, is_shown
 
     asked = figures.LoadedResults.read(folder).with_rows(rows)
     all_results = [asked]
     headline = color(asked.headline, "key")
     print(f"{headline}\n")
-    lost_rows = list(filter(is_lost, rows))
+    lost_rows = list(filter(is_shown, filter(is_lost, rows)))
     for row in lost_rows[:MAX_LISTED_FAILURES]:
         _print_lost_answer(row)
     more = and_more(len(lost_rows) - MAX_LISTED_FAILURES)

@@ -14,6 +14,7 @@ from kgwb.cli.arguments import (
     EACH_HELP,
     EACH_SYNTAX,
     EXIT_CODES,
+    SLICE_HELP,
     CheckArguments,
     GraphArguments,
     PositiveInt,
@@ -58,6 +59,7 @@ class RetryCommand(CheckArguments, WorkArguments, GraphArguments):
         "(default: lost, and as many right)",
         [],
     )
+    slice: list[str] = option("tag=NAME", SLICE_HELP, [])
     repeats: PositiveInt = option(
         "N", "ask what comes out otherwise N times before and after the change, as a test of it", 1
     )
@@ -183,7 +185,7 @@ class RetryCommand(CheckArguments, WorkArguments, GraphArguments):
         that were reached, or "".
         """
         from kgwb.bench.figures import show_folder_name
-        from kgwb.bench.lab import write_note
+        from kgwb.bench.lab import TEST_SLICE, write_note
 
         changes = [*self._given_models().values(), *self.set]
         if self.prompts:
@@ -191,8 +193,11 @@ class RetryCommand(CheckArguments, WorkArguments, GraphArguments):
         folder_name = name or ", ".join(changes) or "prompts"
         setup.check_repeats(self.repeats, parse_assignments(self.set, "NAME=VALUE"))
         self.check_prices(budget, setup.models.values())
-        folder = experiment.get_results_folder(setup, folder_name)
-        questions = experiment.choose_questions(self.only)
+        questions = experiment.choose_questions(self.only, self.slice)
+        is_test = TEST_SLICE in self.slice
+        folder = experiment.get_results_folder(setup, folder_name, is_test=is_test)
+        if is_test:
+            print_error(experiment.describe_test_look(folder))
         with progress_bar(iterable=questions, unit="question looked at") as bar:
             estimate = experiment.estimate_cost(
                 setup, bar, prices=budget.prices, repeats=self.repeats
@@ -205,7 +210,7 @@ class RetryCommand(CheckArguments, WorkArguments, GraphArguments):
                 setup,
                 questions,
                 folder,
-                sample=experiment.sample(self.only),
+                sample=experiment.sample(self.only, self.slice),
                 repeats=self.repeats,
                 workers=self.workers,
                 budget=budget,

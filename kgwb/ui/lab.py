@@ -27,7 +27,7 @@ from kgwb.bench.questions import (
     find_named_gold,
 )
 from kgwb.bench.report import Report, name_values, render_answers, render_gold
-from kgwb.bench.results import BenchRow, QuestionSample, Results, is_lost, lock_folder
+from kgwb.bench.results import BenchRow, QuestionSample, Results, is_lost, is_shown, lock_folder
 from kgwb.bench.runner import Benchmark, BenchSetup
 from kgwb.errors import Cancelled, InputError
 from kgwb.kg import Graph
@@ -598,7 +598,7 @@ def _list_lost_questions(
     """
     groups: dict[str, list[BenchRow]] = {}
     for id_, row in results.rows.items():
-        if is_lost(row):
+        if is_lost(row) and is_shown(row):
             agent = results.losses_by_id.get(id_, {}).get("agent") or ""
             groups.setdefault(agent, []).append(row)
     listed = []

@@ -1,0 +1,128 @@
+"""Questions chosen by their tags and fields, and the test part of a set, by which nothing is chosen."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kgwb.bench.figures import LoadedResults
+from kgwb.bench.lab import MAX_TEST_LOOKS
+from kgwb.bench.results import read_results
+from kgwb.cli import main
+
+FILM = "https://kgwb.example/films/"
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def bench(here: Path) -> list[str]:
+    """The command that measures four questions of each part; every second one is lost."""
+    lines = []
+    for part, name in (("dev", "dev"), ("test", "held")):
+        for number in range(4):
+            gold = "Dune" if number % 2 else "Denis_Villeneuve"
+            line = {"id": f"{name}-{number}", "question": "Who directed Arrival?", "split": part}
+            tags = ["short", "film"] if number < 3 else "film"
+            lines.append(
+                json.dumps({**line, "answers": [FILM + gold], "tags": tags, "hops": number})
+            )
+    Path("q.jsonl").write_text("\n".join(lines))
+    return "bench --kg films --questions q.jsonl --out r".split()
+
+
+def ids_in(folder: Path | str) -> list[str]:
+    return [row["id"] for row in read_results(folder)[1]]
+
+
+def retries(folder: str = "r") -> set[Path]:
+    return {path.parent for path in Path(folder).glob("retries/*/results.jsonl")}
+
+
+@pytest.mark.parametrize(
+    ("slices", "ids"),
+    [
+        (["tag=short"], ["dev-0", "dev-1", "dev-2", "held-0", "held-1", "held-2"]),
+        (["tag=short", "split=dev"], ["dev-0", "dev-1", "dev-2"]),
+        (["tag=film", "hops=3"], ["dev-3", "held-3"]),
+        (["tag=shor"], []),
+        (["tag=short", "hops=3"], []),
+    ],
+)
+def test_a_slice_is_measured(
+    slices: list[str], ids: list[str], bench: list[str], capsys: Capture
+) -> None:
+    chosen = [argument for text in slices for argument in ("--slice", text)]
+    assert main([*bench, *chosen]) == (0 if ids else 2)
+    if ids:
+        assert ids_in("r") == ids
+    else:
+        assert "tag=short" in capsys.readouterr().err
+
+
+def test_figures_are_given_by_tag_and_by_part(bench: list[str]) -> None:
+    assert main(bench) == 0
+    groups = LoadedResults.read(Path("r")).groups
+    sizes = {name: len(groups[name].rows) for name in groups if name.startswith(("tag", "split"))}
+    assert sizes == {"split dev": 4, "split test": 4, "tag film": 8, "tag short": 6}
+    assert groups["tag short"].mean_scores.f1 == pytest.approx(4 / 6)
+
+
+def test_a_slice_of_a_dialogue_has_its_earlier_turns(here: Path) -> None:
+    lines = []
+    for turn, question in enumerate(("Who directed Arrival?", "When was he born?"), 1):
+        line = {"id": f"{turn}", "question": question, "answers": ["x"], "dialogue": "d"}
+        lines.append(json.dumps({**line, "turn": turn, "tags": [f"turn {turn}"]}))
+    lines.append(json.dumps({"id": "alone", "question": "Who directed Dune?", "answers": ["x"]}))
+    Path("q.jsonl").write_text("\n".join(lines))
+    bench = "bench --kg films --questions q.jsonl --out r --slice".split()
+    assert main([*bench, "tag=turn 2"]) == 0
+    assert ids_in("r") == ["1", "2"]
+
+
+def test_what_is_lost_of_the_test_part_is_not_shown(bench: list[str], capsys: Capture) -> None:
+    assert main([*bench, "--save-runs"]) == 0
+    printed = capsys.readouterr().out
+    assert main(["retry", "r", "--slice", "split=test", "--only", "all", "--set", "theta=5"]) == 0
+    [folder] = retries()
+    assert ids_in(folder) == [f"held-{number}" for number in range(4)]
+    assert main(["report", "r", str(folder), "--out", "page.html"]) == 0
+    page = Path("page.html").read_text()
+    assert "held-" not in printed + capsys.readouterr().out
+    assert ">held-" not in page
+    assert "dev-1" in printed and ">dev-1" in page
+
+
+def test_nothing_is_chosen_by_the_test_part(bench: list[str], capsys: Capture) -> None:
+    assert main(bench) == 0
+    known: set[Path] = set()
+    for number, chosen in enumerate(([], ["--only", "lost"], ["--only", "all"]), 4):
+        assert main(["retry", "r", *chosen, "--set", f"theta={number}"]) == 0
+        [folder] = retries() - known
+        known.add(folder)
+        assert {id_.partition("-")[0] for id_ in ids_in(folder)} == {"dev"}
+    test_part = ["--slice", "split=test"]
+    for chosen in (
+        ["--only", "held-1"],
+        test_part,
+        [*test_part, "--only", "lost"],
+        [*test_part, "--only", "all", "--only", "held-1"],
+        ["--slice", "split=other"],
+    ):
+        assert main(["retry", "r", *chosen, "--set", "theta=7"]) == 2
+    assert retries() == known
+    assert main([*bench[:-1], "held", "--slice", "split=test"]) == 0
+    capsys.readouterr()
+    assert main(["retry", "held", "--only", "all", "--set", "theta=7"]) == 2
+    assert "split=test" in capsys.readouterr().err
+
+
+def test_looks_at_the_test_part_are_counted_and_limited(bench: list[str], capsys: Capture) -> None:
+    assert main(bench) == 0
+    look = ["retry", "r", "--slice", "split=test", "--only", "all", "--set"]
+    for number in range(1, MAX_TEST_LOOKS + 1):
+        for _again in range(2):  # the same change is the same look
+            capsys.readouterr()
+            assert main([*look, f"theta={number + 3}"]) == 0
+            assert f"{number} of {MAX_TEST_LOOKS} changes" in capsys.readouterr().err
+    assert main([*look, f"theta={MAX_TEST_LOOKS + 4}"]) == 2
+    assert main(["retry", "r", "--only", "all", "--set", f"theta={MAX_TEST_LOOKS + 4}"]) == 0
