@@ -25,7 +25,7 @@ from kgwb.labs.texts import (
 )
 
 OTHERS = [language for language in list_languages() if language != "en"]
-PARTS_OF_TASKS = re.compile(r"\d\.\d+\.(title|hint\.[123]|found|lesson|question)")
+PARTS_OF_TASKS = re.compile(r"\d\.\d+\.(title|hint\.[123]|rubric\.[123]|found|lesson|question)")
 KEY = re.compile(r"(?:\d(?:\.\d+)?|[a-z][a-z-]*)\.[a-z][a-z-]*(?:\.[a-z]+)?")
 HEADS = {"answer", "badge", "example", "feedback", "form", "hand-in", "lab", "lost", "reply"}
 HEADS |= {"result", "state", "stored"}
@@ -95,7 +95,7 @@ def test_the_english_notebooks_have_the_texts_of_the_catalogue(path: Path) -> No
 
 
 def test_every_key_in_the_code_is_in_the_catalogue_and_every_text_is_used() -> None:
-    used = {f"lab.{name}" for name in ("task", "state", "tries", "hints")}
+    used = {f"lab.{name}" for name in ("task", "state", "tries", "hints", "points")}
     used |= {f"state.{name}" for name in ("solved", "tried", "open")}
     used |= {key for key in ENGLISH if key.startswith("claims.")}
     for path in FOLDER.parent.glob("*.py"):

@@ -57,7 +57,7 @@ WRITING_HINT = "check that the disk has space and that you may write there"
 # --- files of what was said
 
 
-def _read_lines(
+def read_lines(
     path: Path,
     parse: Callable[[Any], T],
     problem: str,
@@ -80,18 +80,18 @@ def _read_lines(
         return list(parse_json_lines(path, parse, problem, hint))
 
 
-def _file_of(results: LoadedResults, pattern: str, person: str) -> Path:
+def file_of(folder: Path, pattern: str, person: str) -> Path:
     """Return the file in which a person or a model says something; ``pattern`` has "*" for the name."""
-    return results.folder / pattern.replace("*", quote(person, safe=""))
+    return folder / pattern.replace("*", quote(person, safe=""))
 
 
-def _list_people(results: LoadedResults, pattern: str) -> Iterator[tuple[str, Path]]:
+def list_people(folder: Path, pattern: str) -> Iterator[tuple[str, Path]]:
     """Yield the name and the file of each who has one of this pattern, sorted by files.
 
-    The name in a file that was named by hand need not be quoted as that of ``_file_of`` is.
+    The name in a file that was named by hand need not be quoted as that of ``file_of`` is.
     """
     prefix, suffix = pattern.split("*")
-    for path in sorted(results.folder.glob(pattern)):
+    for path in sorted(folder.glob(pattern)):
         yield unquote(path.name.removeprefix(prefix).removesuffix(suffix)), path
 
 
@@ -106,6 +106,28 @@ def _is_about(
         if getattr(said, name) != (values if values is None else tuple(values)):
             return False
     return True
+
+
+def compare_people(
+    title: str,
+    said: Mapping[str, Mapping[Any, T]],
+    describe_kappa: Callable[[Sequence[tuple[T, T]]], str],
+) -> Table:
+    """Return a row for each pair of people: of how many things they said the same, and their kappa.
+
+    ``said`` is by person and thing. Only things count of which both said something. It has no rows
+    with fewer than two people.
+    """
+    rows = []
+    for first, second in combinations(said, 2):
+        pairs = []
+        for thing, one in said[first].items():
+            if thing in said[second]:
+                pairs.append((one, said[second][thing]))
+        agreed = sum(one == other for one, other in pairs)
+        names = f"{first}, {second}"
+        rows.append((names, f"{agreed} of {len(pairs)}", describe_kappa(pairs)))
+    return Table((title, "agreed", "kappa"), rows)
 
 
 def ask_judge(
@@ -270,7 +292,7 @@ def read_labels(questions: Path) -> list[Label]:
     """
     hint = "correct this line of the file, or remove it: the label of this answer is then lost"
     path = _labels_file(questions)
-    return _read_lines(path, Label.model_validate, "is no label", hint, by_hand=False)
+    return read_lines(path, Label.model_validate, "is no label", hint, by_hand=False)
 
 
 def add_label(
@@ -361,7 +383,7 @@ def read_scores(results: LoadedResults) -> list[ScoreRow]:
     """
     hint = "move this file elsewhere, and score again with kgwb score --scorer"
     path = results.folder / SCORES_FILE
-    lines = _read_lines(
+    lines = read_lines(
         path,
         ScoreRow.model_validate,
         "holds no scores",
@@ -464,7 +486,7 @@ def name_ratings_file(results: LoadedResults, rater: str) -> Path:
 
     Raises InputError if it exists: it must be filled in or moved, not replaced.
     """
-    path = _file_of(results, RATINGS_FILES, rater)
+    path = file_of(results.folder, RATINGS_FILES, rater)
     if path.exists():
         raise InputError(
             f"no new file of grades was written: {path} has the grades of this rater",
@@ -515,9 +537,9 @@ def read_ratings(results: LoadedResults) -> RatingsByRater:
     """
     hint = "correct this line of the file: a grade is a whole number from 1 to 5, or null"
     by_rater = {}
-    for rater, path in _list_people(results, RATINGS_FILES):
+    for rater, path in list_people(results.folder, RATINGS_FILES):
         ratings = {}
-        for rating in _read_lines(path, Rating.model_validate, "is no rating", hint):
+        for rating in read_lines(path, Rating.model_validate, "is no rating", hint):
             row = results.rows.get(rating.id)
             if any(map(rating.grade, MEASURES)) and _is_about(rating, row, ("answers",)):
                 ratings[rating.id] = rating
@@ -592,7 +614,7 @@ def make_ratings_table(ratings: RatingsByRater) -> Table:
         if known:
             deviation = statistics.stdev(known) if len(known) > 1 else None
             figures = (*means, statistics.mean(known), deviation)
-            rows.append((measure, *map(_show, figures)))
+            rows.append((measure, *map(show_figure, figures)))
     return Table(("mean grade, 1 to 5", *ratings, "mean", "std"), rows)
 
 
@@ -610,7 +632,9 @@ def make_agreement_table(ratings: RatingsByRater) -> Table:
     for kind, pairs in pairs_by_kind.items():
         cells: list[object] = [kind, len(pairs)]
         for measures in (*((measure,) for measure in MEASURES), MEASURES):
-            cells.append(_show(mean_of_known(_kappa_of(ratings, pair, measures) for pair in pairs)))
+            cells.append(
+                show_figure(mean_of_known(_kappa_of(ratings, pair, measures) for pair in pairs))
+            )
         rows.append(tuple(cells))
     return Table(("weighted kappa", "pairs", *MEASURES, "all"), rows)
 
@@ -633,7 +657,8 @@ def _kappa_of(
     return compute_weighted_kappa(pairs)
 
 
-def _show(figure: float | None) -> str:
+def show_figure(figure: float | None) -> str:
+    """Return a figure with two decimals; "–" if it is not known."""
     return "–" if figure is None else f"{figure:.2f}"
 
 
@@ -844,7 +869,7 @@ def add_coding(
         category=category,
         note=note.strip(),
     )
-    path = _file_of(results, CODINGS_FILES, coder)
+    path = file_of(results.folder, CODINGS_FILES, coder)
     with disk.os_errors_as_input_error(f"cannot write {path}", WRITING_HINT):
         disk.end_last_line(path)
         disk.append_json_line(path, coding.model_dump())
@@ -864,9 +889,9 @@ def read_codings(results: LoadedResults, sample: ErrorSample, coder: str) -> dic
             raise ValueError(f"{coding.category!r} is not a category of {SAMPLE_FILE}")
         return coding
 
-    path = _file_of(results, CODINGS_FILES, coder)
+    path = file_of(results.folder, CODINGS_FILES, coder)
     hint = f"correct the line, or add the category to {SAMPLE_FILE}"
-    codings = {coding.id: coding for coding in _read_lines(path, parse, "is not a coding", hint)}
+    codings = {coding.id: coding for coding in read_lines(path, parse, "is not a coding", hint)}
     current = {}
     for id_ in sample.ids:
         row = results.rows.get(id_)
@@ -906,7 +931,7 @@ class ErrorAnalysis:
                 f"{results.folder} has no error analysis",
                 hint=f"draw a sample with: kgwb errors {results.folder} --sample {DEFAULT_SAMPLE_SIZE}",
             )
-        coders = _list_people(results, CODINGS_FILES)
+        coders = list_people(results.folder, CODINGS_FILES)
         codings = {coder: read_codings(results, sample, coder) for coder, _ in coders}
         return cls(results, sample, codings)
 
@@ -933,21 +958,11 @@ class ErrorAnalysis:
         return [codings.get(id_) for codings in self.codings.values()]
 
     def make_agreement_table(self) -> Table:
-        """Return Cohen's kappa of each pair of coders, with its interval, and how often they agree.
-
-        Where kappa is not known it is "–". It has no rows with fewer than two coders.
-        """
-        rows = []
-        for first, second in combinations(self.codings, 2):
-            pairs = []
-            for id_, coding in self.codings[first].items():
-                other = self.codings[second].get(id_)
-                if other is not None:
-                    pairs.append((coding.category, other.category))
-            agreed = sum(one == other for one, other in pairs)
-            kappa = compute_kappa(pairs)
-            rows.append((f"{first}, {second}", f"{agreed} of {len(pairs)}", str(kappa or "–")))
-        return Table(("coders", "agreed", "kappa"), rows)
+        """Return how far each pair of coders agrees, with Cohen's kappa and its interval."""
+        categories = {}
+        for coder, codings in self.codings.items():
+            categories[coder] = {id_: coding.category for id_, coding in codings.items()}
+        return compare_people("coders", categories, lambda pairs: str(compute_kappa(pairs) or "–"))
 
     def make_disagreement_table(self) -> Table:
         """Return the questions that got different categories, with what each coder says and notes."""

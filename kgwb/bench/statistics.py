@@ -252,7 +252,7 @@ def holm_adjusted(p_values: Sequence[float]) -> list[float]:
 
 
 T = TypeVar("T")
-RatingPair = tuple[int, int]
+RatingPair = tuple[float, float]
 """What two raters say of the same thing, on an ordinal scale."""
 CategoryPair = tuple[str, str]
 """The categories that two raters give to the same thing."""
@@ -331,5 +331,5 @@ def _differ(first: str, second: str) -> float:
     return float(first != second)
 
 
-def _squared_difference(first: int, second: int) -> float:
+def _squared_difference(first: float, second: float) -> float:
     return float((first - second) ** 2)

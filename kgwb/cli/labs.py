@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kgwb import disk
 from kgwb.cli.arguments import option, parse_assignments, positional
 from kgwb.cli.terminal import write_and_print
 from kgwb.errors import InputError
-
-if TYPE_CHECKING:
-    from kgwb.labs.tasks import Lab
+from kgwb.text import pluralize
 
 POINTS_SYNTAX = "TASK=POINTS"
 
@@ -41,6 +37,11 @@ class LabsCommand:
     pseudonyms: Path | None = option(
         "FILE", "name no students; the file says whose pseudonym is whose, and is kept up to date"
     )
+    by_hand: Path | None = option(
+        "FOLDER",
+        "count the points given by hand, which kgwb.labs.hand_grading keeps in this folder",
+    )
+    feedback: Path | None = option("FOLDER", "also write a page of feedback for each student")
     lab: Path | None = option("FILE", "collect the hand-ins of a lab of your own, as my_lab.py")
     students: bool = option("", "export what students get: the labs without solutions", False)
     language: str = option(
@@ -72,19 +73,6 @@ class LabsCommand:
                 hint="write kgwb labs collect FOLDER, kgwb labs export --students FOLDER, or kgwb labs new "
                 "FOLDER",
             )
-
-    def _lab_opener(self) -> Callable[[int | str], Lab]:
-        """Return a function that opens a lab by the number or name that a hand-in has.
-
-        With ``lab``, that name opens the lab of this file; every other one opens a lab of kgwb.
-        Raises InputError or SettingError at once if the file of ``lab`` has no lab.
-        """
-        from kgwb.labs.tasks import load_lab
-
-        if self.lab is None:
-            return lambda name: load_lab(name, self.language)
-        own = load_lab(str(self.lab), self.language)
-        return lambda name: own if name == own.number else load_lab(name, self.language)
 
     def _write_example(self) -> None:
         """Write the example of a lab, its German catalogue and its test to the folder, and print their paths.
@@ -134,14 +122,18 @@ class LabsCommand:
         form, and if there are no hand-ins or a file cannot be written.
         """
         from kgwb.labs.collecting import collect_hand_ins
+        from kgwb.labs.feedback_pages import save_student_pages
+        from kgwb.labs.hand_grades import HandGrades
         from kgwb.labs.pages import save_class_page
         from kgwb.labs.points import Grading, parse_due, parse_points, save_grades, save_points
         from kgwb.labs.pseudonyms import Pseudonyms
         from kgwb.labs.roster import Roster
+        from kgwb.labs.tasks import make_lab_opener
 
         points = parse_points(parse_assignments(self.points, POINTS_SYNTAX))
         due = parse_due(self.due) if self.due else None
-        grading = Grading(points, due, self.late_percent)
+        by_hand = HandGrades(self.by_hand) if self.by_hand else None
+        grading = Grading(points, due, self.late_percent, by_hand)
         roster = Roster(self.roster) if self.roster else None
         if self.grades and roster is None:
             raise InputError(
@@ -152,12 +144,17 @@ class LabsCommand:
         collected = collect_hand_ins(
             self.folder,
             check=self.check,
-            open_lab=self._lab_opener(),
+            open_lab=make_lab_opener(self.lab, self.language),
             pseudonyms=pseudonyms,
             roster=roster,
             skipped={path.resolve() for path in own_files},
         )
         print(*collected, sep="\n")
+        if by_hand:
+            print(*by_hand.list_tables(), sep="\n")
+        if self.feedback:
+            count = save_student_pages(collected, self.feedback, by_hand)
+            print(f"feedback for {pluralize(count, 'student')}: {self.feedback}")
         print(f"the page of the class: {save_class_page(collected, self.out)}")
         if self.csv:
             print(f"the points: {save_points(collected, self.csv, grading)}")

@@ -44,6 +44,9 @@ class Feedback:
         return f"{self.task.name} {self.text}"
 
     def _repr_html_(self) -> str:
+        return h.static_page(self.render())
+
+    def render(self) -> Html:
         """Render the title of the task with a badge of the state, and the lines of the text below it.
 
         The first line of feedback on a right answer is left out, since the badge says the same.
@@ -58,15 +61,24 @@ class Feedback:
             lines = lines[1:]  # the badge says that it is right
         for line in lines:
             parts.append(h.div("soft", line))
-        body = h.div("stack tight", *parts)
-        return h.static_page(body)
+        return h.div("stack tight", *parts)
 
 
 def render_lab_page(lab: Lab, work: HandIn) -> str:
+    """Render the table of a lab's tasks below its title, with the style that it needs in a notebook."""
+    title = h.tag("h2", describe_lab(lab), class_="title")
+    return h.static_page(title, render_progress_table(lab, work))
+
+
+def describe_lab(lab: Lab) -> str:
+    """Return the number and the title of a lab."""
+    return lab.texts.get("lab.heading", number=lab.number, title=lab.title)
+
+
+def render_progress_table(lab: Lab, work: HandIn) -> Html:
     """Render a table of a lab's tasks with the state, the tries and the hints of a student.
 
-    The HTML has the style that it needs, and is shown in a notebook. A count of 0 is an empty cell.
-    Tasks are in the order of the lab.
+    A count of 0 is an empty cell. Tasks are in the order of the lab.
     """
     texts = lab.texts
     rows = []
@@ -83,9 +95,7 @@ def render_lab_page(lab: Lab, work: HandIn) -> str:
         texts.get("lab.tries"),
         texts.get("lab.hints"),
     ]
-    heading = texts.get("lab.heading", number=lab.number, title=lab.title)
-    title = h.tag("h2", heading, class_="title")
-    return h.static_page(title, h.table(columns, rows))
+    return h.table(columns, rows)
 
 
 def render_state(progress: TaskProgress, texts: Texts) -> Html:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kgwb.errors import InputError
+from kgwb.labs.hand_grades import HandGrades, OpenAnswer
 from kgwb.labs.hand_ins import write_file
 from kgwb.labs.roster import Roster
 from kgwb.labs.rows import CollectedHandIns, CollectedWork
@@ -65,6 +66,8 @@ class Grading(NamedTuple):
     """When hand-ins were due; None if that does not matter."""
     late_percent: float = 0.0
     """What is taken off the points of a late hand-in for each day that has begun since then."""
+    by_hand: HandGrades | None = None
+    """Points that were given by hand, which count in place of those of a solved task."""
 
     def days_late(self, work: CollectedWork) -> int | None:
         """Return for how many days that have begun a hand-in is late, 0 if it is not; None if that is not known.
@@ -84,6 +87,11 @@ class Grading(NamedTuple):
 
     def points_of(self, work: CollectedWork, task: str) -> float:
         """Return the points that a hand-in has for a task, before what is taken off because it is late."""
+        if self.by_hand:
+            answer = OpenAnswer.of_progress(task, work.hand_in.progress(task))
+            given = self.by_hand.points_of(answer)
+            if given is not None:
+                return given
         return self.points.get(task, DEFAULT_POINTS) if work.is_solved(task) else 0.0
 
     def total_of(self, lab: Lab, work: CollectedWork) -> float:

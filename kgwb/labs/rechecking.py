@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import chain
 from traceback import format_exc
 from typing import Any, NamedTuple
@@ -25,7 +26,7 @@ from kgwb.errors import InputError
 from kgwb.kg.parser_process import set_resource_limit
 from kgwb.labs.answers import CheckFailedError, StoredAnswer, check_stored_answer
 from kgwb.labs.hand_ins import HandIn
-from kgwb.labs.tasks import Lab, load_lab
+from kgwb.labs.tasks import Lab, Task, load_lab
 
 JOB_TIMEOUT_S = 60.0
 """Seconds for the answers of one student."""
@@ -122,7 +123,7 @@ def check_job(lab: Lab, number: int, job: Job, output: int) -> None:
     for position, (task, data) in enumerate(job):
         stored = StoredAnswer.model_validate_json(data)
         try:
-            problem = check_stored_answer(lab.tasks[task], stored)
+            problem = check_with_hidden(lab.tasks[task], stored)
             problem = problem[:MAX_PROBLEM_CHARS]
         except CheckFailedError as exc:
             traceback = format_exc()[-MAX_TRACEBACK_CHARS:]
@@ -134,6 +135,17 @@ def check_job(lab: Lab, number: int, job: Job, output: int) -> None:
         }
         line = json.dumps(result) + "\n"
         os.write(output, line.encode())
+
+
+def check_with_hidden(task: Task, stored: StoredAnswer) -> str:
+    """Check a stored answer by the task's check, then by its hidden ones, and return the first problem."""
+    problem = check_stored_answer(task, stored)
+    for check in task.hidden_checks:
+        if problem:
+            return problem
+        hidden = check_stored_answer(replace(task, check=check), stored)
+        problem = hidden and f"hidden check: {hidden}"
+    return problem
 
 
 NOT_KEPT = "the file has no answer that can be checked again"

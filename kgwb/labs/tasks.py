@@ -49,6 +49,10 @@ class Task:
     """Opens the run that the task is about, as students get it; None if it is about none."""
     lesson: Mapping[str, str] = field(default_factory=dict)
     """What is shown after a right answer: LESSON_PARTS. Each may be missing."""
+    rubric: Mapping[str, float] = field(default_factory=dict)
+    """By what an answer is graded by hand: the most points of each criterion. Empty if it is not."""
+    hidden_checks: tuple[AnswerCheck, ...] = ()
+    """Further checks, which run only where a class is checked again."""
     texts: Texts = field(default_factory=load_texts, compare=False)
     """Where the texts of messages are looked up."""
 
@@ -71,14 +75,12 @@ class Task:
     def translate(self, texts: Texts) -> Task:
         """Return a copy of the task in which keys are replaced by their texts, for title, hints and lesson.
 
-        Hints and a lesson that the task does not give have the keys "TASK.hint.1" and so on, and
-        "TASK.found", "TASK.lesson" and "TASK.question"; those that the texts lack are left out.
+        Hints, a rubric and a lesson that the task does not give have the keys "TASK.hint.1" and so on,
+        "TASK.rubric.1" and so on, for a point each, and "TASK.found", "TASK.lesson" and
+        "TASK.question"; those that the texts lack are left out.
         """
-        hint_keys: list[str] = list(self.hints)
-        if not hint_keys:
-            numbers = range(1, MAX_HINTS + 1)
-            default_keys = [f"{self.name}.hint.{number}" for number in numbers]
-            hint_keys = list(filter(texts.has, default_keys))
+        hint_keys = self.hints or self._list_keys("hint", texts)
+        rubric = self.rubric or dict.fromkeys(self._list_keys("rubric", texts), 1.0)
         lesson_keys = self.lesson
         if not lesson_keys:
             lesson_keys = {}
@@ -94,8 +96,15 @@ class Task:
             title=texts.get(self.title),
             hints=tuple(map(texts.get, hint_keys)),
             lesson=lesson,
+            rubric={texts.get(criterion): most for criterion, most in rubric.items()},
             texts=texts,
         )
+
+    def _list_keys(self, part: str, texts: Texts) -> list[str]:
+        """Return the keys "TASK.PART.1" and so on, at most MAX_HINTS, that the texts have."""
+        numbers = range(1, MAX_HINTS + 1)
+        keys = [f"{self.name}.{part}.{number}" for number in numbers]
+        return list(filter(texts.has, keys))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +121,8 @@ class Lab:
 
     path: str = ""
     """The file of a lab of one's own, which ``load_lab`` sets; empty for the labs of kgwb."""
+    catalogues: Path | None = None
+    """The file beside which its catalogues are: that of a lab of one's own, without hidden checks."""
     texts: Texts = field(default_factory=load_texts, compare=False)
     """What its students read beside the tasks, in the language that ``load_lab`` was asked for."""
 
@@ -146,13 +157,14 @@ class Lab:
         is_free: bool = False,
         open_run: Callable[[], Run] | None = None,
         lesson: Mapping[str, str] | None = None,
+        rubric: Mapping[str, float] | None = None,
     ) -> Callable[[AnswerCheck], AnswerCheck]:
         """Return a decorator that adds a function as the check of the lab's next task, and returns it unchanged.
 
         The annotation of the function's parameter is the type of an answer. Tasks are named
         "LAB.1", "LAB.2" and so on. At most MAX_HINTS hints are kept. The other arguments are
         described in Task. The texts may be keys of a catalogue: without a title it is "TASK.title",
-        and without hints and a lesson those that ``Task.translate`` describes.
+        and without hints, a lesson and a rubric those that ``Task.translate`` describes.
         """
 
         def add_task(check: AnswerCheck) -> AnswerCheck:
@@ -169,10 +181,27 @@ class Lab:
                 is_free,
                 open_run,
                 lesson or {},
+                rubric or {},
             )
             return check
 
         return add_task
+
+    def hidden(self, task: str) -> Callable[[AnswerCheck], AnswerCheck]:
+        """Return a decorator that adds a function to the hidden checks of a task, and returns it unchanged.
+
+        They run where a class is checked again, on answers that are right by the task's own check. In
+        a file that students do not get, they may be added to a lab of ``find_lab``. The decorator
+        raises KeyError if there is no such task.
+        """
+
+        def add_check(check: AnswerCheck) -> AnswerCheck:
+            """Add a hidden check, and return it unchanged."""
+            known = self.tasks[task]
+            self.tasks[task] = replace(known, hidden_checks=(*known.hidden_checks, check))
+            return check
+
+        return add_check
 
 
 def shorten(answer: str) -> str:
@@ -187,45 +216,64 @@ def shorten(answer: str) -> str:
 
 
 def load_lab(number: int | str, language: str = "") -> Lab:
-    """Return a lab with its tasks in a language: by its number, or by the path of a Python file.
+    """Return a lab with its tasks in a language; ``load_texts`` says what the language may be.
 
-    The file is executed, and has the lab as ``LAB``. ``load_texts`` says what the language may be.
-    Raises InputError if there is no lab of this number, if the file has no lab with tasks, or if
-    there is no catalogue of the language, and SettingError if the file cannot be executed.
+    Raises InputError if there is no catalogue of the language, and what ``find_lab`` raises.
+    """
+    found = find_lab(number)
+    return found.translate(load_texts(language, found.catalogues))
+
+
+def find_lab(number: int | str) -> Lab:
+    """Return a lab whose texts are keys still: by its number, or by the path of a Python file.
+
+    The file is executed, and has the lab as ``LAB``. What is added to the lab that is returned, such
+    as hidden checks, is in no other one. Raises InputError if there is no lab of this number, or if
+    the file has no lab with tasks, and SettingError if the file cannot be executed.
     """
     if isinstance(number, str) and number.endswith(".py"):
-        path = Path(number).expanduser()
-        own_lab = _load_own_lab(path)
-        return own_lab.translate(load_texts(language, path))
+        return _load_own_lab(Path(number).expanduser())
     numbers = range(1, len(LAB_MODULES) + 1)
     if not isinstance(number, int) or number not in numbers:
         hint = "give 1, 2 or 3, or the file of a lab of your own"
         raise InputError(f"kgwb has no lab {number!r}", hint=hint)
     module_name = LAB_MODULES[number - 1]
     module = importlib.import_module(f"kgwb.labs.{module_name}")
-    loaded: Lab = module.LAB
-    return loaded.translate(load_texts(language))
+    shipped: Lab = module.LAB
+    return replace(shipped, tasks=dict(shipped.tasks))
+
+
+def make_lab_opener(file: Path | None, language: str) -> Callable[[int | str], Lab]:
+    """Return a function that opens a lab by the number or name that a hand-in has.
+
+    The name of the lab in ``file`` opens this one; every other one opens a lab of kgwb. Raises
+    InputError or SettingError at once if the file has no lab.
+    """
+    if file is None:
+        return lambda name: load_lab(name, language)
+    own = load_lab(str(file), language)
+    return lambda name: own if name == own.number else load_lab(name, language)
 
 
 def _load_own_lab(path: Path) -> Lab:
     """Execute a Python file, and return its value LAB with the file's path.
 
-    Raises InputError if LAB is no lab with a name and tasks, or its name has more than
-    MAX_NAME_CHARS characters, and SettingError if the file cannot be executed.
+    Raises InputError if LAB is no lab with tasks, or its name has more than MAX_NAME_CHARS
+    characters, and SettingError if the file cannot be executed.
     """
     own = getattr(load_file(path), "LAB", None)
-    if not isinstance(own, Lab) or not isinstance(own.number, str) or not own.tasks:
+    if not isinstance(own, Lab) or not own.tasks:
         hint = "see docs/how-to/my-lab.md; kgwb labs new FOLDER writes an example"
         raise InputError(
-            f"{path} cannot be opened as a lab: it has no value LAB that is a lab with a name and tasks",
+            f"{path} cannot be opened as a lab: it has no value LAB that is a lab with tasks",
             hint=hint,
         )
-    if len(own.number) > MAX_NAME_CHARS:
+    if len(str(own.number)) > MAX_NAME_CHARS:
         raise InputError(
             f"the name of the lab in {path} is too long",
             hint=f"use at most {MAX_NAME_CHARS} characters",
         )
-    return replace(own, path=str(path.resolve()))
+    return replace(own, path=str(path.resolve()), catalogues=own.catalogues or path)
 
 
 # What several checks need

@@ -1,0 +1,157 @@
+"""Points and comments that people give by hand, by the rubric of a task.
+
+A grade is about an answer, and not about a student: equal answers of two students get the same
+points, and the files of grades name nobody. What somebody says is kept in a folder, in a file for
+each grader. Of several grades of one answer by one person the last counts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+from pydantic import BaseModel, Field
+
+from kgwb import disk
+from kgwb.bench import judgements
+from kgwb.bench.statistics import compute_weighted_kappa, mean_of_known
+from kgwb.errors import InputError
+from kgwb.labs.hand_ins import TaskProgress
+from kgwb.labs.tasks import Task
+from kgwb.show.tables import Table
+from kgwb.text import shorten, single_line
+
+GRADES_FILES = "grades.*.jsonl"
+MAX_SHOWN_CHARS = 60
+"""Characters of an answer in a table."""
+
+
+class OpenAnswer(NamedTuple):
+    """What students answered to a task, and what they say about its open question."""
+
+    task: str
+    answer: str
+    discussion: str
+
+    @classmethod
+    def of_progress(cls, task: str, progress: TaskProgress) -> OpenAnswer:
+        """Return the answer of a student that counts; its texts are empty if there is none."""
+        answer = next(reversed(progress.answers), "")
+        if progress.data:
+            data = progress.data.model_dump(mode="json")
+            value = data["run"] or data["value"]
+            answer = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        return cls(task, answer, progress.discussion)
+
+
+class HandGrade(BaseModel, frozen=True, extra="forbid"):
+    """What a person says of one answer; a line of the person's file."""
+
+    task: str
+    answer: str
+    discussion: str = ""
+    points: tuple[Annotated[float, Field(ge=0, allow_inf_nan=False)], ...]
+    """Of each criterion of the rubric, whose texts are in the language of the lab."""
+    comment: str = ""
+
+    @property
+    def about(self) -> OpenAnswer:
+        """The answer that is graded."""
+        return OpenAnswer(self.task, self.answer, self.discussion)
+
+    @property
+    def total(self) -> float:
+        """The points of all criteria together."""
+        return sum(self.points)
+
+
+class HandGrades:
+    """The grades in a folder, by all graders."""
+
+    def __init__(self, folder: str | Path) -> None:
+        """Read the grades in a folder, which need not exist. Raises InputError for a line that is no grade."""
+        self.folder = Path(folder)
+        self._lines: dict[str, list[HandGrade]] = {}
+        """What each grader has said, the oldest first."""
+        hint = "correct this line of the file, or remove it: the grade of this answer is then lost"
+        for grader, path in judgements.list_people(self.folder, GRADES_FILES):
+            self._lines[grader] = judgements.read_lines(
+                path, HandGrade.model_validate, "is no grade", hint
+            )
+
+    def by_grader(self, grader: str) -> dict[OpenAnswer, HandGrade]:
+        """Return the grades that count of a person, by answer."""
+        return {grade.about: grade for grade in self._lines.get(grader, [])}
+
+    def add(
+        self,
+        grader: str,
+        task: Task,
+        answer: OpenAnswer,
+        points: Sequence[float],
+        comment: str = "",
+    ) -> None:
+        """Grade an answer by the rubric of its task, and write the grader's file.
+
+        ``points`` are those of each criterion. Raises InputError if one is not from 0 to the criterion's
+        most points, and if the file cannot be written.
+        """
+        for (criterion, most), given in zip(task.rubric.items(), points, strict=True):
+            if not 0 <= given <= most:
+                raise InputError(
+                    f"the grade was not saved: “{criterion}” has no points from 0 to {most:g}",
+                    hint="give each criterion its points; half points are possible",
+                )
+        grade = HandGrade(**answer._asdict(), points=tuple(points), comment=comment)
+        self._write(grader, [*self._lines.get(grader, []), grade])
+
+    def undo(self, grader: str) -> HandGrade:
+        """Take a person's last grade out of the file, and return it. Raises InputError if there is none."""
+        lines = self._lines.get(grader)
+        if not lines:
+            raise InputError("there is no grade to take back", hint="grade an answer first")
+        self._write(grader, lines[:-1])
+        return lines[-1]
+
+    def _write(self, grader: str, lines: list[HandGrade]) -> None:
+        path = judgements.file_of(self.folder, GRADES_FILES, grader)
+        with disk.os_errors_as_input_error(f"cannot write {path}", judgements.WRITING_HINT):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            disk.write_json_lines(path, map(HandGrade.model_dump, lines))
+        self._lines[grader] = lines
+
+    def of_answer(self, answer: OpenAnswer) -> list[HandGrade]:
+        """Return the grades of an answer, one of each person who has graded it."""
+        graded = map(self.by_grader, self._lines)
+        return [grades[answer] for grades in graded if answer in grades]
+
+    def points_of(self, answer: OpenAnswer) -> float | None:
+        """Return the mean points of an answer by those who have graded it; None if nobody has."""
+        return mean_of_known(grade.total for grade in self.of_answer(answer))
+
+    def list_tables(self) -> list[Table]:
+        """Return how far each pair of graders agrees, with Cohen's weighted kappa, and where they do not.
+
+        Empty with fewer than two graders.
+        """
+        totals: dict[str, dict[OpenAnswer, float]] = {}
+        answers: dict[OpenAnswer, None] = {}
+        for grader in self._lines:
+            grades = self.by_grader(grader)
+            totals[grader] = {answer: grade.total for answer, grade in grades.items()}
+            answers |= dict.fromkeys(grades)
+        rows = []
+        for answer in answers:
+            points = [str(given.get(answer, "–")) for given in totals.values()]
+            if len({*points, "–"}) > 2:
+                text = shorten(single_line(answer.answer or answer.discussion), MAX_SHOWN_CHARS)
+                rows.append((f"{answer.task} {text}", *points))
+        agreement = judgements.compare_people(
+            "graders",
+            totals,
+            lambda pairs: judgements.show_figure(compute_weighted_kappa(pairs)),
+        )
+        tables = (agreement, Table(("different points", *totals), rows))
+        return [table for table in tables if table.rows]

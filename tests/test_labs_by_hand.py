@@ -1,0 +1,236 @@
+"""Open answers: points and comments by hand, two graders, hidden checks, and feedback to students."""
+
+import csv
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from page import press, text
+
+import kgwb
+from kgwb.cli import main
+from kgwb.errors import InputError
+from kgwb.labs.collecting import collect_hand_ins
+from kgwb.labs.feedback_pages import save_student_pages
+from kgwb.labs.hand_grades import HandGrades, OpenAnswer
+from kgwb.labs.hand_grading import HandGrading
+from kgwb.labs.tasks import load_lab, make_lab_opener
+
+LAB = """from kgwb.labs.tasks import Lab
+
+LAB = Lab("essays", "Essays")
+
+
+@LAB.task("What is a triple?", rubric={"says what it has": 2, "gives an example": 1})
+def check_text(text: str) -> str:
+    return "" if "subject" in text else "it has a subject"
+
+
+@LAB.task("How many parts?")
+def check_number(number: int) -> str:
+    return "" if number == 3 else "count again"
+"""
+HIDDEN = """from pathlib import Path
+
+from kgwb.labs.tasks import find_lab
+
+LAB = find_lab(str(Path(__file__).with_name("essays.py")))
+
+
+@LAB.hidden("essays.1")
+def check_length(text: str) -> str:
+    return "" if len(text) > 20 else "it is too short"
+"""
+ANSWERS = {
+    "Ada": ["it has a subject, a predicate and an object", 3],
+    "Bob": ["a subject", 2],
+    "Cleo": ["a subject", 3],
+    "Dan": ["<b>a line</b>", None],
+}
+
+
+@pytest.fixture
+def lab(here: Path) -> Path:
+    """The file of a lab, beside the hand-ins of four students, two of whom wrote the same."""
+    file = here / "essays.py"
+    file.write_text(LAB)
+    for name, (essay, number) in ANSWERS.items():
+        work = kgwb.lab(file, None)
+        work.check("essays.1", essay)
+        work.check("essays.2", number)
+        if name == "Dan":
+            work.discuss("essays.1", "It depends.")
+        work.hand_in(name, here / "hand_ins" / name)
+    return file
+
+
+def grade_all(grading: HandGrading, *points: tuple[str, str]) -> None:
+    for first, second in points:
+        press(grading, "Save and next", **{"points-0": first, "points-1": second})
+        assert grading.event_error is None
+
+
+def test_answers_are_graded_one_by_one_without_names_and_equal_ones_once(lab: Path) -> None:
+    grading = HandGrading("hand_ins", "ann", lab=lab)
+    assert [answer.answer for answer in grading.answers] == sorted({a for a, _ in ANSWERS.values()})
+    seen = ""
+    for number in range(len(grading.answers)):
+        grading.update({"do": "go", "arg": number})
+        seen += text(grading)
+    assert not [name for name in ANSWERS if name in seen]
+    assert "handed in by 2 students" in seen and "It depends." in seen
+    assert "<b>a line" not in str(grading.view())
+    grading.update({"do": "go", "arg": 0})
+    grade_all(grading, ("0.5", "0"), ("1", "0"), ("2", "1"))
+    assert "All are graded" in grading.message and "3 of 3" in repr(grading)
+    assert 'data-do="' not in grading.static_html()
+
+
+def test_a_grade_without_points_or_with_too_many_is_refused(lab: Path) -> None:
+    grading = HandGrading("hand_ins", "ann", lab=lab)
+    for first, second in (("", "1"), ("3", "1"), ("-1", "1"), ("nan", "0"), ("1", "x")):
+        press(grading, "Save and next", **{"points-0": first, "points-1": second})
+        assert isinstance(grading.event_error, InputError), (first, second)
+    assert not grading.grades
+    with pytest.raises(InputError):
+        HandGrading("hand_ins", " ", lab=lab)
+
+
+def test_a_grade_is_kept_at_once_and_can_be_taken_back(lab: Path) -> None:
+    grading = HandGrading("hand_ins", "ann", lab=lab)
+    first = grading.selected
+    press(grading, "Save and next", **{"points-0": "1,5", "points-1": "0", "comment": "short"})
+    again = HandGrading("hand_ins", "ann", lab=lab)
+    assert again.grades[first].total == 1.5 and again.selected != first
+    again.update({"do": "go", "arg": again.answers.index(first)})
+    press(again, "Save and next", **{"points-0": "2", "points-1": "0"})
+    press(again, "Undo")
+    assert again.selected == first and again.grades[first].comment == "short"
+    press(again, "Undo")
+    press(again, "Undo")
+    assert not again.grades and isinstance(again.event_error, InputError)
+
+
+def test_two_graders_do_not_see_each_other_and_their_agreement_is_told(lab: Path) -> None:
+    grade_all(HandGrading("hand_ins", "ann", lab=lab), ("0", "0"), ("1", "0"), ("2", "1"))
+    other = HandGrading("hand_ins", "bob", lab=lab)
+    assert "0 of 3 answers graded" in text(other)
+    grade_all(other, ("0", "0"), ("2", "0"), ("2", "1"))
+    grades = HandGrades("grades")
+    agreement, different = grades.list_tables()
+    [(names, agreed, kappa)] = agreement.rows
+    assert (names, agreed) == ("ann, bob", "2 of 3") and 0.8 < float(kappa) < 1
+    assert different.rows == [("essays.1 a subject", "1.0", "2.0")]
+
+
+def test_points_by_hand_count_in_place_of_those_of_the_check(
+    lab: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    grade_all(HandGrading("hand_ins", "ann", lab=lab), ("0", "0"), ("1", "0"), ("2", "1"))
+    grade_all(HandGrading("hand_ins", "bob", lab=lab), ("0", "0"), ("2", "0"), ("2", "1"))
+    arguments = ["labs", "collect", "hand_ins", "--lab", str(lab), "--csv", "points.csv"]
+    assert main([*arguments, "--by-hand", "grades"]) == 0
+    assert "ann, bob" in capsys.readouterr().out
+    with Path("points.csv").open(newline="") as file:
+        points = {row["student"]: (row["essays.1"], row["total"]) for row in csv.DictReader(file)}
+    expected = {"Ada": ("3", "4"), "Bob": ("1.5", "1.5"), "Cleo": ("1.5", "2.5"), "Dan": ("0", "0")}
+    assert points == expected
+
+
+def test_a_grade_holds_as_long_as_the_answer_is_the_same(lab: Path) -> None:
+    grade_all(HandGrading("hand_ins", "ann", lab=lab), ("0", "0"), ("1", "0"), ("2", "1"))
+    work = kgwb.lab(lab, None)
+    work.check("essays.1", "a subject and more")
+    grades = HandGrades("grades")
+    changed = OpenAnswer.of_progress("essays.1", work.submission.progress("essays.1"))
+    assert grades.points_of(changed) is None
+    work.check("essays.1", "a subject")
+    same = OpenAnswer.of_progress("essays.1", work.submission.progress("essays.1"))
+    assert grades.points_of(same) == 1
+
+
+def test_a_damaged_file_of_grades_names_the_line(lab: Path) -> None:
+    task = load_lab(str(lab)).tasks["essays.1"]
+    answer = OpenAnswer("essays.1", "x", "")
+    HandGrades("grades").add("ann", task, answer, [1.0, 1.0])
+    with Path("grades", "grades.ann.jsonl").open("a") as stream:
+        stream.write('{"task": 1}\n')
+    with pytest.raises(InputError, match="line 2"):
+        HandGrades("grades")
+
+
+@pytest.mark.parametrize("number", [2, 3])
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_open_tasks_of_the_labs_have_a_rubric_in_each_language(number: int, language: str) -> None:
+    english = load_lab(number, "en").tasks
+    for name, task in load_lab(number, language).tasks.items():
+        assert list(task.rubric.values()) == list(english[name].rubric.values())
+        assert not [text for text in task.rubric if text.startswith(name)]
+    assert any(task.rubric for task in english.values())
+
+
+def test_a_hidden_check_runs_at_collecting_only(
+    lab: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert kgwb.lab(lab, None).check("essays.1", "a subject").state == "right"
+    lab.with_name("collecting.py").write_text(HIDDEN)
+    arguments = ["labs", "collect", "hand_ins", "--check", "--csv", "points.csv"]
+    assert main([*arguments, "--lab", "essays.py"]) == 0
+    assert "too short" not in capsys.readouterr().out
+    assert main([*arguments, "--lab", "collecting.py"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.count("hidden check: it is too short") == 2  # Bob and Cleo
+    with Path("points.csv").open(newline="") as file:
+        points = {row["student"]: row["essays.1"] for row in csv.DictReader(file)}
+    assert points == {"Ada": "1", "Bob": "0", "Cleo": "0", "Dan": "0"}
+
+
+def test_hidden_checks_can_be_added_to_the_labs_of_kgwb(here: Path) -> None:
+    file = here / "hidden.py"
+    file.write_text(
+        HIDDEN.replace('str(Path(__file__).with_name("essays.py"))', "1").replace("essays.1", "1.2")
+    )
+    kgwb.lab(1, None).hand_in("Ada", here / "hand_ins")
+    [collected] = collect_hand_ins(here / "hand_ins", open_lab=make_lab_opener(file, "de"))
+    assert collected.lab.tasks["1.2"].hidden_checks and not load_lab(1).tasks["1.2"].hidden_checks
+    assert collected.lab.title == load_lab(1, "de").title
+
+
+def test_each_student_gets_feedback_with_points_and_comments(lab: Path) -> None:
+    grading = HandGrading("hand_ins", "ann", lab=lab)
+    for answer in grading.answers:
+        press(
+            grading,
+            "Save and next",
+            **{"points-0": "1", "points-1": "0.5", "comment": answer.answer[:9] + " & so"},
+        )
+    arguments = ["labs", "collect", "hand_ins", "--lab", str(lab), "--by-hand", "grades"]
+    assert main([*arguments, "--feedback", "feedback"]) == 0
+    pages = {path.parent.name: path.read_text() for path in Path("feedback").rglob("*.html")}
+    assert set(pages) == set(ANSWERS)
+    assert "1 of 2 points" in pages["Ada"] and "it has a  &amp; so" in pages["Ada"]
+    assert "count again" in pages["Bob"] and "Cleo" not in pages["Bob"]
+    assert "<b>a line" not in pages["Dan"]
+
+
+def test_feedback_stays_in_its_folder_whatever_a_zip_names_its_files(here: Path) -> None:
+    script = (
+        "import sys, zipfile; from pathlib import Path; z = zipfile.ZipFile('all.zip', 'w');"
+        "[z.write(sys.argv[1], name) for name in ('../../up.json', '/root.json', 'C:\\\\x.json')]; z.close()"
+    )
+    handed_in = kgwb.lab(1, None).hand_in("Ada", here / "hand_ins")
+    subprocess.run([sys.executable, "-c", script, str(handed_in)], check=True)
+    out = here / "deep" / "er" / "feedback"
+    before = set(here.rglob("*.html"))
+    count = save_student_pages(collect_hand_ins(here / "all.zip"), out, None)
+    assert count and len(set(out.rglob("*.html"))) == count
+    assert set(here.rglob("*.html")) - before == set(out.rglob("*.html"))
+
+
+def test_an_answer_that_counts_is_the_right_one_and_not_the_last_one() -> None:
+    work = kgwb.lab(1, None)
+    work.check("1.1", [2, 4, 5])
+    work.check("1.1", [1])
+    progress = work.submission.progress("1.1")
+    assert OpenAnswer.of_progress("1.1", progress) == OpenAnswer("1.1", "[2, 4, 5]", "")
