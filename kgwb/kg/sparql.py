@@ -56,10 +56,10 @@ _UCHAR = re.compile(UCHAR)
 _ECHAR = rf"\\[tbnrf\"'\\]|{UCHAR}"
 _STRING = rf'"(?:[^"\\\n]|{_ECHAR})*"(?!")'
 _IRI = rf"<(?:[^<>\"{{}}|^`\\\x00-\x20]|{UCHAR})*>"
-_OUTLINED = re.compile(rf"""(?P<string>{_STRING})|(?P<iri>{_IRI})|(?P<odd>[\#"'\\])""")
-"""The strings and IRIs of a query, and outside of them the signs of comments and other strings."""
-_ODD_SIGN = "\x00"
-"""Stands in an outline for what ``_OUTLINED`` calls odd. No query may have it."""
+_OUTLINED_STRING = re.compile(_STRING)
+_OUTLINED_IRI = re.compile(_IRI)
+_ODD_SIGN = re.compile(r"[\#'\\\x00]")
+"""Outside of strings and IRIs, a sign of a comment or another string, or one that no query may have."""
 _PLACEHOLDERS = {"string": '"s"', "iri": "<%>", "number": "1"}
 """The placeholder of a token in the skeleton, by the kind of the token.
 
@@ -199,17 +199,16 @@ def outline_of(query: str) -> str | None:
 
     Queries with the same outline have the same tokens but for the content of strings and IRIs. None
     if that cannot be told without reading all tokens: if there is a comment, a string in other
-    quotes, or a backslash elsewhere.
+    quotes, a quotation mark in a string, or a backslash elsewhere.
     """
-    outline = _OUTLINED.sub(_outline_placeholder, query)
-    if _ODD_SIGN in outline:
+    if r"\"" in query:  # many in a string without an end would take time quadratic in its length
+        return None
+    # No IRI has a quotation mark, so the strings can be told apart first.
+    outline, strings = _OUTLINED_STRING.subn(_PLACEHOLDERS["string"], query)
+    outline = _OUTLINED_IRI.sub(_PLACEHOLDERS["iri"], outline)
+    if _ODD_SIGN.search(outline) or outline.count('"') > 2 * strings:
         return None
     return outline
-
-
-def _outline_placeholder(match: re.Match[str]) -> str:
-    """Return the placeholder of a string or an IRI, and _ODD_SIGN for any other match."""
-    return _PLACEHOLDERS.get(match.lastgroup or "", _ODD_SIGN)
 
 
 def _placeholder(token: Token) -> str:

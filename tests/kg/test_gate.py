@@ -125,6 +125,7 @@ SLOW = {
     "digits before a letter": "1" * 30_000 + "a",
     "signs that begin a prefix": "™." * 9000 + "b" * 100_000,
     "patterns that only Oxigraph parses": "SELECT * { " + "?s ?p ?o . " * 300 + "LATERAL { } }",
+    "quotation marks in a string without an end": '"\\' * 60_000,
     "a list that only Oxigraph parses": "SELECT * { ?s ?p (" + "1 " * 300 + ") LATERAL { } }",
 }
 
