@@ -303,13 +303,14 @@ def act(
     run: Engine,
     *,
     limit: int,
+    before: Sequence[ToolUse] = (),
     checks: Sequence[Check[Any]] = (),
 ) -> tuple[ToolUse, ...]:
     """Ask a model which tool to use, use it, and repeat; return the turns.
 
     The turns end after a tool that ``ends`` them, or after ``limit`` turns. Besides ``variables``
-    the prompt gets ``so_far``, the text of the turns taken, and ``left``, the number of turns that
-    are left, counting this one.
+    the prompt gets ``so_far``, the text of the turns taken, those of ``before`` first, and ``left``,
+    the number of turns that are left, counting this one.
     A check gets the reply, which has ``thought``, a text, and ``action``, the tool. Each use of a
     tool is a step, "TOOL[turn 2]".
 
@@ -319,7 +320,7 @@ def act(
     uses: list[ToolUse] = []
     for turn in range(1, limit + 1):
         texts = []
-        for number, use in enumerate(uses, 1):
+        for number, use in enumerate([*before, *uses], 1):
             texts.append(f"{number}. {use}")
         turn_variables = {
             **variables,

@@ -7,6 +7,7 @@ passages. The rest is known from the paper and from its screenshots.
 from __future__ import annotations
 
 import sqlite3
+import tempfile
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ from small import answer_of, films, without_settings
 
 import kgwb
 from conformance.claims import Gap, conforms, violated_by
+from conformance.whole_runs import WholeRuns, check_whole_runs
 from kgwb.bench import load_questions
 from kgwb.kg import sample_path
 from kgwb.kg.embeddings import DEFAULT_MODEL, Embeddings
@@ -59,6 +61,25 @@ CARS = """
 GAPS = [
     Gap(
         source="section 2.1",
+        paper="for each entity type a table is added, with each literal as a column",
+        reason="owl:Thing, owl:NamedIndividual and the types of RDF, RDFS, OWL and Wikibase are none, since they "
+        "describe the schema: what has only these is in no table, but in passages. A table has at most 400 "
+        "columns, and a graph at most 200,000 triples (`max_triples`): further columns are in passages alone, "
+        "which the schema says, and a larger graph is an error",
+    ),
+    Gap(
+        source="section 3, Walkthrough",
+        paper="all text is lowercased, for simplicity",
+        reason="the example of section 2.2 keeps its case, and so do passages: answers quote them",
+    ),
+    Gap(
+        source="section 2.1, figure 2, step 3",
+        paper="4.953 mm becomes 4935",
+        reason="a unit is stripped, and the number stays as the graph has it: a person cannot replace a value, since "
+        "each value of an answer is a value of the graph",
+    ),
+    Gap(
+        source="section 2.1",
         paper="for a 1:1 or 1:N relation from A to B, the key of A is a column of B",
         code="a column of A for 1:1 and N:1; its name has both tables and not the predicate, so that "
         "two predicates between the same tables overwrite each other",
@@ -80,7 +101,8 @@ GAPS = [
         code="labels are not used",
         reason="a thing is named by its label, as in the paper's example, and by the last part of its "
         "IRI only without a label; its id stands in brackets in the title, so that things of one name are "
-        "told apart. The fact that gives the name has no sentence, since each sentence begins with it. A "
+        "told apart. The fact that gives the name has no sentence, since each sentence begins with it; a second name "
+        "or label has one. A text in a language has the language in brackets. A "
         "blank node has no name: its facts stand in brackets where a fact leads to it, without reverses",
     ),
     Gap(
@@ -269,11 +291,17 @@ def test_all_tables_are_sent(name: str) -> None:
 )
 @conforms(
     "section 2.1, figure 2, step 3",
-    "a person renames tables and columns, keys too, drops columns and adds comments",
+    "a person renames tables and columns, keys too, drops columns, the label too, and adds comments; a column "
+    "without its unit has the type of its numbers, and stays NOT NULL",
 )
 @violated_by(SETTINGS, '        "reads_units": False,\n', "")
 @violated_by(SETTINGS, '        "writes_comments": False,\n', "")
 @violated_by(INDUCTION, "if self.writes_comments else tuple(tables)", "if tables else ()")
+@violated_by(
+    SYSTEM + "annotations.py", 'type_ = "REAL" if fractions else "INTEGER"', 'type_ = "REAL"'
+)
+@violated_by(SYSTEM + "annotations.py", '            type_ += " NOT NULL"\n', "            pass\n")
+@violated_by(SYSTEM + "annotations.py", "            remark = ", '            remark = "" and ')
 @violated_by(
     SYSTEM + "annotations.py",
     "            self._redirect(table.name, table.name, name)\n",
@@ -292,8 +320,10 @@ def test_all_tables_are_sent(name: str) -> None:
 @pytest.mark.parametrize("name", PROFILES)
 def test_a_person_improves_the_schema_of_figure_2(name: str, tmp_path: Path) -> None:
     turtle = """
-    :m60 a :Car ; rdfs:label "iX M60" ; :fuelType :electric ; :price 124605 ; :length "4953 mm" .
-    :ix3 a :Car ; rdfs:label "iX3" ; :fuelType :electric ; :price 55160 ; :length "4734 mm" ; :old 1 .
+    :m60 a :Car ; rdfs:label "iX M60" ; :name "iX M60" ; :fuelType :electric ; :price 124605 ;
+        :length "4953 mm" ; :range "461.5 km" .
+    :ix3 a :Car ; rdfs:label "iX3" ; :name "iX3" ; :fuelType :electric ; :price 55160 ; :length "4734 mm" ;
+        :old 1 ; :range "400 km" .
     :electric a :FuelType ; rdfs:label "fullElectric" . :toy a <http://e/toys/Car> .
     """
     before = induced(name, turtle).schema
@@ -310,7 +340,8 @@ def test_a_person_improves_the_schema_of_figure_2(name: str, tmp_path: Path) -> 
         Change("car", "price", comment="in euros"),
     ]
     if name != "fast":
-        changes.append(Change("car", "length", strip_unit=True))
+        changes += [Change("car", each, strip_unit=True) for each in ("length", "range")]
+        changes.append(Change("car", "label", dropped=True))
     path = tmp_path / "annotations.jsonl"
     add_changes(path, changes)
     database = open_database(
@@ -329,6 +360,10 @@ def test_a_person_improves_the_schema_of_figure_2(name: str, tmp_path: Path) -> 
     rows = rows_of(database, f"{query} ORDER BY length")
     assert [(row[0], row[1]) for row in rows] == [("ix3", "fullElectric"), ("m60", "fullElectric")]
     assert tuple(row[2].removesuffix(".0") for row in rows) == lengths
+    stored = {row[1]: (row[2], row[3]) for row in pragma(database, "table_info", "base_car")}
+    assert (stored["length"], stored["range"][0]) == (("INTEGER", 1), "REAL")
+    assert "label" not in stored and "name" in stored
+    assert set(rows_of(database, "SELECT name FROM base_car")) == {("iX M60",), ("iX3",)}
     [key] = [row[2:5] for row in pragma(database, "foreign_key_list", "base_car")]
     assert key == ("fuel_type", "fuel_type", "fuelTypeId")
 
@@ -386,6 +421,63 @@ def test_names_and_links_to_several_tables_have_columns_of_their_own(name: str) 
     assert targets >= {"car", "bike"}
     made = rows_of(database, "SELECT id, makes, makes_bike FROM maker ORDER BY id")
     assert made == (("a", "car", "bike"), ("b", "car", ""))
+
+
+FIGURE_2 = """
+@prefix ns1: <https://schema.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix i: <http://ais.fraunhofer.de/bmw/instance/> . @prefix f: <http://ais.fraunhofer.de/bmw/instance/fuel-type/> .
+i:bmw-ix3 a ns1:Car, ns1:CarModel, ns1:Product, ns1:Vehicle ; ns1:fuelType f:fullElectric ; ns1:name "BMW iX3" ;
+    ns1:price "55160" ; rdfs:label "BMW iX3" ; ns1:url <https://www.bmw.co.uk/en/bmw-ix3-highlights.html> .
+i:bmw-ix-m60 a ns1:Car, ns1:CarModel, ns1:Product, ns1:Vehicle ; ns1:fuelType f:fullElectric ;
+    ns1:length "4.953 mm" ; ns1:name "BMW iX M60" ; ns1:price "124605" ; rdfs:label "BMW iX M60" ;
+    ns1:url <https://www.bmw.co.uk/en/bmw-ix-m60-highlights.html> .
+f:fullElectric a ns1:FuelType ; ns1:name "fullElectric" .
+"""
+
+
+@violated_by(INDUCTION, "return predicate == chosen and self._has", "return self._has")
+@violated_by(INDUCTION, "min(chosen, predicate, key=rank)", "max(chosen, predicate, key=rank)")
+@pytest.mark.parametrize("name", ["paper", "reference"])
+def test_figure_2_is_induced_as_printed(name: str) -> None:
+    database = open_database(films(FIGURE_2), settings_of(name), Embeddings("lexical"))
+    tables = {table.name: table for table in database.schema.tables}
+    assert set(tables) == {"car_car_model_product_vehicle", "fuel_type"}
+    columns = {
+        column.name: column.type for column in tables["car_car_model_product_vehicle"].columns
+    }
+    assert columns == {
+        "id": "TEXT PRIMARY KEY",
+        **dict.fromkeys(("fuel_type", "name", "label", "url"), "TEXT NOT NULL"),
+        **{"price": "INTEGER NOT NULL", "length": "TEXT"},
+    }
+    assert [column.name for column in tables["fuel_type"].columns] == ["id", "name"]
+    passage = dict(database.passages)["BMW iX3 [bmw-ix3]"]
+    assert "BMW iX3 has name BMW iX3." in passage and "has label" not in passage
+    # Of two tables, each has its own second column.
+    turtle = ':a a :A ; rdfs:label "A" . :b a :B ; :name "B" . :c a :B ; rdfs:label "C" .'
+    tables_by_name = tables_of(induced(name, turtle))
+    assert (tables_by_name["a"], tables_by_name["b"]) == (["id", "name"], ["id", "label", "name"])
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_the_schema_that_is_sent_is_that_of_the_database(name: str) -> None:
+    database = open_database(films(BMW), settings_of(name), Embeddings("lexical"))
+    for table in database.schema.tables:
+        stored = pragma(database, "table_info", table.name)
+        shown = []
+        for row in stored:
+            kind = f"{row[2]}{' PRIMARY KEY' * row[5]}{' NOT NULL' * row[3]}"
+            shown.append((row[1], kind))
+        assert shown == [(column.name, column.type) for column in table.columns]
+        keys = {row[2:5] for row in pragma(database, "foreign_key_list", table.name)}
+        assert keys == {
+            (column.references, column.name, column.referenced_key)
+            for column in table.columns
+            if column.references
+        }
+        [(count,)] = rows_of(database, f"SELECT count(*) FROM {table.name}")
+        assert int(count) == table.rows
+    assert sum(count for _, count in database.schema.only_passages) < database.schema.triples / 5
 
 
 @conforms(
@@ -649,18 +741,48 @@ def test_results_and_errors_are_in_the_next_prompt(name: str) -> None:
 
 @conforms(
     "section 2.3, figure 3",
-    "both branches are used at least once; the one that was not used is offered alone, without the "
-    "results so far, as in the trace of the screenshots",
+    "both branches are used at least once: the one that was not used is offered alone, with the results so far; "
+    "if it fails, and the model ended before the last round, again with the error",
+    code="offered once, without the results so far (screenshots)",
+    fast="offered once, without the results so far",
+    setting="last_sees_results",
 )
 @violated_by(SELECTOR, "    for tool_class in offered:\n", "    for tool_class in offered[:0]:\n")
-@violated_by(SELECTOR, '            variables["tools"] = [tool_class.spec.name]\n', "")
+@violated_by(SELECTOR, '        variables["tools"] = [tool_class.spec.name]\n', "")
+@violated_by(SETTINGS, '        "last_sees_results": True,\n', "")
+@violated_by(SETTINGS, '        "last_sees_results": False,\n', "")
+@violated_by(SELECTOR, "while before and len(uses) < settings.rounds and", "while before and")
+@violated_by(SELECTOR, "while before and len(uses)", "while not uses and len(uses)")
+@violated_by("kgwb/run/ask.py", "enumerate([*before, *uses], 1)", "enumerate(uses, 1)")
 @pytest.mark.parametrize("name", PROFILES)
 @pytest.mark.parametrize(("first", "other"), [("sql", "passages"), ("passages", "sql")])
 def test_both_branches_are_used(name: str, first: str, other: str) -> None:
     use_of = {"sql": sql(), "passages": passages()}
     _, model = answered(use_of[first], FINISH, use_of[other], settings=settings_of(name))
     assert model.requests[2].variables["tools"] == [other]
-    assert model.requests[2].variables["so_far"] == "nothing yet"
+    so_far = str(model.requests[2].variables["so_far"])
+    if name == "paper":
+        assert so_far.startswith("1. ") and "Arrival" in so_far
+    else:
+        assert so_far == "nothing yet"
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_a_forced_query_that_fails_has_the_rounds_that_are_left(name: str) -> None:
+    failing = [sql("SELECT budget FROM film"), sql("SELECT year FROM film"), sql()]
+    run, model = answered(passages(), FINISH, *failing, settings=settings_of(name, rounds=4))
+    offered = [request for request in model.requests if request.variables.get("tools") == ["sql"]]
+    if name == "paper":
+        assert len(offered) == 2
+        assert "no such column: budget" in str(offered[1].variables["so_far"])
+    else:
+        assert len(offered) == 1
+    assert [source.tool for source in run.output("tool_selector")].count("sql") == len(offered)
+    _, without = answered(passages(), passages("x"), FINISH, *failing, settings=settings_of(name))
+    assert (
+        len([request for request in without.requests if request.variables.get("tools") == ["sql"]])
+        == 1
+    )
 
 
 @conforms(
@@ -684,8 +806,11 @@ POWER = """
 
 @conforms(
     "sections 2.1 and 2.4",
-    "the second agent has the SQL outputs: schema with comments, query and rows",
+    "the second agent has the SQL outputs: schema with comments, query and rows, of which 50 are kept",
+    setting="rows",
 )
+@violated_by(SETTINGS, "    rows: Count = 50\n", "    rows: Count = 40\n")
+@violated_by(SYSTEM + "answerer.py", "        parts.insert(0, f", "        parts.append(f")
 @pytest.mark.parametrize("name", PROFILES)
 def test_the_answerer_knows_the_tables_of_the_sql(name: str) -> None:
     query = "SELECT NAME, MAX(POWER) AS best FROM ENGINE"
@@ -705,6 +830,49 @@ def test_the_answerer_knows_the_tables_of_the_sql(name: str) -> None:
         "125 kW" if name == "fast" else "90 kW"
     )  # a text has no numbers before a person strips it
     assert [value.term for value in answer_of(run).values] == [Literal(best)]
+
+
+@conforms(
+    "section 2.4",
+    "SQL outputs and passages are inserted whole into the prompt",
+    fast="300 characters of a cell, and 12,000 of a passage",
+    setting="whole_values",
+)
+@violated_by(SETTINGS, '        "whole_values": True,\n', "")
+@violated_by(
+    SYSTEM + "records.py", "            passage_chars = cell_chars = ", "            cell_chars = "
+)
+@violated_by(
+    SYSTEM + "records.py",
+    "            passage_chars = cell_chars = ",
+    "            passage_chars = ",
+)
+@violated_by(
+    SYSTEM + "database.py",
+    "MAX_VALUE_CHARS if settings.whole_values else",
+    "MAX_CELL_CHARS if settings.rows else",
+)
+@violated_by(
+    SYSTEM + "database.py", "replace(source, whole=settings.whole_values)", "replace(source)"
+)
+@pytest.mark.parametrize("name", PROFILES)
+def test_long_cells_and_passages_are_shown_whole(name: str) -> None:
+    note = "a word " * 2_000 + "the end"
+    kg = films(f'{PREFIXES} :a a :Film ; rdfs:label "A" ; :note "{note}" .')
+    many = [sql("SELECT id, note FROM film"), passages("A"), FINISH]
+    run, model = answered(*many, answer=cited((note, 1)), kg=kg, settings=settings_of(name))
+    shown = [str(request.variables.get("so_far", "")) for request in model.requests]
+    sources = str(model.requests[-1].variables["sources"])
+    for text, ends in ((shown[1], 1), (shown[2], 2), (sources, 2)):
+        expected = ends if name != "fast" else 0
+        assert text.count("the end") >= expected and ("the end" in text) == bool(expected)
+    if name != "fast":
+        assert [value.term for value in answer_of(run).values] == [Literal(note)]
+    rows = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 90) SELECT x FROM n"
+    run, _ = answered(
+        sql(rows), passages("A"), FINISH, answer=cited(("7", 1)), settings=settings_of(name)
+    )
+    assert len(run.output("sql").rows) == 50 and run.output("sql").cut
 
 
 @conforms(
@@ -950,3 +1118,106 @@ def test_the_texts_and_annotations_of_the_recordings_are_those_of_the_samples() 
         calls = kgwb.recording(name).calls.values()
         [recorded] = [call for call in calls if call.kind == f"ragonite.{kind}"]
         assert recorded.request["identity"] == extension.identity
+
+
+# --- Whole runs
+
+
+BMW = """
+@prefix ns1: <https://schema.org/> . @prefix : <http://bmw.example/> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+:bmw-ix3 a ns1:Car, ns1:Product ; ns1:name "BMW iX3" ; rdfs:label "BMW iX3" ; ns1:fuelType :electric ;
+    ns1:price "55160" ; ns1:height "1668 mm" ; ns1:color "blue", "black" ; ns1:isSimilarTo :bmw-x1, :mini ;
+    ns1:url <https://www.bmw.co.uk/en/bmw-ix3.html> ; ns1:released "2021-01-01"^^xsd:date ; ns1:seats 5 .
+:bmw-ix-m60 a ns1:Car, ns1:Product ; ns1:name "BMW iX M60" ; rdfs:label "BMW iX M60" ; ns1:fuelType :electric ;
+    ns1:price "124605" ; ns1:length "4953 mm" ; ns1:height "1696 mm" ; ns1:isSimilarTo :bmw-x1 ;
+    ns1:range "461-566 km" ; ns1:url <https://www.bmw.co.uk/en/bmw-ix-m60.html> ; ns1:seats 5 .
+:bmw-x1 a ns1:Car ; ns1:name "BMW X1" ; ns1:fuelType :petrol ; ns1:weight 1.5 ; ns1:size [ ns1:height "1612 mm" ] .
+:bmw-x1b a ns1:Car ; rdfs:label "BMW X1"@en, "BMW X1 Neu"@de ; ns1:weight 1.6 ; ns1:award :prize .
+:mini a ns1:Car, owl:NamedIndividual ; ns1:fuelType :petrol ; ns1:weight 1.4 ; ns1:note "{LONG_NOTE}" .
+:electric a ns1:FuelType ; ns1:name "fullElectric" . :petrol a ns1:FuelType ; ns1:name "gasoline" .
+:prize rdfs:label "Prize" . ns1:Car rdfs:label "car" ; rdfs:subClassOf ns1:Product .
+ns1:fuelType rdfs:label "fuel type" .
+:hat a ns1:Product ; ns1:name "Hat" ; ns1:madeFor :bmw-ix3, :electric .
+""".replace("{LONG_NOTE}", "a long note, " * 40 + "and its end")
+"""Figure 2 with everything: several types, labels and languages, units, N:M, a blank node, no label, a long text."""
+EVERY_TABLE = [
+    "SELECT * FROM car_product ORDER BY id",
+    "SELECT * FROM car ORDER BY id",
+    "SELECT * FROM product ORDER BY id",
+    "SELECT * FROM car_product_color ORDER BY 1, 2",
+    "SELECT * FROM car_product_is_similar_to ORDER BY 1, 2",
+    "SELECT count(*) AS n, avg(weight) AS mean FROM car",
+    "SELECT id, note FROM car WHERE note IS NOT NULL",
+    "SELECT price FROM nothing",
+]
+IMPROVED = [
+    Change("car_product", name="base_car"),
+    Change("car_product", "id", name="baseCarId"),
+    Change("car_product", "label", dropped=True),
+    Change("car_product", "price", comment="in euros"),
+    Change("car_product", "height", strip_unit=True),
+    Change("car_product", "length", strip_unit=True),
+    Change("fuel_type", "id", name="fuelTypeId"),
+]
+BMW_DIALOGUE = Dialogue(
+    (Turn("Which BMW is electric?", ("bmw-ix3", "bmw-ix-m60"), text="Two are."), Turn("And old?"))
+)
+
+
+def make_whole_runs() -> WholeRuns:
+    """Runs over every table and passage, with forced uses and retries, improved tables, and each configuration."""
+    folder = Path(tempfile.mkdtemp())
+    file = folder / "bmw.ttl"  # of which the triples always come in one order
+    file.write_text(BMW, encoding="utf-8")
+    kg = kgwb.open_kg(file)
+    improved = folder / "annotations.jsonl"
+    add_changes(improved, IMPROVED)
+    tables = [sql(query) for query in EVERY_TABLE]
+    cited_all = cited(("all rows: id", 1), ("Hat", 2), text="These [1], and more [2].")
+    heights = "SELECT baseCarId, name, height FROM base_car WHERE height > 1670"
+    sparql = use("sparql", query="SELECT ?s WHERE { ?s <https://schema.org/seats> 5 } ORDER BY ?s")
+    failing = use("sparql", query="SELECT")
+    all_passages = {"passages": 50}
+    uses: dict[str, Any] = {
+        "tables": ([*tables, passages("hat")], {"rounds": 9}),
+        "passages": ([tables[0], passages("electric"), FINISH], all_passages),
+        "forced after an error": ([passages(), FINISH, tables[7], tables[1]], {}),
+        "forced without rounds": ([passages(), passages("hat"), passages("X1"), tables[7]], {}),
+        "forced passages": ([tables[7], tables[7], tables[0], passages("hat")], {}),
+        "few rows": ([tables[1], passages("X1"), FINISH], {"rows": 2}),
+        "improved": ([sql(heights), passages(), FINISH], {"annotations": str(improved)}),
+        "sql alone": ([tables[0], FINISH], {"ablation": "sql_only"}),
+        "passages alone": ([passages(), FINISH], {"ablation": "passages_only"}),
+        "no reverses": (
+            [passages("X1"), tables[0], FINISH],
+            {**all_passages, "reverse_facts": False},
+        ),
+    }
+    runs = {}
+    for name, (replies, changes) in uses.items():
+        answer = cited_all if name == "passages" else cited(("bmw-ix3", 1), text="It [1].")
+        runs[name] = answered(
+            *replies,
+            answer=answer,
+            kg=kg,
+            dialogue=BMW_DIALOGUE,
+            settings=settings_of("paper", **changes),
+        )
+    replies = {
+        **script(answer=cited(("bmw-ix3", 1))),
+        "ragonite/tool_selector_sparql": [failing, sparql, FINISH],
+    }
+    model = Scripted(replies)
+    alone = settings_of("paper", ablation="sparql_only")
+    runs["sparql alone"] = (ragonite(model, kg=kg, settings=alone).go(), model)
+    published = settings_of("reference", **all_passages)
+    runs["reference"] = answered(passages("X1"), tables[0], FINISH, kg=kg, settings=published)
+    runs["reference, forced"] = answered(
+        passages(), FINISH, tables[7], kg=kg, settings=published, answer=cited(("bmw-ix3", 1))
+    )
+    return runs
+
+
+def test_whole_runs_send_and_do_what_they_did() -> None:
+    check_whole_runs("ragonite", make_whole_runs())

@@ -35,6 +35,7 @@ from small import answer_of, films, iri, run_of, without_settings
 
 import kgwb
 from conformance.claims import Gap, conforms, violated_by
+from conformance.whole_runs import WholeRuns, check_whole_runs
 from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.results import get_verdict, make_row
 from kgwb.kg import Graph
@@ -60,6 +61,20 @@ INVENTED = ["orgx:dune", "orgx:director", "orgx:lynch"]
 """A triple that is not in the graph."""
 GAPS = [
     Gap(
+        source="Stateful Orchestrator; Answer Production",
+        paper="after the turns an answer is produced with the collected data",
+        reason="if nothing was collected, the model is not asked: no sentence could have a support set, and the "
+        "answer says that nothing was found",
+    ),
+    Gap(
+        source="Remote Data Exploration and Local Graph Update, tools",
+        paper="all neighbours of an entity, and all relations that are selected",
+        reason="blank nodes are neither shown nor fetched, since no later query could name them, nor are labels, "
+        "descriptions and noise among neighbours. What a blank node leads to is found by `sparql_query`. A graph "
+        "returns a million triples at most, and an endpoint as many as it allows: a result then says "
+        "that there may be more",
+    ),
+    Gap(
         source="Epistemic Substrate",
         paper="the local graph has a common schema, to potentially accommodate multiple remote sources",
         reason="a run asks one graph. What it fetches are RDF terms and triples, which all sources of RDF "
@@ -69,7 +84,8 @@ GAPS = [
         source="Experimental Evaluation, A5",
         paper="entities of the local graph have their textual descriptions",
         reason="the local graph is shown with IDs, names and triples; descriptions are shown by the search "
-        "and by the tools for details. So a description tempts the model less than in A5",
+        "and by the tools for details, which read them in the remote graph. So a "
+        "description tempts the model less than in A5",
     ),
     Gap(
         source="Local Data Evaluation",
@@ -191,24 +207,33 @@ def test_the_last_turn_produces(name: str) -> None:
 
 @conforms(
     "Experimental Evaluation",
-    "at most 30 turns in batches A and B",
-    fast="30 turns in any case",
+    "at most 30 turns in batches A and B, the first of which finds an empty graph; then the answer is produced",
+    fast="the answer is the 30th turn",
     setting="turn_limit",
 )
 @conforms(
     "Experimental Evaluation, batch C",
-    "at most 50 turns with metacognition",
+    "at most 50 turns with metacognition, then the answer",
     code="also 30 for two of its eight queries",
-    fast="30 turns in any case",
+    fast="the answer is the 30th turn in any case",
     setting="turn_limit",
+)
+@violated_by(SETTINGS, "TURNS = 31\n", "TURNS = 30\n")
+@violated_by(SETTINGS, "TURNS_WITH_METACOGNITION = 51\n", "TURNS_WITH_METACOGNITION = 31\n")
+@violated_by(
+    INIT,
+    "range(1, RoboDataSettings.of_run(run).turns)",
+    "range(2, RoboDataSettings.of_run(run).turns)",
 )
 @pytest.mark.parametrize(
     ("name", "without", "with_metacognition"),
-    [("paper", 30, 50), ("reference", 30, 50), ("fast", 30, 30)],
+    [("paper", 30, 50), ("reference", 30, 50), ("fast", 29, 29)],
 )
 def test_turns_depend_on_the_batch(name: str, without: int, with_metacognition: int) -> None:
-    assert settings_of(name).turns == without
-    assert settings_of(name, metacognition=True).turns == with_metacognition
+    loop = {"remote": goes("EVAL_REMOTE"), "eval_remote": judges("REMOTE")}
+    for metacognition, turns in ((False, without), (True, with_metacognition)):
+        run, _ = answered(name, settings={"metacognition": metacognition}, **loop)
+        assert len(states_of(run)) == turns
     assert settings_of(name, turn_limit=7, metacognition=True).turns == 7
 
 
@@ -264,7 +289,7 @@ SAID = {
         '"EVAL_LOCAL"',
     ],
     "update": [
-        "no node that hangs on nothing",
+        *("no node that hangs on nothing", "Keep the local graph in one piece"),
         "nothing twice",
         "Many nodes with the same predicate",
     ],
@@ -308,7 +333,7 @@ def looked_closer(name: str, **settings: Any) -> Scripted:
     "Stateful Orchestrator, assistant prompts",
     "each state has self-reflection, memory and local graph; the local states the results of local "
     "exploration, the evaluation and the update of remote data those of remote tools, the evaluations the "
-    "advice of metacognition; nothing else. What memory holds is not said: it has what tools showed",
+    "advice of metacognition; nothing else",
     fast="all states also have the latest results of all tools and the turns left",
     setting="ingredients",
 )
@@ -366,7 +391,8 @@ def test_each_state_has_what_the_paper_lists_for_it(name: str) -> None:
 @conforms(
     "Stateful Orchestrator; Metacognition, system prompts",
     "the prompts ask for what the paper says of each: strategy, transitions, invitations to reflect and to "
-    "keep the graph connected, form and example of the answer, what to focus on and to consider",
+    "keep the graph connected (where it is evaluated and updated), form and example of the answer, what to "
+    "focus on and to consider",
 )
 @violated_by(
     "prompts/robodata/eval_local_listed.md",
@@ -392,13 +418,13 @@ def test_each_state_has_what_the_paper_lists_for_it(name: str) -> None:
     "support of a sentence: triples",
 )
 @violated_by(
-    "prompts/robodata/assessment_published.md",
+    "prompts/robodata/assessment_listed.md",
     "- data retrieval: how it gathers data and checks it, and whether it looks at relations in both directions\n",
     "",
 )
-@violated_by("prompts/robodata/assessment_published.md", "\n{{turns}}\n\nReply", "\nReply")
+@violated_by("prompts/robodata/assessment_listed.md", "\n{{turns}}\n\nReply", "\nReply")
 @violated_by(
-    "prompts/robodata/observation_published.md",
+    "prompts/robodata/observation_listed.md",
     "- continuity: how does it compare with the strategies before? Was the advice",
     "- was the advice",
 )
@@ -418,7 +444,10 @@ def test_a_system_prompt_asks_for_what_the_paper_says(name: str, prompt: str) ->
     missing = {text for text in SAID[prompt] if text not in system}
     if name == "paper":
         assert not missing
-    only_in_paper = {"fills gaps", "related to the question", "gather more data"}
+    only_in_paper = {
+        *("fills gaps", "related to the question", "gather more data"),
+        "Keep the local graph in one piece",
+    }
     assert missing <= only_in_paper | {'"REMOTE" if'}  # which the published code does not offer
 
 
@@ -434,16 +463,21 @@ DESCRIBED = """
 
 @conforms(
     "Local Graph Exploration and Remote Data Exploration, tools",
-    "get_node, get_edge, get_entity_info and get_property_info give detailed information: labels in all "
-    "languages, aliases, descriptions, and triples. An edge is named by its predicate",
+    "get_node, get_edge, get_entity_info and get_property_info give detailed information; which is not said: "
+    "labels in all languages, aliases, descriptions, and triples. An edge is named by its predicate. Of an entity it "
+    "is one triple for each predicate and direction, and their number: explore_entity_neighbors has them all",
     fast="triples alone, and five for a property",
     setting="details",
 )
 @violated_by(TOOLS, "[*vocabulary.labels, *vocabulary.descriptions]", "[*vocabulary.labels]")
 @violated_by(TOOLS, "[*vocabulary.labels, *vocabulary.descriptions]", "[*vocabulary.descriptions]")
-@violated_by(TOOLS, "    return add_details(node, sample, local, run)\n", "    return sample\n")
 @violated_by(
-    TOOLS, "    return add_details(predicate, sample, local, run)\n", "    return sample\n"
+    TOOLS, "return add_details(node, sample, local, run) if nodes", "return sample if nodes"
+)
+@violated_by(
+    TOOLS,
+    "return add_details(predicate, sample, local, run) if triples",
+    "return sample if triples",
 )
 @violated_by(
     TOOLS, "    return add_details(entity, observed, local, run)\n", "    return observed\n"
@@ -480,6 +514,78 @@ def test_details_are_names_descriptions_and_triples(name: str) -> None:
         if tool == "get_property_info":
             assert len([row for row in observed.rows if row[1] == iri("director")]) == 2
         assert name != "fast" or not cells & expected
+
+
+@conforms(
+    "Local Graph Exploration, tools",
+    "get_node and get_edge look into the local graph: of what is not in it they show nothing",
+)
+@violated_by(
+    TOOLS,
+    "    return add_details(node, sample, local, run) if nodes else sample\n",
+    "    return add_details(node, sample, local, run)\n",
+)
+@violated_by(
+    TOOLS,
+    "    return add_details(predicate, sample, local, run) if triples else sample\n",
+    "    return add_details(predicate, sample, local, run)\n",
+)
+@pytest.mark.parametrize("name", PROFILES)
+def test_nothing_is_shown_of_what_is_not_in_the_local_graph(name: str) -> None:
+    looks = [use("get_node", node="orgx:lynchs_dune"), use("get_edge", predicate="orgx:knows")]
+    local = goes("EVAL_LOCAL", *looks)
+    replies = {"local": local, "eval_local": [judges("LOCAL"), judges("PRODUCE")]}
+    run, _ = answered(name, films(MANY_SIDED), **replies)
+    assert [run.output(tool).rows for tool in ("get_node", "get_edge")] == [(), ()]
+
+
+def memory_after_looks(name: str, *looks: Any, **settings: Any) -> str:
+    """The memory of the turn after one that used some tools, and another turn before."""
+    remote = [goes("REMOTE", search(), thought="first"), goes("EVAL_REMOTE", *looks, thought="all")]
+    _, model = answered(name, many(300), settings, remote=remote, eval_remote=judges("UPDATE"))
+    return variables_of(model, "eval_remote", "memory")[0]
+
+
+@conforms(
+    "Stateful Orchestrator, assistant prompts; Metacognition",
+    "what memory holds is not said: it has every turn with its states, thought and tool calls, so that it is the "
+    "sequence of actions too, and below each the rows that tools showed. These have 16,000 characters: the latest "
+    "turn first, each of its tools its share; it is said where rows are left out",
+    fast="6,000 characters: earlier turns have only their states, and no rows",
+    setting="memory_chars",
+)
+@violated_by(SETTINGS, '        "memory_chars": 16_000,\n', "")
+@violated_by(
+    RECORDS,
+    '                lines.append("\\n".join([line, *rows]))\n                continue\n',
+    "",
+)
+@violated_by(
+    RECORDS,
+    "            share = max_chars // (len(self.results) - position)\n",
+    "            share = max_chars\n",
+)
+@violated_by(RECORDS, "                max_chars -= sum(map(len, rows))\n", "")
+@violated_by(
+    RECORDS, '                line += f"; thought: {visit.thought}"\n', "                pass\n"
+)
+@pytest.mark.parametrize("name", PROFILES)
+def test_memory_has_every_turn_whole_and_says_what_is_left_out(name: str) -> None:
+    every = use(
+        "explore_entity_neighbors", entity="orgx:dune", predicate="orgx:starring", limit=300
+    )
+    other = use("explore_entity_neighbors", entity="orgx:dune", predicate="orgx:basis", limit=300)
+    memory = memory_after_looks(name, every, every, other)
+    assert "thought: all" in memory
+    assert (memory.count("orgx:starring") > 100) == (name != "fast")
+    if name == "fast":
+        return
+    for head in ("2. REMOTE → REMOTE; search_entities", "3. REMOTE → EVAL_REMOTE; explore"):
+        assert head in memory
+    assert "thought: first" in memory and "orgx:novel" in memory and "not shown" in memory
+    assert 10_000 < len(memory) < 18_000
+    short = memory_after_looks(name, every, every, other, memory_chars=1)
+    assert "thought: first" in short and short.count("not shown") == 4
 
 
 # --- Local Data Evaluation
@@ -804,15 +910,40 @@ def test_the_tools_are_those_of_the_paper() -> None:
 
 @conforms(
     "Remote Data Exploration, tools",
-    "build_local_graph adds a subgraph from remote data to the local graph",
+    "build_local_graph adds a subgraph from remote data to the local graph; which is not said: what leads away from "
+    "an entity in two steps, along predicates that the model names, or types and superclasses. No limit is named",
     code="it only reads",
+    fast="100 triples",
+    setting="shown_triples",
 )
+@violated_by(TOOLS, "for _ in range(MAX_HOPS):", "for _ in range(1):")
+@violated_by(TOOLS, "tuple(added)[:limit], len(added)", "tuple(added)[:100], len(added)")
+@violated_by(TOOLS, "isinstance(term, URIRef)][:limit]", "isinstance(term, URIRef)][:100]")
+@violated_by(TOOLS, "heads, followed, (), max_read)", "heads, followed, (), MAX_READ_TRIPLES)")
 @pytest.mark.parametrize("name", PROFILES)
 def test_build_local_graph_adds(name: str) -> None:
     built = use("build_local_graph", entity="orgx:dune", predicates=["orgx:director"])
     remote = [goes("REMOTE", search()), goes("EVAL_REMOTE", built)]
     run, _ = answered(name, remote=remote, eval_remote=judges("EVAL_LOCAL"))
     assert DIRECTED in run.output("local_graph[turn 3]").support
+
+
+def two_steps(count: int) -> Graph:
+    """A graph in which so many things are one step from a film, and as many two steps."""
+    graph = rdflib.Graph()
+    graph.add((iri("dune"), RDFS.label, Literal("Dune")))
+    for number in range(count):
+        graph.add((iri("dune"), iri("next"), iri(f"first{number:04}")))
+        graph.add((iri(f"first{number:04}"), iri("next"), iri(f"second{number:04}")))
+    return kgwb.open_kg(graph)
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_a_built_graph_is_cut_in_fast_alone(name: str) -> None:
+    built = use("build_local_graph", entity=str(iri("dune")), predicates=[str(iri("next"))])
+    remote = goes("EVAL_REMOTE", built)
+    run, _ = answered(name, two_steps(1200), {"turn_limit": 3}, remote=remote)
+    assert len(run.output("build_local_graph").rows) == (100 if name == "fast" else 2400)
 
 
 def many(count: int, predicate: str = "orgx:starring") -> Graph:
@@ -832,17 +963,43 @@ def many(count: int, predicate: str = "orgx:starring") -> Graph:
 
 @conforms(
     "Remote Data Exploration, tools",
-    "search_entities shows what it finds; no limit is named",
+    "search_entities shows what it finds: no limit is named, so it is that of any search of labels, `v_limit`",
     code="5, and on request more, up to 50; `reference` shows 50",
     fast="5",
     setting="search_hits",
 )
-@pytest.mark.parametrize(("name", "shown"), [("paper", 12), ("reference", 12), ("fast", 5)])
-def test_a_search_shows_what_it_finds(name: str, shown: int) -> None:
-    remote = goes("EVAL_REMOTE", search("Actor Nobody"))
-    run, _ = answered(name, many(12), remote=remote, settings={"turn_limit": 4})
+@conforms(
+    "Remote Data Exploration, tools",
+    "no limit is named for the rows of a query",
+    code="50",
+    fast="50",
+    setting="query_rows",
+)
+@violated_by(SETTINGS, '        "search_hits": UNLIMITED,\n', '        "search_hits": 50,\n')
+@violated_by(SETTINGS, '        "query_rows": UNLIMITED,\n', "")
+@violated_by(SETTINGS, '        "query_rows": 50,\n', "")
+@violated_by(
+    STATES, "str(min(settings.search_hits, settings.v_limit))", "str(settings.search_hits)"
+)
+@violated_by(
+    "prompts/robodata/remote_listed.md", "no PREFIX lines\n", "no PREFIX lines; 50 rows are shown\n"
+)
+@pytest.mark.parametrize(
+    ("name", "hits", "shown"), [("paper", 600, 70), ("reference", 50, 50), ("fast", 5, 50)]
+)
+def test_a_search_and_a_query_show_what_they_find(name: str, hits: int, shown: int) -> None:
+    query = use(
+        "sparql_query", sparql=f"SELECT ?actor WHERE {{ ?film <{iri('starring')}> ?actor }}"
+    )
+    remote = goes("EVAL_REMOTE", search("Actor Nobody"), query)
+    run, model = answered(name, many(70), remote=remote, settings={"turn_limit": 4})
     observed = run.output("search_entities[turn 2/use 1]")
-    assert (len(observed.rows), observed.found) == (shown, 12)
+    assert (len(observed.rows), observed.found) == (min(hits, 70), 70)
+    observed = run.output("sparql_query[turn 2/use 2]")
+    assert (len(observed.rows), observed.found) == (shown, 70)
+    system = requests_to(model, "remote")[0].messages[0].content
+    assert f"at most {hits} with types" in system or name == "fast"
+    assert ("50 rows are shown" in system) == (name == "fast")
 
 
 @conforms(
@@ -916,7 +1073,7 @@ def test_update_leads_to_the_evaluation(name: str) -> None:
 @conforms(
     "Local Graph Update",
     "the selected relations are fetched; no limit is named",
-    code="all that lead away from a node, and at most 500 that lead to it",
+    code="all that lead away from a node, and at most 500 that lead to it; in `reference` 500 both ways",
     fast="at most 50 for each node",
     setting="fetched_per_node",
 )
@@ -927,20 +1084,19 @@ def test_update_leads_to_the_evaluation(name: str) -> None:
     fast="at most 500 for all nodes of a use",
     setting="fetched_per_use",
 )
-@pytest.mark.parametrize(("name", "one"), [("paper", 120), ("reference", 120), ("fast", 50)])
+@violated_by(SETTINGS, '        "fetched_per_node": UNLIMITED,\n', "")
+@violated_by(SETTINGS, '        "fetched_per_node": 500,\n', "")
+@pytest.mark.parametrize(("name", "one"), [("paper", 1100), ("reference", 500), ("fast", 50)])
 def test_all_triples_of_a_node_are_fetched(name: str, one: int) -> None:
     starring = str(iri("starring"))
     dune = str(iri("dune"))
     remote = goes("EVAL_REMOTE", search())
     update = goes("EVAL_LOCAL", fetch(starring, dune), fetch(starring, dune, dune))
-    run, _ = answered(name, many(120), remote=remote, update=update, settings={"turn_limit": 5})
+    run, _ = answered(name, many(1100), remote=remote, update=update, settings={"turn_limit": 5})
     results = [run.output(f"fetch_relationship_from_node[turn 4/use {n}]") for n in (1, 2)]
     # A node that is listed twice counts once.
     assert [len(result.rows) for result in results] == [one, one]
-    settings = settings_of(name)
-    assert (settings.fetched_per_node, settings.fetched_per_use > 500) == (
-        (50, False) if name == "fast" else (500, True)
-    )
+    assert (settings_of(name).fetched_per_use > 500) == (name != "fast")
 
 
 # --- Answer Production
@@ -956,6 +1112,41 @@ def test_each_sentence_has_its_support_set(name: str) -> None:
     [sentence] = run.output("produce").sentences
     assert (sentence.support, sentence.nodes) == ((DIRECTED, STARRING), (iri("denis"),))
     assert judge_answer("Which?", answer_of(run)).name == GIVEN
+
+
+@conforms(
+    "Answer Production",
+    "the answer is its sentences with their support sets, also where the model names no value",
+)
+@violated_by(
+    STATES,
+    'Answer("list", text=text, reason=reason, evidence=evidence)',
+    'Answer("list", reason=reason)',
+)
+@violated_by(STATES, "reason=reason, evidence=evidence)", "reason=reason)")
+@pytest.mark.parametrize("name", PROFILES)
+def test_sentences_without_a_value_are_kept(name: str) -> None:
+    reply = produce(*PROVEN, answers=[], missing="when")
+    answer = answer_of(answered(name, produce=reply)[0])
+    assert not answer.values and "when" in answer.reason
+    assert answer.text == "Denis Villeneuve directed Dune. (1)"
+    assert answer.support == (DIRECTED, STARRING)
+
+
+@conforms(
+    "Stateful Orchestrator, tools",
+    "several tool calls in one turn; how many is not said: 12",
+    setting="tool_uses",
+)
+@violated_by(SETTINGS, "    tool_uses: Count = 12\n", "    tool_uses: Count = 11\n")
+@violated_by(STATES, "        checks.append(_limit_tool_uses(settings.tool_uses))\n", "")
+@pytest.mark.parametrize("name", PROFILES)
+def test_a_reply_may_use_twelve_tools(name: str) -> None:
+    run, model = answered(name, remote=goes("EVAL_REMOTE", *[search()] * 12))
+    assert len([step for step in run.steps if step.agent == "search_entities"]) == 12
+    assert "at most 12" in requests_to(model, "remote")[0].messages[0].content
+    with pytest.raises(kgwb.errors.InvalidReplyError):
+        answered(name, remote=goes("EVAL_REMOTE", *[search()] * 13))
 
 
 def doubt_of(run: Run) -> str:
@@ -1071,22 +1262,39 @@ def test_metacognition_comes_before_evaluations(name: str) -> None:
 
 @conforms(
     "Strategic Assessment, prompt",
-    "it has action sequence, statistics, available tools, memory, local graph and results",
-    fast="not the tools, nor the outcome",
-    setting="observation_memory",
+    "it has action sequence (with memory, in one text), statistics, available tools, local graph and results; "
+    "nothing else",
+    fast="also the last thought; not the tools",
+    setting="ingredients",
 )
 @conforms(
     "Meta-Observation, prompt",
-    "it has strategy, previous metacognition, task outcome, available tools, memory, graph, results",
-    fast="of these not the outcome nor the tools; of earlier observations the advice",
-    setting="observation_memory",
+    "it has strategy, previous metacognition, task outcome, available tools, memory, graph and results; nothing else",
+    fast="also the last thought; not the outcome nor the tools; of earlier observations the advice",
+    setting="ingredients",
+)
+@violated_by(
+    STATES, '        prompt = "assessment_listed"\n', '        prompt = "assessment_published"\n'
+)
+@violated_by(
+    STATES,
+    '        variables["tools"] = describe_tools(run)\n',
+    '        variables["tools"] = "none"\n',
+)
+@violated_by(
+    STATES,
+    '        variables |= {"outcome": position.outcome, "tools": describe_tools(run)}\n    texts',
+    '        variables |= {"outcome": "", "tools": describe_tools(run)}\n    texts',
 )
 @pytest.mark.parametrize("name", PROFILES)
 def test_metacognition_sees_outcome_and_tools(name: str) -> None:
     _, model = answered(name, settings={"metacognition": True})
     for request in requests_to(model, "assessment", "observation"):
         assert ("tools" in request.variables) == (name != "fast")
-        assert ("outcome" in request.variables) == (name != "fast")
+        assert ("thought" in request.variables) == (name == "fast")
+    for prompt, has_outcome in (("assessment", False), ("observation", name != "fast")):
+        for request in requests_to(model, prompt):
+            assert ("outcome" in request.variables) == has_outcome
     if name != "fast":
         tools = variables_of(model, "observation", "tools")[0]
         for state, offered in TOOLS_BY_STATE.items():
@@ -1252,3 +1460,108 @@ def test_the_script_of_the_paper_needs_as_many_calls() -> None:
     counts = Counter(map(prompt_name, model.requests))
     assert counts == {"remote": 2, "eval_remote": 1, "update": 1, "eval_local": 1, "produce": 1}
     assert FETCHED["next"] == "EVAL_LOCAL"
+
+
+# --- Whole runs
+
+
+MANY_SIDED = """
+@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix skos: <http://www.w3.org/2004/02/skos/core#> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+:dune a :Film, :Work ; rdfs:label "Dune"@en, "Der Wüstenplanet"@de ; skos:altLabel "Dune: Part One"@en ;
+    rdfs:comment "a film of 2021"@en ; :director :denis ; :starring :timothee, :zendaya, :nobody1, :nobody2 ;
+    :runtime 155 ; :budget "165 M$" ; :released "2021-09-15"^^xsd:date ; :motto "Fear is"@en, "Furcht ist"@de ;
+    :shot [ :place :jordan ] ; owl:sameAs <http://elsewhere.example/dune> .
+:lynchs_dune a :Film ; rdfs:label "Dune" ; :director :lynch ; :runtime 137 .
+:director rdfs:label "director"@en, "Regie"@de ; rdfs:comment "who directs"@en . :starring rdfs:label "starring" .
+:denis rdfs:label "Denis Villeneuve" ; a :Person ; :knows :timothee . :timothee rdfs:label "Timothée Chalamet" .
+:zendaya rdfs:label "Zendaya" . :lynch rdfs:label "David Lynch" . :jordan rdfs:label "Jordan" .
+:Film rdfs:subClassOf :Work ; rdfs:label "film" . :Work rdfs:label "work" .
+:novel rdfs:label "Dune (novel)" ; :basis :dune . :story :basis :dune .
+""" + " ".join(f":extra{n} :inspiredBy :dune ." for n in range(9))
+"""A film with everything: languages, aliases, literals with units, a blank node, twins, things without labels."""
+NEIGHBOURS = use("explore_entity_neighbors", entity="orgx:dune", predicate="", limit=0)
+LOOKS = [
+    NEIGHBOURS,
+    use("explore_entity_neighbors", entity="orgx:dune", predicate="orgx:inspiredBy", limit=3),
+    use("sparql_query", sparql="SELECT ?s ?o WHERE { ?s orgx:starring ?o } ORDER BY ?o"),
+    use("sparql_query", sparql="ASK { orgx:dune orgx:director orgx:denis }"),
+    use("sparql_query", sparql="SELECT nothing"),
+    use("get_entity_info", entity="orgx:dune"),
+    use("get_property_info", property="orgx:director"),
+]
+CLOSER = [
+    use("get_node", node="orgx:dune"),
+    use("get_node", node="orgx:jordan"),
+    use("get_edge", predicate="orgx:director"),
+    use("get_edge", predicate="orgx:place"),
+    use("query_local", sparql="SELECT ?o WHERE { orgx:dune orgx:starring ?o } ORDER BY ?o"),
+]
+FETCHES = [
+    fetch("orgx:director", "orgx:dune", "orgx:lynchs_dune"),
+    fetch("orgx:starring", "orgx:dune", others=("orgx:timothee",)),
+    fetch("orgx:inspiredBy", "orgx:dune", to=True),
+    fetch("orgx:basis", "orgx:dune", to=True, others=("orgx:novel",)),
+    use("fetch_node", node="orgx:jordan"),
+    use("fetch_node", node="orgx:unknown"),
+]
+
+
+def said(*support: Any, text: str = "So it is.") -> dict[str, Any]:
+    """A sentence of the answer."""
+    return {"text": text, "support": [*support]}
+
+
+def make_whole_runs() -> WholeRuns:
+    """Runs through all states, without reflection, up to the limits, over a cut graph, and all kinds of answers."""
+    built = use("build_local_graph", entity="orgx:dune", predicates=["orgx:director", "orgx:knows"])
+    all_states = {
+        "remote": [
+            goes("REMOTE", search(), search("Der Wüstenplanet"), thought="search it"),
+            goes("REMOTE", *LOOKS, thought="look around"),
+            goes("EVAL_REMOTE", built, thought="build it"),
+            goes("EVAL_REMOTE", search("nobody")),
+        ],
+        "eval_remote": [judges("UPDATE", "it is there"), judges("EVAL_LOCAL", "nothing more")],
+        "update": goes("EVAL_LOCAL", *FETCHES, thought="fetch it"),
+        "eval_local": [judges("LOCAL", "look"), judges("REMOTE", "more"), judges("PRODUCE", "go")],
+        "local": [goes("LOCAL", *CLOSER, thought="closer"), goes("EVAL_LOCAL", CLOSER[0])],
+        "assessment": [{"strategy": f"strategy {n}"} for n in range(9)],
+        "observation": [
+            {"judgement": f"judgement {n}", "advice": "" if n % 2 else f"advice {n}"}
+            for n in range(9)
+        ],
+    }
+    apart = goes("EVAL_LOCAL", fetch("orgx:director", "orgx:dune"), FETCHES[4])
+    loop = {
+        "remote": goes("EVAL_REMOTE", search()),
+        "eval_local": judges("REMOTE"),
+        "update": apart,
+    }
+    empty = {"remote": goes("EVAL_REMOTE", search("x")), "eval_remote": judges("EVAL_LOCAL")}
+    two = [said(PROVEN[0], ["orgx:denis"]), said(INVENTED, PROVEN[1], text="And so?")]
+    kinds = {
+        "count": produce(kind="count", answers=["orgx:timothee", "orgx:zendaya"], sentences=two),
+        "yes": produce(kind="yes", answers=[], sentences=two[:1]),
+        "no values": produce(answers=["orgx:lost"], missing="the rest", sentences=two),
+        "nothing": produce(kind="nothing", answers=[], missing="all of it"),
+    }
+    cut = {**all_states, "eval_local": [judges("REMOTE"), judges("PRODUCE")]}
+    kg = films(MANY_SIDED)
+    with_metacognition = {"metacognition": True}
+    runs = {
+        "all states": answered("paper", kg, with_metacognition, **all_states),
+        "reference": answered("reference", kg, with_metacognition, **all_states),
+        "unreflected": answered("paper", kg, {"self_reflection": False}, **all_states),
+        "urgency": answered("paper", kg, {**with_metacognition, "turn_limit": 14}, **loop),
+        "batch": answered("paper", kg, **empty),
+        "cut": answered("paper", kg, {"shown_chars": 300, "memory_chars": 900}, **cut),
+    }
+    for name, reply in kinds.items():
+        runs[name] = answered("paper", kg, produce=reply)
+    return runs
+
+
+def test_whole_runs_send_and_do_what_they_did() -> None:
+    check_whole_runs("robodata", make_whole_runs())

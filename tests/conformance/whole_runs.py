@@ -19,6 +19,7 @@ from typing import Any
 
 TESTS = Path(__file__).parents[1]
 FOLDER = Path(__file__).with_name("whole_runs")
+MAX_TEXT_CHARS = 600
 
 if str(TESTS) not in sys.path:  # as pytest does
     sys.path.insert(0, str(TESTS))
@@ -34,7 +35,8 @@ WholeRuns = Mapping[str, tuple[Run, Scripted]]
 def describe_runs(runs: WholeRuns) -> Iterator[str]:
     """Yield a line of JSON for each request, step and answer of some runs.
 
-    A request has its variables as they are. Of its messages, which are long, it has a fingerprint.
+    A request has its variables as they are, long texts by their beginning and a fingerprint. Of its
+    messages, which are long, it has a fingerprint.
     """
     for name, (run, model) in runs.items():
         for request in model.requests:
@@ -42,8 +44,8 @@ def describe_runs(runs: WholeRuns) -> Iterator[str]:
             yield _line(
                 run=name,
                 prompt=request.task,
-                variables=request.variables,
-                messages=hashlib.sha256(sent.encode()).hexdigest()[:12],
+                variables={name: _shorten(value) for name, value in request.variables.items()},
+                messages=_fingerprint(sent),
                 seed=request.seed,
                 temperature=request.temperature,
             )
@@ -62,6 +64,17 @@ def describe_runs(runs: WholeRuns) -> Iterator[str]:
                 reason=answer.reason,
                 queries=answer.queries,
             )
+
+
+def _shorten(value: Any) -> Any:
+    """Return a variable, a long text as its beginning with a fingerprint of all of it."""
+    if isinstance(value, str) and len(value) > MAX_TEXT_CHARS:
+        return f"{value[: MAX_TEXT_CHARS // 2]} … {_fingerprint(value)}"
+    return value
+
+
+def _fingerprint(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def _line(**entry: Any) -> str:

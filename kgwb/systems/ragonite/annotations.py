@@ -183,6 +183,7 @@ MAX_COMMENT_CHARS = 300
 IDENTIFIER = re.compile(r"[^\W\d]\w*")
 SET_PLACE_SQL = "UPDATE _triples SET place = ? WHERE place = ?"
 UNITS_SQL = "SELECT DISTINCT unit FROM _triples WHERE place = ? AND low IS NOT NULL AND low = high"
+FRACTION_SQL = "SELECT 1 FROM _triples WHERE place = ? AND low = high AND typeof(low) = 'real'"
 WITHOUT_NUMBER_SQL = (
     "SELECT count(*) FROM _triples WHERE place = ? AND (low IS NULL OR low <> high)"
 )
@@ -295,8 +296,6 @@ class Annotator:
             raise _refuse(
                 annotation, "a table needs two columns", "drop the table with all that is in it"
             )
-        if table.columns[1] is column and not table.columns[0].references:
-            raise _refuse(annotation, "the names of things cannot be dropped", "rename it")
         self._execute(annotation, f"ALTER TABLE {table.name} DROP COLUMN {column.name}")
         self._connection.execute(SET_PLACE_SQL, (DROPPED_REASON, f"{table.name}.{column.name}"))
         self._set_column(annotation)
@@ -304,7 +303,8 @@ class Annotator:
     def _strip_unit(self, annotation: Change) -> None:
         """Make numbers of texts such as "125 kW", if all that are one have the same unit.
 
-        The unit becomes the comment. Texts that are no number become NULL; it is said how many.
+        The unit becomes the comment. Texts that are no number become NULL; it is said how many. If
+        there are none, a column that is NOT NULL stays so.
         """
         table, column = self._find_column(annotation)
         place = f"{table.name}.{column.name}"
@@ -321,25 +321,32 @@ class Annotator:
                 "add a comment instead: numbers of different units cannot be compared",
             )
         [(lost,)] = self._connection.execute(WITHOUT_NUMBER_SQL, (place,)).fetchall()
-        key = table.columns[0].name
-        number = NUMBER_SQL.format(table=table.name, key=key, column=column.name)
-        self._retype(table, column, number, place)
+        fractions = self._connection.execute(FRACTION_SQL, (place,)).fetchall()
         comment = f"in {quote_text(units[0])}" if units[0] else "a number"
+        type_ = "REAL" if fractions else "INTEGER"
         if lost:
             comment += f"; {pluralize(lost, 'value')} without a number not here"
-        changed = replace(column, type="REAL", comment=comment)
-        self._set_column(annotation, changed)
+        elif column.type.endswith("NOT NULL"):
+            type_ += " NOT NULL"
+        self._set_column(annotation, replace(column, type=type_, comment=comment))
+        self._create_anew(self._tables[annotation.table], column.name, place)
 
-    def _retype(self, table: Table, column: Column, number: str, place: str) -> None:
-        """Give a column the type REAL, and the values that a query for a number selects.
+    def _create_anew(self, table: Table, column: str, place: str) -> None:
+        """Create a table anew with its columns as they are now, and with the numbers of one of them.
 
-        SQLite cannot change the type of a column: a new one takes its place.
+        SQLite cannot change the type of a column.
         """
+        key = table.columns[0].name
+        number = NUMBER_SQL.format(table=table.name, key=key, column=column)
+        values = []
+        for each in table.columns:
+            values.append(f"({number})" if each.name == column else each.name)
         execute = self._connection.execute
-        execute(f"ALTER TABLE {table.name} ADD COLUMN _number REAL")
-        execute(f"UPDATE {table.name} SET _number = ({number})", (place,))
-        execute(f"ALTER TABLE {table.name} DROP COLUMN {column.name}")
-        execute(f"ALTER TABLE {table.name} RENAME COLUMN _number TO {column.name}")
+        execute(f"CREATE TABLE _new ({', '.join(map(str, table.columns))})")
+        rows = f"SELECT {', '.join(values)} FROM {table.name} ORDER BY rowid"
+        execute(f"INSERT INTO _new {rows}", (place,))
+        execute(f"DROP TABLE {table.name}")
+        execute(f"ALTER TABLE _new RENAME TO {table.name}")
 
     # Tables
 

@@ -31,6 +31,7 @@ from kgwb.build import (
 from kgwb.systems.ragonite.induction import FORBIDDEN_TABLE_PREFIXES
 from kgwb.systems.ragonite.records import (
     MAX_CELL_CHARS,
+    MAX_VALUE_CHARS,
     Column,
     Meaning,
     MeaningKind,
@@ -197,12 +198,18 @@ class CellReader:
     """
 
     def __init__(
-        self, connection: sqlite3.Connection, schema: Schema, columns_read: Iterable[str]
+        self,
+        connection: sqlite3.Connection,
+        schema: Schema,
+        columns_read: Iterable[str],
+        max_chars: int,
     ) -> None:
         """Prepare to read a result; nothing is queried yet.
 
-        ``columns_read`` are the columns that the query reads, as "table.column".
+        ``columns_read`` are the columns that the query reads, as "table.column". A cell is shown
+        with at most ``max_chars`` characters.
         """
+        self._max_chars = max_chars
         self.thing_ids: set[str] = set()
         """The ids of the things that the rows are certainly about."""
         self._connection = connection
@@ -291,7 +298,7 @@ class CellReader:
         """Return the meanings of the ids of things in a row, and add the ids to ``thing_ids``."""
         self.thing_ids |= ids
         rows = self._fetch(TERMS_BY_ID_SQL, _to_json(ids))
-        return [Meaning(_to_text(id_), term_from_json(term), "id") for id_, term in rows]
+        return [Meaning(self._to_text(id_), term_from_json(term), "id") for id_, term in rows]
 
     def _read_name(self, cell: Cell, place: Place, ids_in_row: Set[str], row: Row) -> list[Meaning]:
         """Return a meaning for each thing of a table that a name may stand for.
@@ -314,7 +321,7 @@ class CellReader:
         is_certain = len(candidates) == 1
         if is_certain:
             self.thing_ids |= candidates
-        text = _to_text(cell)
+        text = self._to_text(cell)
         return [
             Meaning(text, term_from_json(terms[id_]), "name", is_certain)
             for id_ in sorted(candidates)
@@ -341,7 +348,7 @@ class CellReader:
                 found[triple.subject, "name"] = None
             else:
                 found[triple.object, "value"] = None
-        text = _to_text(cell)
+        text = self._to_text(cell)
         is_certain = len(found) == 1
         return [Meaning(text, term, kind, is_certain) for term, kind in found]
 
@@ -362,6 +369,10 @@ class CellReader:
             rows = self._fetch(TRIPLES_SQL, name, cell, cell)
             self._triples[name, cell] = _to_triples(rows, cell)
         return self._triples[name, cell]
+
+    def _to_text(self, cell: Cell) -> str:
+        """Return a cell as a model is shown it, on one line."""
+        return " ".join(format_cell(cell, self._max_chars).split())
 
     def _fetch(self, sql: str, *parameters: Cell) -> list[Any]:
         return self._connection.execute(sql, parameters).fetchall()
@@ -437,13 +448,8 @@ def _to_json(values: Iterable[Cell]) -> str:
     return json.dumps(list(values))
 
 
-def _to_text(cell: Cell) -> str:
-    """Return a cell as a model is shown it: on one line, with at most MAX_CELL_CHARS characters."""
-    return " ".join(format_cell(cell).split())
-
-
-def format_cell(cell: Cell) -> str:
-    """Return a cell as a text of at most MAX_CELL_CHARS characters; NULL is empty.
+def format_cell(cell: Cell, max_chars: int = MAX_CELL_CHARS) -> str:
+    """Return a cell as a text of at most so many characters; NULL is empty.
 
     A fraction has SHOWN_DIGITS digits: 0.1 + 0.2 is 0.3, and not 0.30000000000000004.
     """
@@ -451,7 +457,7 @@ def format_cell(cell: Cell) -> str:
         return ""
     if isinstance(cell, float):
         cell = float(f"{cell:.{SHOWN_DIGITS}g}")
-    return str(cell)[:MAX_CELL_CHARS]
+    return str(cell)[:max_chars]
 
 
 def term_from_json(text: str) -> Term:
@@ -494,8 +500,6 @@ RRF_CONSTANT = 60
 """The constant of reciprocal rank fusion (Cormack et al., SIGIR 2009)."""
 MAX_RANKS = 100
 """Passages of each of the two rankings that are fused."""
-MAX_VALUE_CHARS = 10_000_000
-"""Characters of a value that a query computes; SQLite's own limit is 1 GB."""
 OPERATIONS_PER_TIME_CHECK = 10_000
 """SQLite operations, after each of which the time limit is checked."""
 ALLOWED_ACTIONS = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE, sqlite3.SQLITE_FUNCTION)
@@ -605,12 +609,15 @@ class Database:
             if not columns:
                 return Source("sql", query, error="it is no SELECT")
             kept_rows = rows[: settings.rows]
-            reader = CellReader(self._connection, self.schema, authorizer.columns_read)
+            max_chars = MAX_VALUE_CHARS if settings.whole_values else MAX_CELL_CHARS
+            columns_read = authorizer.columns_read
+            reader = CellReader(self._connection, self.schema, columns_read, max_chars)
             source = Source(
                 "sql",
                 query,
                 columns=columns,
-                rows=tuple(map(_format_row, kept_rows)),
+                rows=tuple(_format_row(row, max_chars) for row in kept_rows),
+                whole=settings.whole_values,
                 cut=len(rows) > len(kept_rows),
                 meanings=reader.read(columns, kept_rows),
                 tables=self._tables_named(authorizer.tables_read),
@@ -645,6 +652,7 @@ class Database:
                 file, place = self._places.get(number, ("", ""))
                 score = round(scores[number], 4)
                 source = Source("passages", title, text, score=score, file=file, place=place)
+                source = replace(source, whole=settings.whole_values)
                 sources.append(self._add_support(source, SUPPORT_OF_PASSAGE_SQL, (number,)))
         return tuple(sources)
 
@@ -740,9 +748,9 @@ class Database:
         return replace(source, triples=tuple(triples), terms=(*ids, *names))
 
 
-def _format_row(row: Iterable[Any]) -> tuple[str, ...]:
+def _format_row(row: Iterable[Any], max_chars: int) -> tuple[str, ...]:
     """Return the cells as texts; see ``format_cell``."""
-    return tuple(format_cell(cell) for cell in row)
+    return tuple(format_cell(cell, max_chars) for cell in row)
 
 
 def read_places(connection: sqlite3.Connection) -> Mapping[int, tuple[str, str]]:

@@ -446,13 +446,13 @@ class DatabaseBuilder:
         It is named after the display names of its classes, or "thing" without one. Equally large
         groups come by IRI. Every table begins with the columns ``id`` and ``name``, or ``label``.
         """
-        group_by_subject = self.classes.group_subjects(
-            self.triples, by_combination=self.by_combination
-        )
-        sizes = Counter(group_by_subject.values())
+        self._groups = self.classes.group_subjects(self.triples, by_combination=self.by_combination)
+        sizes = Counter(self._groups.values())
+        self._name_predicates: dict[TableGroup, URIRef] = {}
         groups_with_name: set[TableGroup] = set()
         if self.by_combination:
-            groups_with_name = self._find_groups_with_name(group_by_subject)
+            self._find_name_predicates()
+            groups_with_name = self._find_groups_with_name()
         name_by_group: dict[TableGroup, str] = {}
         for group in sorted(sizes, key=lambda group: (-sizes[group], group)):
             label = " ".join(self.names[iri] for iri in group) or "thing"
@@ -466,18 +466,31 @@ class DatabaseBuilder:
             self._class_tables[name] = ClassTable(
                 name, group, sizes[group], columns, used_names, []
             )
-        for subject, group in group_by_subject.items():
+        for subject, group in self._groups.items():
             self.table_by_term[subject] = name_by_group[group]
 
-    def _find_groups_with_name(
-        self, group_by_subject: Mapping[Term, TableGroup]
-    ) -> set[TableGroup]:
-        """Return the groups whose subjects have a predicate called "name" that is none for labels."""
+    def _find_name_predicates(self) -> None:
+        """Choose for each group the predicate whose values are its second column.
+
+        It is the first predicate for labels, in the order of the vocabulary, that has display names
+        of its subjects. Any other one has a column of its own (section 2.1, figure 2).
+        """
+        rank = self.vocabulary.labels.index
+        for triple in self.triples:
+            subject, predicate, _ = triple
+            if subject in self._groups and self._has_display_name(triple):
+                group = self._groups[subject]
+                chosen = self._name_predicates.get(group, predicate)
+                self._name_predicates[group] = min(chosen, predicate, key=rank)
+
+    def _find_groups_with_name(self) -> set[TableGroup]:
+        """Return the groups whose subjects have a predicate called "name" that is another than the chosen one."""
         found: set[TableGroup] = set()
         for subject, predicate, _ in self.triples:
-            is_label = predicate in self.vocabulary.labels
-            if not is_label and _join_words(self.names[predicate]) == "name":
-                found.add(group_by_subject.get(subject, ()))
+            group = self._groups.get(subject, ())
+            is_chosen = predicate == self._name_predicates.get(group)
+            if not is_chosen and _join_words(self.names[predicate]) == "name":
+                found.add(group)
         return found
 
     def create_tables(self) -> tuple[Table, ...]:
@@ -608,8 +621,14 @@ class DatabaseBuilder:
         """Return whether a triple states the display name of its subject.
 
         That is so if its predicate is one for labels, and its object is the display name, apart
-        from blanks around it.
+        from blanks around it. If a predicate was chosen for the group of the subject, it is this one.
         """
+        subject, predicate, _ = triple
+        chosen = self._name_predicates.get(self._groups.get(subject, ()), predicate)
+        return predicate == chosen and self._has_display_name(triple)
+
+    def _has_display_name(self, triple: Triple) -> bool:
+        """Return whether the object of a triple is the display name of its subject, by any predicate for labels."""
         subject, predicate, object_ = triple
         if predicate not in self.vocabulary.labels:
             return False

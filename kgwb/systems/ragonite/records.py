@@ -28,6 +28,8 @@ MAX_ERROR_CHARS = 1_200
 """Characters of an error message that a model is shown."""
 MAX_CELL_CHARS = 300
 """Characters of a cell that are kept and shown to a model."""
+MAX_VALUE_CHARS = 10_000_000
+"""Characters of a value that a query computes, and of one that is shown whole; SQLite's own limit is 1 GB."""
 NUMBER = re.compile(r"\d{1,6}")
 BRACKETS = re.compile(r"\[(\d{1,6}(?:\s*[,–-]\s*\d{1,6})*)\]")
 """Numbers of sources in a text, in brackets."""
@@ -208,6 +210,8 @@ class Source(Record):
     """Whether the query has more rows than these."""
     error: str = ""
     """Why the query could not be run."""
+    whole: Hidden[bool] = False
+    """Whether cells and passages are shown at any length."""
     score: Score = 0.0
     """The score of a passage.
 
@@ -240,21 +244,25 @@ class Source(Record):
         """The result as text for a prompt, without the query.
 
         It is the error, the passage with its title, or the number of rows with a line for the
-        column names and one for each row. Values are in quotes. Passages and errors are cut at
-        MAX_SHOWN_PASSAGE_CHARS, cells at MAX_CELL_CHARS characters. It is said if there are more
-        rows.
+        column names and one for each row. Values are in quotes. Unless they are shown whole,
+        passages are cut at MAX_SHOWN_PASSAGE_CHARS, cells at MAX_CELL_CHARS characters; errors at
+        MAX_ERROR_CHARS. It is said if there are more rows.
         """
+        passage_chars = MAX_SHOWN_PASSAGE_CHARS
+        cell_chars = MAX_CELL_CHARS
+        if self.whole:
+            passage_chars = cell_chars = MAX_VALUE_CHARS
         if self.error:
             return f"! it could not be run: {quote_text(self.error, MAX_ERROR_CHARS)}"
         if self.tool == "passages":
-            title = quote_text(self.title, MAX_CELL_CHARS)
-            return f"{title}: {quote_text(self.text, MAX_SHOWN_PASSAGE_CHARS)}"
+            title = quote_text(self.title, cell_chars)
+            return f"{title}: {quote_text(self.text, passage_chars)}"
         head = pluralize(len(self.rows), "row")
         if self.cut:
             head += f", and more: only the first {len(self.rows)} are here"
         lines = [head]
         for row in (self.columns, *self.rows):
-            lines.append(" | ".join(quote_text(cell, MAX_CELL_CHARS) for cell in row))
+            lines.append(" | ".join(quote_text(cell, cell_chars) for cell in row))
         return "\n".join(lines)
 
     @property

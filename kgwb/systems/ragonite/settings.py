@@ -33,12 +33,15 @@ class RagoniteSettings(Settings):
         "writes_comments": False,
         "schema_tokens": UNLIMITED,
         "dialogue_tokens": UNLIMITED,
+        "whole_values": True,
+        "last_sees_results": True,
     }
     REFERENCE: ClassVar = {
         **PAPER,
         "verbalization": "facts_is_a",
         "reverse_facts": False,
         "reverse_literals": False,
+        "last_sees_results": False,
     }
     """The published code has the induction and the verbalization; the rest is as in the paper."""
 
@@ -46,6 +49,12 @@ class RagoniteSettings(Settings):
     """How often a model may use a tool (section 2.3).
 
     A tool that was not used by then is offered once more.
+    """
+    last_sees_results: bool = False
+    """Whether a tool that is offered once more is shown what was found before (section 2.3).
+
+    If it then fails, it is offered again as long as rounds are left. In the published screenshots
+    it is shown nothing, and is offered once.
     """
     passages: Count = 5
     """How many passages a search returns."""
@@ -75,6 +84,11 @@ class RagoniteSettings(Settings):
     """
     rows: Count = 50
     """How many rows of a query's result are kept. The model is shown all of them."""
+    whole_values: bool = False
+    """Whether cells and passages of any length are shown whole (section 2.4).
+
+    Else a model is shown 300 characters of a cell, and 12,000 of a passage.
+    """
     sql_timeout_s: Annotated[float, Field(gt=0, le=3600)] = 5.0
     schema_tokens: Count = 6_000
     """The room for the schema in a prompt, in tokens of 4 characters.

@@ -110,6 +110,8 @@ class Sql(Tool):
         """
         settings = RagoniteSettings.of_run(run)
         request = {"query": self.query, "rows": settings.rows, "timeout_s": settings.sql_timeout_s}
+        if settings.whole_values:  # calls that were recorded before do not say it
+            request["whole"] = True
         return call_database(
             "sql", request, lambda database: database.execute_sql(self.query, settings), Source, run
         )
@@ -134,8 +136,11 @@ class Passages(Tool):
             "passages": settings.passages,
             "embeddings": run.embeddings.name,
         }
-        if settings.passage_ranking != "fused":  # calls that were recorded before do not say it
+        # Calls that were recorded before do not say these.
+        if settings.passage_ranking != "fused":
             request["ranking"] = settings.passage_ranking
+        if settings.whole_values:
+            request["whole"] = True
         return call_database(
             "passages",
             request,
@@ -158,7 +163,9 @@ class Sparql(Tool):
         Of a SELECT at most ``settings.rows`` rows are returned. Raises GraphUnreachableError.
         """
         try:
-            return query_graph(run.kg, self.query, RagoniteSettings.of_run(run).rows)
+            settings = RagoniteSettings.of_run(run)
+            source = query_graph(run.kg, self.query, settings.rows)
+            return replace(source, whole=settings.whole_values)
         except GraphUnreachableError:
             raise
         except GraphError as error:
@@ -245,7 +252,8 @@ def select_tools(question: str, dialogue: Dialogue, schema: Schema, run: Run) ->
 
     There are ``settings.rounds`` turns at most; the model may finish earlier. After them, each tool
     that was not used is offered alone in one more turn, so that every tool is used at least once.
-    As in the trace that the paper shows, the model is then not shown what was found before.
+    With ``settings.last_sees_results`` it is offered again after an error, if the model finished
+    before the last turn.
     """
     settings = RagoniteSettings.of_run(run)
     offered = TOOLS_BY_ABLATION[settings.ablation]
@@ -263,9 +271,13 @@ def select_tools(question: str, dialogue: Dialogue, schema: Schema, run: Run) ->
         prompt += "_published"
     uses = act(prompt, variables, tools, run, limit=settings.rounds)
     for tool_class in offered:
-        if not any(isinstance(use.tool, tool_class) for use in uses):
-            variables["tools"] = [tool_class.spec.name]
-            uses += act(prompt, variables, (tool_class,), run, limit=1)
+        if any(isinstance(use.tool, tool_class) for use in uses):
+            continue
+        variables["tools"] = [tool_class.spec.name]
+        before = uses if settings.last_sees_results else ()
+        uses += act(prompt, variables, (tool_class,), run, limit=1, before=before)
+        while before and len(uses) < settings.rounds and getattr(uses[-1].result, "error", ""):
+            uses += act(prompt, variables, (tool_class,), run, limit=1, before=uses)
 
     sources: dict[tuple[str, str, str], Source] = {}
     for use in uses:

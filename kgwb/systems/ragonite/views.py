@@ -294,7 +294,7 @@ def render_table_form(shown: Table) -> Html:
 def _render_column(shown: Table, column: Column) -> tuple[object, ...]:
     """Return the cells of a column in the form: what it is, and the fields to change it.
 
-    A key cannot be renamed, neither keys nor names dropped, and only texts have a unit in them.
+    A key can be neither renamed nor dropped here, and only texts have a unit in them.
     """
     induced = column.name_by_induction
     kind = muted_text(column.references or column.type)
@@ -309,7 +309,7 @@ def _render_column(shown: Table, column: Column) -> tuple[object, ...]:
         label,
         column.name if is_key else name,
         _text_input(shown, f"comment {induced}", f"comment for {induced}", column.remark),
-        "" if is_key or is_name else drop,
+        "" if is_key else drop,
         strip if is_text and not is_key and not is_name else "",
     )
 

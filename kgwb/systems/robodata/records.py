@@ -290,6 +290,19 @@ class Visit(Record):
         transition = f"{self.state} → {self.next}"
         return "; ".join([transition, *map(str, self.results)])
 
+    def format_rows(self, ids: TermIds, max_chars: int) -> list[str]:
+        """Return the rows of each result as a text for a prompt, all of about ``max_chars`` characters.
+
+        What a result does not need of its share, the next ones have.
+        """
+        texts: list[str] = []
+        for position, result in enumerate(self.results):
+            share = max_chars // (len(self.results) - position)
+            text = fit_lines(result.format_lines(ids), share)
+            max_chars = max(0, max_chars - len(text))
+            texts.append(text)
+        return texts
+
 
 @dataclass(frozen=True, slots=True)
 class Observation(Record):
@@ -430,11 +443,14 @@ class Position(Record):
     def format_memory(
         self, max_chars: int, *, with_thoughts: bool = True, with_rows: bool = False
     ) -> str:
-        """Return the turns as text for a prompt, a line each, oldest first; "nothing yet" if there are none.
+        """Return the turns as text for a prompt, oldest first; "nothing yet" if there are none.
 
-        The latest turns have their tool results and thoughts, as long as ``max_chars`` allow. The
-        others have only their states and the number of tool uses, and may exceed ``max_chars``. No
-        turn has its thought unless ``with_thoughts``, and only ``with_rows`` the rows of its results.
+        A turn is a line. The latest turns have their tool results and thoughts, as long as
+        ``max_chars`` allow. The others have only their states and the number of tool uses, and may
+        exceed ``max_chars``. No turn has its thought unless ``with_thoughts``.
+
+        ``with_rows``, no line is shortened. Below it stand the rows of its results: of all turns
+        about ``max_chars`` characters, the latest first. It is said where rows are left out.
         """
         lines = []
         ids = self.local.id_mapping
@@ -445,8 +461,10 @@ class Position(Record):
             if with_thoughts:
                 line += f"; thought: {visit.thought}"
             if with_rows:
-                shown = chain.from_iterable(result.format_lines(ids) for result in visit.results)
-                line = fit_lines([line, *shown], max(max_chars, len(line) + 1))
+                rows = visit.format_rows(ids, max_chars)
+                max_chars -= sum(map(len, rows))
+                lines.append("\n".join([line, *rows]))
+                continue
             if len(line) > max_chars:
                 uses = pluralize(len(visit.results), "tool call")
                 line = f"{number}. {visit.state} → {visit.next}, {uses}"

@@ -8,10 +8,10 @@ from pydantic.dataclasses import dataclass
 
 from kgwb.build import STRICT_CONFIG, UNLIMITED, Count, Settings
 
-TURNS = 30
-"""Turns of the batches A and B."""
-TURNS_WITH_METACOGNITION = 50
-"""Turns of batch C."""
+TURNS = 31
+"""The 30 turns of the batches A and B, and PRODUCE after them."""
+TURNS_WITH_METACOGNITION = 51
+"""The 50 turns of batch C, and PRODUCE after them."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT_CONFIG)
@@ -24,21 +24,26 @@ class RoboDataSettings(Settings):
         "urgency": "metacognition",
         "observation_memory": "all_observations",
         "empty_graph": "remote",
-        "search_hits": 50,
+        "search_hits": UNLIMITED,
         "ingredients": "listed",
         "assesses_first_turn": True,
         "details": "described",
         "removes": False,
         "default_neighbours": UNLIMITED,
         "shown_triples": UNLIMITED,
-        "fetched_per_node": 500,
+        "query_rows": UNLIMITED,
+        "fetched_per_node": UNLIMITED,
         "fetched_per_use": UNLIMITED,
+        "memory_chars": 16_000,
     }
     REFERENCE: ClassVar = {
         **PAPER,
         "assesses_first_turn": False,
         "removes": True,
         "default_neighbours": 20,
+        "search_hits": 50,
+        "query_rows": 50,
+        "fetched_per_node": 500,
         "observation_memory": "last_observation",
         "after_remote": "eval_remote",
         "large_graph": "asked",
@@ -48,7 +53,8 @@ class RoboDataSettings(Settings):
     turn_limit: Count | Literal["by_batch"] = 30
     """How many states are visited at most. The last of them is PRODUCE.
 
-    "by_batch" is what the paper has: 30, and 50 with metacognition (Experimental Evaluation).
+    "by_batch" is what the paper has: PRODUCE comes after 30 turns at the latest, and with
+    metacognition after 50 (Experimental Evaluation).
     """
     metacognition: bool = False
     """Whether the strategy is assessed and corrected before each evaluation.
@@ -67,7 +73,8 @@ class RoboDataSettings(Settings):
     - "listed": what the paper lists for the state (Stateful Orchestrator), as a message of the
       assistant. Only the evaluation of remote data and the update have results of remote tools, only
       the evaluation and exploration of the local graph those of LOCAL, and no state has the turns
-      left. Memory then has the rows that tools have shown.
+      left. Memory then has the rows that tools have shown. Metacognition has no thought, and the
+      assessment no outcome.
     """
     details: Literal["triples", "described"] = "triples"
     """What the tools for one node, edge, entity or property show.
@@ -93,7 +100,7 @@ class RoboDataSettings(Settings):
     - "all_observations": those of all ("compared to previous ones", Metacognition).
 
     Unless it is "latest_advice", both prompts of metacognition also have the outcome so far and the
-    available tools (Metacognition).
+    available tools. ``ingredients`` "listed" has its own rule for these.
     """
     urgency: Literal["word", "instruction", "metacognition"] = "word"
     """What a prompt says of the turns that are left.
@@ -135,7 +142,10 @@ class RoboDataSettings(Settings):
     - "asked": the model decides (reference code).
     """
     search_hits: Count = 5
-    """Entities that one search shows. The published code shows 5, and up to 50 on request."""
+    """Entities that one search shows, of the ``v_limit`` that it finds at most.
+
+    The published code shows 5, and up to 50 on request.
+    """
     default_neighbours: Count = 20
     """Triples that ``explore_entity_neighbors`` shows if the model gives no limit (reference code).
 
@@ -143,6 +153,8 @@ class RoboDataSettings(Settings):
     """
     shown_triples: Count = 100
     """Triples that one use of a tool shows."""
+    query_rows: Count = 50
+    """Rows of a query that are shown (reference code)."""
     fetched_per_node: Count = 50
     """Triples that are fetched for each of the nodes that a use names.
 
@@ -158,7 +170,11 @@ class RoboDataSettings(Settings):
     tool_uses: Count = 12
     """How many tools one reply may use."""
     memory_chars: Count = 6_000
-    """Characters of memory in a prompt. The latest turns are whole, earlier ones are shortened."""
+    """Characters of memory in a prompt. The latest turns are whole, earlier ones are shortened.
+
+    With ``ingredients`` "listed" no turn is shortened: these are the characters of the rows that its
+    tools have shown, the latest first. It is said where rows are left out.
+    """
     shown_chars: Count = 16_000
     """Characters of the local graph in a prompt, and of tool results.
 

@@ -318,7 +318,7 @@ def decide(position: Position, run: Run) -> Decision:
     if is_listed and state == "REMOTE":
         variables["neighbour_limit"] = NEIGHBOUR_LIMITS[settings.default_neighbours == UNLIMITED]
     if is_changed:
-        variables["search_hits"] = str(settings.search_hits)
+        variables["search_hits"] = str(min(settings.search_hits, settings.v_limit))
         variables["after_remote"] = AFTER_REMOTE[settings.after_remote]
         variables["next_example"] = next_states[0]
     reply_class = _make_reply_class(state, next_states, tools_of_state(state, settings))
@@ -382,9 +382,9 @@ def make_prompt_variables(
     """Return the variables that every prompt has, as texts by name.
 
     They are question, last thought, memory, local graph, results and turns left; with
-    ``ingredients`` "listed" the last two only for metacognition. Memory, local graph and results
-    are cut by the settings. Without self-reflection there are no thoughts. With ``urgency``
-    "metacognition", only the prompts of metacognition are told the turns left.
+    ``ingredients`` "listed" the last two only for metacognition, which then has no thought. Memory,
+    local graph and results are cut by the settings. Without self-reflection there are no thoughts.
+    With ``urgency`` "metacognition", only the prompts of metacognition are told the turns left.
     """
     settings = RoboDataSettings.of_run(run)
     thought = "none"
@@ -402,6 +402,8 @@ def make_prompt_variables(
     }
     if settings.ingredients == "listed" and not is_metacognition:
         return variables
+    if settings.ingredients == "listed":
+        del variables["thought"]
     turns = describe_turns_left(position, settings)
     if settings.urgency == "metacognition" and not is_metacognition:
         turns = "How many turns are left is not told."
@@ -456,14 +458,18 @@ def assess_strategy(place: str, position: Position, run: Run) -> str:
     """Ask the model which strategy the turns of a position show, and return its text (paper: strategic assessment).
 
     The model sees what every prompt shows (``make_prompt_variables``), and the statistics of the
-    position. Unless the setting ``observation_memory`` is "latest_advice", the published prompt is
-    used, which shows the outcome and the tools too. ``place`` only names the step. Raises
-    InvalidReplyError without a valid reply.
+    position. With ``ingredients`` "listed" it sees what the paper lists, the tools too. Else, unless
+    ``observation_memory`` is "latest_advice", it also sees the outcome. ``place`` only names the
+    step. Raises InvalidReplyError without a valid reply.
     """
+    settings = RoboDataSettings.of_run(run)
     variables = make_prompt_variables(position, run, is_metacognition=True)
     variables["statistics"] = f"{position.statistics}. {position.usage_counts}"
     prompt = "assessment"
-    if RoboDataSettings.of_run(run).observation_memory != "latest_advice":
+    if settings.ingredients == "listed":
+        prompt = "assessment_listed"
+        variables["tools"] = describe_tools(run)
+    elif settings.observation_memory != "latest_advice":
         prompt = "assessment_published"
         variables |= {"outcome": position.outcome, "tools": describe_tools(run)}
     return ask_at_temperature(prompt, variables, AssessmentReply, run).strategy
@@ -476,21 +482,25 @@ def observe_strategy(place: str, position: Position, strategy: str, run: Run) ->
     It is shown the assessed strategy, and of earlier observations what the setting
     ``observation_memory`` says. Raises InvalidReplyError without a valid reply.
     """
-    observation_memory = RoboDataSettings.of_run(run).observation_memory
+    settings = RoboDataSettings.of_run(run)
+    observation_memory = settings.observation_memory
     variables = make_prompt_variables(position, run, is_metacognition=True)
     variables["strategy"] = strategy
-    if observation_memory == "latest_advice":
-        prompt = "observation"
-        variables["previous"] = position.advice or "none"
-    else:
+    prompt = "observation"
+    if settings.ingredients == "listed":
+        prompt = "observation_listed"
+    elif observation_memory != "latest_advice":
         prompt = "observation_published"
-        texts = []
-        for number, observation in enumerate(position.observations, 1):
-            texts.append(observation.format_for_prompt(number))
-        if observation_memory == "last_observation":
-            texts = texts[-1:]
-        variables["previous"] = "\n".join(texts) or "none"
+    if prompt != "observation":
         variables |= {"outcome": position.outcome, "tools": describe_tools(run)}
+    texts = []
+    for number, observation in enumerate(position.observations, 1):
+        texts.append(observation.format_for_prompt(number))
+    if observation_memory == "last_observation":
+        texts = texts[-1:]
+    if observation_memory == "latest_advice":
+        texts = [position.advice]
+    variables["previous"] = "\n".join(texts) or "none"
     reply = ask_at_temperature(prompt, variables, ObservationReply, run)
     return Observation(strategy, reply.judgement, reply.advice.strip())
 
@@ -601,8 +611,8 @@ def build_answer(position: Position, produced: Produced, run: Run) -> Answer:
 
     The text has the sentences with numbers. A triple that the remote graph does not have is left
     out of the support and marked beside its sentence. What no sentence proves is in doubt; see
-    ``describe_unproved``. An answer without values has a reason, and no text. If the turns were used
-    up, the text or the reason says so.
+    ``describe_unproved``. An answer without values has a reason, and its sentences with their support
+    as the evidence. If the turns were used up, the text or the reason says so.
     """
     used = _join_support(produced.sentences)
     existing = existing_triples(run.kg, used) if used else set()
@@ -619,7 +629,8 @@ def build_answer(position: Position, produced: Produced, run: Run) -> Answer:
     if not values:
         missing = produced.missing or text or "no answer is a node of the local graph"
         reason = f"{missing}; {limit_note}" if limit_note else f"{NOT_IN_GRAPH}: {missing}"
-        return Answer("list", reason=reason)
+        evidence = _join_support(sentences)
+        return Answer("list", text=text, reason=reason, evidence=evidence)
     if limit_note:
         text += f" ({limit_note})"
     doubt = ""

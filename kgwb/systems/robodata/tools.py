@@ -43,8 +43,6 @@ from kgwb.build import (
 from kgwb.systems.robodata.records import TRIPLE_COLUMNS, LocalGraph, Observed
 from kgwb.systems.robodata.settings import RoboDataSettings
 
-MAX_QUERY_ROWS = 50
-"""Rows of a query that are shown (reference code)."""
 MAX_ARGUMENT_CHARS = 120
 """Characters of an argument in the text of a tool use."""
 MAX_ERROR_CHARS = 300
@@ -122,11 +120,12 @@ def _with_all_arguments(
     return {**request, "arguments": dict(arguments)}
 
 
-def query_graph(kg: Graph, sparql: str, local: LocalGraph) -> Observed:
-    """Execute a SELECT or an ASK, and return the first MAX_QUERY_ROWS rows, or the truth value as a row.
+def query_graph(kg: Graph, sparql: str, local: LocalGraph, run: Run) -> Observed:
+    """Execute a SELECT or an ASK, and return its first rows, or the truth value as a row.
 
-    Prefixes of the local graph's IDs need not be declared. The result also has the number of all
-    rows, and whether these are complete. Raises GraphError, also for a query of another form.
+    As many rows are returned as the setting ``query_rows`` says. Prefixes of the local graph's IDs
+    need not be declared. The result also has the number of all rows, and whether these are
+    complete. Raises GraphError, also for a query of another form.
     """
     query = add_missing_prefixes(sparql, local.id_mapping.namespaces)
     result = execute_sparql(kg, query)
@@ -135,7 +134,7 @@ def query_graph(kg: Graph, sparql: str, local: LocalGraph) -> Observed:
         return Observed(("truth",), ((truth,),), 1)
     return Observed(
         result.variables,
-        result.rows[:MAX_QUERY_ROWS],
+        result.rows[: RoboDataSettings.of_run(run).query_rows],
         len(result.rows),
         not result.cut,
     )
@@ -173,7 +172,10 @@ MAX_READ_TRIPLES = 1_000
 MAX_HOPS = 2
 """Steps of ``build_local_graph`` (reference code)."""
 MAX_NODES = 100
-"""Nodes that each step of ``build_local_graph`` goes on from, and triples it adds."""
+"""Triples that ``build_local_graph`` adds, and nodes from which its second step goes on.
+
+They are more with a larger setting ``shown_triples``.
+"""
 SUBCLASS_PREDICATES = (RDFS.subClassOf, URIRef("http://www.wikidata.org/prop/direct/P279"))
 
 
@@ -213,7 +215,7 @@ def get_node(node: str, *, local: LocalGraph, run: Run) -> Observed:
         if subject in nodes or object_ in nodes:
             triples.append(triple)
     sample = sample_triples(triples, RoboDataSettings.of_run(run).shown_triples)
-    return add_details(node, sample, local, run)
+    return add_details(node, sample, local, run) if nodes else sample
 
 
 @graph_tool("code")
@@ -225,20 +227,19 @@ def get_edge(predicate: str, *, local: LocalGraph, run: Run) -> Observed:
     iri = local.id_mapping.parse_id(predicate)
     triples = [triple for triple in local.support if triple[1] == iri]
     sample = sample_triples(triples, RoboDataSettings.of_run(run).shown_triples)
-    return add_details(predicate, sample, local, run)
+    return add_details(predicate, sample, local, run) if triples else sample
 
 
 @graph_tool()
 def query_local(sparql: str, *, local: LocalGraph, run: Run) -> Observed:
     """Run a SPARQL query on the local graph, and return its first rows.
 
-    Names of the local graph's IDs may be used as prefixes. At most MAX_QUERY_ROWS rows are
-    returned. The paper has Cypher in place of SPARQL.
+    Names of the local graph's IDs may be used as prefixes. The paper has Cypher in place of SPARQL.
     """
     graph = rdflib.Graph()
     for triple in local.support:
         graph.add(triple)
-    return query_graph(RecordedGraph(open_kg(graph), run.call), sparql, local)
+    return query_graph(RecordedGraph(open_kg(graph), run.call), sparql, local, run)
 
 
 # REMOTE
@@ -316,7 +317,7 @@ def get_property_info(property: str, *, local: LocalGraph, run: Run) -> Observed
 @graph_tool()
 def sparql_query(sparql: str, *, local: LocalGraph, run: Run) -> Observed:
     """Run a SPARQL query on the remote graph, and return its first rows."""
-    return query_graph(run.kg, sparql, local)
+    return query_graph(run.kg, sparql, local, run)
 
 
 @graph_tool()
@@ -346,24 +347,26 @@ def build_local_graph(
     """Find the triples that lead away from an entity in two steps, to be added.
 
     There are MAX_HOPS steps. ``predicates`` are followed, or without any, types and superclasses.
-    Each step goes on from at most MAX_NODES IRIs, and MAX_NODES triples are added. The published
-    code only shows the triples.
+    The second step goes on from IRIs alone. MAX_NODES limits both. The published code only shows
+    the triples.
     """
     parse_id = local.id_mapping.parse_id
     followed = list(map(parse_id, predicates))
     if not followed:
         followed = [*run.kg.vocabulary.types, *SUBCLASS_PREDICATES]
     heads = [parse_id(entity)]
+    limit = max(MAX_NODES, RoboDataSettings.of_run(run).shown_triples)
+    max_read = max(limit, MAX_READ_TRIPLES)
     added: dict[Triple, None] = {}
     is_complete = True
     for _ in range(MAX_HOPS):
         if heads:  # find_triples would take no subjects for any subject
-            triples, has_all = find_triples(run.kg, heads, followed, (), MAX_READ_TRIPLES)
+            triples, has_all = find_triples(run.kg, heads, followed, (), max_read)
             added.update(dict.fromkeys(triples))
             is_complete = is_complete and has_all
             objects = dict.fromkeys(triple[2] for triple in triples)
-            heads = [term for term in objects if isinstance(term, URIRef)][:MAX_NODES]
-    return Observed(TRIPLE_COLUMNS, tuple(added)[:MAX_NODES], len(added), is_complete, "added")
+            heads = [term for term in objects if isinstance(term, URIRef)][:limit]
+    return Observed(TRIPLE_COLUMNS, tuple(added)[:limit], len(added), is_complete, "added")
 
 
 # UPDATE
