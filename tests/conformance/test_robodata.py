@@ -1489,6 +1489,7 @@ LOOKS = [
     use("sparql_query", sparql="ASK { orgx:dune orgx:director orgx:denis }"),
     use("sparql_query", sparql="SELECT nothing"),
     use("get_entity_info", entity="orgx:dune"),
+    use("get_property_info", property="orgx:inspiredBy"),
     use("get_property_info", property="orgx:director"),
 ]
 CLOSER = [
@@ -1504,6 +1505,7 @@ FETCHES = [
     fetch("orgx:inspiredBy", "orgx:dune", to=True),
     fetch("orgx:basis", "orgx:dune", to=True, others=("orgx:novel",)),
     use("fetch_node", node="orgx:jordan"),
+    use("fetch_node", node="orgx:nobody1"),
     use("fetch_node", node="orgx:unknown"),
 ]
 
@@ -1516,11 +1518,12 @@ def said(*support: Any, text: str = "So it is.") -> dict[str, Any]:
 def make_whole_runs() -> WholeRuns:
     """Runs through all states, without reflection, up to the limits, over a cut graph, and all kinds of answers."""
     built = use("build_local_graph", entity="orgx:dune", predicates=["orgx:director", "orgx:knows"])
+    types = use("build_local_graph", entity="orgx:dune", predicates=[])
     all_states = {
         "remote": [
             goes("REMOTE", search(), search("Der Wüstenplanet"), thought="search it"),
             goes("REMOTE", *LOOKS, thought="look around"),
-            goes("EVAL_REMOTE", built, thought="build it"),
+            goes("EVAL_REMOTE", built, types, thought="build it"),
             goes("EVAL_REMOTE", search("nobody")),
         ],
         "eval_remote": [judges("UPDATE", "it is there"), judges("EVAL_LOCAL", "nothing more")],
@@ -1542,7 +1545,9 @@ def make_whole_runs() -> WholeRuns:
     empty = {"remote": goes("EVAL_REMOTE", search("x")), "eval_remote": judges("EVAL_LOCAL")}
     two = [said(PROVEN[0], ["orgx:denis"]), said(INVENTED, PROVEN[1], text="And so?")]
     kinds = {
-        "count": produce(kind="count", answers=["orgx:timothee", "orgx:zendaya"], sentences=two),
+        "count": produce(
+            kind="count", answers=["orgx:dune", "orgx:denis", "orgx:timothee"], sentences=two
+        ),
         "yes": produce(kind="yes", answers=[], sentences=two[:1]),
         "no values": produce(answers=["orgx:lost"], missing="the rest", sentences=two),
         "nothing": produce(kind="nothing", answers=[], missing="all of it"),
