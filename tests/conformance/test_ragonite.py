@@ -17,6 +17,7 @@ from ragonite import (
     FINISH,
     PREFIXES,
     QUESTION,
+    RAGONITE,
     answered,
     cited,
     induce_turtle,
@@ -491,6 +492,7 @@ def test_the_schema_that_is_sent_is_that_of_the_database(name: str) -> None:
     SELECTOR, "for turn in reversed(dialogue.turns):", "for turn in reversed(dialogue.turns[-5:]):"
 )
 @violated_by(SELECTOR, '        data["text"] = turn.text\n', "        pass\n")
+@violated_by(SELECTOR, 'text=CITATION.sub("", text).strip())', 'text="")')
 @violated_by(
     SYSTEM + "answerer.py", '"earlier": list_earlier_turns(dialogue, settings)', '"earlier": []'
 )
@@ -504,6 +506,11 @@ def test_all_previous_questions_and_answers_are_shown(name: str) -> None:
     def turn(number: int) -> Turn:
         names = tuple(f"thing {each}" for each in range(20))
         return Turn(f"question {number}", names, text=f"Answer {number} in words.")
+
+    before, _ = answered(settings=settings_of(name))
+    remembered = RAGONITE.remember(before)
+    assert (remembered.question, remembered.text) == (QUESTION, "These.")
+    assert remembered.answers == ("Arrival", "Dune", "Sicario")
 
     dialogue = Dialogue(tuple(turn(number) for number in range(8)))
     _, model = answered(settings=settings_of(name), dialogue=dialogue)
@@ -1127,11 +1134,12 @@ BMW = """
 @prefix ns1: <https://schema.org/> . @prefix : <http://bmw.example/> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
 @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
 :bmw-ix3 a ns1:Car, ns1:Product ; ns1:name "BMW iX3" ; rdfs:label "BMW iX3" ; ns1:fuelType :electric ;
-    ns1:price "55160" ; ns1:height "1668 mm" ; ns1:color "blue", "black" ; ns1:isSimilarTo :bmw-x1, :mini ;
+    ns1:doors "3-5" ; ns1:price "55160" ; ns1:height "1668 mm" ;
+    ns1:color "blue", "black" ; ns1:isSimilarTo :bmw-x1, :mini ;
     ns1:url <https://www.bmw.co.uk/en/bmw-ix3.html> ; ns1:released "2021-01-01"^^xsd:date ; ns1:seats 5 .
 :bmw-ix-m60 a ns1:Car, ns1:Product ; ns1:name "BMW iX M60" ; rdfs:label "BMW iX M60" ; ns1:fuelType :electric ;
     ns1:price "124605" ; ns1:length "4953 mm" ; ns1:height "1696 mm" ; ns1:isSimilarTo :bmw-x1 ;
-    ns1:range "461-566 km" ; ns1:url <https://www.bmw.co.uk/en/bmw-ix-m60.html> ; ns1:seats 5 .
+    ns1:range "461-566 km" ; ns1:doors "4" ; ns1:url <https://www.bmw.co.uk/en/bmw-ix-m60.html> ; ns1:seats 5 .
 :bmw-x1 a ns1:Car ; ns1:name "BMW X1" ; ns1:fuelType :petrol ; ns1:weight 1.5 ; ns1:size [ ns1:height "1612 mm" ] .
 :bmw-x1b a ns1:Car ; rdfs:label "BMW X1"@en, "BMW X1 Neu"@de ; ns1:weight 1.6 ; ns1:award :prize .
 :mini a ns1:Car, owl:NamedIndividual ; ns1:fuelType :petrol ; ns1:weight 1.4 ; ns1:note "{LONG_NOTE}" .
@@ -1209,7 +1217,7 @@ def make_whole_runs() -> WholeRuns:
         "ragonite/tool_selector_sparql": [failing, sparql, FINISH],
     }
     model = Scripted(replies)
-    alone = settings_of("paper", ablation="sparql_only")
+    alone = settings_of("paper", ablation="sparql_only", rows=1)
     runs["sparql alone"] = (ragonite(model, kg=kg, settings=alone).go(), model)
     published = settings_of("reference", **all_passages)
     runs["reference"] = answered(passages("X1"), tables[0], FINISH, kg=kg, settings=published)

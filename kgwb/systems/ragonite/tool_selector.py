@@ -276,7 +276,7 @@ def select_tools(question: str, dialogue: Dialogue, schema: Schema, run: Run) ->
         variables["tools"] = [tool_class.spec.name]
         before = uses if settings.last_sees_results else ()
         uses += act(prompt, variables, (tool_class,), run, limit=1, before=before)
-        while before and len(uses) < settings.rounds and getattr(uses[-1].result, "error", ""):
+        while before and len(uses) < settings.rounds and getattr(uses[-1].result, "error", None):
             uses += act(prompt, variables, (tool_class,), run, limit=1, before=uses)
 
     sources: dict[tuple[str, str, str], Source] = {}
