@@ -30,9 +30,11 @@ from kgwb.llm.base import Message
 from kgwb.records import JsonObject
 
 VARIABLE = re.compile(r"\{\{\s*([A-Za-z_]\w*)\s*\}\}")
-SECTION_LINE = re.compile(r"^\[(system|user|assistant|example)\]\s*$", re.MULTILINE)
-BRACKETED_LINE = re.compile(r"^\[\w+\]\s*$", re.MULTILINE)
-"""A line that looks like the head of a message."""
+HEADS = ("system", "user", "assistant", "example")
+"""What a message or an example begins with, in brackets on a line."""
+SECTION_LINE = re.compile(rf"^\[({'|'.join(HEADS)})\]\s*$", re.MULTILINE)
+BRACKETED_LINE = re.compile(r"^\[(\w+)\]\s*$", re.MULTILINE)
+"""A line that may be meant as the head of a message."""
 HEADER_FENCE = re.compile(r"^---\s*$", re.MULTILINE)
 PROMPT_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)*")
 HEADER_NAMES = ("purpose", "strategy", "variables", "reply", "source")
@@ -346,8 +348,9 @@ class Prompts:
     def _find_problems(self, name: str) -> list[str]:
         """Return what keeps an agent from using one of the person's prompts; [] if nothing.
 
-        It must parse, without an unknown head such as "[usr]", and have the variables and the reply
-        of the prompt that it replaces. A prompt that replaces none is only parsed.
+        It must parse, without a misspelt head such as "[usr]", and have the variables and the reply
+        of the prompt that it replaces. A prompt that replaces none is only parsed. Another line in
+        brackets, such as "[table]", is text.
         """
         replaced_prompts = Prompts(system_prompts=self.system_prompts)
         try:
@@ -355,12 +358,10 @@ class Prompts:
         except PromptError as exc:
             return [exc.message]
         problems = []
-        for line in BRACKETED_LINE.findall(self.text(name)):
-            if not SECTION_LINE.match(line):
-                problems.append(
-                    f"prompt {name} has the line {line.strip()}, which is none of [system], [user], "
-                    "[assistant] and [example]"
-                )
+        for word in BRACKETED_LINE.findall(self.text(name)):
+            for head in difflib.get_close_matches(word.casefold(), HEADS, n=1):
+                if word != head:
+                    problems.append(f"prompt {name} has the line [{word}]: is [{head}] meant?")
         try:
             replaced = replaced_prompts.load(name)
         except PromptError:

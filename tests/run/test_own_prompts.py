@@ -171,7 +171,7 @@ def test_a_head_that_is_not_known_and_another_reply_are_refused_before_a_call(
     folder = beside.parent / "mine"
     (folder / "sayer").mkdir(parents=True)
     file = folder / "sayer" / "say.md"
-    file.write_text(PROMPT)
+    file.write_text(f"{PROMPT}\n[table]\n[1]\n")
     system.check_prompts(Prompts(folder))
     file.write_text(PROMPT.replace(old, new))
     with pytest.raises(PromptError) as caught:
