@@ -105,3 +105,19 @@ def test_a_task_without_hints_says_so(tmp_path: Path) -> None:
     shown = [work.hint("bare.1"), work.hint("bare.1")]
     assert [feedback.text for feedback in shown] == ["this task has no hints"] * 2
     assert work.submission.progress("bare.1").hints == 0
+
+
+def test_a_language_that_kgwb_lacks_is_said_to_be_english_around_the_tasks(tmp_path: Path) -> None:
+    file = tmp_path / "bare_lab.py"
+    file.write_text(BARE_LAB)
+    head = 'msgid ""\nmsgstr "Content-Type: text/plain; charset=utf-8"\n\n'
+    catalogue = tmp_path / "bare_lab.fr.po"
+    with pytest.raises(InputError, match=r"bare_lab\.fr\.po or fr\.po"):
+        kgwb.lab(file, None, language="fr")
+    catalogue.write_text(head + 'msgid "How many?"\nmsgstr "Combien ?"\n')
+    with pytest.warns(UserWarning, match=r"bare_lab\.fr\.po"):
+        assert "Combien" in kgwb.lab(file, None, language="fr").lab.tasks["bare.1"].title
+    whole = head + 'msgid "badge.wrong"\nmsgstr "pas encore"\n'
+    (tmp_path / "whole.po").write_text(whole)
+    lab = kgwb.lab(file, None, language=str(tmp_path / "whole.po"))  # a warning would be an error
+    assert "pas encore" in lab.check("bare.1", 1)._repr_html_()

@@ -33,7 +33,18 @@ from kgwb.run import Run
 from kgwb.run.answers import Answer
 from kgwb.workbench import Workbench, recording
 
-LAB = Lab(1, "lab1.title", prepare=open_samples)
+
+def prepare_checks() -> None:
+    """Open the sample graphs, make the changed ones, and embed the questions that task 1.2 compares with."""
+    open_samples()
+    _index_questions(Embeddings().name)
+    for change in (TWO_FILMS_CHANGE, *(lost.change for lost in LOST_ANSWERS.values())):
+        change_sample(change.sample, change.update)
+    for _, _, minutes in CHANGED_MINUTES:
+        change_sample("films", SET_MINUTES + minutes)
+
+
+LAB = Lab(1, "lab1.title", prepare=prepare_checks)
 TWO_FILMS_QUESTION = "Which films directed by Christopher Nolan star Michael Caine?"
 STORY_QUESTION = "From which story was the film Stalker taken?"
 STORY_TRIPLE = ("Stalker", "story taken from", "?story")

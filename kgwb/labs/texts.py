@@ -11,6 +11,7 @@ import io
 import json
 import os
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -30,6 +31,8 @@ LANGUAGE_VARIABLE = "KGWB_LANGUAGE"
 """The environment variable that names the language of the labs."""
 CATALOGUE_SUFFIX = ".po"
 LANGUAGE_CODE = re.compile(r"[A-Za-z]{2,3}([_-][A-Za-z0-9]+)*")
+FRAME_KEY = "badge.wrong"
+"""A text that a catalogue has if it has what kgwb says around the tasks."""
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
@@ -113,21 +116,34 @@ def load_texts(language: str = "", lab_file: Path | None = None) -> Texts:
 
     Without a language, the environment variable KGWB_LANGUAGE names it; it is English by default. A
     text that the language lacks is in English. A lab of one's own has catalogues beside its file:
-    those of my_lab.py are my_lab.de.po and so on; they count before kgwb's. Raises InputError if
+    those of my_lab.py are my_lab.de.po and so on; they count before kgwb's. A
+    warning says if they, and kgwb, lack the words around the tasks. Raises InputError if
     there is no catalogue of the language, or if one cannot be read.
     """
     language = language or os.environ.get(LANGUAGE_VARIABLE, "") or DEFAULT_LANGUAGE
     found_paths = _find_catalogues(language, lab_file)
     if not found_paths:
         languages = ", ".join(list_languages())
+        looked_for = " or ".join(path.name for path in _list_catalogues(language, lab_file))
         hint = f"choose one of {languages}, or give the path of a .po file"
-        raise InputError(f"there is no catalogue for the language {language!r}", hint=hint)
+        raise InputError(
+            f"there is no catalogue for the language {language!r}: {looked_for or 'none'} was looked for",
+            hint=hint,
+        )
     english_paths = _find_catalogues(DEFAULT_LANGUAGE, lab_file)
     catalogues = []
     for path in (*found_paths, *english_paths):
         modified_ns = path.stat().st_mtime_ns
         catalogues.append(_read_catalogue(path, modified_ns))
-    return Texts(language, catalogues)
+    texts = Texts(language, catalogues)
+    frame = Texts(language, catalogues[: len(found_paths)])
+    if lab_file and not frame.has(FRAME_KEY):
+        warnings.warn(
+            f"the words around the tasks, such as “{texts.get(FRAME_KEY)}”, are in English: "
+            f"{found_paths[0].name} does not have them. Copy their entries from {FOLDER / 'en.po'}",
+            stacklevel=2,
+        )
+    return texts
 
 
 def _find_catalogues(language: str, lab_file: Path | None) -> list[Path]:

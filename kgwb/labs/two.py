@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from kgwb.errors import InvalidReplyError
 from kgwb.labs.answers import NamedNumber, NumberedChoice, to_name
-from kgwb.labs.changed_graphs import ChangedGraph, find_other_reason
+from kgwb.labs.changed_graphs import ChangedGraph, change_sample, find_other_reason
 from kgwb.labs.material import REPLIES, QirReply, TripleReply
 from kgwb.labs.recorded import (
     REFERENCE_REPAIRS,
@@ -34,8 +34,10 @@ MEASURED_SYSTEM = "ragonite"
 
 
 def prepare_checks() -> None:
-    """Open the sample graphs, and replay the recordings of two systems."""
+    """Open the sample graphs, make the changed ones, and replay the recordings of two systems."""
     open_samples()
+    for change in CHANGES.values():
+        change_sample(change.sample, change.update)
     for system in ("chatty_kg", MEASURED_SYSTEM):
         answers_of_system(system)
 
