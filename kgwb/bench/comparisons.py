@@ -785,16 +785,18 @@ def make_grid_table(comparisons: Sequence[ResultsComparison]) -> Table:
     effect of both exceeds the sum of the two. The prompts are named by letters, which the caption
     explains. Without several of each there are no rows.
     """
-    cells: dict[tuple[str, str], ResultsComparison | None] = {}
     legend: dict[str, str] = {}
-    for comparison in (None, *comparisons):
-        results = comparison.after if comparison else comparisons[0].before
+    grid: dict[tuple[str, str], ResultsComparison] = {}
+    places = []
+    for results in (comparisons[0].before, *(comparison.after for comparison in comparisons)):
         prompts = str(results.config.get("prompts"))
-        model = ", ".join(dict.fromkeys(results.model_specs.values()))
-        parts = [part for part in results.name.split(", ") if part.startswith("prompts=")]
-        legend.setdefault(prompts, parts[0] if parts else results.name)
-        cells.setdefault((prompts, model), comparison)
-    models = list(dict.fromkeys(model for _, model in cells))
+        named = [part for part in results.name.split(", ") if part.startswith("prompts=")]
+        legend.setdefault(prompts, (named or [results.name])[0])
+        places.append((prompts, ", ".join(dict.fromkeys(results.model_specs.values()))))
+    (first_prompts, first_model), *others = places
+    for place, comparison in zip(others, comparisons, strict=True):
+        grid.setdefault(place, comparison)
+    models = list(dict.fromkeys(model for _, model in places))
     if min(len(legend), len(models)) < 2:
         return Table(("F1",), ())
     rows = []
@@ -803,36 +805,28 @@ def make_grid_table(comparisons: Sequence[ResultsComparison]) -> Table:
         names.append(f"{letter}: {legend[prompts]}")
         row = [f"prompts {letter}"]
         for model in models:
-            alone = [(prompts, models[0]), (next(iter(legend)), model)]
-            row.append(_describe_cell(cells, (prompts, model), alone))
+            alone = [grid.get((prompts, first_model)), grid.get((first_prompts, model))]
+            row.append(_describe_cell(grid.get((prompts, model)), alone))
         rows.append(row)
+    rows[0][1] = "measured first"
     return Table(("F1", *models), rows, "; ".join(names))
 
 
 def _describe_cell(
-    cells: Mapping[tuple[str, str], ResultsComparison | None],
-    place: tuple[str, str],
-    alone: Sequence[tuple[str, str]],
+    comparison: ResultsComparison | None, alone: Sequence[ResultsComparison | None]
 ) -> str:
-    """Return F1 of a place of the grid with its effect, and how far this exceeds the sum of the two ``alone``."""
-    if place not in cells:
-        return NOT_LOCATED
-    comparison = cells[place]
+    """Return F1 with its change, and how far this exceeds the sum of the two ``alone``; NOT_LOCATED if not known."""
     if comparison is None:
-        return "measured first"
+        return NOT_LOCATED
     try:
         scores = comparison.compare_scores("f1")
-        verdict, _, _ = comparison.compare_measure("f1").chance.partition(" (")
-        text = f"{scores.second:.3f}, {scores.difference:+.3f}, {verdict}"
-        if place not in alone:
-            effects = []
-            for cell in map(cells.get, alone):
-                if cell is not None:
-                    effects.append(cell.compare_scores("f1").difference)
-            if len(effects) == 2:
-                text += f"; {scores.difference - sum(effects):+.3f} beyond the sum of both alone"
+        effects = [each.compare_scores("f1").difference for each in alone if each]
     except InputError:
         return NOT_LOCATED
+    verdict, _, _ = comparison.compare_measure("f1").chance.partition(" (")
+    text = f"{scores.second:.3f}, {scores.difference:+.3f}, {verdict}"
+    if len(effects) == 2:
+        text += f"; {scores.difference - sum(effects):+.3f} beyond the sum of both alone"
     return text
 
 

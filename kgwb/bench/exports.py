@@ -43,6 +43,7 @@ from kgwb.bench.results import (
     BenchRow,
     find_run_file,
     get_verdict,
+    is_shown,
     list_labels,
 )
 from kgwb.bench.statistics import SIGNIFICANCE_LEVEL
@@ -163,7 +164,8 @@ def make_results_suite(name: str, rows: Sequence[BenchRow]) -> Suite:
             state = ERROR_CASE
         elif has_gold:
             state = PASSED if verdict == RIGHT else FAILURE
-        cases.append(_make_case(row, state, verdict))
+        if is_shown(row):
+            cases.append(_make_case(row, state, verdict))
     figures: dict[str, float] = {"questions": len(rows)}
     for verdict in (RIGHT, WRONG, UNANSWERED, GAVE_UP):
         figures[verdict.replace(" ", "_")] = counts[verdict]
@@ -185,13 +187,15 @@ def make_change_suite(comparison: ResultsComparison) -> Suite:
     """
     after = comparison.after
     figures: dict[str, float] = {"questions": len(comparison.outcomes)}
-    for outcome in OUTCOME_STATES:
-        figures[outcome.replace(" ", "_")] = comparison.counts[outcome]
+    for name in OUTCOME_STATES:
+        figures[name.replace(" ", "_")] = comparison.counts[name]
     with suppress(InputError):
         figures |= _judge_change(comparison)
     cases = []
-    for id_ in filter(comparison.outcomes.__contains__, comparison.before.rows):
-        outcome = comparison.outcomes[id_]
+    for id_, row in comparison.before.rows.items():
+        outcome = comparison.outcomes.get(id_)
+        if outcome is None or not is_shown(row):
+            continue
         state = PASSED
         if outcome == FAILED:
             state = ERROR_CASE

@@ -94,7 +94,7 @@ class BenchQuestion(BaseModel, frozen=True):
     type: str | None = None
     tags: tuple[LexicalForm, ...] = ()
     """Words of the person's own, by which questions are chosen and figures are given."""
-    split: str | None = None
+    split: LexicalForm | None = None
     """The part of the set. TEST_SPLIT is for a last check alone: nothing is chosen by it."""
     topic_entity: str | None = None
     """The vertex (or its label) that the question is about, if the set names it (MetaQA)."""
@@ -121,8 +121,8 @@ class BenchQuestion(BaseModel, frozen=True):
         data = dict(data)
         if isinstance(data.get("kind"), str):
             data.setdefault("type", data["kind"])
-        if isinstance(data.get("tags"), str):
-            data["tags"] = [data["tags"]]
+        if not isinstance(data.get("tags", ()), list | tuple):
+            data["tags"] = [data["tags"]] if data["tags"] else ()
         if isinstance(data.get("answers"), list):
             data.update(_read_answer_rows(data["answers"]))
         return data

@@ -68,6 +68,7 @@ from kgwb.run.calls import Call
 from kgwb.run.models import request_of_call
 from kgwb.run.steps import used_calls
 from kgwb.run.store import CallStore, find_store
+from kgwb.settings import Settings
 from kgwb.text import pluralize
 
 Task = Generator[tuple[Any, ...], Any, None]
@@ -272,20 +273,6 @@ class BenchSetup(RunSetup):
         seed = seed_of_repeat(self.settings.seed, number)
         return replace(self, settings=self.settings.with_changes(seed=seed))
 
-    def check_repeats(self, repeats: int, given_settings: Collection[str] = ()) -> None:
-        """Raise InputError for several asks at temperature 0, unless a person has given the temperature.
-
-        At temperature 0 a model gives the same reply with each seed, so that the repeats would say
-        nothing. ``given_settings`` are the names of the settings that were given.
-        """
-        if repeats > 1 and not self.settings.temperature and "temperature" not in given_settings:
-            raise InputError(
-                "the questions are not repeated: the setting temperature is 0, at which a model gives "
-                "the same reply each time",
-                hint="measure with --set temperature=0.7; or give --set temperature=0 to repeat them "
-                "all the same, for a server that varies by itself or a pipeline with models of its own",
-            )
-
     def _prompt_fingerprints(self) -> dict[str, str]:
         """Return the fingerprint of each prompt that the system may use, by its name.
 
@@ -297,6 +284,21 @@ class BenchSetup(RunSetup):
             text = prompts.text(name)
             fingerprints[name] = fingerprint(text)
         return fingerprints
+
+
+def check_repeats(settings: Settings, repeats: int, given_settings: Collection[str] = ()) -> None:
+    """Raise InputError for several asks at temperature 0, unless a person has given the temperature.
+
+    At temperature 0 a model gives the same reply with each seed, so that the repeats would say
+    nothing. ``given_settings`` are the names of the settings that were given.
+    """
+    if repeats > 1 and not settings.temperature and "temperature" not in given_settings:
+        raise InputError(
+            "the questions are not repeated: the setting temperature is 0, at which a model gives "
+            "the same reply each time",
+            hint="measure with --set temperature=0.7; or give --set temperature=0 to repeat them "
+            "all the same, for a server that varies by itself or a pipeline with models of its own",
+        )
 
 
 @cache  # a setup that is sent to other processes needs them for every question

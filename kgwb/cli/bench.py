@@ -126,6 +126,7 @@ class BenchCommand(CheckArguments, MeasurementArguments):
         a wrong condition, before anything is asked.
         """
         from kgwb.bench.exports import RESULT_FIGURES, make_results_suite
+        from kgwb.bench.runner import check_repeats
 
         self.check_conditions(RESULT_FIGURES)
         questions = self.load_questions()
@@ -138,6 +139,9 @@ class BenchCommand(CheckArguments, MeasurementArguments):
         commands = []
         for command in self._commands_for_systems():
             commands += command._commands_for_each()
+        for command in commands:
+            given = parse_assignments(command.set, "NAME=VALUE")
+            check_repeats(command.settings, command.repeats, given)
         measured: dict[Path, list[BenchRow]] = {}
         for command in commands:
             if self.each or self.systems:
@@ -233,7 +237,6 @@ class BenchCommand(CheckArguments, MeasurementArguments):
         self._warn_about_gold(questions, workbench)
         questions = _find_gold(questions, workbench)
         setup = bench.BenchSetup.from_workbench(workbench)
-        setup.check_repeats(self.repeats, parse_assignments(self.set, "NAME=VALUE"))
         rows = self._ask_questions(
             setup, budget, self.out, questions, prints_metrics=prints_metrics
         )

@@ -186,12 +186,14 @@ class RetryCommand(CheckArguments, WorkArguments, GraphArguments):
         """
         from kgwb.bench.figures import show_folder_name
         from kgwb.bench.lab import TEST_SLICE, write_note
+        from kgwb.bench.runner import check_repeats
 
         changes = [*self._given_models().values(), *self.set]
         if self.prompts:
             changes.insert(0, self.prompts.resolve().name)
         folder_name = name or ", ".join(changes) or "prompts"
-        setup.check_repeats(self.repeats, parse_assignments(self.set, "NAME=VALUE"))
+        given = parse_assignments(self.set, "NAME=VALUE")
+        check_repeats(setup.settings, self.repeats, given)
         self.check_prices(budget, setup.models.values())
         questions = experiment.choose_questions(self.only, self.slice)
         is_test = TEST_SLICE in self.slice

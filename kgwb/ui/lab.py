@@ -28,7 +28,7 @@ from kgwb.bench.questions import (
 )
 from kgwb.bench.report import Report, name_values, render_answers, render_gold
 from kgwb.bench.results import BenchRow, QuestionSample, Results, is_lost, is_shown, lock_folder
-from kgwb.bench.runner import Benchmark, BenchSetup
+from kgwb.bench.runner import Benchmark, BenchSetup, check_repeats
 from kgwb.errors import Cancelled, InputError
 from kgwb.kg import Graph
 from kgwb.llm.base import ChatModel
@@ -337,7 +337,7 @@ class PromptLab(Live):
         selection = self.option_texts["only"].split()
         questions = self.lab.choose_questions(selection)
         setup = self.lab.make_setup(prompts)
-        setup.check_repeats(repeats)
+        check_repeats(setup.settings, repeats)
         return Retry(setup, questions, self.lab.sample(selection), repeats)
 
     def _keep_form(self, form: Mapping[str, str]) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from kgwb.bench.figures import LoadedResults
 from kgwb.bench.lab import MAX_TEST_LOOKS
+from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.results import read_results
 from kgwb.cli import main
 
@@ -65,6 +66,15 @@ def test_figures_are_given_by_tag_and_by_part(bench: list[str]) -> None:
     sizes = {name: len(groups[name].rows) for name in groups if name.startswith(("tag", "split"))}
     assert sizes == {"split dev": 4, "split test": 4, "tag film": 8, "tag short": 6}
     assert groups["tag short"].mean_scores.f1 == pytest.approx(4 / 6)
+
+
+@pytest.mark.parametrize(
+    ("tags", "read"),
+    [(["a", 1], ("a", "1")), ("a", ("a",)), (None, ()), ("", ()), (2, ("2",)), ([], ())],
+)
+def test_tags_are_read_as_files_have_them(tags: object, read: tuple[str, ...]) -> None:
+    question = {"id": "1", "question": "?", "tags": tags, "split": 1}
+    assert BenchQuestion.model_validate(question).tags == read
 
 
 def test_a_slice_of_a_dialogue_has_its_earlier_turns(here: Path) -> None:

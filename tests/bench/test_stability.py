@@ -166,6 +166,9 @@ def test_repeats_at_temperature_0_are_refused_unless_it_is_given(here: Path) -> 
     command = "bench --kg films --questions q.jsonl --out r --repeats 2".split()
     assert main(command) == 2
     assert not Path("r/results.jsonl").exists()
+    for each in ("seed=1,2", "model=rules,rules2"):
+        assert main([*command, "--each", each]) == 2
+    assert not list(Path("r").glob("*/results.jsonl"))
     assert main([*command, "--set", "temperature=0"]) == 0
     changed = ["retry", "r", "--set", "predicates_per_relation=3", "--repeats", "2"]
     assert main(changed) == 2
