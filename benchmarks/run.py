@@ -14,6 +14,7 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
+import collecting
 import graphs
 import growth
 import load
@@ -82,6 +83,7 @@ PARTS: dict[str, Callable[[], list[Row]]] = {
     "retry": retrying.retrying,
     "growth": _growth,
     "wrapped": wrapped.wrapped_overhead,
+    "collecting": collecting.collecting,
 }
 
 

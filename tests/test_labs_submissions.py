@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import re
 from collections.abc import Callable, Iterator
 from io import BytesIO
@@ -13,6 +14,7 @@ import pytest
 
 import kgwb
 from kgwb.labs.collecting import collect_hand_ins
+from kgwb.labs.pages import save_class_page
 from kgwb.labs.points import save_points
 from kgwb.labs.rows import CollectedHandIns
 
@@ -131,6 +133,9 @@ FORMS: dict[str, Callable[[Submissions, Path], Path]] = {
     "folder of groups": lambda all_of, path: write_files(
         path, place(all_of[:20], "A/{student}/") | place(all_of[20:], "B/{student}/")
     ),
+    "folder with a name like those of ILIAS": lambda all_of, path: write_files(
+        path, place(all_of, "class_lab_1/{student}/")
+    ),
     "Moodle zip": lambda all_of, path: (
         write_files(path, {"all.zip": to_zip(place(all_of, MOODLE))}) / "all.zip"
     ),
@@ -234,3 +239,15 @@ def test_the_time_of_nbgraders_file_counts(submissions: Submissions, tmp_path: P
     times = {row.name: row.when for row in collected.rows}
     assert times["Honest 0"] == "2026-11-24T11:00:00.500000+00:00"
     assert len(times) == 2 and times["Honest 1"].startswith("2026-11-24T18:")
+
+
+def test_names_of_files_in_any_encoding_are_shown(tmp_path: Path) -> None:
+    (tmp_path / "class").mkdir()
+    for name in (b"\xff\xfe.ipynb", "é\u202e.txt".encode(), b"two\nlines.txt"):
+        Path(os.fsdecode(os.fsencode(tmp_path / "class") + b"/" + name)).write_bytes(b"x")
+    [collected] = collect_hand_ins(tmp_path / "class")
+    assert len(collected.missing) == 3
+    save_class_page([collected], tmp_path / "class.html")
+    table = save_points([collected], tmp_path / "points.csv").read_text(encoding="utf-8")
+    rows = list(csv.reader(table.split("\n")[:-1]))
+    assert len(rows) == 4 and len(str(collected).splitlines()) == len(str(collected).split("\n"))

@@ -169,7 +169,7 @@ class CollectedHandIns:
             lines.append(f"  {line}")
         for work in self.missing:
             line = single_line(f"{work.name}: {work.problem}")
-            lines.append(f"  no hand-in: {line}")
+            lines.append(f"  {line}")
         return "\n".join(lines)
 
 

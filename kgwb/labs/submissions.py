@@ -106,8 +106,9 @@ def read_submissions(
     files = []
     times = {}
     with disk.os_errors_as_input_error(f"cannot read {folder}", hint):
+        root = folder.resolve()
         for entry in _list_path(folder):
-            if (folder / entry.place).resolve() in skipped:
+            if root / entry.place in skipped:
                 continue
             for file in _read_entry(entry):
                 if file.name == NBGRADER_TIME_FILE:
@@ -355,11 +356,11 @@ def _student_of_folder(file: FoundFile, folders: Sequence[str], depth: int) -> s
     course = NBGRADER_COURSE.fullmatch(file.place)
     if course:
         return course["id"]
-    for folder in folders:
+    own_folders = folders[depth:]
+    for folder in own_folders:
         ilias = ILIAS_FOLDER.fullmatch(folder)
         if ilias:
             return ilias["id"]
-    own_folders = folders[depth:]
     if own_folders:
         return re.sub(r"(?i)\.zip$", "", own_folders[0])
     return _student_of_stem(file)
