@@ -23,7 +23,7 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from itertools import combinations
+from itertools import chain, combinations
 from pathlib import Path
 
 from kgwb.labs.answers import StoredAnswer
@@ -34,6 +34,7 @@ from kgwb.labs.submissions import FoundFile
 from kgwb.labs.tasks import load_lab
 
 ANSWERS = tomllib.loads((Path(__file__).parent / "lab_answers.toml").read_text(encoding="utf-8"))
+WRONG = {task: [*chain(*answers["wrong"].values())] for task, answers in ANSWERS.items()}
 CLASS_SIZE = 40
 MAX_GROUPS = 6
 MIN_TYPED_ERRORS = 5
@@ -75,7 +76,7 @@ class Student:
 
     def do_task(self, name: str) -> TaskProgress:
         progress = TaskProgress()
-        wrong = ANSWERS[name]["wrong"]
+        wrong = WRONG[name]
         while self.rng.random() > self.ability and progress.tries < 6:
             answer = choose(self.rng, wrong, 0.3)
             if self.misconception is not None and self.rng.random() < 0.6:

@@ -210,7 +210,7 @@ def test_each_submission_has_a_row_and_none_has_the_points_of_another(
         ("Original", "one work"),
         ("Lender", "one work"),
         ("Borrower", "one work"),
-        ("Twin", "2 hand-ins have the name"),
+        ("Twin", "2 hand-ins have one name"),
         ("Twice", "not counted: Twice.json"),
         ("Newer", "9.9.9"),
         ("Newest", "written by kgwb 9.9.9, this is"),

@@ -13,7 +13,7 @@ from kgwb.labs.hand_ins import HandIn
 from kgwb.labs.pseudonyms import Pseudonyms
 from kgwb.labs.rechecking import check_again
 from kgwb.labs.roster import Roster
-from kgwb.labs.rows import CollectedHandIns, CollectedWork, Remark, group
+from kgwb.labs.rows import CollectedHandIns, CollectedWork, Remark, group, remark_on
 from kgwb.labs.submissions import FoundFile, read_submissions
 from kgwb.labs.tasks import Lab, load_lab
 from kgwb.text import list_first, look_of
@@ -38,11 +38,10 @@ def collect_hand_ins(
     listed, also if their students have the same name; files of earlier versions, which do not name
     their work, are each taken for one. Submissions without a hand-in are listed with the first lab,
     or with lab 1 if there is no hand-in at all. With ``check`` the answers are checked again. With
-    ``pseudonyms``, names, ids and files are replaced by them. With a ``roster``, a
-    submission is of the student whom it names, and each student without one has a row.
-    ``skipped`` are absolute paths of
-    files in the folder that nobody handed in. Raises InputError if the folder
-    cannot be read or has no files.
+    ``pseudonyms``, names, ids and files are replaced by them. With a ``roster``, a submission is of
+    the student whom it names, and each student without one has a row. ``skipped`` are absolute
+    paths of files in the folder that nobody handed in. Raises InputError if the folder cannot be
+    read or has no files.
     """
     works: list[CollectedWork] = []
     missing: list[CollectedWork] = []
@@ -233,27 +232,16 @@ def _group_states(works: Sequence[CollectedWork]) -> list[list[CollectedWork]]:
 def _remark_on_names(works: Sequence[CollectedWork]) -> list[Remark]:
     """Return remarks on several hand-ins that share a student's name or a work's identity.
 
-    Each remark lists the paths of the files. Names are compared by their looks. Empty if all are
-    distinct.
+    Names are compared by their looks. Empty if all are distinct.
     """
     remarks = []
     for alike in group(works, _key_of_name):
         if len(alike) > 1:
-            text = f"{len(alike)} hand-ins have the name {alike[0].student}"
-            remarks.append(_remark_on_files(alike, text))
+            remarks.append(remark_on(alike, f"{len(alike)} hand-ins have one name"))
     for alike in group(works, lambda work: work.hand_in.work_id or work.file.place):
         if len(alike) > 1:
-            names = ", ".join(repr(work.hand_in.student) for work in alike)
-            text = f"one work was handed in {len(alike)} times, under the names {names}"
-            remarks.append(_remark_on_files(alike, text))
+            remarks.append(remark_on(alike, f"one work was handed in {len(alike)} times"))
     return remarks
-
-
-def _remark_on_files(works: Sequence[CollectedWork], text: str) -> Remark:
-    """Return a remark on several works, which lists the places of their files after a colon."""
-    places = tuple(work.file.place for work in works)
-    listed = ", ".join(places)
-    return Remark(f"{text}: {listed}", places)
 
 
 def _with_distinct_names(works: Sequence[CollectedWork]) -> list[CollectedWork]:

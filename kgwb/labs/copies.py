@@ -11,7 +11,7 @@ from math import log
 from typing import NamedTuple
 
 from kgwb.labs.hand_ins import HandIn, TaskProgress
-from kgwb.labs.rows import CollectedWork, Remark, group
+from kgwb.labs.rows import CollectedWork, Remark, group, remark_on
 from kgwb.labs.tasks import Lab
 
 MIN_COMPARED_CHARS = 30
@@ -41,7 +41,7 @@ class _Trait(NamedTuple):
     value: str
 
 
-Traits = dict[str, set[_Trait]]
+_Traits = Mapping[str, set[_Trait]]
 """The traits of a work by task."""
 
 
@@ -50,16 +50,16 @@ def find_copies(lab: Lab, works: Sequence[CollectedWork]) -> list[Remark]:
 
     Two works are compared task by task: the times of tries, the wrong answers, the numbers of tries
     and hints, and, where the task has ``is_free``, the right answer. Whitespace, order, case and
-    names of variables do not count. A shared trait counts as the logarithm of the part that has it of
-    those who tried the task, so that what is rare says most. This is multiplied by the part of their traits in
-    the task that the two share (Dice), and the part that they do not share is taken off. Works that
-    are linked by pairs are a group. A right answer that at most MAX_CHANCE_GROUP works of no such
-    group have in common is remarked on in other words.
+    names of variables do not count. A shared trait counts as the logarithm of the part that has
+    it of those who tried the task, so that what is rare says most. This is multiplied by the part
+    of their traits in the task that the two share (Dice), and the part that they do not share is
+    taken off. Works that are linked by pairs are a group. A right answer that at most
+    MAX_CHANCE_GROUP works of no such group have in common is remarked on in other words.
     """
     holders: dict[_Trait, list[int]] = {}
     by_task = []
     for number, work in enumerate(works):
-        traits: Traits = defaultdict(set)
+        traits: dict[str, set[_Trait]] = defaultdict(set)
         for trait in set(_list_traits(lab, work.hand_in)):
             traits[trait.task].add(trait)
             holders.setdefault(trait, []).append(number)
@@ -75,18 +75,23 @@ def find_copies(lab: Lab, works: Sequence[CollectedWork]) -> list[Remark]:
     remarks = []
     for members in group(range(len(works)), lambda number: group_of[number]):
         if len(members) > 1:
-            found = _describe_shared(lab, members, holders)
-            remarks.append(_remark_on(works, members, "probably copied", found))
+            shared = _describe_shared(lab, members, holders)
+            copies = [works[number] for number in members]
+            remarks.append(remark_on(copies, f"probably copied ({shared})"))
     for trait, numbers in holders.items():
         is_in_one_group = len({group_of[number] for number in numbers}) == 1
         if trait.kind == RIGHT and len(numbers) <= MAX_CHANCE_GROUP and not is_in_one_group:
-            found = f"the same right answer to {trait.task}, which can be by chance"
-            remarks.append(_remark_on(works, numbers, "alike", found))
+            alike = [works[number] for number in numbers]
+            text = f"the same right answer to {trait.task}, which can be by chance"
+            remarks.append(remark_on(alike, text))
     return remarks
 
 
 def _weigh(trait: _Trait, count: int, size: int) -> float:
-    """Return how much it says that two works share a trait that ``count`` of the ``size`` works with the task have."""
+    """Return how much it says that two works share a trait.
+
+    ``count`` works have it, of the ``size`` works that tried the task.
+    """
     if trait.kind != TIMES and count > NATURAL_PART * size:
         return 0.0
     part = max(count - 1.5, 0.5) / size  # without the two, and as if half a work more had it
@@ -94,11 +99,7 @@ def _weigh(trait: _Trait, count: int, size: int) -> float:
     return -log(part) * weight
 
 
-def _score_pair(
-    first: Mapping[str, set[_Trait]],
-    second: Mapping[str, set[_Trait]],
-    weights: Mapping[_Trait, float],
-) -> float:
+def _score_pair(first: _Traits, second: _Traits, weights: Mapping[_Trait, float]) -> float:
     """Return how much two works have in common, less what they have not."""
     score = 0.0
     for task in first.keys() | second.keys():
@@ -109,29 +110,19 @@ def _score_pair(
     return score
 
 
-def _remark_on(
-    works: Sequence[CollectedWork], numbers: Sequence[int], judgement: str, found: str
-) -> Remark:
-    """Return a remark that names the works of these numbers."""
-    members = [works[number] for number in numbers]
-    names = ", ".join(work.name for work in members)
-    return Remark(f"{judgement}: {names} ({found})", tuple(work.file.place for work in members))
-
-
 def _describe_shared(
     lab: Lab, members: Sequence[int], holders: Mapping[_Trait, Sequence[int]]
 ) -> str:
     """Return the kinds of traits, each with its tasks, that several members and few other works have."""
-    tasks: dict[str, set[str]] = {kind: set() for kind in KINDS}
+    tasks: dict[str, set[str]] = defaultdict(set)
     for trait, numbers in holders.items():
         inside = len(set(members).intersection(numbers))
         if inside > 1 and 2 * inside > len(numbers):
             tasks[trait.kind].add(trait.task)
     shown = []
-    for kind, names in tasks.items():
-        if names:
-            listed = ", ".join(filter(names.__contains__, lab.tasks))
-            shown.append(f"{kind}: {listed}")
+    for kind in KINDS:
+        listed = ", ".join(filter(tasks[kind].__contains__, lab.tasks))
+        shown.append(f"{kind}: {listed or 'none'}")
     return "; ".join(shown)
 
 

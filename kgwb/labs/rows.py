@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -171,6 +171,12 @@ class CollectedHandIns:
             line = single_line(f"{work.name}: {work.problem}")
             lines.append(f"  {line}")
         return "\n".join(lines)
+
+
+def remark_on(works: Sequence[CollectedWork], text: str) -> Remark:
+    """Return a remark on several works, which names them after a colon."""
+    names = ", ".join(work.name for work in works)
+    return Remark(f"{text}: {names}", tuple(work.file.place for work in works))
 
 
 def group(items: Iterable[T], key_of: Callable[[T], Hashable]) -> list[list[T]]:
