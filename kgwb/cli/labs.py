@@ -140,14 +140,15 @@ class LabsCommand:
                 "--grades needs the list of the class", hint="name it with --roster FILE"
             )
         pseudonyms = Pseudonyms(self.pseudonyms) if self.pseudonyms else None
-        own_files = filter(None, (self.out, self.csv, self.pseudonyms, self.roster, self.grades))
+        own_files = [self.out, self.csv, self.pseudonyms, self.roster, self.grades]
+        own_files += [self.by_hand, self.feedback]
         collected = collect_hand_ins(
             self.folder,
             check=self.check,
             open_lab=make_lab_opener(self.lab, self.language),
             pseudonyms=pseudonyms,
             roster=roster,
-            skipped={path.resolve() for path in own_files},
+            skipped={path.resolve() for path in own_files if path},
         )
         print(*collected, sep="\n")
         if by_hand:

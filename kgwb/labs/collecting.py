@@ -40,7 +40,7 @@ def collect_hand_ins(
     or with lab 1 if there is no hand-in at all. With ``check`` the answers are checked again. With
     ``pseudonyms``, names, ids and files are replaced by them. With a ``roster``, a submission is of
     the student whom it names, and each student without one has a row. ``skipped`` are absolute
-    paths of files in the folder that nobody handed in. Raises InputError if the folder cannot be
+    paths of files and folders that nobody handed in. Raises InputError if the folder cannot be
     read or has no files.
     """
     works: list[CollectedWork] = []

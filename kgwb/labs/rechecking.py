@@ -30,6 +30,8 @@ from kgwb.labs.tasks import Lab, Task, load_lab
 
 JOB_TIMEOUT_S = 60.0
 """Seconds for the answers of one student."""
+MAX_PROCESSOR_S = 1_000_000
+"""Stands for no limit of processor time."""
 MEMORY_BYTES = 2_000_000_000
 """Address space of a copy. What the process has before a job is some 1,000 MB."""
 WRITTEN_BYTES = 1_000_000
@@ -62,20 +64,44 @@ def main() -> None:
         return
     if lab.prepare:
         lab.prepare()
-    run_copies(lab, jobs, output, request["processor_s"])
+    run_jobs(lab, jobs, output, request["processor_s"])
 
 
-def run_copies(lab: Lab, jobs: Sequence[Job], output: int, processor_s: int) -> None:
+def run_jobs(lab: Lab, jobs: Sequence[Job], output: int, processor_s: int) -> None:
+    """Check the longest job in a copy of this process, which then copies itself for the others.
+
+    So what the checks make and keep, such as embeddings, is made once. If the copy ends at its
+    limits, this process is copied for the others. The arguments are those of ``run_copies``. Raises
+    NotImplementedError on Windows.
+    """
+    if sys.platform == "win32":
+        raise NotImplementedError
+    others = sorted(enumerate(jobs), key=lambda numbered: len(numbered[1]))
+    number, longest = others.pop()
+    copy = os.fork()
+    if not copy:
+        try:
+            check_within_limits(lab, number, longest, output, processor_s)
+            set_resource_limit("RLIMIT_CPU", MAX_PROCESSOR_S)
+            run_copies(lab, others, output, processor_s)
+        finally:
+            os._exit(0)  # what the original has open is not closed by its copy
+    _, status = os.waitpid(copy, 0)
+    if status:
+        run_copies(lab, others, output, processor_s)
+
+
+def run_copies(lab: Lab, waiting: list[tuple[int, Job]], output: int, processor_s: int) -> None:
     """Run each job in a copy of this process, as many at once as there are processors, and wait for all.
 
     A copy that takes longer than JOB_TIMEOUT_S is killed, and its remaining answers get no result.
-    ``output`` is the file descriptor for the results, ``processor_s`` the processor seconds of a
-    copy. Raises NotImplementedError on Windows, which cannot copy a process.
+    ``waiting`` are the jobs with their numbers, ``output`` is the file descriptor for the results,
+    ``processor_s`` the processor seconds of a copy. Raises NotImplementedError on Windows, which
+    cannot copy a process.
     """
     if sys.platform == "win32":
         raise NotImplementedError
     max_copies = os.cpu_count() or 1
-    waiting = list(enumerate(jobs))
     deadlines: dict[int, float] = {}
     while waiting or deadlines:
         while waiting and len(deadlines) < max_copies:
@@ -92,11 +118,9 @@ def run_copies(lab: Lab, jobs: Sequence[Job], output: int, processor_s: int) -> 
 
 
 def start_copy(lab: Lab, number: int, job: Job, output: int, processor_s: int) -> int:
-    """Start a copy of this process that checks one job, and return its process id at once.
+    """Start a copy of this process that checks one job within its limits, and return its process id at once.
 
-    The copy is limited to ``processor_s`` seconds of processor time, MEMORY_BYTES and
-    WRITTEN_BYTES. It always ends with exit code 0, also after an error. Raises NotImplementedError
-    on Windows.
+    It always ends with exit code 0, also after an error. Raises NotImplementedError on Windows.
     """
     if sys.platform == "win32":
         raise NotImplementedError
@@ -104,13 +128,18 @@ def start_copy(lab: Lab, number: int, job: Job, output: int, processor_s: int) -
     if copy:
         return copy
     try:
-        set_resource_limit("RLIMIT_CPU", processor_s)
-        set_resource_limit("RLIMIT_AS", MEMORY_BYTES)
-        set_resource_limit("RLIMIT_FSIZE", WRITTEN_BYTES)
-        set_resource_limit("RLIMIT_CORE", 0)
-        check_job(lab, number, job, output)
+        check_within_limits(lab, number, job, output, processor_s)
     finally:
-        os._exit(0)  # what the original has open is not closed by its copy
+        os._exit(0)
+
+
+def check_within_limits(lab: Lab, number: int, job: Job, output: int, processor_s: int) -> None:
+    """Check a job, and limit this process to ``processor_s``, MEMORY_BYTES and WRITTEN_BYTES before."""
+    set_resource_limit("RLIMIT_CPU", processor_s)
+    set_resource_limit("RLIMIT_AS", MEMORY_BYTES)
+    set_resource_limit("RLIMIT_FSIZE", WRITTEN_BYTES)
+    set_resource_limit("RLIMIT_CORE", 0)
+    check_job(lab, number, job, output)
 
 
 def check_job(lab: Lab, number: int, job: Job, output: int) -> None:

@@ -98,7 +98,7 @@ def read_submissions(
 ) -> list[FoundFile]:
     """Read all files in a folder or a zip, and return them with what they hold and whose they are.
 
-    They are sorted by time and then by path. Hidden files and folders and those in ``skipped`` are
+    They are sorted by time and then by path. Hidden files and folders and those at the paths ``skipped`` are
     passed over, and in nbgrader's folder of a course all but "submitted". Raises InputError if the
     folder cannot be read or has no files.
     """
@@ -108,7 +108,8 @@ def read_submissions(
     with disk.os_errors_as_input_error(f"cannot read {folder}", hint):
         root = folder.resolve()
         for entry in _list_path(folder):
-            if root / entry.place in skipped:
+            path = root / entry.place
+            if not {path, *path.parents}.isdisjoint(skipped):
                 continue
             for file in _read_entry(entry):
                 if file.name == NBGRADER_TIME_FILE:
