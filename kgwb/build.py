@@ -259,9 +259,8 @@ if TYPE_CHECKING:
         CLASS_RELATION,
         can_be_answered,
         find_not_understood,
-        find_unread,
-        find_unread_form,
         ground_question,
+        read_with_doubts,
     )
     from kgwb.show.answers import (
         render_answer_parts,
@@ -486,8 +485,6 @@ __all__ = [
     "find_support_by_row",
     "find_support_by_value",
     "find_triples",
-    "find_unread",
-    "find_unread_form",
     "find_values_containing",
     "format_exactly",
     "format_term",
@@ -542,6 +539,7 @@ __all__ = [
     "read_json_lines",
     "read_nodes",
     "read_values",
+    "read_with_doubts",
     "remember_turn",
     "render",
     "render_answer_parts",
@@ -624,8 +622,7 @@ _IMPORTED_ON_USE = {
     "kgwb.kg.survey_text": "SurveyWriter writer_of_survey",
     "kgwb.llm.rules.predicates": "find_kind",
     "kgwb.llm.rules.reading": (
-        "CLASS_RELATION can_be_answered find_not_understood find_unread find_unread_form"
-        " ground_question"
+        "CLASS_RELATION can_be_answered find_not_understood ground_question read_with_doubts"
     ),
     "kgwb.show.answers": "render_answer_parts render_query_block render_text render_texts with_unique_names",
     "kgwb.show.records": "render render_choices render_explanation render_table",

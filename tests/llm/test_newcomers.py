@@ -35,7 +35,9 @@ def ask(bench: Workbench, question: str) -> Answer:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("graph", ["orchestra", "sanctuary", "town", "islands", "plays"])
+@pytest.mark.parametrize(
+    "graph", ["orchestra", "sanctuary", "town", "islands", "plays", "bands", "rivers"]
+)
 def test_most_look_ups_are_answered_and_nothing_wrong_without_a_doubt(graph: str) -> None:
     kg = open_kg(FOLDER / f"{graph}.ttl")
     right, answerable, wrong_in_plain, given_in_plain = 0, 0, [], 0
@@ -133,3 +135,50 @@ def test_a_follow_up_says_what_its_pronoun_stands_for(
     standalone = str(steps["understanding"]).replace(" the ", " ")
     is_as_said = standalone in [form.replace(" the ", " ") for form in forms]
     assert is_as_said or (NOT_CLEAR in forms and not answer.values)
+
+
+BY_MEANING = {
+    "Who handles The Hollow Oaks?": (["Tilda Bray"], "manager"),
+    "When did The Hollow Oaks split up?": (["2017"], "disbanded in"),
+    "In which studio did they tape Kitchen Sessions?": (["Mill Road Studio"], "recorded at"),
+    "Which albums are indie folk?": (["Paper Lanterns"], "genre"),
+    "Which bands are from Turin?": (["Trio Marchetti"], "home town"),
+    "Who founded the label Driftwood Records?": (["Ruth Okafor"], ""),
+    "Who wrote the lyrics of Ferryman?": (["Iwan Price"], ""),
+    "What did Carlo Marchetti die of?": (["pneumonia"], ""),
+    "Which members of The Hollow Oaks have a partner?": (["Sanne Dekker"], ""),
+}
+"""Of questions about bands, the answer and the predicate that the question was read as; "" in plain."""
+
+
+@pytest.mark.parametrize(("question", "expected"), BY_MEANING.items())
+def test_a_question_without_a_word_for_a_predicate_is_read_by_its_meaning_in_doubt(
+    question: str, expected: tuple[list[str], str]
+) -> None:
+    labels, read_as = expected
+    answer = ask(Workbench(open_kg(FOLDER / "bands.ttl"), "rules"), question)
+    assert list(answer.labels) == labels
+    assert (f"“{read_as}”" in answer.doubt) if read_as else not answer.doubt
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "When did Iwan Price die?",  # a rival of birth
+        "How long is Quayfest?",  # no predicate is as near
+        "What is the ticket colour of Quayfest?",  # a ticket colour is no ticket price
+        "Which Norwegians are members of The Hollow Oaks?",  # they may be some of them
+        "Which albums of The Hollow Oaks have no award?",
+        "Which women are members of The Hollow Oaks?",
+    ],
+)
+def test_what_is_only_near_in_meaning_is_not_answered(question: str) -> None:
+    answer = ask(Workbench(open_kg(FOLDER / "bands.ttl"), "rules"), question)
+    assert not answer.labels, answer.doubt
+
+
+def test_a_meaning_is_not_read_where_an_answer_cannot_be_in_doubt() -> None:
+    kg = open_kg(FOLDER / "bands.ttl")
+    for system in ("dog", "triad"):
+        answer = ask(Workbench(kg, "rules", system=system), "Who handles The Hollow Oaks?")
+        assert not answer.labels

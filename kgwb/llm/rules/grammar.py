@@ -292,6 +292,8 @@ OF_EVENT = re.compile(rf"\b(date|day|year|time|place|city|country) of ({'|'.join
 """A time or place of an event, which graphs name in one word or two: "birth date", "birthplace"."""
 ORIGIN_VERB = "originate"
 """The verb that is read for "come from", and for "from" at the end of a question."""
+FRONTED_AFTER = re.compile(r"^after (\w+(?: \w+)?) ((?:is|are|was|were) .*?) named\b", re.I)
+"""The beginning of "After whom was X named?", which is read as "Whom was X named after?"."""
 FINAL_FROM = re.compile(r"\bfrom(?=\s*\??\s*$)")
 COUNT_PHRASES = {("how", "many"), ("how", "much"), ("the", "number")}
 JOINING_WORDS = en.DETERMINERS | {"and"}
@@ -384,13 +386,19 @@ def parse_tokens(tokens: Sequence[Token], mentions: Mentions, kg: Graph | None) 
             target = "?subject"
         for mention in group:
             facts += _chain_facts(mention.text, steps, target, len(facts))
+    has_condition = bool(groups) and not en.HAVE_FORMS.isdisjoint(right[:1])
+    if has_condition and len(facts) == len(steps) == 2 and words[0] in en.QUESTION_WORDS:
+        # which members of X have a car: not the cars are asked for
+        facts = _chain_facts(groups[0][0].text, steps[::-1], target, 0)
+        target = next(end for end in facts[0] if end.startswith("?"))
     return ParsedQuestion(tuple(facts), target, kind)
 
 
 def find_unsupported_word(words: Words) -> str:
-    """Return the first of UNSUPPORTED_WORDS that is no part of a verb; "" if there is none."""
+    """Return the first of UNSUPPORTED_WORDS that is no part of a verb, or "no" in "have no"; else ""."""
     for before, word in pairwise(["", *words]):
-        if word in UNSUPPORTED_WORDS and not is_part_of_verb(before, word):
+        has_none = word == "no" and before in WORDS_FOR_HAVING
+        if has_none or (word in UNSUPPORTED_WORDS and not is_part_of_verb(before, word)):
             return word
     return ""
 
@@ -407,6 +415,7 @@ def remove_filler_phrases(question: str) -> str:
     becomes "birth date".
     """
     question = OF_EVENT.sub(r"\2 \1", question)
+    question = FRONTED_AFTER.sub(r"\1 \2 named after", question)
     question = FILLER_PHRASES.sub(lambda match: match[1] or "", question)
     for word, phrase in VERBS_OF_SEVERAL_WORDS.items():
         question = phrase.sub(word, question)

@@ -153,7 +153,20 @@ class _MentionFinder:
                 mentions.append(candidate)
         if not mentions:
             mentions = self._find_lowercase_name(labels)
+        elif len(mentions) == 1:
+            mentions += self._find_lowercase_end(labels, mentions)
         return sorted(mentions)
+
+    def _find_lowercase_end(self, labels: list[Mention], mentions: list[Mention]) -> list[Mention]:
+        """Return the label after a preposition that a yes-or-no question ends with: "allergic to pollen"."""
+        end = len(self.tokens)
+        if self.tokens[0].lowercase not in en.AUXILIARIES:
+            return []
+        for label in labels:
+            word_before = self.tokens[label.start - 1].lowercase
+            if label.end == end and word_before in en.PREPOSITIONS and not label.overlaps(mentions):
+                return [label]
+        return []
 
     def _find_labels(self) -> list[Mention]:
         """Return every part of the question that is a label of the graph; parts may overlap.

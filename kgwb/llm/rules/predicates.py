@@ -25,7 +25,8 @@ from kgwb.llm.rules.mentions import kept_by_graph
 from kgwb.llm.rules.words import Words, singularize, stem
 from kgwb.terms import Term
 
-Vertices = tuple[URIRef, ...]
+Vertices = tuple[Term, ...]
+"""What a name means: vertices, or the values of the graph that are this text."""
 Row = tuple[Term | None, ...]
 MAX_SAMPLED_TRIPLES = 100_000
 """How many triples of the vertices are looked at, in each direction."""
@@ -377,7 +378,7 @@ YEAR_WORD = re.compile(r"\b\d{4}\b")
 TIME_NAME = re.compile(
     r"\b(mon|tues|wednes|thurs|fri|satur|sun)days?\b"
     r"|^(january|february|march|april|may|june|july|august|september|october|november|december)\b"
-    r"|\b\d\d?[:.]\d\d\b|^(spring|summer|autumn|winter)$",
+    r"|\b\d\d?[:.]\d\d\b|^\d\d?\s*(am|pm)?\s*[-–]\s*\d\d?\s*(am|pm)?$|^(spring|summer|autumn|winter)$",
     re.I,
 )
 """A text that says when something is: a day of the week, a month, a time of day, a season."""

@@ -24,6 +24,7 @@ from kgwb.errors import ModelError
 from kgwb.kg.base import Direction, Graph
 from kgwb.kg.embeddings import Embeddings
 from kgwb.kg.label_search import UNIT_WORDS, names_unit, normalize
+from kgwb.kg.queries import find_exact_values
 from kgwb.llm.rules import words as en
 from kgwb.llm.rules.directions import NAME, compare_wordings, find_wording
 from kgwb.llm.rules.grammar import (
@@ -51,6 +52,7 @@ from kgwb.llm.rules.predicates import (
     AGENT_ENDINGS,
     MIN_RELATION_SIMILARITY,
     NAME_SEPARATOR,
+    PERSON_CLASSES,
     SPELLING_WEIGHT,
     Predicates,
     VertexPredicate,
@@ -93,6 +95,10 @@ MIN_PREDICATE_SIMILARITY = 0.45
 """Similarity from which a word of the question asks for a predicate."""
 MIN_CLASS_SIMILARITY = 0.5
 """Similarity from which a word of the question names a class."""
+MIN_MEANING = 0.33
+"""Similarity of the whole question from which it may ask for a predicate that no word of it says."""
+MEANING_LEAD = 0.05
+"""How much more like it that predicate must be than the next one."""
 LIKE_CLASS_SIMILARITY = 0.38
 """Similarity from which a word is taken for a class that no class of the graph is named by."""
 CLASS_RELATION = "type"
@@ -103,6 +109,8 @@ MAX_PARTIAL_MATCHES = 3
 """How many labels are looked at that may begin or end with a name."""
 MAX_TIED_LABELS = 5
 """How many labels that have the words of a name are compared."""
+MAX_TEXT_WORDS = 3
+"""How many words at the end of a question may be a text of the graph that has no capital."""
 MAX_CHOICE_CHARS = 80
 """Letters of a label that a reason shows."""
 NON_CONTENT_WORDS = en.NON_NAME_WORDS | {""}
@@ -194,6 +202,8 @@ def _with_worded_direction(
     relation, is_first_subject = worded
     names = sorted({each.name for each in predicates if not each.has_only_numbers})
     told = [name for name in names if compare_wordings(relation, name).certainty != "guessed"]
+    if relation.split()[-1] not in en.PREPOSITIONS:  # who runs X is not what runs on X
+        told = [name for name in told if not name.endswith((" on", " at", " in", " to"))]
     if not told:
         return _as_found(reading, mentions[0].text, predicates, embeddings)
     similarities = embeddings.similarity(relation, told, SPELLING_WEIGHT)
@@ -299,15 +309,82 @@ def can_be_answered(question: str, kg: Graph, embeddings: Embeddings) -> bool:
         unread = find_unread(question, kg, embeddings)
     except ModelError:
         return False
-    if unread.reasons:
-        return False
+    return not unread.reasons and _has_relation(question, kg, embeddings)
+
+
+def _has_relation(question: str, kg: Graph, embeddings: Embeddings) -> bool:
+    """Return whether a question is read as triples, and its name has the first relation of a look-up."""
     reading = ground_question(question, kg, embeddings)
-    vertices = find_vertices(find_mentions(question, kg), kg)
-    if not reading.facts or not _is_lookup(reading) or len(vertices) != 1:
+    if not reading.facts or not _is_lookup(reading):
         return bool(reading.facts)
-    [own_vertices] = vertices.values()
+    ends = _find_vertices_or_texts(find_mentions(question, kg), kg)
+    if len(ends) != 1:
+        return True
+    [own_ends] = ends.values()
     _, relation, _ = reading.facts[0]
-    return bool(_predicates_like(relation, fetch_predicates(kg, own_vertices), embeddings))
+    return bool(_predicates_like(relation, fetch_predicates(kg, own_ends), embeddings))
+
+
+def read_with_doubts(
+    question: str, kg: Graph | None, embeddings: Embeddings
+) -> tuple[ParsedQuestion, Unread]:
+    """Return the reading of ``ground_question`` with what it leaves out; else the nearest by meaning.
+
+    The latter is in doubt. It is tried where a question about one name is not understood, or the
+    name has nothing like the relation that is read. A form that is not read gives no triples.
+    """
+    unread = find_unread(question, kg, embeddings)
+    reading = ParsedQuestion((), "", "list")
+    if not find_unread_form(question, kg):
+        reading = ground_question(question, kg, embeddings)
+    if kg is None or find_unread_form(question, None):
+        return reading, unread
+    if not unread.reasons and _has_relation(question, kg, embeddings):
+        return reading, unread
+    nearest = _read_by_meaning(remove_filler_phrases(question), reading, kg, embeddings)
+    return nearest or (reading, unread)
+
+
+def _read_by_meaning(
+    question: str, reading: ParsedQuestion, kg: Graph, embeddings: Embeddings
+) -> tuple[ParsedQuestion, Unread] | None:
+    """Return a reading of a question about one name by its meaning, with a doubt; None if there is none.
+
+    The name may be a text of the graph, too: "Which stations are in Westshire?"
+    """
+    tokens = tokenize(question)
+    mentions = find_mentions(question, kg) or _find_text(question, tokens, kg)
+    if not reading.facts:
+        reading = parse_tokens(tokens, mentions, kg)
+    words = words_without_names(mentions, tokens)
+    is_clear = len(mentions) == 1 and not _find_unclear_name(
+        mentions, find_vertices(mentions, kg), kg
+    )
+    is_about_person = not en.PERSONAL_PRONOUNS.isdisjoint(words)
+    others = [token for token, word in zip(tokens, words, strict=True) if word]
+    has_other_name = any(each.looks_like_name and not each.begins_sentence for each in others)
+    if not is_clear or is_about_person or has_other_name or reading.kind == "boolean":
+        return None
+    [mention] = mentions
+    vertices = _find_vertices_or_texts(mentions, kg)
+    look_up = _LookUp(words, reading, mention.text, vertices[mention], kg, embeddings)
+    nearest = look_up.read_by_meaning()
+    if nearest is None:
+        return None
+    coverage = _Coverage(words, (), nearest[0], vertices, kg, embeddings)
+    return None if coverage.find_wrong_values() else nearest
+
+
+def _find_text(question: str, tokens: Sequence[Token], kg: Graph) -> Mentions:
+    """Return the longest text at the end of a question that is a value of the graph, as the only name; else []."""
+    first = max(len(tokens) - MAX_TEXT_WORDS, 0)
+    for start in range(first, len(tokens)):
+        if tokens[start].lowercase in EMPTY_WORDS:
+            continue
+        text = question[tokens[start].start : tokens[-1].end]
+        if find_exact_values(kg, [text]):
+            return [Mention(start, len(tokens), text)]
+    return []
 
 
 def _asking_clause(question: str, tokens: Sequence[Token]) -> range:
@@ -407,6 +484,16 @@ def find_vertices(mentions: Mentions, kg: Graph) -> dict[Mention, Vertices]:
     return vertices_of
 
 
+def _find_vertices_or_texts(mentions: Mentions, kg: Graph) -> dict[Mention, Vertices]:
+    """Return the vertices of each name; of a name that is none, the values that are this text."""
+    found = find_vertices(mentions, kg)
+    for mention in mentions:
+        if mention not in found:
+            matches = find_exact_values(kg, [mention.text])
+            found[mention] = tuple(dict.fromkeys(match.value for match in matches))
+    return found
+
+
 def _find_partial_matches(name: str, kg: Graph) -> list[URIRef]:
     """Return the vertices whose labels begin or end with the words of a name.
 
@@ -451,7 +538,7 @@ def _find_unclear_name(
             hits = kg.search(mention.text, MAX_TIED_LABELS).hits
             label_of = {hit.iri: hit.label for hit in hits if hit.score == hits[0].score}
         elif mention.text not in exact and len(vertices) > 1:
-            label_of = kg.names(vertices)
+            label_of = kg.names([vertex for vertex in vertices if isinstance(vertex, URIRef)])
         labels = sorted(set(label_of.values()))
         if len(labels) < 2:
             continue
@@ -501,10 +588,11 @@ class _QuestionWords:
 
     def _kin_positions(self) -> list[int]:
         """Return where words stand that may say a relation by their kin."""
-        excluded = NON_CONTENT_WORDS | en.VAGUE_WORDS
+        last = len(self.words) - 1
         positions = []
         for position, word in enumerate(self.words):
-            if stem(word) in KIN_GROUPS and word not in excluded:
+            is_vague = word in en.VAGUE_WORDS and position < last  # what does X play
+            if stem(word) in KIN_GROUPS and word not in NON_CONTENT_WORDS and not is_vague:
                 positions.append(position)
         return positions
 
@@ -592,10 +680,7 @@ class _LookUp(_QuestionWords):
         predicates = list(self.predicates)
         asks_who = not WHO_WORDS.isdisjoint(self.words) and not self.value_type
         if len(facts) == 1 and (asks_who or self.value_type == "place"):
-            ending = " at" if asks_who else " by"
-            unfit = [
-                each for each in predicates if each.has_only_numbers or each.name.endswith(ending)
-            ]
+            unfit = [each for each in predicates if self._is_unfit(each, asks_who)]
             predicates = [predicate for predicate in predicates if predicate not in unfit]
 
         relation = next((each for first, each, last in facts if self.name in (first, last)), "")
@@ -603,11 +688,15 @@ class _LookUp(_QuestionWords):
         similar_unfit = _predicates_like(relation, unfit, self.embeddings)
         noun = self._counted_noun(relation)
         is_only_unfit = similar_unfit and not similar
+        closest = None
+        if len(similar) > 1 and len(facts) == 1:
+            closest = self._find_kin(similar) or self._find_only_timely(similar)
+        elif asks_who and is_only_unfit:
+            closest = self._find_kin(predicates)
+        if closest is not None:
+            return self._reading_of_predicate(closest)
         if (asks_who and is_only_unfit) or self._counts_something_else(noun, similar):
             return self._with_facts((self.name, noun or "who", "?answer"))
-        kin = self._find_kin(similar) if len(similar) > 1 and len(facts) == 1 else None
-        if kin is not None:
-            return self._reading_of_predicate(kin)
         if similar and not similar_unfit and self._has_all_relations(similar):
             [best, *others] = similar
             is_ambiguous = others or len(facts) > 1 or not self._asks_for_others(relation, best)
@@ -631,6 +720,32 @@ class _LookUp(_QuestionWords):
         if predicate is None:
             return self.reading
         return self._reading_of_predicate(predicate)
+
+    def _is_unfit(self, predicate: VertexPredicate, asks_who: bool) -> bool:
+        """Return whether a predicate is no answer to "who", or else for a place, by its name and values.
+
+        Who "runs" a line is not what "runs on" it.
+        """
+        last_word = normalize(predicate.name).rpartition(" ")[2]
+        if predicate.has_only_numbers:
+            return True
+        if not asks_who:
+            return last_word == "by"
+        if not predicate.is_incoming:
+            return last_word == "at"
+        is_joined = last_word != "by" and last_word in en.PREPOSITIONS
+        return is_joined and en.PREPOSITIONS.isdisjoint(self.words)
+
+    def _find_only_timely(self, predicates: Predicates) -> VertexPredicate | None:
+        """Return the only predicate for a time, or the only other one, as is asked for; None if there are more.
+
+        "What did X die of" asks for no date.
+        """
+        if not en.TIME_WORDS.isdisjoint(self.words):
+            return None
+        asks_when = asked_kind(self.words) == "a time"
+        found = [predicate for predicate in predicates if predicate.is_temporal == asks_when]
+        return found[0] if len(found) == 1 else None
 
     def _asks_for_others(self, relation: str, predicate: VertexPredicate) -> bool:
         """Return whether a relation is like others, too, by its " by" alone: "written by", "translated by"."""
@@ -659,6 +774,109 @@ class _LookUp(_QuestionWords):
             found = numbers
         return found[0] if len(found) == 1 else None
 
+    def read_by_meaning(self) -> tuple[ParsedQuestion, Unread] | None:
+        """Return a reading by the predicate that is nearest to the question in meaning, with a doubt.
+
+        The question without the name is compared with the names of the predicates that lead to what
+        is asked for. The nearest one must have MIN_MEANING, and MEANING_LEAD over the next name; the
+        only one that leads to the class that is asked for needs neither. None if there is no such
+        predicate, if a word selects or compares, if a word is the kin of several, or if the question
+        seems to have several relations.
+        """
+        said = [word for word in self.words if word not in EMPTY_WORDS]
+        is_several = len(said) > 1 and not _is_lookup(self.reading)
+        is_selected = any(_is_comparing(word) or word in en.ORDINALS for word in self.words)
+        if is_several or is_selected:
+            return None
+        of_class = self._predicates_of_asked_class()
+        candidates = self.predicates if of_class is None else of_class
+        fitting = list(filter(self._leads_to_asked_kind, candidates))
+        names = list(dict.fromkeys(predicate.name for predicate in fitting))
+        phrases = [self._phrases_at(place)[0] for place, word in enumerate(self.words) if word]
+        text = " ".join(phrases)
+        ranked = sorted(zip(self.embeddings.similarity(text, names), names, strict=True))
+        kin = {name for name in names for word in said if are_kin(word, normalize(name))}
+        if not ranked or len(kin) > 1:
+            return None
+        likeness, name = ranked[-1]
+        if of_class is None or len(names) > 1:
+            nearer = [other for other, _ in ranked if other > likeness - MEANING_LEAD]
+            if likeness < MIN_MEANING or len(nearer) > 1:
+                return None
+        predicate = next(predicate for predicate in fitting if predicate.name == name)
+        if self._is_about_else(predicate):
+            return None
+        reading = self._with_asked_class(self._reading_of_predicate(predicate))
+        taken = f"“{' '.join(said)}”" if said else "the question"
+        stems = set(map(stem, normalize(name).split()))
+        is_whole = stems.issuperset(map(stem, said)) and stems.issubset(map(stem, self.words))
+        doubts = [] if is_whole else [f"{taken} was read as “{name}”"]
+        return reading, Unread((), doubts)
+
+    def _is_about_else(self, predicate: VertexPredicate) -> bool:
+        """Return whether a predicate is not what is asked for, though it is near in meaning.
+
+        It is the rival of a word, or has another direction than the question. Or one word says it,
+        and another makes that something else: a population density is no population, and women who
+        were influenced are not all who were. A noun after the name may belong to the name.
+        """
+        name_words = normalize(predicate.name).split()
+        stems = set(map(stem, name_words))
+        expected = [predicate.name, *predicate.value_types]
+        is_said = not stems.isdisjoint(stem(self.words[place]) for place in self.positions)
+        for position, (word, following) in enumerate(pairwise([*self.words, ""])):
+            if any(are_rivals(word, other) for other in name_words):
+                return True
+            is_noun = following not in EMPTY_WORDS and not en.is_verb(following)
+            is_subject = not en.ACTIVE_AUXILIARIES.isdisjoint(self.words[:position])
+            joins_name = word == "" and not is_subject
+            if is_noun and (joins_name or (stem(word) in stems and stem(following) not in stems)):
+                return True
+            is_asked = self._is_asked_noun(position) and position in self.positions
+            if is_asked and is_said and not self._is_any_class(word, expected):
+                return True
+        for subject, relation, _ in self.reading.facts[:1]:
+            is_out = (subject == self.name) != predicate.is_incoming
+            return compare_wordings(relation, predicate.name).contradicts("out" if is_out else "in")
+        return False
+
+    def _predicates_of_asked_class(self) -> Predicates | None:
+        """Return the predicates that lead to the class after "which" or "how many"; None without one."""
+        classes = names_of_classes(self.kg)
+        asked = [phrase for phrase in self._asked_phrases() if phrase in classes]
+        if not asked:
+            return None
+        leading = []
+        for predicate in self.predicates:
+            if asked[0] in map(normalize, predicate.value_types):
+                leading.append(predicate)
+        before_name = self.words[max(self.words.index("") - 1, 0)]
+        incoming = [predicate for predicate in leading if predicate.is_incoming]
+        if before_name in en.PREPOSITIONS and len(incoming) == 1:
+            return incoming  # which mountains are in X, and not its highest mountain
+        return leading
+
+    def _leads_to_asked_kind(self, predicate: VertexPredicate) -> bool:
+        """Return whether a predicate may lead to the kind of value that the question words ask for."""
+        kind = asked_kind(self.words)
+        if kind == "a time":
+            return not predicate.is_incoming and (
+                predicate.is_temporal or predicate.has_only_numbers
+            )
+        if kind == "a number":
+            return predicate.has_only_numbers and not predicate.is_temporal
+        if kind == "":
+            return True
+        types = set(chain.from_iterable(each.lower().split() for each in predicate.value_types))
+        is_of_person = not types.isdisjoint(PERSON_CLASSES)
+        if predicate.has_only_numbers or predicate.is_temporal:
+            return False
+        if kind == "a place":
+            return not is_of_person and not predicate.name.endswith(AGENT_ENDINGS)
+        is_of_place = predicate.name.endswith((" at", " in"))
+        is_of_thing = predicate.is_incoming and bool(types) and not is_of_person
+        return not is_of_place and not is_of_thing
+
     def _find_compound(self) -> VertexPredicate | None:
         """Return the only predicate whose name says all content words of a question, at least two.
 
@@ -685,7 +903,8 @@ class _LookUp(_QuestionWords):
         for phrase in self._phrases_at(position):
             if not said.isdisjoint(map(stem, set(phrase.split()) - UNSPECIFIC_WORDS)):
                 return True
-        return self.words[position] in en.VAGUE_WORDS | en.TIME_WORDS
+        word = self.words[position]
+        return _says_maker(word, predicate) or word in en.VAGUE_WORDS | en.TIME_WORDS
 
     def _counted_noun(self, relation: str) -> str:
         """Return the word after the first "many" whose relation phrase is not the relation, else "".
@@ -945,7 +1164,8 @@ def _predicates_like(
     Without a relation there are none.
     """
     names = [predicate.name for predicate in predicates]
-    relation = relation.removesuffix(" by")
+    if relation not in names:
+        relation = relation.removesuffix(" by")
     similar = find_similar_predicates(relation, names, embeddings) if relation else []
     return [predicate for predicate in predicates if predicate.name in similar]
 
@@ -965,6 +1185,11 @@ def _find_place_predicate(predicates: Predicates) -> VertexPredicate | None:
         if en.PLACE_WORDS.union(en.PREPOSITIONS).issuperset(normalize(predicate.name).split()):
             of_places.append(predicate)
     return of_places[0] if len(of_places) == 1 else None
+
+
+def _says_maker(word: str, predicate: VertexPredicate) -> bool:
+    """Return whether a word for making may stand beside the name of a predicate: "wrote" beside "lyrics by"."""
+    return predicate.name.endswith(AGENT_ENDINGS) and are_kin(word, "make")
 
 
 def _types_of(predicates: Predicates) -> set[str]:
@@ -1072,7 +1297,7 @@ class _Coverage(_QuestionWords):
             if not kin and self.kind not in ("a time", "a place", "a number"):
                 return Unread(["no word says which predicate is asked for"])
             left_out = sorted({*left_out, *kin})
-        return Unread(self._find_wrong_values(), list(map(self._doubt_of, left_out)))
+        return Unread(self.find_wrong_values(), list(map(self._doubt_of, left_out)))
 
     def _find_values_of_each(self) -> list[str]:
         """Return the reason that several things have no value in common; [] if they have one.
@@ -1263,7 +1488,8 @@ class _Coverage(_QuestionWords):
         if word in en.TIME_WORDS or word in en.PLACE_WORDS:
             is_asked_time = self.kind == "a time" and singularize(word) in en.TIME_WORDS
             return is_asked_time or not self.is_lookup
-        if self._describes_name(position):
+        says_maker = any(_says_maker(word, each) for each in self.chosen)
+        if self._describes_name(position) or (says_maker and self._is_fully_named()):
             return True
         if self.is_lookup:
             return self._is_class_of_untyped(position)
@@ -1395,7 +1621,7 @@ class _Coverage(_QuestionWords):
                     return True
         return False
 
-    def _find_wrong_values(self) -> list[str]:
+    def find_wrong_values(self) -> list[str]:
         """Return the reason that the values of the chosen predicates are of a wrong kind; else [].
 
         For predicates that lead to the name, the values are things, which are neither times nor

@@ -26,10 +26,9 @@ from kgwb.build import (
     find_kind,
     find_mentions,
     find_similar_predicates,
-    find_unread,
-    find_unread_form,
     ground_question,
     is_verb,
+    read_with_doubts,
     tokenize,
 )
 from kgwb.systems.chatty_kg.chat import has_excluding_word
@@ -41,6 +40,7 @@ POSSESSIVE_PRONOUNS = ("his", "her", "its", "their")
 PLURAL_PRONOUNS = frozenset("they them their theirs these those".split())
 DEMONSTRATIVES = frozenset(("this", "that", "these", "those"))
 WORDS_BEFORE_DEMONSTRATIVES = AUXILIARIES | PREPOSITIONS | WH_WORDS
+WORDS_WITHOUT_CONTENT = WORDS_BEFORE_DEMONSTRATIVES | {"many", "much", "the"}
 FOLLOW_UP_OPENING = re.compile(
     r"^(and|but|or|what about|how about|and what about|also)\b[\s,]*", re.I
 )
@@ -58,7 +58,6 @@ ORDINALS_IN_ORDER = "first second third fourth fifth".split()
 ORDINAL_ONE = re.compile(rf"\bthe ({'|'.join(ORDINALS_IN_ORDER)}) one\b", re.I)
 YEAR = re.compile(r"\b\d{4}\b")
 NUMBER_OR_DATE = re.compile(r"[-+\d.,:TZ/]+|true|false")
-NOTHING_READ = ParsedQuestion((), "", "list")
 TurnData = Mapping[str, Any]
 """An earlier turn: "question", "answers" and "about", the names that it was asked about."""
 SUPERLATIVE = re.compile(r"\b(most|least|\w{3,}est)\b", re.I)
@@ -80,10 +79,7 @@ def extract_qir(question: str, kg: Graph | None, embeddings: Embeddings) -> Repl
     does not read gives no triples. Without a graph only the form is looked at, not the words. The
     other keys are those of ``_describe_qir``.
     """
-    reading = NOTHING_READ
-    if not find_unread_form(question, kg):
-        reading = ground_question(question, kg, embeddings)
-    reasons, doubts = find_unread(question, kg, embeddings)
+    reading, (reasons, doubts) = read_with_doubts(question, kg, embeddings)
     beyond = [LEFT_OUT + doubt for doubt in doubts]
     if reasons:
         beyond = [f"{NOT_UNDERSTOOD}: {'; '.join(reasons)}"]
@@ -224,8 +220,12 @@ def rephrase_question(
         outside.difference_update(range(mention.start, mention.end))
 
     words = {tokens[position].lowercase for position in outside}
+    pronouns = [place for place in sorted(outside) if _pronoun_kind(tokens, place)]
     has_verb = any(map(is_verb, words)) or not AUXILIARIES.isdisjoint(words)
-    if shortened != question and not has_verb:
+    is_fragment = not has_verb and (bool(mentions) or not pronouns)
+    asked_before = set(dialogue[-1]["question"].casefold().split())
+    repeats = bool(mentions) and words <= asked_before & WORDS_WITHOUT_CONTENT
+    if shortened != question and (is_fragment or repeats):
         completed = _complete_from(dialogue[-1], shortened, mentions, kg)
         if completed:
             return {"question": completed}
@@ -235,7 +235,6 @@ def rephrase_question(
         name = _find_answer_at(ordinal[1], dialogue) or ordinal[0]
         return {"question": shortened[: ordinal.start()] + name + shortened[ordinal.end() :]}
     rephrased = shortened
-    pronouns = [place for place in sorted(outside) if _pronoun_kind(tokens, place)]
     # From right to left, so that the positions of the tokens before a pronoun stay
     for place in reversed(pronouns):
         options = []
@@ -431,6 +430,10 @@ class _Referents:
             own_kind = _find_kind(name, kg) or ("person" if name in persons else "")
             if _fits(kind, own_kind) and not NUMBER_OR_DATE.fullmatch(name):
                 self.answers.append(name)
+        self.has_answer_without_label = False
+        """Whether the only answer is a text or number, of which the graph says nothing."""
+        if kg is not None and self.has_one_answer:
+            self.has_answer_without_label = not kg.exact(turn["answers"])
         self.topics: list[str] = []
         for name in turn.get("about", ()):
             own_kind = "thing" if self.asked_kind == "person" else ""
@@ -444,15 +447,16 @@ class _Referents:
         """What the pronoun may stand for, the likeliest first.
 
         "They" are all answers, or all names that the turn was about. Otherwise it is the only
-        answer, else the first name. "It" after a question for a person or place is likelier what
-        that is of, and "they" may be one answer or name.
+        answer, else the first name. "It" after a question for a person or place, or one with a text
+        as its answer, is likelier what that is of, and "they" may be one answer or name.
         """
         answer: list[Names] = [self.answers] if self.has_one_answer and self.answers else []
         topic: list[Names] = [self.topics[:1]] if self.topics else []
         if self.kind == "several":
             together = [names for names in (self.answers, self.topics) if len(names) > 1]
             return together[:1] or [*answer, *topic]
-        if self.kind == "thing" and self.asked_kind in ("person", "place"):
+        is_topic = self.asked_kind in ("person", "place") or self.has_answer_without_label
+        if self.kind == "thing" and is_topic:
             return [*topic, *answer]
         return (answer or topic)[:1]
 
