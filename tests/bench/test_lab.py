@@ -506,7 +506,7 @@ def SCRIPT(request):
     [first, with_model], [with_prompts, with_both] = [row[1:] for row in grid.rows]
     f1 = report.results[0].groups["all"].mean_scores.f1
     lost = [cell.split(", ")[:2] for cell in map(str, (with_model, with_prompts))]
-    assert first == "measured first" and lost[0] == lost[1]
+    assert first == f"{f1:.3f}, measured first" and lost[0] == lost[1]
     effect = float(lost[0][1])
     assert effect < 0
     assert with_both == (
