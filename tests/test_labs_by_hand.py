@@ -112,6 +112,14 @@ def test_a_grade_is_kept_at_once_and_can_be_taken_back(lab: Path) -> None:
     assert not again.grades and isinstance(again.event_error, InputError)
 
 
+def test_one_person_in_two_windows_loses_no_grade(lab: Path) -> None:
+    first, second = (HandGrading("hand_ins", "ann", lab=lab) for _ in range(2))
+    second.update({"do": "go", "arg": 2})
+    for window in (first, second):
+        press(window, "Save and next", **{"points-0": "1", "points-1": "0"})
+    assert len(HandGrades("grades").by_grader("ann")) == 2
+
+
 def test_two_graders_do_not_see_each_other_and_their_agreement_is_told(lab: Path) -> None:
     grade_all(HandGrading("hand_ins", "ann", lab=lab), ("0", "0"), ("1", "0"), ("2", "1"))
     other = HandGrading("hand_ins", "bob", lab=lab)

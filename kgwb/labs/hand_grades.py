@@ -75,11 +75,12 @@ class HandGrades:
         self.folder = Path(folder)
         self._lines: dict[str, list[HandGrade]] = {}
         """What each grader has said, the oldest first."""
-        hint = "correct this line of the file, or remove it: the grade of this answer is then lost"
         for grader, path in judgements.list_people(self.folder, GRADES_FILES):
-            self._lines[grader] = judgements.read_lines(
-                path, HandGrade.model_validate, "is no grade", hint
-            )
+            self._lines[grader] = self._read(path)
+
+    def _read(self, path: Path) -> list[HandGrade]:
+        hint = "correct this line of the file, or remove it: the grade of this answer is then lost"
+        return judgements.read_lines(path, HandGrade.model_validate, "is no grade", hint)
 
     def by_grader(self, grader: str) -> dict[OpenAnswer, HandGrade]:
         """Return the grades that count of a person, by answer."""
@@ -95,8 +96,9 @@ class HandGrades:
     ) -> None:
         """Grade an answer by the rubric of its task, and write the grader's file.
 
-        ``points`` are those of each criterion. Raises InputError if one is not from 0 to the criterion's
-        most points, and if the file cannot be written.
+        What the person has said in another window meanwhile stays in the file. ``points`` are those
+        of each criterion. Raises InputError if one is not from 0 to the criterion's most points, and
+        if the file cannot be written.
         """
         for (criterion, most), given in zip(task.rubric.items(), points, strict=True):
             if not 0 <= given <= most:
@@ -105,18 +107,19 @@ class HandGrades:
                     hint="give each criterion its points; half points are possible",
                 )
         grade = HandGrade(**answer._asdict(), points=tuple(points), comment=comment)
-        self._write(grader, [*self._lines.get(grader, []), grade])
+        path = judgements.file_of(self.folder, GRADES_FILES, grader)
+        self._write(grader, path, [*self._read(path), grade])
 
     def undo(self, grader: str) -> HandGrade:
         """Take a person's last grade out of the file, and return it. Raises InputError if there is none."""
-        lines = self._lines.get(grader)
+        path = judgements.file_of(self.folder, GRADES_FILES, grader)
+        lines = self._read(path)
         if not lines:
             raise InputError("there is no grade to take back", hint="grade an answer first")
-        self._write(grader, lines[:-1])
+        self._write(grader, path, lines[:-1])
         return lines[-1]
 
-    def _write(self, grader: str, lines: list[HandGrade]) -> None:
-        path = judgements.file_of(self.folder, GRADES_FILES, grader)
+    def _write(self, grader: str, path: Path, lines: list[HandGrade]) -> None:
         with disk.os_errors_as_input_error(f"cannot write {path}", judgements.WRITING_HINT):
             self.folder.mkdir(parents=True, exist_ok=True)
             disk.write_json_lines(path, map(HandGrade.model_dump, lines))

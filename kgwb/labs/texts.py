@@ -116,9 +116,9 @@ def load_texts(language: str = "", lab_file: Path | None = None) -> Texts:
 
     Without a language, the environment variable KGWB_LANGUAGE names it; it is English by default. A
     text that the language lacks is in English. A lab of one's own has catalogues beside its file:
-    those of my_lab.py are my_lab.de.po and so on; they count before kgwb's. A
-    warning says if they, and kgwb, lack the words around the tasks. Raises InputError if
-    there is no catalogue of the language, or if one cannot be read.
+    those of my_lab.py are my_lab.de.po and so on; they count before kgwb's. A warning says if they
+    and kgwb lack the words around the tasks. Raises InputError if there is no catalogue of the
+    language, or if one cannot be read.
     """
     language = language or os.environ.get(LANGUAGE_VARIABLE, "") or DEFAULT_LANGUAGE
     found_paths = _find_catalogues(language, lab_file)
