@@ -29,10 +29,11 @@ Seed = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 TimeoutSeconds = Annotated[float, Field(ge=0.001, le=1_000_000)]
 Profile = Literal["fast", "reference", "paper"]
 NUMBER_PATTERN = re.compile(r"[-+]?(\d[\d.e+-]*|inf|nan)")
-STRICT_CONFIG = ConfigDict(strict=True, allow_inf_nan=False, defer_build=True)
+STRICT_CONFIG = ConfigDict(strict=True, allow_inf_nan=False)
 """The pydantic configuration of settings: no value is converted to another type.
 
-pydantic builds the checks of a class when they are first needed, and not when it is imported.
+It must not have ``defer_build``: pydantic would then look the names in the annotations up in the
+module that first makes settings, where ``Literal`` may be rdflib's.
 """
 _PLAIN_TYPES = (str, int, float, bool, NoneType)
 """Types of values that have nothing in them that could be changed."""

@@ -34,6 +34,9 @@ from kgwb.terms import (
     node_key,
 )
 
+_LIST_PREDICATES = (str(RDF.first), str(RDF.rest))
+_MEMBER_NAMESPACE = f"{RDF}_"
+"""How the predicates of the members of a container begin: rdf:_1, rdf:_2, ..."""
 CONTAINERS = frozenset((RDF.Seq, RDF.Bag, RDF.Alt))
 NUMBER_WORDS = frozenset("amount magnitude number numericvalue quantity value".split())
 """Local parts of predicates that lead from a node to the number that it stands for."""
@@ -46,7 +49,8 @@ NEAR = f"{LIST_STEPS}/(!{n3(RDF.nil)})?/{LIST_STEPS}"
 
 def is_of_container(predicate: Term | None) -> bool:
     """Return whether containers are made of a predicate: rdf:first, rdf:rest, rdf:_1, rdf:_2, ..."""
-    return predicate in (RDF.first, RDF.rest) or str(predicate).startswith(f"{RDF}_")
+    text = str(predicate)  # each question asks this of many predicates, and texts compare fastest
+    return text.startswith(_MEMBER_NAMESPACE) or text in _LIST_PREDICATES
 
 
 def write_membership(predicate: Any) -> str:
