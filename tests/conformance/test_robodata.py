@@ -916,10 +916,6 @@ def test_the_tools_are_those_of_the_paper() -> None:
     fast="100 triples",
     setting="shown_triples",
 )
-@violated_by(TOOLS, "for _ in range(MAX_HOPS):", "for _ in range(1):")
-@violated_by(TOOLS, "tuple(added)[:limit], len(added)", "tuple(added)[:100], len(added)")
-@violated_by(TOOLS, "isinstance(term, URIRef)][:limit]", "isinstance(term, URIRef)][:100]")
-@violated_by(TOOLS, "heads, followed, (), max_read)", "heads, followed, (), MAX_READ_TRIPLES)")
 @pytest.mark.parametrize("name", PROFILES)
 def test_build_local_graph_adds(name: str) -> None:
     built = use("build_local_graph", entity="orgx:dune", predicates=["orgx:director"])
@@ -938,6 +934,10 @@ def two_steps(count: int) -> Graph:
     return kgwb.open_kg(graph)
 
 
+@violated_by(TOOLS, "for _ in range(MAX_HOPS):", "for _ in range(1):")
+@violated_by(TOOLS, "tuple(added)[:limit], len(added)", "tuple(added)[:100], len(added)")
+@violated_by(TOOLS, "isinstance(term, URIRef)][:limit]", "isinstance(term, URIRef)][:100]")
+@violated_by(TOOLS, "heads, followed, (), max_read)", "heads, followed, (), MAX_READ_TRIPLES)")
 @pytest.mark.parametrize("name", PROFILES)
 def test_a_built_graph_is_cut_in_fast_alone(name: str) -> None:
     built = use("build_local_graph", entity=str(iri("dune")), predicates=[str(iri("next"))])
@@ -1568,5 +1568,18 @@ def make_whole_runs() -> WholeRuns:
     return runs
 
 
+@violated_by(RECORDS, "        for result in reversed(results):", "        for result in results:")
+@violated_by(STATES, "HIGH_URGENCY_TURNS = 6", "HIGH_URGENCY_TURNS = 3")
+@violated_by(STATES, "result = len(produced.answers) if", "result = len(sentences) if")
+@violated_by(
+    TOOLS, "[*run.kg.vocabulary.types, *SUBCLASS_PREDICATES]", "[*run.kg.vocabulary.types]"
+)
+@violated_by(TOOLS, " UNION {{ ?s ?p {term} }} }}", " }}")
+@violated_by(
+    TOOLS,
+    "find_triples(run.kg, (), [iri], (), MAX_READ_TRIPLES)",
+    "find_triples(run.kg, (), [iri], (), 3)",
+)
+@violated_by("prompts/robodata/produce_listed.md", "; use it only where no triple fits", "")
 def test_whole_runs_send_and_do_what_they_did() -> None:
     check_whole_runs("robodata", make_whole_runs())
