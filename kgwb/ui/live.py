@@ -42,9 +42,9 @@ TabOption = tuple[str, str, object]
 
 
 def read_scripts(*names: str) -> str:
-    """Return JavaScript files of the folder kgwb/ui, one below the other."""
+    """Return JavaScript files of the folder kgwb/ui, one below the other, without lines of comments."""
     scripts = [(FOLDER / name).read_text(encoding="utf-8") for name in names]
-    return "\n".join(scripts)
+    return re.sub(r"(?m)^\s*//.*\n", "", "\n".join(scripts))
 
 
 @cache
@@ -179,10 +179,11 @@ class Live(Part, anywidget.AnyWidget):
     @property
     def model_id(self) -> str:
         """The id by which pages know the widget. They are told of the widget the first time."""
-        if shared_script().comm is None:  # somebody has closed all widgets
-            shared_script.cache_clear()
-        self.script_id = shared_script().model_id
-        super().open()
+        if self.comm is None:
+            if shared_script().comm is None:  # somebody has closed all widgets
+                shared_script.cache_clear()
+            self.script_id = shared_script().model_id
+            super().open()
         return str(super().model_id)
 
     def close(self) -> None:

@@ -100,6 +100,9 @@ def show_frames(page: Page, runs: list[Run]) -> None:
         page.evaluate(
             MODEL % json.dumps({"packed": list(made.packed), "frame_page": made.frame_page})
         )
+    page.wait_for_function(
+        "count => document.querySelectorAll('iframe').length === count", arg=FRAMES
+    )
     tooltips = 0
     for frame, element in zip(page.frames[1:], page.locator("iframe").all(), strict=True):
         frame.wait_for_function("typeof nodes !== 'undefined' && nodes.length > 0")

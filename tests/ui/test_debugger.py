@@ -1,11 +1,13 @@
 """Stepping through any system: what the debugger shows, and what its buttons do."""
 
 import re
+import zlib
 from pathlib import Path
 from typing import Any
 
 import pytest
 import surveying
+from ipywidgets import Widget
 from page import Element, do, page, press, settle, text, wait_for
 from small import (
     CALLS,
@@ -27,6 +29,7 @@ import kgwb
 from kgwb.errors import SettingError
 from kgwb.llm import Scripted
 from kgwb.ui.debugger import VIEW_LABELS, Debugger
+from kgwb.ui.live import shared_script
 from kgwb.ui.session import Session, session_of
 
 LATEST = "Which film of Denis Villeneuve is the latest?"
@@ -370,3 +373,20 @@ def test_the_end_of_a_run_is_announced_once_also_where_its_last_step_does_not_sa
     assert answer in page(made).elements[0].attributes["data-say"]
     made.update({"do": "choose", "arg": "qir"})
     assert answer not in page(made).elements[0].attributes["data-say"]
+
+
+def test_a_state_is_sent_in_few_bytes_and_the_script_once_for_all_widgets() -> None:
+    made, _ = chatty_debugger()
+    other, _ = chatty_debugger()
+    do(made, "Continue")
+    assert zlib.decompress(made.packed).decode() == made.html
+    assert len(made.packed) < 12_000 < len(made.html)
+    assert made.model_id != other.model_id
+    assert made.script_id == other.script_id
+    assert "Idiomorph" in shared_script().script
+    state = made.get_state()
+    assert sum(len(value) for value in state.values() if isinstance(value, str)) < 3_000
+    Widget.close_all()
+    later, _ = chatty_debugger()
+    assert later.model_id
+    assert later.script_id == shared_script().model_id != made.script_id
