@@ -680,6 +680,8 @@ class StandIn(_Part):
     """What these questions are, as an apposition: "questions of the dev split"."""
     hops: int | None = None
     """The questions of the file that are asked: those of so many hops. None: all."""
+    ids: tuple[str, ...] = ()
+    """The questions of the file that are asked: those with these ids. Empty: all."""
     graph: str | None = None
     """The name of the graph that they are asked of, a key of ``Paper.graphs``. None: that of the set."""
 
@@ -919,13 +921,15 @@ def select_questions(
 ) -> list[BenchQuestion]:
     """Return the questions of a file that are asked in a configuration, in the order of the file.
 
-    A stand-in may keep only those of some hops. If the set is a sample and there are more
+    A stand-in may keep only those of some hops, or those with some ids. If the set is a sample and there are more
     questions, as many are drawn, with the seed SAMPLE_SEED. ``standalone`` takes the questions out
     of their dialogues. At last ``limit`` keeps the first ones. Raises InputError if none is left.
     """
     selected = list(questions)
     if stand_in and stand_in.hops is not None:
         selected = [question for question in selected if question.hops == stand_in.hops]
+    if stand_in and stand_in.ids:
+        selected = [question for question in selected if question.id in stand_in.ids]
     if question_set.sample and len(selected) > question_set.sample:
         positions = random.Random(SAMPLE_SEED).sample(range(len(selected)), question_set.sample)
         selected = [selected[position] for position in sorted(positions)]

@@ -115,10 +115,9 @@ class ExperimentCommand(WorkArguments):
     def _print_experiment(self, paper: Paper, experiment: Experiment) -> None:
         """Print what an experiment needs, what is at hand, what it costs, how it differs, and published figures.
 
-        What kgwb has measured itself with ``rules`` is in the table, too, with its set-up. Of an
-        experiment that cannot be repeated, only the reason is printed, with the questions if the
-        paper prints them. The last line is the command
-        that runs it. Nothing is asked.
+        What kgwb has measured itself with ``rules`` is in the table, too, with its set-up. Verdicts
+        that the paper prints have a table of their own. Of an experiment that cannot be repeated,
+        only the reason is printed. The last line is the command that runs it. Nothing is asked.
         """
         from kgwb.bench.papers import (
             describe_measurements,
@@ -132,7 +131,6 @@ class ExperimentCommand(WorkArguments):
         print(f"{paper.paper}, {experiment.where}: {experiment.title}")
         if experiment.cannot:
             print(f"This cannot be repeated: {experiment.cannot}.")
-            print_tables(make_asked_table(experiment))
             return
         for line in self._describe_sets(paper, experiment):
             print(line)
@@ -150,9 +148,10 @@ class ExperimentCommand(WorkArguments):
             setup = describe_measurements(paper, measured)
             for sentence in (setup, *list_measured_differences(paper, measured)):
                 print(f"here: {sentence}")
-        if experiment.others:
-            print()
-            print_tables(make_others_table(paper, experiment))
+        for table in (make_asked_table(experiment), make_others_table(paper, experiment)):
+            if table.rows:
+                print()
+                print_tables(table)
         graphs = "".join(f" --graph {name}=URL" for name in self._missing_graphs(paper, experiment))
         print(f"\nTo run it: kgwb experiment {self.name} --model SPEC --data DIR{graphs}")
 

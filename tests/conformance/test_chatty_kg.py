@@ -89,6 +89,25 @@ GAPS = [
         "is the same",
     ),
     Gap(
+        source="sections 4.2.3 (1), 5.1.2 and 5.2.3",
+        paper="a reply that is not well-formed JSON is asked for again",
+        reason="small slips are mended before: a sentence around the object, a comma too much, names "
+        "without quotes. So fewer attempts are used than in the paper",
+    ),
+    Gap(
+        source="sections 5.1.3 and 5.2.1",
+        paper="every predicate that connects is a candidate, and a triple is one triple pattern",
+        reason="the predicates of lists and containers (rdf:first, rdf:rest, rdf:_1) are none; in their "
+        "place a thing is connected with the members of a list, which takes two patterns",
+    ),
+    Gap(
+        source="section 5.1.3",
+        paper="all predicates that connect are ranked and stored",
+        code="the best 21",
+        reason="the best 21 for each relation, as in the published code: of more, the queries "
+        "would mostly be truncated to 40",
+    ),
+    Gap(
         source="section 4.1, footnote 9",
         paper="the prompts are those of the supplementary material",
         reason="the paper describes its prompts and does not print them; ours are written after "
@@ -304,7 +323,8 @@ def test_section_4_1_an_answer_in_the_context_is_a_prefix_of_l_items() -> None:
 
 @conforms(
     "section 4.1",
-    "the chat agent translates with the model; English sets are not translated (section 7)",
+    "the chat agent translates with the model, whatever the words of the question are; "
+    "`question_language=en` says of a set that there is nothing to translate",
     fast="the words of the question decide whether the model is asked",
     setting="translate",
 )
@@ -484,8 +504,8 @@ def test_algorithm_1_line_8_triples_are_asked_for_theta_times(name: str) -> None
 
 @conforms(
     "Algorithm 1, line 13",
-    "after θ attempts the QIR is made of the last triples; without any, the question is not "
-    "answered",
+    "after θ attempts the QIR is made of the last triples of the asked form, if each has its three "
+    "parts; without any, the question is not answered",
     fast="an error, unless the last triples have all their parts",
     setting="exhausted_attempts",
 )
@@ -542,7 +562,8 @@ def test_section_4_2_3_the_prompt_has_two_examples() -> None:
 @conforms("section 4.2.3 (4)", "the triples validator: an unknown, unless the question is boolean")
 @conforms(
     "section 4.2.3",
-    "the triples validator has these four checks and no other",
+    "the triples validator has these four checks and no other, beside the form of the reply: its fields, "
+    "and one of the three types of question",
     fast="the target must be one of the unknowns, too",
     setting="checks_target",
 )
@@ -986,7 +1007,7 @@ def test_section_5_2_1_no_node_stands_before_an_unknown_that_a_predicate_leads_t
 
 @conforms(
     "section 5.1.3",
-    "a predicate is named by the last segment of its IRI",
+    "a predicate is named by the last segment of its IRI, as words in lower case",
     fast="by its label",
     setting="predicate_names",
 )
@@ -1033,8 +1054,8 @@ def test_section_5_1_3_both_directions_count_alike(name: str, answers: int) -> N
 
 @conforms(
     "section 5.1.3",
-    "the ranked predicates of a relation are kept; the paper names no limit",
-    code="21 are kept",
+    "the best 21 of the ranked predicates of a relation are kept, as in the published code; the paper names "
+    "no limit",
     fast="5 are kept",
     setting="predicates_per_relation",
 )
@@ -1302,6 +1323,11 @@ def test_algorithm_3_line_13_the_model_is_always_asked(name: str, calls: int) ->
     "Algorithm 3, line 17",
     "after θ attempts without a valid list no query is kept, and the answer says so",
 )
+@violated_by(
+    INIT,
+    'bool(selection.queries) or settings.predicate_choice == "pooled"',
+    "bool(selection.queries)",
+)
 def test_algorithm_3_line_14_the_query_validator() -> None:
     told = {"reasoning": "", "predicates": ["director", "made up"]}
     run = answered(script(qir=DIRECTOR, pool=told))
@@ -1313,6 +1339,8 @@ def test_algorithm_3_line_14_the_query_validator() -> None:
         assert len(requests(model, "pool")) == 3
         assert run.output("predicate_selection").queries == ()
         assert (answer_of(run).values, bool(answer_of(run).reason)) == ((), True)
+        similar = script(qir=qir("Arrival | director | ?person"), pool=invalid)
+        assert [step.agent for step in answered(similar).steps].count("execution") == 1
 
 
 @conforms("Algorithm 3, line 17", "a query is kept if one of its predicates is relevant")
@@ -1481,7 +1509,7 @@ def test_section_5_2_5_nothing_is_invented(name: str) -> None:
 
 
 def make_whole_runs() -> WholeRuns:
-    """Runs in profile ``paper``: of a follow-up, two hops, noise, a class, and without an answer."""
+    """Runs in profile ``paper`` of many kinds, with invalid replies at each stage, and three in ``reference``."""
     followed = script(
         classifier={"reason": "", "label": "dependent"}, qir=DIRECTOR, pool=ONE_PREDICATE
     )
@@ -1492,8 +1520,77 @@ def make_whole_runs() -> WholeRuns:
     invalid = script(
         qir=DIRECTOR, label="no JSON", translator={"question": "Who directed Arrival?"}
     )
+    boolean = script(qir=qir("Arrival | made by | Denis Villeneuve", kind="boolean"))
+    counted = script(qir=qir("Arrival | director | ?who", kind="count"), pool=ONE_PREDICATE)
+    homonyms = script(
+        qir=[{"triples": []}, "no JSON", qir("Dune | director | ?person")],
+        label=["no JSON", {"label": "Dunes"}, {"label": "dune"}],
+        name=[{"name": "x"}, {"name": "lynchs_dune"}],
+        pool=[
+            {"reasoning": "", "predicates": []},
+            {"reasoning": "", "predicates": ["x"]},
+            ONE_PREDICATE,
+        ],
+        answer_writer=["no", {"sentence": "Nobody."}, {"sentence": "David Lynch directed it."}],
+    )
+    nothing = script(qir=DIRECTOR, pool={"reasoning": "", "predicates": []})
+    no_triples = script(qir="no JSON")
+    hub = (
+        "@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> ."
+        + "".join(f":hub :p{number} :thing{number % 7} . " for number in range(60))
+    )
+    hub += ':hub rdfs:label "Hub" . ' + "".join(
+        f':thing{number} rdfs:label "Thing {number}" ; :in :place{number} .' for number in range(7)
+    )
+    places = qir("Hub | p | ?x", "?x | in | ?place", target="?place")
+    long_ago = Dialogue((Turn("Which?", tuple(f"thing {number}" for number in range(130))),))
+    recent = Dialogue((*long_ago.turns, *SAID.turns))
+    writes = {"reword_answer": True}
+    alone = script(model_alone={"answers": ["Denis Villeneuve"]})
+    late = {"dialogue": recent}
+    as_dependent = {"reason": "", "label": "dependent"}
+    said_anew = {"question": "Who directed Arrival?"}
+    referring = script(
+        classifier=as_dependent,
+        rephraser=said_anew,
+        qir=DIRECTOR,
+        pool=ONE_PREDICATE,
+        answer_writer={"sentence": "Denis Villeneuve directed it."},
+    )
     runs: dict[str, tuple[Run, Scripted]] = {}
     for name, model, question, options in [
+        ("boolean", boolean, "Is Arrival made by Denis Villeneuve?", {}),
+        ("count", counted, "How many films did Denis Villeneuve direct?", {}),
+        ("homonyms", homonyms, "Who directed Dune?", writes),
+        ("no predicate", nothing, "Who directed Arrival?", {}),
+        ("no triples", no_triples, "Who directed Arrival?", {}),
+        ("wide", script(qir=places), "Where is what the hub has?", {"kg": films(hub)}),
+        ("long dialogue", referring, "And who directed it?", {**late, **writes}),
+        (
+            "single turn",
+            script(qir=DIRECTOR),
+            "Who directed Arrival?",
+            {**late, "multi_turn": False},
+        ),
+        ("alone", alone, "Who directed Arrival?", {**late, "model_alone": True}),
+        (
+            "reference",
+            script(classifier=as_dependent, qir=DIRECTOR),
+            "And who directed that film?",
+            {**late, "name": "reference"},
+        ),
+        (
+            "reference chain",
+            script(qir=CHAIN),
+            "When was its director born?",
+            {"name": "reference"},
+        ),
+        (
+            "reference wide",
+            script(qir=places),
+            "Where is it?",
+            {"kg": films(hub), "name": "reference"},
+        ),
         ("follow-up", followed, "And who directed that film?", {"dialogue": SAID}),
         ("noise", noisy, "Who was married to Julius Caesar?", {"kg": films(CAESAR)}),
         ("two hops", birth, "When was the director of Arrival born?", {}),
@@ -1518,5 +1615,42 @@ def make_whole_runs() -> WholeRuns:
     "prompts/chatty_kg/translator.md", ": add nothing, leave nothing out, do not answer", ""
 )
 @violated_by(RELATION_LINKING, "BEAM_WIDTH = 4", "BEAM_WIDTH = 1")
+@violated_by("kgwb/settings.py", "    theta: Count = 3\n", "    theta: Count = 2\n")
+@violated_by("kgwb/settings.py", "    v_limit: Count = 600\n", "    v_limit: Count = 60\n")
+@violated_by("kgwb/run/ask.py", "seed = settings.seed + sample", "seed = settings.seed")
+@violated_by(
+    "kgwb/systems/chatty_kg/settings.py",
+    "answers_in_context: Count = 100",
+    "answers_in_context: Count = 10",
+)
+@violated_by(
+    "kgwb/systems/chatty_kg/__init__.py",
+    "standalone = understand_question(english.text, context, run)",
+    "standalone = english.text",
+)
+@violated_by(
+    "kgwb/systems/chatty_kg/__init__.py",
+    "answer = write_answer(answer, question.text, run)",
+    "answer = write_answer(answer, standalone, run)",
+)
+@violated_by(
+    "kgwb/systems/chatty_kg/__init__.py",
+    "selection = select_predicates(generated, question, linked, run)",
+    "selection = select_predicates(generated, run.question, linked, run)",
+)
+@violated_by("prompts/chatty_kg/model_alone.md", "Give an empty list if you do not know.", "")
+@violated_by(
+    "prompts/linking/vertex_selection_labels.md",
+    "Otherwise choose the label whose meaning is closest to the name.",
+    "",
+)
+@violated_by(
+    "prompts/chatty_kg/qir_published.md",
+    "Entities: the things the question names, written as in the question.",
+    "",
+)
+@violated_by(
+    "prompts/chatty_kg/answer_writer.md", "Reply with one JSON object and nothing else:\n", ""
+)
 def test_whole_runs_send_and_do_what_they_did() -> None:
     check_whole_runs("chatty_kg", make_whole_runs())

@@ -21,7 +21,7 @@ from debate import (
     two_hops,
 )
 from rdflib import Literal
-from small import DOG, EX, alone, answer_of, asked, films, iri, keys
+from small import DOG, EX, FILMS, alone, answer_of, asked, films, iri, keys, vertex
 
 from conformance.claims import Gap, conforms, violated_by
 from conformance.whole_runs import WholeRuns, check_whole_runs
@@ -56,6 +56,38 @@ HOP = "kgwb/systems/dog/hop.py"
 INIT = "kgwb/systems/dog/__init__.py"
 SETTINGS = "kgwb/systems/dog/settings.py"
 GAPS = [
+    Gap(
+        source="Table 2, rows 2 and 5",
+        paper="one role debates in as many rounds as three roles do",
+        reason="a single role agrees with itself after one round, which ends the debate; "
+        "`debate_end=last_round` lets it speak again",
+    ),
+    Gap(
+        source="Dataset and Evaluation",
+        paper="the tables and figures are in exact match accuracy (Hits@1)",
+        reason="`kgwb experiment` measures them as the published code does, by any hit on MetaQA and by a "
+        "name in the reply on Freebase, since the printed figures were made so. Hits@1 is in the report "
+        "of each benchmark",
+    ),
+    Gap(
+        source="Answer Trying",
+        paper="at the limit the model answers from its own knowledge, and the answer counts",
+        reason="the answer is the text that the model writes, and it may give none if it is not sure. It is "
+        "compared with names of gold things, and is not linked to a vertex",
+    ),
+    Gap(
+        source="Knowledge Graph Invoking",
+        paper="identifiers are used within the interfaces alone",
+        reason="where a topic entity is searched, two candidates that nothing else tells apart are shown to "
+        "the model with their IRIs",
+    ),
+    Gap(
+        source="Knowledge Graph Invoking, triple_filling",
+        paper="all tails are found, and all of them go on",
+        code="no limit, but 100 on WebQSP",
+        reason="of a head and a relation 100 tails are kept (`fan_out`), with a note that says how many "
+        "there are: a prompt of thousands fits no model",
+    ),
     Gap(
         source="Relation Filtering",
         paper="the optimal relation of the set is chosen",
@@ -285,7 +317,9 @@ def test_get_relations_has_both_directions(name: str, answers: str) -> None:
     assert [str(relation) for relation in relations.found] == expected
 
 
-@conforms("Knowledge Graph Invoking", "a model sees names in natural language and no identifier")
+@conforms(
+    "Knowledge Graph Invoking", "on the walk a model sees names in natural language, no identifier"
+)
 @violated_by(
     HOP,
     "yield [str(number) for number, _ in enumerate(iris, 1)]",
@@ -510,7 +544,7 @@ def test_answer_trying_no_own_knowledge_before_the_limit(name: str, answers: str
 
 @conforms(
     "Task Formulation",
-    "the LLM generates the answer word by word: also a count, and yes or no",
+    "the LLM generates the answer word by word: taken to allow a count, and yes or no",
     fast="each answer is a name in the triples",
     setting="answer_words",
 )
@@ -626,7 +660,7 @@ def test_question_simplifying_each_role_has_its_task() -> None:
 
 @conforms(
     "Question Simplifying",
-    "each role sees the question, the statements of the others, and all triples of the hop",
+    "each role sees the question, the statements of the others, and the triples of the hop, not only some",
     fast="of the triples three",
     setting="role_triples",
 )
@@ -728,7 +762,7 @@ def test_implementation_settings_at_most_three_rounds() -> None:
 
 @conforms(
     "Implementation Settings",
-    '"limited to": a debate in which all roles agree ends before',
+    "when a debate ends before the limit is not said: here, after a round in which all roles agree",
     code="each round takes place",
     setting="debate_end",
 )
@@ -906,7 +940,7 @@ def hits(answers: tuple[str, ...], gold: tuple[str, ...]) -> Scores:
 
 @conforms(
     "Dataset and Evaluation",
-    "exact match accuracy (Hits@1): the first answer, in the model's order, is a gold one",
+    "exact match accuracy (Hits@1), which reports have: the first answer, in the model's order, is a gold one",
     code="Freebase: a gold name stands in the reply (measure `hit_substring`); MetaQA: any of the "
     "last tails is a gold one (measure `hit_any`)",
 )
@@ -929,7 +963,7 @@ def test_evaluation_hits_are_measured_as_named_and_as_coded() -> None:
 
 
 def make_whole_runs() -> WholeRuns:
-    """Runs in profile ``paper``: of two hops, over a graph with everything, up to the limit, and by tails."""
+    """Runs in profile ``paper`` of many kinds, with each ablation and invalid replies, and of ``reference``."""
     own = {"answers": ["Quebec", "Quebec"]}
     debated = two_hops(simplifying_expert=remark("Where was [Denis Villeneuve], the man, born?"))
     library = two_hops(
@@ -946,7 +980,49 @@ def make_whole_runs() -> WholeRuns:
         answer_trying=trying(),
         own_knowledge=own,
     )
+    film = "Which other films have the director of [Dune]?"
+    fan = "".join(f":arrival :starring :a{number:03} . " for number in range(130))
+    many = FILMS + fan
+    invalid = two_hops(
+        topic_entity=[{"entities": ["Nobody"]}, "no JSON", {"entities": ["arrival", "Arrival"]}],
+        relation_filtering=[
+            filtering("made"),
+            "no JSON",
+            filtering("director"),
+            filtering("birth place"),
+        ],
+        answer_trying=["no", trying(), trying("Gentilly", "Gentilly", "Paris")],
+        critic=["no", remark(LEFT)] * 4,
+    )
+    homonyms = Scripted({**TWO_HOPS, "linking/vertex_selection": vertex(1, "Dune")})
+    roles = dict.fromkeys((*ROLES, "fused_agent"), remark(LEFT))
+    yes = two_hops(relation_filtering=filtering("starring"), answer_trying=trying("yes"))
+    starring = two_hops(relation_filtering=filtering("starring"), answer_trying=trying("A000", "7"))
+    ablated = {
+        name: walk("paper", two_hops(**roles), ablation=name)
+        for name in ("expert_only", "no_linguist", "fused_agent")
+    }
+    unfocused = two_hops(
+        relation_filtering=[filtering("director"), filtering("birth place"), filtering("")],
+        answer_trying=trying("Gentilly"),
+    )
+    back = two_hops(
+        relation_filtering=[filtering("director"), filtering("~director")],
+        answer_trying=[trying(), trying("Arrival", "Sicario")],
+        linguist=remark("Which films has [Denis Villeneuve] directed?"),
+    )
     return {
+        **ablated,
+        "heads": walk("paper", two_hops(answer_trying=[trying(), trying("Denis Villeneuve")])),
+        "homonyms": walk("paper", homonyms, "Where was the director of [Dune] born?"),
+        "unfocused": walk("paper", unfocused, ablation="no_focusing"),
+        "invalid": walk("paper", invalid),
+        "back": walk("paper", back, film.replace("Dune", "Arrival")),
+        "yes": walk("paper", yes, "Does [Arrival] star Amy Adams?"),
+        "many": walk("paper", starring, "Who stars in [Arrival] or [Sicario]?", films(many)),
+        "rounds": walk("paper", two_hops(), debate_rounds=2, debate_end="last_round"),
+        "reference": walk("reference", two_hops()),
+        "reference tails": walk("reference", two_hops(), answers="tails", iteration_limit=2),
         "two hops": walk("paper", debated),
         "no relation": walk("paper", library, "Where is the club of [Ann]?", films(LIBRARY)),
         "works": walk("paper", works, "Which prize has something of [Ann]?", films(LIBRARY)),
@@ -963,6 +1039,35 @@ def make_whole_runs() -> WholeRuns:
 @violated_by("prompts/dog/linguist.md", ", and have the last word of this round", "")
 @violated_by(HOP, "if path.tail not in head.start]", "if path.tail is not None]")
 @violated_by(SETTINGS, "fan_out: Count = 100", "fan_out: Count = 4")
+@violated_by(
+    "kgwb/systems/dog/question.py",
+    "    plain_question = remove_brackets(topics.question)\n    links",
+    "    plain_question = topics.question\n    links",
+)
+@violated_by(
+    "kgwb/systems/dog/__init__.py",
+    "questions = (*focus.before, focus.question)",
+    "questions = (focus.question,)",
+)
+@violated_by(
+    "kgwb/systems/dog/hop.py",
+    "subquestion = collapse_spaces(reply.subquestion)",
+    'subquestion = ""',
+)
+@violated_by("kgwb/systems/dog/__init__.py", "heads += hop_input.heads", "pass")
+@violated_by("kgwb/systems/dog/question.py", '"solved": ', '"solved": [] and ')
+@violated_by(
+    "prompts/dog/fused_agent.md", "Square brackets in the question mark where the walk stands.", ""
+)
+@violated_by(
+    "prompts/dog/critic.md", "Square brackets in the question mark where the walk stands.", ""
+)
+@violated_by(
+    "prompts/dog/answer_trying_published.md",
+    "Square brackets in the question mark where the walk stands.",
+    "",
+)
+@violated_by("prompts/dog/topic_entity.md", "An article that begins a title belongs to it.", "")
 def test_whole_runs_send_and_do_what_they_did() -> None:
     check_whole_runs("dog", make_whole_runs())
 

@@ -19,13 +19,15 @@ from typing import Any
 
 TESTS = Path(__file__).parents[1]
 FOLDER = Path(__file__).with_name("whole_runs")
-MAX_TEXT_CHARS = 600
+MAX_CHARS = 160
+"""Characters of a text that are kept as they are."""
 
 if str(TESTS) not in sys.path:  # as pytest does
     sys.path.insert(0, str(TESTS))
 
 from conformance.table import systems_with_claims  # noqa: E402  # needs the path
 from kgwb.llm import Scripted  # noqa: E402  # needs the path
+from kgwb.records import to_data  # noqa: E402  # needs the path
 from kgwb.run import Run  # noqa: E402
 
 WholeRuns = Mapping[str, tuple[Run, Scripted]]
@@ -33,24 +35,36 @@ WholeRuns = Mapping[str, tuple[Run, Scripted]]
 
 
 def describe_runs(runs: WholeRuns) -> Iterator[str]:
-    """Yield a line of JSON for each request, step and answer of some runs.
+    """Yield a line of JSON for the settings, each request, graph query, step and the answer of some runs.
 
-    A request has its variables as they are, long texts by their beginning and a fingerprint. Of its
-    messages, which are long, it has a fingerprint.
+    A request to a model has its variables. Of its messages with the form of the reply, and of the
+    whole output of a step, there is a fingerprint, and so there is of other long values.
     """
     for name, (run, model) in runs.items():
+        yield _line(run=name, settings=_without_paths(run.settings.to_data()))
         for request in model.requests:
-            sent = json.dumps([[message.role, message.content] for message in request.messages])
+            sent = [[message.role, message.content] for message in request.messages]
             yield _line(
                 run=name,
                 prompt=request.task,
-                variables={name: _shorten(value) for name, value in request.variables.items()},
-                messages=_fingerprint(sent),
+                variables=_short(request.variables),
+                messages=_fingerprint([sent, request.schema]),
                 seed=request.seed,
                 temperature=request.temperature,
             )
+        for call in run.calls.values():
+            if call.kind != "model":
+                asked = _short(_without_paths(call.request))
+                yield _line(run=name, call=call.kind, step=call.step, request=asked)
         for step in run.steps:
-            yield _line(run=name, step=step.key, output=str(step.output), notes=step.notes)
+            output_type = run.system.agent_spec(step.key).output_type
+            yield _line(
+                run=name,
+                step=step.key,
+                output=str(step.output)[:MAX_CHARS],
+                notes=step.notes,
+                data=_fingerprint(to_data(step.output, output_type)),
+            )
         answer = run.answer
         if answer is not None:
             support = [len(value.support) for value in answer.values]
@@ -61,24 +75,51 @@ def describe_runs(runs: WholeRuns) -> Iterator[str]:
                 terms=[type(value.term).__name__ for value in answer.values],
                 support=support,
                 ungrounded=answer.ungrounded,
+                text=answer.text,
                 reason=answer.reason,
+                doubt=answer.doubt,
                 queries=answer.queries,
             )
 
 
-def _shorten(value: Any) -> Any:
-    """Return a variable, a long text as its beginning with a fingerprint of all of it."""
-    if isinstance(value, str) and len(value) > MAX_TEXT_CHARS:
-        return f"{value[: MAX_TEXT_CHARS // 2]} … {_fingerprint(value)}"
-    return value
+def _without_paths(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values by name, but for what names a graph or a file, which another run has elsewhere."""
+    left_out = ("graph", "source", "identity", "annotations", "documents")
+    return {name: value for name, value in data.items() if name not in left_out}
 
 
-def _fingerprint(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
+def _short(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values by name; of a long one, its beginning and a fingerprint."""
+    values = {}
+    for name, value in data.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        values[name] = value
+        if len(text) > MAX_CHARS:
+            values[name] = f"{text[:MAX_CHARS]} … {_fingerprint(text)}"
+    return values
 
 
 def _line(**entry: Any) -> str:
     return json.dumps(entry, ensure_ascii=False, default=str)
+
+
+def _fingerprint(data: Any) -> str:
+    """Return 12 hexadecimal digits that stand for JSON data, without what varies by machine or run."""
+    text = json.dumps(_stable(data), ensure_ascii=False, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def _stable(data: Any) -> Any:
+    """Return JSON data with rounded fractions, and without the ids of blank nodes."""
+    if isinstance(data, float):
+        return round(data, 4)
+    if isinstance(data, dict):
+        if data.get("type") == "bnode":
+            return "bnode"
+        return {key: _stable(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_stable(value) for value in data]
+    return data
 
 
 def check_whole_runs(system: str, runs: WholeRuns) -> None:

@@ -124,8 +124,9 @@ def plan_queries(qir: QIR, question: str, context: Context, run: Run) -> Answer:
     A question that triples cannot express is not answered; the reason says which parts of it, and
     which system can. Nor is a question without valid triples. Both give an answer without values.
     What the triples leave out is a doubt of an answer with values.
-    If no query was selected, the best one is executed all the same, where its predicates are as
-    similar as certain ones: the reason says what it would have given.
+    If no query was selected, with ``predicate_choice`` "by_fact" the best one is executed all the
+    same, where its predicates are as similar as certain ones: the reason says what it would have
+    given.
     """
     if not qir.facts and not qir.beyond:
         return Answer(qir.kind, reason=f"{CANNOT_EXPRESS}: no valid triples within the attempts")
@@ -135,12 +136,14 @@ def plan_queries(qir: QIR, question: str, context: Context, run: Run) -> Answer:
             hint = OTHER_MODEL_HINT
         reason = f"{CANNOT_EXPRESS}: {'; '.join(qir.beyond)}; {hint}"
         return Answer(qir.kind, reason=reason)
+    settings = ChattySettings.of_run(run)
     linked = match_qir(qir, question, context, run)
     generated = generate_queries(qir, linked, run)
     selection = select_predicates(generated, question, linked, run)
     answer = execute_queries(selection, qir, linked, run)
     likely = []
-    for query in () if selection.queries else generated.queries:
+    is_final = bool(selection.queries) or settings.predicate_choice == "pooled"
+    for query in () if is_final else generated.queries:
         if query.score >= MIN_SIMILARITY and len(query.patterns) == len(qir.facts):
             likely.append(query)
     for dropped in likely[:1]:

@@ -87,7 +87,7 @@ class ChattySettings(Settings):
     translate: Literal["model", "by_words", "never"] = "by_words"
     """Who decides whether a question is translated to English, if its language is not known.
 
-    - "model": the translator, which is asked with every question (section 4.1).
+    - "model": the translator, which is asked with every question (sections 4.1 and 7.5).
     - "by_words": its words; the translator is not asked if they look English.
     - "never": nothing is translated.
     """
