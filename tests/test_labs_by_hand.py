@@ -1,9 +1,11 @@
 """Open answers: points and comments by hand, two graders, hidden checks, and feedback to students."""
 
 import csv
+import html
 import subprocess
 import sys
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 from page import press, text
@@ -234,6 +236,36 @@ def test_feedback_stays_in_its_folder_whatever_a_zip_names_its_files(here: Path)
     count = save_student_pages(collect_hand_ins(here / "all.zip"), out, None)
     assert count and len(set(out.rglob("*.html"))) == count
     assert set(here.rglob("*.html")) - before == set(out.rglob("*.html"))
+
+
+def test_no_page_of_feedback_takes_the_place_of_another_student_s(here: Path) -> None:
+    """Students hand in zips with files of one name; names differ in what a system does not allow."""
+    students = {
+        "Ada": "class/Ada.zip/lab1.json",
+        "Bob": "class/Bob.zip/lab1.json",
+        "Cleo": "class/Cleo/LAB1.json",
+        "Dan": "class/Cleo/lab1.json",
+        "Pat O'Brien": "class/Pat O'Brien_7_assignsubmission_file/lab1.json",
+        "Eve": "class/all.zip/Eve?/lab1.json",
+        "Flo": "class/all.zip/Eve*/lab1.json",
+        "Gus": f"class/all.zip/{'ü' * 300}/lab1.json",
+    }
+    for student, place in students.items():
+        handed_in = kgwb.lab(1, None).hand_in(student, here / "made")
+        zipped, is_zip, name = place.partition(".zip/")
+        if is_zip:
+            (here / "class").mkdir(exist_ok=True)
+            with ZipFile(f"{zipped}.zip", "a") as archive:
+                archive.write(handed_in, name)
+        else:
+            Path(place).parent.mkdir(parents=True, exist_ok=True)
+            handed_in.rename(place)
+    count = save_student_pages(collect_hand_ins(here / "class"), here / "feedback", None)
+    pages = {path: path.read_text() for path in (here / "feedback").rglob("*.html")}
+    assert len({str(path).casefold() for path in pages}) == len(students) == count
+    for student in students:
+        assert sum(html.escape(student) in page for page in pages.values()) == 1
+    assert here / "feedback/Pat O'Brien_7_assignsubmission_file/lab1.html" in pages
 
 
 def test_an_answer_that_counts_is_the_right_one_and_not_the_last_one() -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
+from functools import partial
+from pathlib import Path, PurePosixPath
 from statistics import fmean
 
 from kgwb.labs.hand_grades import HandGrades, OpenAnswer
@@ -14,9 +15,12 @@ from kgwb.labs.rows import CollectedHandIns, CollectedWork
 from kgwb.labs.tasks import Lab
 from kgwb.show import html as h
 from kgwb.show.static_form import load_style
+from kgwb.text import tell_apart
 
-UNSAFE_IN_PATHS = re.compile(r"[^\w .,@()+-]+")
-"""What divides the parts of a path: slashes, and characters that a system may not allow in a name."""
+UNSAFE_IN_NAMES = re.compile(r"[^\w .,@()+'-]+")
+"""Characters that a system may not allow in the name of a file or a folder."""
+MAX_NAME_BYTES = 200
+"""Bytes of such a name in UTF-8; systems allow some 255."""
 
 
 def render_student_page(lab: Lab, work: CollectedWork, by_hand: HandGrades | None) -> str:
@@ -56,15 +60,33 @@ def save_student_pages(
     """Write the page of each student to a folder, and return how many there are.
 
     A page has the path of the hand-in below the folder or zip that was collected, as learning
-    platforms take feedback, with the ending ".html". Parts that lead out of the folder are left out.
-    Raises InputError if a file cannot be written.
+    platforms take feedback, with the ending ".html". The names of zips are in it only where pages of
+    several hand-ins would have one path; where these are not enough, a number is before it. Raises
+    InputError if a file cannot be written.
     """
-    count = 0
+    works = {}
     for hand_ins in collected:
         for work in hand_ins.works:
-            parts = [part.strip(". ") for part in UNSAFE_IN_PATHS.split(work.file.place)]
-            kept = [part for part in parts if part and not part.casefold().endswith(".zip")]
-            page = render_student_page(hand_ins.lab, work, by_hand)
-            write_file(folder.joinpath(*kept).with_suffix(".html"), page)
-            count += 1
-    return count
+            works[work.file.place] = (hand_ins.lab, work)
+    places = list(works)
+    forms = (
+        _path_of_page,
+        partial(_path_of_page, with_zips=True),
+        lambda place: f"{places.index(place) + 1} {_path_of_page(place)}",
+    )
+    for place, path in tell_apart(places, forms, fold_case=True).items():
+        write_file(folder / path, render_student_page(*works[place], by_hand))
+    return len(places)
+
+
+def _path_of_page(place: str, *, with_zips: bool = False) -> str:
+    """Return where the page of a hand-in is in the folder of all pages, whatever a zip names its files.
+
+    Parts that lead out of the folder are left out.
+    """
+    names = []
+    for part in re.split(r"[/\\]", place):
+        if with_zips or not part.casefold().endswith(".zip"):
+            safe = UNSAFE_IN_NAMES.sub("_", part).strip(". ").encode()
+            names.append(safe[:MAX_NAME_BYTES].decode(errors="ignore"))
+    return str(PurePosixPath(*names).with_suffix(".html"))
