@@ -1073,6 +1073,9 @@ def make_whole_runs() -> WholeRuns:
         "no query": as_published(**no_query),
         "invalid": as_published(**invalid),
         "outside": as_published(**outside),
+        "no relation": as_published(
+            relation_choice={"uris": []}, own_knowledge_fact={"answer": "x"}
+        ),
         "one of each": as_published(settings=more, entity_choice=uris("dune")),
         "written": as_published(written_query=written, settings=without_choice),
         "no choice of URIs": as_published(settings={"ablation": "no_uri_choice"}),
