@@ -866,7 +866,8 @@ class _LookUp(_QuestionWords):
         if kind == "a number":
             return predicate.has_only_numbers and not predicate.is_temporal
         if kind == "":
-            return True
+            counts = "many" in self.words and self._predicates_of_asked_class() is None
+            return predicate.has_only_numbers or not counts
         types = set(chain.from_iterable(each.lower().split() for each in predicate.value_types))
         is_of_person = not types.isdisjoint(PERSON_CLASSES)
         if predicate.has_only_numbers or predicate.is_temporal:
@@ -897,14 +898,16 @@ class _LookUp(_QuestionWords):
 
     def _says(self, predicate: VertexPredicate, position: int) -> bool:
         """Return whether a predicate's name says the word at a position, as it is or by a known relation."""
-        if self._is_asked_noun(position):
-            return self._is_any_class(self.words[position], predicate.value_types)
+        is_asked = self._is_asked_noun(position)
+        if is_asked and self._is_any_class(self.words[position], predicate.value_types):
+            return True
         said = set(map(stem, normalize(predicate.name).split()))
         for phrase in self._phrases_at(position):
             if not said.isdisjoint(map(stem, set(phrase.split()) - UNSPECIFIC_WORDS)):
                 return True
         word = self.words[position]
-        return _says_maker(word, predicate) or word in en.VAGUE_WORDS | en.TIME_WORDS
+        is_vague = word in en.VAGUE_WORDS | en.TIME_WORDS
+        return not is_asked and (is_vague or _says_maker(word, predicate))
 
     def _counted_noun(self, relation: str) -> str:
         """Return the word after the first "many" whose relation phrase is not the relation, else "".
