@@ -3,6 +3,8 @@
 import csv
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
@@ -184,6 +186,31 @@ def test_an_answer_that_exceeds_its_limits_takes_no_other_answer_with_it(
     edit(work.hand_in("Ada", tmp_path), forged)
     [collected] = collect_hand_ins(tmp_path, check=True)
     assert set(collected.works[0].disagreements or ()) == {"1.6"}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="limits of copies need fork")
+@pytest.mark.parametrize("ending", ["import time; time.sleep(300)", "raise SystemExit"])
+def test_a_longest_job_that_does_not_end_well_takes_no_other_with_it(
+    tmp_path: Path, ending: str
+) -> None:
+    lab = tmp_path / "ends.py"
+    lab.write_text(
+        "from kgwb.labs.tasks import Lab\nLAB = Lab('ends', 'Ends')\n@LAB.task('One')\n"
+        f"def check(number: int) -> str:\n    if number == 1:\n        {ending}\n    return ''\n"
+    )
+    ends, right = (["ends.1", json.dumps({"value": value})] for value in (1, 2))
+    jobs = [[right], [ends, right], [right]]
+    request = {"lab": str(lab), "language": "", "processor_s": 10, "jobs": jobs}
+    program = "from kgwb.labs import rechecking; rechecking.JOB_TIMEOUT_S = 1; rechecking.main()"
+    process = subprocess.run(
+        [sys.executable, "-c", program],
+        input=json.dumps(request),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert {json.loads(line)["job"] for line in process.stdout.splitlines()} == {0, 2}
 
 
 def write_zip(path: Path, files: dict[str, bytes]) -> Path:

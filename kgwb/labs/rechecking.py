@@ -4,20 +4,21 @@ Equal answers of several students are checked once. This module is also the prog
 that checks, ``python -m kgwb.labs.rechecking``: standard input is JSON, the lab, its language, the
 seconds of processor time that a job has, and jobs, each of which is a list of answers of one
 student. The process makes what all checks need, and copies itself for each job. A copy has limits
-on its processor time, its memory and the files it writes. Standard output gets a line of JSON for
-each answer that was checked: the numbers of the job and of the answer, and what is wrong with it. A
-job that exceeds its limits ends without the lines of its remaining answers.
+on its time, its processor time, its memory and the files it writes. Standard output gets a line of
+JSON for each answer that was checked: the numbers of the job and of the answer, and what is wrong
+with it. A job that exceeds its limits ends without the lines of its remaining answers.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
-import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from traceback import format_exc
 from typing import Any, NamedTuple
@@ -28,7 +29,7 @@ from kgwb.labs.answers import CheckFailedError, StoredAnswer, check_stored_answe
 from kgwb.labs.hand_ins import HandIn
 from kgwb.labs.tasks import Lab, Task, load_lab
 
-JOB_TIMEOUT_S = 60.0
+JOB_TIMEOUT_S = 60
 """Seconds for the answers of one student."""
 MAX_PROCESSOR_S = 1_000_000
 """Stands for no limit of processor time."""
@@ -40,7 +41,6 @@ MAX_PROBLEM_CHARS = 500
 """Characters of a problem: a line of output is then written at once, also beside another copy's."""
 MAX_TRACEBACK_CHARS = 2_000
 """Characters of the traceback of a check that fails in itself, counted from its end."""
-POLL_INTERVAL_S = 0.01
 
 Job = Sequence[Sequence[str]]
 """The answers of one student: pairs of a task's name and the JSON of the answer."""
@@ -71,56 +71,49 @@ def run_jobs(lab: Lab, jobs: Sequence[Job], output: int, processor_s: int) -> No
     """Check the longest job in a copy of this process, which then copies itself for the others.
 
     So what the checks make and keep, such as embeddings, is made once. If the copy ends at its
-    limits, this process is copied for the others. The arguments are those of ``run_copies``. Raises
-    NotImplementedError on Windows.
+    limits or with an error, this process is copied for the others. The arguments are those of
+    ``run_copies``.
     """
-    if sys.platform == "win32":
-        raise NotImplementedError
     others = sorted(enumerate(jobs), key=lambda numbered: len(numbered[1]))
     number, longest = others.pop()
-    copy = os.fork()
-    if not copy:
-        try:
-            check_within_limits(lab, number, longest, output, processor_s)
-            set_resource_limit("RLIMIT_CPU", MAX_PROCESSOR_S)
-            run_copies(lab, others, output, processor_s)
-        finally:
-            os._exit(0)  # what the original has open is not closed by its copy
-    _, status = os.waitpid(copy, 0)
+
+    def check_all() -> None:
+        """Check the longest job within the limits, and then the others in copies of what it has made."""
+        check_within_limits(lab, number, longest, output, processor_s)
+        set_resource_limit("RLIMIT_CPU", MAX_PROCESSOR_S)
+        set_timer(0)
+        run_copies(lab, others, output, processor_s)
+
+    _, status = os.waitpid(start_copy(check_all), 0)
     if status:
         run_copies(lab, others, output, processor_s)
 
 
-def run_copies(lab: Lab, waiting: list[tuple[int, Job]], output: int, processor_s: int) -> None:
+def run_copies(
+    lab: Lab, numbered_jobs: Iterable[tuple[int, Job]], output: int, processor_s: int
+) -> None:
     """Run each job in a copy of this process, as many at once as there are processors, and wait for all.
 
-    A copy that takes longer than JOB_TIMEOUT_S is killed, and its remaining answers get no result.
-    ``waiting`` are the jobs with their numbers, ``output`` is the file descriptor for the results,
-    ``processor_s`` the processor seconds of a copy. Raises NotImplementedError on Windows, which
-    cannot copy a process.
+    ``output`` is the file descriptor for the results, ``processor_s`` the processor seconds of a
+    copy.
     """
-    if sys.platform == "win32":
-        raise NotImplementedError
     max_copies = os.cpu_count() or 1
-    deadlines: dict[int, float] = {}
-    while waiting or deadlines:
-        while waiting and len(deadlines) < max_copies:
-            number, job = waiting.pop(0)
-            copy = start_copy(lab, number, job, output, processor_s)
-            deadlines[copy] = time.monotonic() + JOB_TIMEOUT_S
-        for copy, deadline in list(deadlines.items()):
-            ended, _ = os.waitpid(copy, os.WNOHANG)
-            if ended:
-                del deadlines[copy]
-            elif time.monotonic() > deadline:
-                os.kill(copy, 9)
-        time.sleep(POLL_INTERVAL_S)
+    running: set[int] = set()
+    for number, job in numbered_jobs:
+        while len(running) == max_copies:
+            ended, _ = os.waitpid(-1, 0)
+            running.discard(ended)
+        check = partial(check_within_limits, lab, number, job, output, processor_s)
+        running.add(start_copy(check))
+    for copy in running:
+        os.waitpid(copy, 0)
 
 
-def start_copy(lab: Lab, number: int, job: Job, output: int, processor_s: int) -> int:
-    """Start a copy of this process that checks one job within its limits, and return its process id at once.
+def start_copy(action: Callable[[], None]) -> int:
+    """Start a copy of this process that does something and ends, and return its process id at once.
 
-    It always ends with exit code 0, also after an error. Raises NotImplementedError on Windows.
+    Its exit code is 0 only if there was no error. Raises NotImplementedError on Windows, which
+    cannot copy a process.
     """
     if sys.platform == "win32":
         raise NotImplementedError
@@ -128,18 +121,30 @@ def start_copy(lab: Lab, number: int, job: Job, output: int, processor_s: int) -
     if copy:
         return copy
     try:
-        check_within_limits(lab, number, job, output, processor_s)
-    finally:
+        action()
         os._exit(0)
+    finally:
+        os._exit(1)
 
 
 def check_within_limits(lab: Lab, number: int, job: Job, output: int, processor_s: int) -> None:
-    """Check a job, and limit this process to ``processor_s``, MEMORY_BYTES and WRITTEN_BYTES before."""
+    """Check a job, after this process was limited to JOB_TIMEOUT_S, MEMORY_BYTES and WRITTEN_BYTES.
+
+    ``processor_s`` is the limit of its processor time.
+    """
+    set_timer(JOB_TIMEOUT_S)
     set_resource_limit("RLIMIT_CPU", processor_s)
     set_resource_limit("RLIMIT_AS", MEMORY_BYTES)
     set_resource_limit("RLIMIT_FSIZE", WRITTEN_BYTES)
     set_resource_limit("RLIMIT_CORE", 0)
     check_job(lab, number, job, output)
+
+
+def set_timer(seconds: int) -> None:
+    """Let the system kill this process after some seconds, and not any more with 0. Does nothing on Windows."""
+    if sys.platform != "win32":
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(seconds)
 
 
 def check_job(lab: Lab, number: int, job: Job, output: int) -> None:
