@@ -386,7 +386,11 @@ def parse_tokens(tokens: Sequence[Token], mentions: Mentions, kg: Graph | None) 
             target = "?subject"
         for mention in group:
             facts += _chain_facts(mention.text, steps, target, len(facts))
-    has_condition = bool(groups) and not en.HAVE_FORMS.isdisjoint(right[:1])
+    has_condition = (
+        bool(groups)
+        and not en.HAVE_FORMS.isdisjoint(right[:1])
+        and en.ACTIVE_AUXILIARIES.isdisjoint(words[: groups[0][0].start])
+    )
     if has_condition and len(facts) == len(steps) == 2 and words[0] in en.QUESTION_WORDS:
         # which members of X have a car: not the cars are asked for
         facts = _chain_facts(groups[0][0].text, steps[::-1], target, 0)
