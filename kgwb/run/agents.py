@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,7 +19,7 @@ from kgwb.records import JsonObject, type_adapter
 from kgwb.run.answers import Answer, Candidate, Link, Reading, Turn
 from kgwb.run.gold import GoldDecisions
 from kgwb.run.prompts import Prompts, shipped_names
-from kgwb.run.steps import current_run
+from kgwb.run.steps import current_run, load_views
 from kgwb.settings import Settings
 from kgwb.text import tell_apart
 
@@ -276,7 +275,7 @@ class System:
         self.settings = settings
         self.supervisors = supervisors or {}
         self.roles = roles or {}
-        self._views = views or {}
+        self.views_source = views or {}
         self.rules = rules or {}
         self.gold = gold
         self.handover = handover
@@ -338,8 +337,8 @@ class System:
             yield "answer does not take three arguments: write answer(question, dialogue, run)"
         if not isinstance(self.settings, type) or not issubclass(self.settings, Settings):
             yield f"settings is {self.settings!r}: give a subclass of Settings, not a value of it"
-        if not isinstance(self._views, str):
-            for record_class, view in self._views.items():
+        if not isinstance(self.views_source, str):
+            for record_class, view in self.views_source.items():
                 if not isinstance(record_class, type) or not callable(view):
                     yield f"views has {record_class!r}: give a function for each record class"
         for prompt, rule in self.rules.items():
@@ -349,10 +348,7 @@ class System:
     @property
     def views(self) -> Mapping[type, View]:
         """The functions that show records, by record class. A module that has them is imported now."""
-        if isinstance(self._views, str):
-            views: Mapping[type, View] = importlib.import_module(self._views).VIEWS
-            return views
-        return self._views
+        return load_views(self.views_source)
 
     @property
     def prompt_names(self) -> set[str]:

@@ -292,7 +292,7 @@ class Execution:
             role=self.system.role_of(spec.name),
             varying=self.system.varying,
             known_calls=self.record.calls,
-            get_views=lambda: self.system.views,
+            views_source=self.system.views_source,
         )
 
     def _set_output(self, spec: AgentSpec, step: Step, output: Any) -> None:

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
+import importlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -118,13 +119,13 @@ class Step:
     """What does not count when it is compared, see ``System``."""
     known_calls: Calls = field(default_factory=dict, compare=False)
     """The calls of the run by key. A step on its own needs them to show prompts, cost and names."""
-    get_views: Callable[[], Mapping[type, Any]] = field(default=dict, compare=False)
-    """Returns the views of the system. A step on its own needs them to show its output."""
+    views_source: Mapping[type, Any] | str = field(default_factory=dict, compare=False)
+    """The views of the system, or their module. A step on its own needs them to show its output."""
 
     @property
     def views(self) -> Mapping[type, Any]:
         """The views of the system, by record class."""
-        return self.get_views()
+        return load_views(self.views_source)
 
     @property
     def live_seconds(self) -> float:
@@ -208,7 +209,15 @@ class Step:
         return self.summary()
 
 
-UNSAVED_FIELDS = ("output_type", "past_calls", "role", "varying", "known_calls", "get_views")
+def load_views(source: Mapping[type, Any] | str) -> Mapping[type, Any]:
+    """Return views, by record class; ``source`` may be the name of a module whose ``VIEWS`` they are."""
+    if isinstance(source, str):
+        views: Mapping[type, Any] = importlib.import_module(source).VIEWS
+        return views
+    return source
+
+
+UNSAVED_FIELDS = ("output_type", "past_calls", "role", "varying", "known_calls", "views_source")
 SAVED_FIELDS = [field.name for field in fields(Step) if field.name not in UNSAVED_FIELDS]
 """The fields of a step that a run file has."""
 

@@ -1,6 +1,7 @@
 """A run can be stepped through, stopped and cancelled, and asks nothing twice."""
 
 import asyncio
+import pickle
 import threading
 import time
 from typing import Any
@@ -354,3 +355,9 @@ def test_stepping_back_keeps_the_turn_of_the_dialogue_and_an_edit_removes_it() -
 def test_a_step_whose_output_is_an_empty_text_can_be_shown() -> None:
     step = Step("a", "a", "", "", {}, str, output="", done=True)
     assert step.summary().startswith("└─ a: ")
+
+
+def test_a_step_can_be_sent_to_another_process_and_knows_its_views_there() -> None:
+    bench = workbench(Scripted(HOMONYMS))
+    step = bench.ask("Who directed Dune?").steps[0]
+    assert pickle.loads(pickle.dumps(step)).views == bench.system.views != {}
