@@ -81,6 +81,9 @@ UNFOLDED_OUTCOMES = ("fixed", "broken")
 NOT_LOCATED = "–"
 """In place of a number of lost answers that is not known."""
 UNKNOWN_AGENT = "not known: its run was not kept"
+NO_DIFFERENCE = "no answer differs"
+MAY_BE_CHANCE = "may be chance"
+MORE_THAN_CHANCE = "more than chance"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,11 +138,12 @@ class ResultsComparison:
         after: LoadedResults,
         on_progress: Callable[[], object] = lambda: None,
         drawn_by: LoadedResults | None = None,
+        side_by_side: Sequence[ResultsComparison] = (),
     ) -> None:
         """Compare two results folders. ``on_progress`` is called after each question whose runs are compared.
 
         ``drawn_by`` are the results by which the questions of a sample were chosen, if these are not
-        the ones before.
+        the ones before. ``side_by_side`` are all comparisons that are made at the same time.
         """
         self.before = before
         self.after = after
@@ -157,10 +161,11 @@ class ResultsComparison:
         """The outcomes that occur, and always "fixed" and "broken"."""
         self.compare_scores = cache(self._compare_scores)
         """``_compare_scores``, which takes thousands of permutations, remembered by measure."""
-        self.side_by_side: Sequence[ResultsComparison] = (self,)
-        """All comparisons that are made at the same time, this one included."""
+        self.compare_measure = cache(self._compare_measure)
+        """``_compare_measure``, which takes thousands of samples, remembered by measure."""
         self._on_progress = on_progress
         self._drawn_by = drawn_by
+        self._side_by_side = side_by_side
 
     @cached_property
     def changes(self) -> list[QuestionChange]:
@@ -470,12 +475,12 @@ class ResultsComparison:
         cannot.
         """
         p_values = {self: self.compare_scores(measure).p_value}
-        for comparison in self.side_by_side:
+        for comparison in self._side_by_side:
             with suppress(InputError):
                 p_values[comparison] = comparison.compare_scores(measure).p_value
         return holm_adjusted([*p_values.values()])[0], len(p_values)
 
-    def compare_measure(self, measure: str) -> ComparedMeasure:
+    def _compare_measure(self, measure: str) -> ComparedMeasure:
         """Return a measure before and after as texts. Raises what ``compare_scores`` raises."""
         comparison = self.compare_scores(measure)
         low, high = comparison.confidence_interval
@@ -484,7 +489,7 @@ class ResultsComparison:
             before=f"{comparison.first:.3f}",
             after=f"{comparison.second:.3f}",
             difference=f"{comparison.difference:+.3f} [{low:+.3f}, {high:+.3f}]",
-            chance=self._describe_chance(comparison),
+            chance=self._describe_chance(measure),
             needed=_describe_needed_questions(comparison),
         )
         rows, new_rows, right_weight = self._list_compared_rows()
@@ -501,16 +506,24 @@ class ResultsComparison:
         before, after = sides
         return compared._replace(before=before, after=after)
 
-    def _describe_chance(self, comparison: ScoreComparison) -> str:
-        """Return whether a difference may be chance, with its p-value.
+    def judge(self, measure: str) -> str:
+        """Return whether a difference is MORE_THAN_CHANCE, MAY_BE_CHANCE or NO_DIFFERENCE, by the adjusted p-value.
 
-        If several comparisons stand side by side, the adjusted p-value decides, and is named too.
+        Raises what ``compare_scores`` raises.
         """
+        comparison = self.compare_scores(measure)
         if not comparison.improved_ids and not comparison.worsened_ids:
-            return "no answer differs"
-        p_value, count = self.adjust_p_value(comparison.measure)
-        verdict = "may be chance" if p_value > SIGNIFICANCE_LEVEL else "more than chance"
-        shown = format_p_value(comparison.p_value)
+            return NO_DIFFERENCE
+        p_value, _ = self.adjust_p_value(measure)
+        return MAY_BE_CHANCE if p_value > SIGNIFICANCE_LEVEL else MORE_THAN_CHANCE
+
+    def _describe_chance(self, measure: str) -> str:
+        """Return what ``judge`` returns, with the p-value and the adjusted one."""
+        verdict = self.judge(measure)
+        if verdict == NO_DIFFERENCE:
+            return verdict
+        p_value, count = self.adjust_p_value(measure)
+        shown = format_p_value(self.compare_scores(measure).p_value)
         if count > 1:
             shown = f"{format_p_value(p_value)} as one of {count} by Holm's method, alone {shown}"
         return f"{verdict} ({shown})"
@@ -578,9 +591,10 @@ def compare_with_each(
     on_progress: Callable[[], object] = lambda: None,
 ) -> list[ResultsComparison]:
     """Compare results with each of some others. The p-values are adjusted for the number of these."""
-    comparisons = [ResultsComparison(before, after, on_progress) for after in others]
-    for comparison in comparisons:
-        comparison.side_by_side = comparisons
+    comparisons: list[ResultsComparison] = []
+    for after in others:
+        comparison = ResultsComparison(before, after, on_progress, side_by_side=comparisons)
+        comparisons.append(comparison)
     return comparisons
 
 
@@ -824,8 +838,7 @@ def _describe_cell(
         effects = [each.compare_scores("f1").difference for each in alone if each]
     except InputError:
         return NOT_LOCATED
-    verdict, _, _ = comparison.compare_measure("f1").chance.partition(" (")
-    text = f"{scores.second:.3f}, {scores.difference:+.3f}, {verdict}"
+    text = f"{scores.second:.3f}, {scores.difference:+.3f}, {comparison.judge('f1')}"
     if len(effects) == 2:
         text += f"; {scores.difference - sum(effects):+.3f} beyond the sum of both alone"
     return text

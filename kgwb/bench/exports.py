@@ -28,6 +28,7 @@ from xml.etree import ElementTree
 from kgwb import disk
 from kgwb.bench.comparisons import (
     FAILED,
+    MORE_THAN_CHANCE,
     OUTCOME_STATES,
     ResultsComparison,
     load_prompt_texts,
@@ -46,7 +47,6 @@ from kgwb.bench.results import (
     is_shown,
     list_labels,
 )
-from kgwb.bench.statistics import SIGNIFICANCE_LEVEL
 from kgwb.disk import __version__
 from kgwb.errors import GraphFileError, InputError
 from kgwb.kg import VOCABULARIES, Vocabulary, find_graph_file
@@ -95,7 +95,7 @@ class Condition(NamedTuple):
         Raises InputError for another form, and for a figure that is not among them.
         """
         match = _CONDITION.fullmatch(text)
-        if match is None or (match[3] < "0" and match[1] not in VERDICT_FIGURES):
+        if match is None or (match[3].startswith("-") and match[1] not in VERDICT_FIGURES):
             raise InputError(
                 f"the condition {text!r} cannot be read",
                 hint="write a figure, a comparison and a number, such as --fail-if 'f1<0.8'",
@@ -210,8 +210,7 @@ def make_change_suite(comparison: ResultsComparison) -> Suite:
 def _judge_change(comparison: ResultsComparison) -> dict[str, float]:
     """Return the VERDICT_FIGURES of a retry. Raises InputError if F1 cannot be compared."""
     scores = comparison.compare_scores("f1")
-    p_value, _ = comparison.adjust_p_value("f1")
-    is_beyond_chance = p_value <= SIGNIFICANCE_LEVEL
+    is_beyond_chance = comparison.judge("f1") == MORE_THAN_CHANCE
     low, high = scores.confidence_interval
     return {
         "better": float(is_beyond_chance and scores.difference > 0),
