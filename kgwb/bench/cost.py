@@ -59,16 +59,6 @@ class Prices(BaseModel, frozen=True):
             hint=f'add a [[price]] with model = "{model}" to it, or name another table with --prices',
         )
 
-    def list_missing(self, models: Iterable[str]) -> list[str]:
-        """Return the names among these models that have no price."""
-        missing = []
-        for model in models:
-            try:
-                self.find_price(model)
-            except InputError:
-                missing.append(model)
-        return missing
-
     def compute_money(self, row: Mapping[str, Any]) -> float:
         """Return what the tokens in a row of a results file cost, in the table's currency.
 

@@ -179,6 +179,11 @@ class QuestionArguments(GraphArguments):
     prompts: Path | None = option("DIR", "folder of prompts that are used in place of kgwb's own")
 
     @property
+    def given_settings(self) -> dict[str, str]:
+        """The values of ``set``, by the names of the settings. Raises InputError for one without "="."""
+        return parse_assignments(self.set, "NAME=VALUE")
+
+    @property
     def settings(self) -> Settings:
         """The settings of ``profile`` for ``system``, with the changes of ``set``, whose values are parsed.
 
@@ -187,7 +192,7 @@ class QuestionArguments(GraphArguments):
         """
         from kgwb.run.systems import profile
 
-        changes: dict[str, Any] = parse_assignments(self.set, "NAME=VALUE")
+        changes: dict[str, Any] = {**self.given_settings}
         return profile(self.profile, system=self.system, are_strings=True, **changes)
 
     def for_systems(self, names: Sequence[str]) -> Self:
@@ -199,8 +204,7 @@ class QuestionArguments(GraphArguments):
         """
         if not names:
             return self
-        given = parse_assignments(self.set, "NAME=VALUE")
-        lacking = find_missing_settings(names, given)
+        lacking = find_missing_settings(names, self.given_settings)
         for name in names:
             if name not in lacking:
                 return replace(self, system=name)
@@ -257,15 +261,21 @@ class WorkArguments:
         return bench.Budget(numbers, bench.load_prices(self.prices))
 
     def check_prices(self, budget: Budget, models: Iterable[ChatModel]) -> None:
-        """Print which models have no price, if a table of prices was given; nothing was asked yet.
+        """Print the first model without a price, if a table of prices was given; nothing was asked yet.
 
-        Raises InputError for the first one if money is limited.
+        Raises InputError for it if money is limited.
         """
-        missing = budget.prices.list_missing(model.name for model in models)
-        if missing and "money" in budget.limits:
-            budget.prices.find_price(missing[0])
-        if missing and self.prices is not None:
-            print_error(f"money will be left out: {self.prices} has no price for {missing[0]!r}")
+        for model in models:
+            try:
+                budget.prices.find_price(model.name)
+            except InputError:
+                if "money" in budget.limits:
+                    raise
+                if self.prices is not None:
+                    print_error(
+                        f"money will be left out: {self.prices} has no price for {model.name!r}"
+                    )
+                return
 
 
 def open_model_arguments(specs: Mapping[str, str]) -> dict[str, ChatModel | str]:

@@ -16,7 +16,6 @@ from kgwb.cli.arguments import (
     find_missing_settings,
     load_history,
     option,
-    parse_assignments,
     parse_system_names,
     positional,
 )
@@ -144,7 +143,7 @@ class AskCommand(QuestionArguments):
 
     def _warn_about_missing_settings(self, names: Sequence[str]) -> None:
         """Print on the error output which of the systems are asked without a given setting that they lack."""
-        missing = find_missing_settings(names, parse_assignments(self.set, "NAME=VALUE"))
+        missing = find_missing_settings(names, self.given_settings)
         if missing:
             print_error(f"asked without these settings: {describe_missing_settings(missing)}")
 

@@ -140,8 +140,7 @@ class BenchCommand(CheckArguments, MeasurementArguments):
         for command in self._commands_for_systems():
             commands += command._commands_for_each()
         for command in commands:
-            given = parse_assignments(command.set, "NAME=VALUE")
-            check_repeats(command.settings, command.repeats, given)
+            check_repeats(command.settings, command.repeats, command.given_settings)
         measured: dict[Path, list[BenchRow]] = {}
         for command in commands:
             if self.each or self.systems:
@@ -185,7 +184,7 @@ class BenchCommand(CheckArguments, MeasurementArguments):
 
         Given are the names in ``set``, and those of ``each`` but "prompts" and "model".
         """
-        given = [*parse_assignments(self.set, "NAME=VALUE")]
+        given = [*self.given_settings]
         if self.each:
             given += parse_assignments(self.each, EACH_SYNTAX)
         settings = [name for name in given if name not in ("prompts", "model")]
