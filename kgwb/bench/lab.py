@@ -460,8 +460,7 @@ class RetryExperiment:
         """
         folders = {folder.resolve()}
         for retry in list_retries(self.earlier_results):
-            rows = LoadedResults.read(retry.folder).rows.values()
-            if not all(map(is_shown, rows)):
+            if retry.is_test:
                 folders.add(retry.folder.resolve())
         if len(folders) > MAX_TEST_LOOKS:
             raise InputError(
@@ -765,6 +764,8 @@ class PastRetry:
     """"" if the person wrote none."""
     counts: Counter[str]
     """The number of questions by outcome (``kgwb.bench.comparisons``)."""
+    is_test: bool
+    """Whether it asked questions of the test part of the set."""
 
     @property
     def name(self) -> str:
@@ -799,9 +800,11 @@ def list_retries(results: LoadedResults) -> list[PastRetry]:
         if not (folder / RESULTS_FILE).is_file():
             continue
         with suppress(InputError):
-            outcomes = find_outcomes(results, LoadedResults.read(folder))
+            retried = LoadedResults.read(folder)
+            counts = Counter(find_outcomes(results, retried).values())
             began = datetime.fromtimestamp(config_file.stat().st_mtime)
-            retries.append(PastRetry(folder, began, read_note(folder), Counter(outcomes.values())))
+            is_test = not all(map(is_shown, retried.rows.values()))
+            retries.append(PastRetry(folder, began, read_note(folder), counts, is_test))
     return sorted(retries, key=lambda retry: (retry.began, retry.name), reverse=True)
 
 
@@ -916,7 +919,7 @@ def read_measured_prompts(
     if base is None and parent.name == RETRIES_FOLDER:
         base = parent.parent
     effect = effect_on_kept = ""
-    ids: dict[str, list[str]] = {outcome: [] for outcome in UNFOLDED_OUTCOMES}
+    ids: Mapping[str, Sequence[str]] = {}
     first = None
     if base is not None:
         first = LoadedResults.read(Path(base))
@@ -948,8 +951,8 @@ def read_measured_prompts(
         results.model_specs,
         effect,
         effect_on_kept,
-        tuple(ids["fixed"]),
-        tuple(ids["broken"]),
+        tuple(ids.get("fixed", ())),
+        tuple(ids.get("broken", ())),
     )
 
 
@@ -959,13 +962,13 @@ def _describe_effect(comparison: ResultsComparison) -> tuple[str, dict[str, list
     The text has the outcomes, F1 before and after, and the first questions that were fixed and
     broken.
     """
-    ids: dict[str, list[str]] = {outcome: [] for outcome in UNFOLDED_OUTCOMES}
+    ids: dict[str, list[str]] = {}
     for id_, outcome in comparison.outcomes.items():
         if is_shown(comparison.after.rows[id_]):
             ids.setdefault(outcome, []).append(id_)
     parts = [comparison.format_counts(), comparison.describe_f1()]
     for outcome in UNFOLDED_OUTCOMES:
-        if ids[outcome]:
+        if outcome in ids:
             parts.append(f"{outcome} {list_first(ids[outcome])}")
     return "; ".join(parts), ids
 
