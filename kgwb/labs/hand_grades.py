@@ -8,7 +8,7 @@ each grader. Of several grades of one answer by one person the last counts.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -73,18 +73,22 @@ class HandGrades:
     def __init__(self, folder: str | Path) -> None:
         """Read the grades in a folder, which need not exist. Raises InputError for a line that is no grade."""
         self.folder = Path(folder)
-        self._lines: dict[str, list[HandGrade]] = {}
-        """What each grader has said, the oldest first."""
+        self._grades: dict[str, dict[OpenAnswer, HandGrade]] = {}
+        """What counts of each grader, by answer."""
         for grader, path in judgements.list_people(self.folder, GRADES_FILES):
-            self._lines[grader] = self._read(path)
+            self._keep(grader, self._read(path))
 
     def _read(self, path: Path) -> list[HandGrade]:
         hint = "correct this line of the file, or remove it: the grade of this answer is then lost"
         return judgements.read_lines(path, HandGrade.model_validate, "is no grade", hint)
 
-    def by_grader(self, grader: str) -> dict[OpenAnswer, HandGrade]:
+    def _keep(self, grader: str, lines: Iterable[HandGrade]) -> None:
+        """Set what counts of a grader: of several grades of one answer, the last."""
+        self._grades[grader] = {grade.about: grade for grade in lines}
+
+    def by_grader(self, grader: str) -> Mapping[OpenAnswer, HandGrade]:
         """Return the grades that count of a person, by answer."""
-        return {grade.about: grade for grade in self._lines.get(grader, [])}
+        return self._grades.get(grader, {})
 
     def add(
         self,
@@ -121,14 +125,12 @@ class HandGrades:
 
     def _write(self, grader: str, path: Path, lines: list[HandGrade]) -> None:
         with disk.os_errors_as_input_error(f"cannot write {path}", judgements.WRITING_HINT):
-            self.folder.mkdir(parents=True, exist_ok=True)
             disk.write_json_lines(path, map(HandGrade.model_dump, lines))
-        self._lines[grader] = lines
+        self._keep(grader, lines)
 
     def of_answer(self, answer: OpenAnswer) -> list[HandGrade]:
         """Return the grades of an answer, one of each person who has graded it."""
-        graded = map(self.by_grader, self._lines)
-        return [grades[answer] for grades in graded if answer in grades]
+        return [grades[answer] for grades in self._grades.values() if answer in grades]
 
     def points_of(self, answer: OpenAnswer) -> float | None:
         """Return the mean points of an answer by those who have graded it; None if nobody has."""
@@ -141,8 +143,7 @@ class HandGrades:
         """
         totals: dict[str, dict[OpenAnswer, float]] = {}
         answers: dict[OpenAnswer, None] = {}
-        for grader in self._lines:
-            grades = self.by_grader(grader)
+        for grader, grades in self._grades.items():
             totals[grader] = {answer: grade.total for answer, grade in grades.items()}
             answers |= dict.fromkeys(grades)
         rows = []
