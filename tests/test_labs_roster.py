@@ -172,6 +172,22 @@ def test_a_table_without_students_is_an_error(tmp_path: Path, text: str) -> None
         Roster(path)
 
 
+@pytest.mark.parametrize("open_table", [Roster, Pseudonyms])
+@pytest.mark.parametrize(
+    "data", ["name;id\nJürgen;1\n".encode("cp1252"), b"name\n" + b"x" * 200_000, None]
+)
+def test_a_table_that_cannot_be_read_is_an_error(
+    tmp_path: Path, open_table: type[Roster | Pseudonyms], data: bytes | None
+) -> None:
+    path = tmp_path / "class.csv"
+    if data is None:
+        path.mkdir()
+    else:
+        path.write_bytes(data)
+    with pytest.raises(InputError, match="class"):
+        open_table(path)
+
+
 def test_grades_need_the_list_of_the_class(tmp_path: Path) -> None:
     folder = write_class(tmp_path, CLASSES["names"])
     assert main(["labs", "collect", str(folder), "--grades", str(tmp_path / "grades.csv")]) == 2

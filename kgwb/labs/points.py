@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from io import StringIO
 from math import ceil
 from pathlib import Path
 from typing import NamedTuple
 
 from kgwb.errors import InputError
 from kgwb.labs.hand_grades import HandGrades, OpenAnswer
-from kgwb.labs.hand_ins import write_file
 from kgwb.labs.roster import Roster
 from kgwb.labs.rows import CollectedHandIns, CollectedWork
+from kgwb.labs.tables import write_table
 from kgwb.labs.tasks import Lab
 from kgwb.text import pluralize, quote_cell, single_line
 
@@ -121,14 +119,12 @@ def save_points(
             )
     headings = ["lab", "id", "student", *names, "total", "tries", "hints", "late", "time"]
     headings += ["version", "file", "remarks"]
-    table = StringIO()
-    writer = csv.DictWriter(table, headings, restval="")
-    writer.writeheader()
+    rows = [headings]
     for hand_ins in collected:
         for work in hand_ins.rows:
             row = _make_row(hand_ins.lab, work, grading)
-            writer.writerow({heading: _to_cell(value) for heading, value in row.items()})
-    return write_file(path, table.getvalue())
+            rows.append([_to_cell(row.get(heading, "")) for heading in headings])
+    return write_table(path, rows)
 
 
 def _to_cell(value: str) -> str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import re
-from io import StringIO
+from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
-from kgwb import disk
 from kgwb.errors import InputError
+from kgwb.labs.tables import read_table, write_table
 from kgwb.text import quote_cell, unquote_cell
 
 HEADINGS = ("pseudonym", "student", "id")
@@ -37,9 +36,8 @@ class Pseudonyms:
         if not path.exists():
             return
         hint = "name with --pseudonyms a file that kgwb labs has written, or a new one"
-        with disk.os_errors_as_input_error(f"cannot read the pseudonyms {path}", hint):
-            text = disk.read_text(path)
-        rows = list(filter(None, csv.reader(StringIO(text))))
+        table, _ = read_table(path, "the pseudonyms", hint)
+        rows = list(filter(None, table))
         lengths = {len(row) for row in rows}
         if lengths != {len(HEADINGS)} or tuple(rows[0]) != HEADINGS:
             raise InputError(f"{path} is not a table of pseudonyms", hint=hint)
@@ -82,12 +80,8 @@ class Pseudonyms:
 
         Raises InputError if it cannot be written.
         """
-        text = StringIO()
-        writer = csv.writer(text)
-        writer.writerow(HEADINGS)
+        rows: list[Iterable[str]] = [HEADINGS]
         for (student, student_id), pseudonym in self._by_student.items():
-            writer.writerow(map(quote_cell, (pseudonym, student, student_id)))
-        writer.writerow((f"student {self._next_number}", *NEXT))
-        hint = "choose another file or folder"
-        with disk.os_errors_as_input_error(f"cannot write {self.path}", hint):
-            disk.write_atomically(self.path, [text.getvalue()])
+            rows.append(map(quote_cell, (pseudonym, student, student_id)))
+        rows.append((f"student {self._next_number}", *NEXT))
+        write_table(self.path, rows)

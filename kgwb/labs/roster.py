@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from io import StringIO
 from pathlib import Path
 
-from kgwb import disk
 from kgwb.errors import InputError
-from kgwb.labs.hand_ins import write_file
 from kgwb.labs.submissions import FoundFile
+from kgwb.labs.tables import read_table, write_table
 
 NAME_HEADING = re.compile(
     r"((full|first|last|given|family|student) )?name|student|surname|(vor|nach|vollständiger )name",
@@ -59,11 +56,7 @@ class Roster:
         hint = (
             "name a CSV table with a column for names or ids, such as Moodle's or Canvas's grades"
         )
-        with disk.os_errors_as_input_error(f"cannot read the class {path}", hint):
-            text = disk.read_text(path, "utf-8-sig")
-        heading_line = text.partition("\n")[0]
-        self._delimiter = max(DELIMITERS, key=heading_line.count)
-        self._rows = list(csv.reader(StringIO(text, newline=""), delimiter=self._delimiter))
+        self._rows, self._delimiter = read_table(path, "the class", hint, DELIMITERS)
         self.students = list(filter(None, map(self._read_student, range(1, len(self._rows)))))
         if not self.students:
             raise InputError(f"there are no students in {path}", hint=hint)
@@ -117,6 +110,4 @@ class Roster:
                 row = rows[number]
                 row += [""] * (len(headings) - len(row))
                 row[column] = grade
-        text = StringIO()
-        csv.writer(text, delimiter=self._delimiter).writerows(rows)
-        return write_file(path, text.getvalue())
+        return write_table(path, rows, self._delimiter)
