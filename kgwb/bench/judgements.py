@@ -85,6 +85,18 @@ def file_of(folder: Path, pattern: str, person: str) -> Path:
     return folder / pattern.replace("*", quote(person, safe=""))
 
 
+def require_name(person: str, verb: str, example: str) -> None:
+    """Raise InputError if the name of a person who judges is empty.
+
+    ``verb`` says what the person does, as "codes", and ``example`` is a call with a name.
+    """
+    if not person.strip():
+        raise InputError(
+            f"the name of the person who {verb} is empty",
+            hint=f"give the initials of the person, as in {example}",
+        )
+
+
 def list_people(folder: Path, pattern: str) -> Iterator[tuple[str, Path]]:
     """Yield the name and the file of each who has one of this pattern, sorted by files.
 
@@ -845,11 +857,7 @@ def add_coding(
     Raises InputError for a coder without a name, a question outside of the sample, a category outside
     of its scheme, and a file that cannot be written.
     """
-    if not coder.strip():
-        raise InputError(
-            "the name of the person who codes is empty",
-            hint="give the initials of the person, as in kgwb.ErrorCoding(FOLDER, 'ann')",
-        )
+    require_name(coder, "codes", "kgwb.ErrorCoding(FOLDER, 'ann')")
     if id_ not in sample.ids or id_ not in results.rows:
         raise InputError(
             f"the question {id_!r} cannot be coded: it is not in the sample of {results.folder}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kgwb.bench.judgements import require_name
 from kgwb.errors import InputError
 from kgwb.labs.answers import NUMBER
 from kgwb.labs.collecting import collect_hand_ins
@@ -39,11 +40,7 @@ class HandGrading(Live):
         Raises InputError for a grader without a name, if there is no answer to a task with a rubric,
         and for a file that cannot be read.
         """
-        if not grader.strip():
-            raise InputError(
-                "the name of the person who grades is empty",
-                hint="give the initials of the person, as in HandGrading(FOLDER, 'ann')",
-            )
+        require_name(grader, "grades", "HandGrading(FOLDER, 'ann')")
         self.grader = grader
         self.file = HandGrades(folder)
         self.tasks: dict[str, Task] = {}

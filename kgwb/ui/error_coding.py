@@ -11,6 +11,7 @@ from kgwb.bench.judgements import (
     draw_sample,
     read_codings,
     read_sample,
+    require_name,
 )
 from kgwb.bench.report import Report, name_values, render_answers, render_gold
 from kgwb.errors import InputError
@@ -50,11 +51,7 @@ class ErrorCoding(Live):
         Raises InputError for a coder without a name, if the folder holds no results or no lost
         questions, and for a damaged file.
         """
-        if not coder.strip():
-            raise InputError(
-                "the name of the person who codes is empty",
-                hint="give the initials of the person, as in kgwb.ErrorCoding(FOLDER, 'ann')",
-            )
+        require_name(coder, "codes", "kgwb.ErrorCoding(FOLDER, 'ann')")
         self.coder = coder
         self.report = Report(folder)
         self.results = self.report.results[0]
