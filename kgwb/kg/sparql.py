@@ -392,20 +392,22 @@ _ALIAS_EXPRESSION = re.compile(r"\((.*)\bAS\s+[?$](\w+)\s*\)", re.DOTALL | re.IG
 _VARIABLE_IN_BRACKETS = re.compile(r"[(\s]*[?$]\w+[)\s]*")
 MODIFIERS = ("GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "VALUES")
 """The words that begin the parts after the outermost braces."""
-_GROUP = r" \{(?:[^{}]++|\{(?:[^{}]++|\{[^{}]*+\})*+\})*+\}"
+_GROUP = r"[ ]\{(?:[^{}]++|\{(?:[^{}]++|\{[^{}]*+\})*+\})*+\}"
 """A group in a skeleton, with at most two levels of groups inside."""
 _REPEATS = re.compile(
     rf"""
-    (?P<values> [ ]VALUES[ ](?:[?$][^ ]+|\([^(){{}}]*\))[ ]\{{ (?P<value> [ ]<%>|[ ]"s"|[ ]\([^(){{}}]*\)) ) (?P=value)+
-  | (?P<in> [ ]IN[ ]\( (?P<member> [ ](?:<%>|"s")[ ],) ) (?P=member)+
-  | (?P<filter> [ ]FILTER[ ]\([^(){{}}]*\) ) (?P=filter)+
-  | (?P<union> (?:[ ]UNION{_GROUP.replace(" ", "[ ]")}){{1,4}}? ) (?P=union)+
+    (?P<values> [ ](?i:VALUES)[ ](?:[?$][^ ]+|\([^(){{}}]*\))[ ]\{{
+        (?P<value> [ ]<%>|[ ]"s"|[ ]\([^(){{}}]*\)) ) (?P=value)+
+  | (?P<in> [ ](?i:IN)[ ]\( (?P<member> [ ](?:<%>|"s")[ ],) ) (?P=member)+
+  | (?P<filter> [ ](?i:FILTER)[ ]\([^(){{}}]*\) ) (?P=filter)+
+  | (?P<union> (?:[ ](?i:UNION){_GROUP}){{1,4}}? ) (?P=union)+
     """,
-    re.VERBOSE | re.IGNORECASE,
+    re.VERBOSE,
 )
 """Parts of a skeleton that stand in it several times in a row, where the grammar allows any number.
 
-They are the values of VALUES and IN, filters, and the branches of a union after its first one.
+They are the values of VALUES and IN, filters, and the branches of a union after its first one. Only
+keywords are compared without case: "a" is one, and "A" is none.
 """
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 """Half a character of UTF-16, which cannot be encoded as UTF-8."""

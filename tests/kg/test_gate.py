@@ -79,6 +79,7 @@ REFUSED = [
     "ASK { FILTER(bif:contains_all(?x)) }",
 ]
 BROKEN = [
+    "SELECT * { { } UNION { ?s a ?o } UNION { ?s A ?o } }",
     "SELECT * { ?s ?p ?o FILTER(?a<?b&&'>'&&\"'\"=\"'\") SERVICE <http://e/s> { ?s ?p '\"' } }",
     'SELECT * { ?s ?p ?o FILTER(?a<?b#>"""\r) SERVICE <http://e/s> { ?s ?p ?o }#"""\n) }',
     *(
