@@ -191,3 +191,11 @@ def test_a_table_that_cannot_be_read_is_an_error(
 def test_grades_need_the_list_of_the_class(tmp_path: Path) -> None:
     folder = write_class(tmp_path, CLASSES["names"])
     assert main(["labs", "collect", str(folder), "--grades", str(tmp_path / "grades.csv")]) == 2
+
+
+@pytest.mark.parametrize("percent", ["-20", "101", "nan"])
+def test_being_late_gives_no_points(tmp_path: Path, percent: str) -> None:
+    folder = write_class(tmp_path, CLASSES["names"])
+    arguments = ["labs", "collect", str(folder), f"--late-percent={percent}"]
+    assert main([*arguments, "--out", str(tmp_path / "class.html")]) == 2
+    assert not (tmp_path / "class.html").exists()

@@ -118,8 +118,8 @@ class LabsCommand:
         """Read the hand-ins in the folder, print their summary, and write the page and the files of the options.
 
         The page goes to ``out``; with ``csv`` the table of points is written, with ``pseudonyms``
-        the table of names. Paths are printed. Raises InputError for points or a due time of another
-        form, and if there are no hand-ins or a file cannot be written.
+        the table of names. Paths are printed. Raises InputError for points, a due time or a percentage
+        of another form, and if there are no hand-ins or a file cannot be written.
         """
         from kgwb.labs.collecting import collect_hand_ins
         from kgwb.labs.feedback_pages import save_student_pages
@@ -135,6 +135,11 @@ class LabsCommand:
         by_hand = HandGrades(self.by_hand) if self.by_hand else None
         grading = Grading(points, due, self.late_percent, by_hand)
         roster = Roster(self.roster) if self.roster else None
+        if not 0 <= self.late_percent <= 100:
+            raise InputError(
+                f"{self.late_percent:g} % cannot be taken off the points for a day",
+                hint="give a number from 0 to 100, such as --late-percent 20",
+            )
         if self.grades and roster is None:
             raise InputError(
                 "--grades needs the list of the class", hint="name it with --roster FILE"
