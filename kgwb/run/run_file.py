@@ -54,13 +54,19 @@ EARLIER_SETTINGS: Mapping[str, Mapping[str, Any]] = {
         "own_knowledge_at": "any_end",
         "role_triples": 3,
     },
-    "ragonite": {"reads_units": True, "writes_comments": True},
+    "ragonite": {
+        "reads_units": True,
+        "writes_comments": True,
+        "whole_values": False,
+        "last_sees_results": False,
+    },
     "robodata": {
         "ingredients": "all",
         "details": "triples",
         "removes": True,
         "assesses_first_turn": False,
         "default_neighbours": 20,
+        "query_rows": 50,
     },
     "triad": {
         "whole_graph": False,

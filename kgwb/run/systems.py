@@ -15,7 +15,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeAlias
 
-from kgwb.errors import AgentFailedError, KgwbError, NotRecordedError, SettingError
+from kgwb.errors import (
+    AgentFailedError,
+    KgwbError,
+    NotRecordedError,
+    PromptError,
+    SettingError,
+)
 from kgwb.kg import GraphSource
 from kgwb.kg.base import Graph
 from kgwb.llm.base import ChatModel
@@ -23,6 +29,7 @@ from kgwb.records import JsonObject
 from kgwb.run import Run, System
 from kgwb.run.diagnostics import last_own_frame, own_place
 from kgwb.run.models import open_model
+from kgwb.run.prompts import Prompts
 from kgwb.run.run import read_only_run
 from kgwb.run.run_file import DAMAGED_FILE_ERRORS, RunFile, damaged_file_error
 from kgwb.settings import Settings
@@ -40,8 +47,8 @@ _log = logging.getLogger("kgwb")
 EARLIER_MUTED_RUN = "its triples were muted by an earlier version, so its graph is needed to run on"
 """Why a run of a version that rewrote queries for muted triples cannot be replayed from its file."""
 
-EARLIER_PROMPTS = "an earlier version asked prompts that now have other names"
-"""Why a run in which a model was asked by a prompt that is gone cannot be replayed from its file."""
+EARLIER_PROMPTS = "it was asked with other prompts than those of this version"
+"""Why a run whose prompts are gone or were changed, and that lacks a call now, cannot be replayed from its file."""
 
 
 def profile(
@@ -120,7 +127,8 @@ def load_run(
             raise
         if run.recorded_status != "done":
             return run
-        missing = _find_earlier_form(run) if isinstance(exc, NotRecordedError) else ""
+        is_stale = isinstance(exc, NotRecordedError | PromptError)
+        missing = _find_earlier_form(run) if is_stale else ""
         if not missing:
             raise
         return read_only_run(path, missing)
@@ -131,16 +139,20 @@ def load_run(
 def _find_earlier_form(run: Run) -> str:
     """Return why a loaded run of an earlier version lacks calls that it made; "" if it is none.
 
-    An earlier version rewrote the queries of a run with muted triples. It also had other prompts:
-    this is looked for in kgwb's own systems, since one from elsewhere may be given prompts of any
-    name.
+    An earlier version rewrote the queries of a run with muted triples. It also had other prompts, and
+    gave their agents other things: this is looked for in kgwb's own systems, since one from elsewhere
+    may be given prompts of any name.
     """
     queries = [call for call in run.calls.values() if call.kind in ("select", "ask", "construct")]
     if run.kg.muted and not any("muted" in call.request for call in queries):
         return EARLIER_MUTED_RUN
     system = run.system
-    if not system.origin and not system.prompt_names.issuperset(run.prompts.texts):
-        return EARLIER_PROMPTS
+    if system.origin:
+        return ""
+    shipped = Prompts().for_system(system.prompts)
+    for name, text in run.prompts.texts.items():
+        if name not in system.prompt_names or shipped.text(name) != text:
+            return EARLIER_PROMPTS
     return ""
 
 

@@ -155,6 +155,23 @@ def test_a_prompt_that_is_gone_is_read_from_the_steps(tmp_path: Path) -> None:
     assert (read.answer, keys(read)) == (run.answer, keys(run))
 
 
+def test_a_run_whose_prompts_have_changed_since_is_read_from_the_steps(tmp_path: Path) -> None:
+    run = Run(TRIAD, QUESTION, kg=films(), models=Scripted(SCRIPT)).go()
+    lines = run.save(tmp_path / "now.jsonl").read_text().splitlines()
+    for number, change in enumerate((" Be brief.", " Of {{thought}}.")):
+        earlier = []
+        for line in lines:
+            data = json.loads(line)
+            if "prompts" in data:
+                data["prompts"]["triad/query_choice_judgement"] += change
+            earlier.append(json.dumps(data, ensure_ascii=False))
+        path = tmp_path / f"{number}.jsonl"
+        path.write_text("\n".join(earlier) + "\n")
+        read = kgwb.load_run(path)
+        assert read.read_only
+        assert (read.answer, keys(read)) == (run.answer, keys(run))
+
+
 @pytest.mark.parametrize(("kept", "status"), [(0.5, "failed"), (1.0, "done")])
 def test_a_muted_run_that_lacks_calls_is_no_run_of_an_earlier_version(
     tmp_path: Path, kept: float, status: str
