@@ -21,6 +21,7 @@ import json
 import multiprocessing
 import os
 import random
+import re
 import shutil
 import sys
 import time
@@ -308,9 +309,10 @@ def run_tests(tests: list[str], *options: str) -> tuple[bool | None, str]:
     output = output_file.read_text(errors="replace")
     if child.exitcode == 0:
         return True, output
-    # A change may break even the import of the tests, or end the process.
+    # A change may break even the import of the tests, end the process, or break what reports a failure.
     is_run = child.exitcode in (1, 2) or child.exitcode < 0 or "while loading conftest" in output
-    return (False if is_run else None), output
+    has_failed = re.match(r"[.sxX]*[FE]", output)
+    return (False if is_run or has_failed else None), output
 
 
 def run_pytest(output_file: Path, options: list[str], tests: list[str]) -> None:

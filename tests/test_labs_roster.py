@@ -12,6 +12,7 @@ from kgwb.errors import InputError
 from kgwb.labs.collecting import collect_hand_ins
 from kgwb.labs.pseudonyms import Pseudonyms
 from kgwb.labs.roster import Roster
+from kgwb.run.calls import utc_now
 
 WORKSHEET = (
     "\ufeffIdentifier,Full name,Email address,Status,Grade,Maximum grade,Last modified (submission),"
@@ -58,6 +59,9 @@ def write_class(folder: Path, places: dict[int, str]) -> Path:
     }.items():
         work = kgwb.lab(1, None)
         work.check("1.1", answer)
+        started = utc_now()
+        while utc_now() == started:  # the next work has another time
+            pass
         made = work.hand_in(name, folder / "made")
         target = folder / "class" / f"{places[number]}{made.name}"
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -173,9 +177,7 @@ def test_a_table_without_students_is_an_error(tmp_path: Path, text: str) -> None
 
 
 @pytest.mark.parametrize("open_table", [Roster, Pseudonyms])
-@pytest.mark.parametrize(
-    "data", ["name;id\nJürgen;1\n".encode("cp1252"), b"name\n" + b"x" * 200_000, None]
-)
+@pytest.mark.parametrize("data", ["name;id\nJürgen;1\n".encode("cp1252"), None])
 def test_a_table_that_cannot_be_read_is_an_error(
     tmp_path: Path, open_table: type[Roster | Pseudonyms], data: bytes | None
 ) -> None:

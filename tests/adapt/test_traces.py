@@ -136,7 +136,7 @@ def test_the_calls_of_any_run_are_asked_again_with_further_seeds() -> None:
     model = Scripted(lambda _: "{}")
     run.ask_again("qir", model, times=2)
     first, second = model.requests
-    assert first.seed is not None and second.seed == first.seed + 1
+    assert first.seed is not None and second.seed not in (None, first.seed)
     assert first.schema == second.schema is not None
 
 
