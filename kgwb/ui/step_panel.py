@@ -19,6 +19,7 @@ from kgwb.kg.base import Graph
 from kgwb.kg.queries import count_degrees
 from kgwb.llm.base import ChatModel
 from kgwb.run.agents import agent_of_key
+from kgwb.run.answers import Answer
 from kgwb.run.models import MAX_TIMES, NewReplies, open_model
 from kgwb.run.prompts import messages_from_text
 from kgwb.run.sampled import StepSample, sample_step
@@ -199,7 +200,7 @@ class StepPanel(Live):
     def announcement(self) -> str:
         """Return agent, state and outcome of the step, and what the graph replied: "qir: done, 1 fact".
 
-        The state is that of its badge, such as "by hand", or "Answered" of a step with the answer.
+        The state is that of its badge, such as "by hand"; of a step with the answer it is "done, Answered".
 
         Without a finished step it is agent and state.
         """
@@ -209,6 +210,8 @@ class StepPanel(Live):
         _, state = step_badge(run_state, step, run_state.step_state(self.key))
         if step is None or not step.done:
             return f"{agent}: {state}"
+        if isinstance(step.output, Answer) and run_state.step_state(self.key) == "done":
+            state = f"done, {state}"
         spoken = f"{agent}: {state}, {step.outcome}"
         task = self.graph_worker.current_task
         if task:

@@ -28,7 +28,7 @@ def test_a_question_is_stepped_edited_and_undone_without_seeing_it(
         press(cell, "Step")
         assert spoken(cell).startswith("translator: done")
         press(cell, "Continue")
-        assert spoken(cell) == "execution: Answered, Denis Villeneuve"
+        assert spoken(cell) == "execution: done, Answered, Denis Villeneuve"
 
         cell.row("qir").focus()
         page.page.keyboard.press("Enter")
@@ -46,7 +46,7 @@ def test_a_question_is_stepped_edited_and_undone_without_seeing_it(
         assert 'button "qir qir agent by hand' in way[-1]
         press(cell, "Continue")
         cell.wait("Not in this graph").settle()
-        assert spoken(cell).startswith("execution: Not in this graph, ")
+        assert spoken(cell).startswith("execution: done, Not in this graph, ")
 
         cell.row("qir").focus()
         page.page.keyboard.press("Enter")
@@ -56,5 +56,5 @@ def test_a_question_is_stepped_edited_and_undone_without_seeing_it(
         press(cell, "Continue")
         cell.wait("Denis Villeneuve").settle()
         way += [spoken(cell), read(cell)]
-        assert spoken(cell) == "execution: Answered, Denis Villeneuve"
+        assert spoken(cell) == "execution: done, Answered, Denis Villeneuve"
         (tmp_path / "way.txt").write_text("\n\n".join(way), encoding="utf-8")
