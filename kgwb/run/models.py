@@ -229,7 +229,7 @@ def ask_call_again(
     """Ask each model a recorded model call again, ``times`` times, and return the new replies.
 
     They come model by model. ``messages`` are sent in place of the recorded ones; None keeps these.
-    The other parameters are those of the call, but each time after the first has the next seed if
+    The other parameters are those of the call, but each time after the first has another seed if
     the call has one. Nothing is recorded. Raises the ModelErrors of the models.
     """
     # Without tools a reply is what the model wrote, also if that looks like a call
