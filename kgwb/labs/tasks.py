@@ -15,6 +15,7 @@ from kgwb.kg import Graph, open_kg
 from kgwb.labs.texts import Problem, Texts, load_texts, say
 from kgwb.run import Run
 from kgwb.run.systems import load_file
+from kgwb.terms import CAMEL_CASE_BOUNDARY
 
 LAB_MODULES = ("one", "two", "three")
 MAX_HINTS = 3
@@ -319,7 +320,7 @@ def find_reversed(triples: Iterable[Sequence[str]], ranks: Mapping[str, int]) ->
 
 def split_words(name: str) -> str:
     """Return a name such as "basedOn" or "based_on" as words in lower case: "based on"."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", name).casefold()
+    return CAMEL_CASE_BOUNDARY.sub(" ", name).replace("_", " ").casefold()
 
 
 def compare_choices(
