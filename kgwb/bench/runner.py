@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Generator, Iterable, Iterator,
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from queue import SimpleQueue
@@ -655,9 +655,7 @@ def begin_question(setup: RunSetup, question: BenchQuestion, dialogue: Dialogue)
     """
     run = setup.begin(question.question, dialogue)
     if setup.system.give_topic:
-        topic = find_topic(question, setup.kg)
-        if topic:
-            setup.system.give_topic(run, topic)
+        setup.system.give_topic(run, partial(find_topic, question, setup.kg))
     return run
 
 

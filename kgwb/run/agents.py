@@ -234,8 +234,9 @@ class System:
     event "command"; see ``Command``.
     ``read_as(run, reading)`` returns a fork of a run that answers the question read in another way,
     for a system whose answers have ``readings``; it gets the Reading that was chosen.
-    ``give_topic(run, topic)`` puts the topic entity of a question into its run, for a system that is
-    given it by the question set; it gets a Candidate, before the run is executed.
+    ``give_topic(run, find)`` puts the topic entity of a question into its run before it is executed,
+    for a system that is given it by the question set. ``find()`` asks the graph for it, and returns
+    a Candidate or None.
     ``prompts`` is the folder of the system's prompts, or their texts by name. By default it is the
     folder ``prompts`` beside the module of ``answer``, if there is one.
     ``varying`` names fields that do not count when steps are compared, as NAME or CLASS.NAME: ids
@@ -262,7 +263,7 @@ class System:
         handover: str = "",
         commands: Mapping[str, Command] | None = None,
         read_as: Callable[[Any, Reading], Any] | None = None,
-        give_topic: Callable[[Any, Candidate], object] | None = None,
+        give_topic: Callable[[Any, Callable[[], Candidate | None]], object] | None = None,
         prompts: Mapping[str, str] | str | Path | None = None,
         varying: Sequence[str] = (),
     ) -> None:

@@ -225,6 +225,25 @@ def test_the_topic_entity_of_a_question_set_is_given(
         assert load_run(tmp_path / "given.jsonl").answer == run.answer
 
 
+@pytest.mark.parametrize("name", PROFILES)
+def test_the_graph_is_asked_for_a_topic_entity_only_where_it_is_given(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kg = films(HOMONYMS)
+    searched: list[list[str]] = []
+
+    def search_exactly(names: list[str]) -> dict[str, tuple[Any, ...]]:
+        searched.append(names)
+        return {}
+
+    monkeypatch.setattr(kg, "exact", search_exactly)
+    models = {"": two_hops()}
+    setup = BenchSetup(kg, DOG, models, settings_of(name), Prompts.of(None), Embeddings("lexical"))
+    question = BenchQuestion(id="1", question="Who is Rex?", topic_entity=EX + "rex2")
+    begin_question(setup, question, Dialogue())
+    assert searched == ([] if name == "fast" else [["Rex"]])
+
+
 @conforms(
     "Task Formulation",
     "the question is given with its topic entity",

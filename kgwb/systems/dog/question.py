@@ -233,13 +233,17 @@ def bracket_names(question: str, names: Sequence[str]) -> TopicEntities:
     return TopicEntities(question, tuple(entities))
 
 
-def give_topic(run: Run, topic: Candidate) -> None:
+def give_topic(run: Run, find: Callable[[], Candidate | None]) -> None:
     """Put in the topic entity that the question set gives, with its vertex, if ``topic_given`` is on.
 
     Nothing then asks for either. A label that the question does not have is put behind it. A label
-    with brackets in it cannot be marked, so that the topic entity is asked for.
+    with brackets in it cannot be marked, so that the topic entity is asked for. ``find`` is called
+    only with ``topic_given``.
     """
-    if not DogSettings.of_run(run).topic_given or re.search(r"[\[\]]", topic.label):
+    if not DogSettings.of_run(run).topic_given:
+        return
+    topic = find()
+    if topic is None or re.search(r"[\[\]]", topic.label):
         return
     question = remove_brackets(run.question)
     if not _find_name(question, topic.label):
