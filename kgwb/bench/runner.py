@@ -595,7 +595,8 @@ class Benchmark:
                 canceller,
                 self._seed_probes > 0,
             )
-            self._seed_probes -= not repeated.seeds
+            if not repeated.seeds:
+                self._seed_probes -= 1
             row[name] = repeated.asks
             usage = sum_usage(repeated.made_calls)
             self.budget.add(usage)
@@ -803,14 +804,15 @@ def _is_seed_ignored(run: Run, made_calls: list[Call], canceller: RunCanceller) 
     own client is not.
     """
     model_calls = [call for call in made_calls if call.kind == "model"]
-    for call in model_calls[-1:]:
-        model = run.model_for(agent_of_key(call.step))
-        if model is None or not model.remote or "options" in call.request["content"]:
-            continue
-        reply = model.complete(request_of_call(call), run.kg.inner, canceller.cancelled)
-        made_calls.append(replace(call, result=reply))
-        return bool(reply.text != call.result.text)
-    return False
+    if not model_calls:
+        return False
+    call = model_calls[-1]
+    model = run.model_for(agent_of_key(call.step))
+    if model is None or not model.remote or "options" in call.request["content"]:
+        return False
+    reply = model.complete(request_of_call(call), run.kg.inner, canceller.cancelled)
+    made_calls.append(replace(call, result=reply))
+    return bool(reply.text != call.result.text)
 
 
 def _make_valid_row(
