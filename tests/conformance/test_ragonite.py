@@ -196,8 +196,8 @@ def test_each_combination_of_types_has_a_table(name: str) -> None:
 )
 @violated_by(
     INDUCTION,
-    'definitions = ", ".join(map(str, table.columns))',
-    'definitions = ", ".join(f"{c.name} {c.type.removesuffix(\' NOT NULL\')}" for c in table.columns)',
+    'definitions = ", ".join(map(str, columns))',
+    'definitions = ", ".join(f"{c.name} {c.type.removesuffix(\' NOT NULL\')}" for c in columns)',
 )
 @pytest.mark.parametrize("name", PROFILES)
 def test_literals_are_typed_columns_of_the_subject(name: str) -> None:
@@ -230,8 +230,8 @@ def test_literals_are_typed_columns_of_the_subject(name: str) -> None:
 )
 @violated_by(
     INDUCTION,
-    '        definitions = ", ".join(map(str, columns))\n',
-    '        definitions = ", ".join(f"{each.name} {each.type}" for each in columns)\n',
+    'definitions = ", ".join(map(str, columns))',
+    'definitions = ", ".join(f"{each.name} {each.type}" for each in columns)',
 )
 @pytest.mark.parametrize("name", PROFILES)
 def test_links_are_foreign_keys(name: str) -> None:

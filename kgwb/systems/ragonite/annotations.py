@@ -30,7 +30,11 @@ from kgwb.build import (
 )
 from kgwb.systems.ragonite.database import read_reasons, read_schema, write_schema
 from kgwb.systems.ragonite.database_file import Extension
-from kgwb.systems.ragonite.induction import FORBIDDEN_TABLE_PREFIXES, MAX_IDENTIFIER_CHARS
+from kgwb.systems.ragonite.induction import (
+    FORBIDDEN_TABLE_PREFIXES,
+    MAX_IDENTIFIER_CHARS,
+    create_table,
+)
 from kgwb.systems.ragonite.records import Column, Table
 
 FORMAT_KEY = "kgwb_annotations"
@@ -341,12 +345,10 @@ class Annotator:
         values = []
         for each in table.columns:
             values.append(f"({number})" if each.name == column else each.name)
-        execute = self._connection.execute
-        execute(f"CREATE TABLE _new ({', '.join(map(str, table.columns))})")
         rows = f"SELECT {', '.join(values)} FROM {table.name} ORDER BY rowid"
-        execute(f"INSERT INTO _new {rows}", (place,))
-        execute(f"DROP TABLE {table.name}")
-        execute(f"ALTER TABLE _new RENAME TO {table.name}")
+        create_table(self._connection, "_new", table.columns, rows, place)
+        self._connection.execute(f"DROP TABLE {table.name}")
+        self._connection.execute(f"ALTER TABLE _new RENAME TO {table.name}")
 
     # Tables
 

@@ -657,11 +657,9 @@ class DatabaseBuilder:
         key = Column(key_name, "TEXT NOT NULL", group.table)
 
         columns = (key, *values.values())
-        definitions = ", ".join(map(str, columns))
-        self.connection.execute(f"CREATE TABLE {name} ({definitions})")
         sources = ", ".join(["subject", *values])
         rows = f"SELECT {sources} FROM _triples WHERE place = ? ORDER BY n"
-        self.connection.execute(f"INSERT INTO {name} {rows}", (place,))
+        create_table(self.connection, name, columns, rows, place)
         return Table(name, group.triples, columns)
 
     def _add_columns(self, table: ClassTable, group: PredicateGroup, column_name: str) -> None:
@@ -681,15 +679,13 @@ class DatabaseBuilder:
 
     def _create_class_table(self, table: ClassTable) -> None:
         """Create the table of a class with its constraints, and a row for each thing in it."""
-        definitions = ", ".join(map(str, table.columns))
-        self.connection.execute(f"CREATE TABLE {table.name} ({definitions})")
         values = ["id", "name"]
         places = []
         for source, place in table.fillings:
             values.append(f"(SELECT {source} FROM _triples WHERE subject = t.id AND place = ?)")
             places.append(place)
         rows = f"SELECT {', '.join(values)} FROM _terms t WHERE home = ? ORDER BY id"
-        self.connection.execute(f"INSERT INTO {table.name} {rows}", (*places, table.name))
+        create_table(self.connection, table.name, table.columns, rows, *places, table.name)
 
     def _describe_columns(
         self, group: PredicateGroup, name: str, place: str, used_names: set[str], *, not_null: str
@@ -745,6 +741,15 @@ class DatabaseBuilder:
         if len(values) <= MAX_LISTED_VALUES:
             return f"one of {', '.join(values)}"
         return f"such as {', '.join(values[:2])}"
+
+
+def create_table(
+    connection: Connection, name: str, columns: Iterable[Column], query: str, *parameters: str
+) -> None:
+    """Create a table, and fill it with the rows of a query, which has the parameters."""
+    definitions = ", ".join(map(str, columns))
+    connection.execute(f"CREATE TABLE {name} ({definitions})")
+    connection.execute(f"INSERT INTO {name} {query}", parameters)
 
 
 def explain_numbered_columns(
