@@ -348,8 +348,8 @@ def looked_closer(name: str, **settings: Any) -> Scripted:
 @violated_by(STATES, '    "LOCAL": ("LOCAL",),\n', '    "LOCAL": ("REMOTE",),\n')
 @violated_by(STATES, '    "UPDATE": ("REMOTE",),\n', '    "UPDATE": ("LOCAL",),\n')
 @violated_by(STATES, 'prompt = "produce_listed"', "pass")
-@violated_by(STATES, "        return variables\n", "        pass\n")
-@violated_by(STATES, 'with_rows=settings.ingredients == "listed"', "with_rows=False")
+@violated_by(STATES, "    if not is_listed or is_metacognition:\n", "    if True:\n")
+@violated_by(STATES, "with_rows=is_listed", "with_rows=False")
 @violated_by(RECORDS, "            if visit.state in states:\n", "            if visit.results:\n")
 @violated_by("prompts/robodata/remote_listed.md", "\n[assistant]\n", "\n[user]\n")
 @violated_by(

@@ -387,31 +387,22 @@ def make_prompt_variables(
     With ``urgency`` "metacognition", only the prompts of metacognition are told the turns left.
     """
     settings = RoboDataSettings.of_run(run)
-    thought = "none"
-    if position.visits and settings.self_reflection:
-        thought = position.visits[-1].thought
-    variables = {
-        "question": position.question,
-        "thought": thought,
-        "memory": position.format_memory(
-            settings.memory_chars,
-            with_thoughts=settings.self_reflection,
-            with_rows=settings.ingredients == "listed",
-        ),
-        "graph": format_graph(position, settings.shown_chars),
-    }
-    if settings.ingredients == "listed" and not is_metacognition:
-        return variables
-    if settings.ingredients == "listed":
-        del variables["thought"]
-    turns = describe_turns_left(position, settings)
-    if settings.urgency == "metacognition" and not is_metacognition:
-        turns = "How many turns are left is not told."
-    return {
-        **variables,
-        "results": position.format_results(settings.shown_chars),
-        "turns": turns,
-    }
+    is_listed = settings.ingredients == "listed"
+    variables = {"question": position.question}
+    if not is_listed or not is_metacognition:
+        variables["thought"] = "none"
+        if position.visits and settings.self_reflection:
+            variables["thought"] = position.visits[-1].thought
+    variables["memory"] = position.format_memory(
+        settings.memory_chars, with_thoughts=settings.self_reflection, with_rows=is_listed
+    )
+    variables["graph"] = format_graph(position, settings.shown_chars)
+    if not is_listed or is_metacognition:
+        variables["results"] = position.format_results(settings.shown_chars)
+        variables["turns"] = describe_turns_left(position, settings)
+        if settings.urgency == "metacognition" and not is_metacognition:
+            variables["turns"] = "How many turns are left is not told."
+    return variables
 
 
 def describe_turns_left(position: Position, settings: RoboDataSettings) -> str:
