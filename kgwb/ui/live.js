@@ -141,6 +141,7 @@ function render({ model, el }) {
   let followed = null;
   let focused = null;
   let isLost = false;
+  let latest = null;
 
   // --- from Python to the page
 
@@ -181,10 +182,10 @@ function render({ model, el }) {
   }
 
   async function show() {
-    const packed = model.get("packed");
+    const packed = latest = model.get("packed");
     if (!packed?.byteLength) return; // nothing is drawn before Python knows of this page
     const html = await unpack(packed);
-    if (packed !== model.get("packed")) return; // a newer state has come
+    if (packed !== latest) return; // there was a change meanwhile, which is drawn
     const was = describe(document.activeElement);
     if (root.firstElementChild) Idiomorph.morph(root, html, { morphStyle: "innerHTML", callbacks });
     else root.innerHTML = html;
@@ -204,6 +205,7 @@ function render({ model, el }) {
       wanted.scrollIntoView({ block: wanted.matches(TYPED) ? "nearest" : "start" });
     }
     focused = wanted ? wanted.dataset.focus : "";
+    if (isLost) sayLost();
   }
 
   // A page of its own in a sandbox: what it shows is data, and all that it says is which node was chosen, or that
@@ -242,10 +244,14 @@ function render({ model, el }) {
     isLost = true;
     clearTimeout(timer);
     pending = null;
+    root.inert = true;
+    sayLost();
+  }
+
+  function sayLost() { // again by show(), if its state came before the kernel was lost
     root.firstElementChild?.insertAdjacentHTML("afterbegin", RESTARTED_NOTE);
     root.firstElementChild?.setAttribute("aria-busy", "false");
     root.querySelectorAll(".pressed").forEach((node) => node.classList.remove("pressed"));
-    root.inert = true;
     spoken.textContent = RESTARTED;
   }
 
