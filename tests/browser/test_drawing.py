@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from kgwb.ui.live import load_script
+from kgwb.ui.live import load_script, read_scripts
 
 RESTARTED = "The kernel was restarted: run this cell again."
 WIDGET = """async (script) => {
@@ -31,6 +31,14 @@ WIDGET = """async (script) => {
         document.body.replaceChildren(el);
         return (await load(script)).default.render({ model, el });
     };
+    window.show = async (script, times) => {
+        const { default: widget } = await load(script);
+        document.body.replaceChildren();
+        for (let count = 0; count < times; count++) {
+            const el = document.body.appendChild(document.createElement("div"));
+            await widget.render({ model, el }).catch(() => {});
+        }
+    };
 }"""
 
 
@@ -51,7 +59,9 @@ def blank(chromium: Browser) -> Iterator[Any]:
     context.close()
 
 
-def test_of_two_states_in_a_row_the_latter_is_drawn_and_an_equal_one_hides_none(blank: Page) -> None:
+def test_of_two_states_in_a_row_the_latter_is_drawn_and_an_equal_one_hides_none(
+    blank: Page,
+) -> None:
     blank.evaluate("async (first) => { change(first); await draw() }", state("first"))
     expect(blank.locator(".kg")).to_have_text("first")
     blank.evaluate("states => states.forEach(one => change(one))", [state("2"), state("3")])
@@ -87,3 +97,34 @@ def test_a_view_that_is_removed_before_it_is_drawn_sends_nothing_more(blank: Pag
     )
     blank.wait_for_function("sent.length === 2")
     assert blank.evaluate("sent.map(({ do: name }) => name)") == ["shown", "gone"]
+
+
+def test_the_script_is_loaded_once_and_a_widget_without_it_says_so_until_it_is_there(
+    blank: Page,
+) -> None:
+    loader = read_scripts("loader.js")
+    blank.evaluate(
+        """([packed, script]) => {
+            change(packed);
+            window.asked = 0;
+            const shared = { script, style: ".kg { color: rgb(1, 2, 3) }" };
+            model.widget_manager = { get_model: async () => {
+                if (!asked++) throw new Error("widget model not found");
+                return { get: (name) => shared[name] };
+            } };
+        }""",
+        [state("drawn"), load_script()],
+    )
+    blank.evaluate("loader => show(loader, 1)", loader)
+    expect(blank.get_by_text("widget model not found")).to_be_visible()
+    blank.evaluate("loader => show(loader, 2)", loader)
+    expect(blank.locator(".kg")).to_have_text(["drawn", "drawn"])
+    expect(blank.locator(".kg").first).to_have_css("color", "rgb(1, 2, 3)")
+    assert blank.evaluate("asked") == 2
+    assert blank.locator("style").count() == 1
+
+    blank.evaluate(
+        "loader => { delete globalThis.DecompressionStream; kgwbLoaded.clear(); return show(loader, 1) }",
+        loader,
+    )
+    expect(blank.get_by_text("DecompressionStream")).to_be_visible()
