@@ -152,11 +152,14 @@ def _kgwb_widgets(widgets: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def _html_of(widget: dict[str, Any]) -> str:
-    """Return the HTML of a saved widget, from the buffer of its trait ``packed``; empty without it."""
+    """Return the HTML of a saved widget; empty for one that no page has displayed.
+
+    It is in the buffer of the trait ``packed``. A kernel with an older kgwb has it as the trait ``html``.
+    """
     for buffer in widget.get("buffers", ()):
-        if buffer["path"] == ["packed"]:
+        if buffer["path"] == ["packed"] and buffer["data"]:
             return zlib.decompress(b64decode(buffer["data"])).decode()
-    return ""
+    return str(widget.get("state", {}).get("html", ""))
 
 
 def remove_widget_views(notebook: dict[str, Any], known_ids: frozenset[str] = frozenset()) -> None:

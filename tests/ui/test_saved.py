@@ -64,9 +64,17 @@ def test_a_saved_notebook_has_the_latest_html_of_its_widgets_and_not_their_state
     assert kept["metadata"]["widgets"][STATE_MIME_TYPE]["state"] == {
         "slider": {"state": {"value": 3}}
     }
-    alone = notebook(mine={"state": mine}, **others)
-    saved.embed_widget_html(alone)
-    assert alone["metadata"] == {}
+    undrawn = {"state": mine, "buffers": [{**buffer, "data": ""}]}
+    older = {"state": {**mine, "html": '<section class="kg">older</section>'}}
+    for widget, shown in [
+        ({"state": mine}, "mine as displayed</section>"),
+        (undrawn, "mine as displayed</section>"),
+        (older, "older</section>"),
+    ]:
+        alone = notebook(mine=widget, **others)
+        saved.embed_widget_html(alone)
+        assert alone["metadata"] == {}
+        assert alone["cells"][1]["outputs"][0]["data"]["text/html"].endswith(shown)
 
 
 @pytest.mark.parametrize(
