@@ -188,7 +188,7 @@ class PromptLab(Live):
         return next(iter(self.prompt_texts), "")
 
     def children(self) -> Mapping[str, Part | None]:
-        """Return the open debugger under "debugger"; {} without one."""
+        """Return the debugger of the lost question that is open, under "debugger"; None without one."""
         return {"debugger": self.debugger}
 
     def _load_report(self) -> None:
