@@ -315,14 +315,13 @@ def can_be_answered(question: str, kg: Graph, embeddings: Embeddings) -> bool:
 def _has_relation(question: str, kg: Graph, embeddings: Embeddings) -> bool:
     """Return whether a question is read as triples, and its name has the first relation of a look-up."""
     reading = ground_question(question, kg, embeddings)
-    if not reading.facts or not _is_lookup(reading):
+    mentions = find_mentions(question, kg)
+    if not _is_lookup(reading) or len(mentions) != 1:
         return bool(reading.facts)
-    ends = _find_vertices_or_texts(find_mentions(question, kg), kg)
-    if len(ends) != 1:
-        return True
-    [own_ends] = ends.values()
+    [mention] = mentions
+    ends = find_vertices(mentions, kg).get(mention) or _find_values(mention.text, kg)
     _, relation, _ = reading.facts[0]
-    return bool(_predicates_like(relation, fetch_predicates(kg, own_ends), embeddings))
+    return bool(_predicates_like(relation, fetch_predicates(kg, ends), embeddings))
 
 
 def read_with_doubts(
@@ -335,14 +334,11 @@ def read_with_doubts(
     """
     unread = find_unread(question, kg, embeddings)
     reading = ParsedQuestion((), "", "list")
-    if not find_unread_form(question, kg):
+    if not unread.reasons or not find_unread_form(question, kg):
         reading = ground_question(question, kg, embeddings)
-    if kg is None or find_unread_form(question, None):
+    if kg is None or (not unread.reasons and _has_relation(question, kg, embeddings)):
         return reading, unread
-    if not unread.reasons and _has_relation(question, kg, embeddings):
-        return reading, unread
-    nearest = _read_by_meaning(remove_filler_phrases(question), reading, kg, embeddings)
-    return nearest or (reading, unread)
+    return _read_by_meaning(question, reading, kg, embeddings) or (reading, unread)
 
 
 def _read_by_meaning(
@@ -350,28 +346,32 @@ def _read_by_meaning(
 ) -> tuple[ParsedQuestion, Unread] | None:
     """Return a reading of a question about one name by its meaning, with a doubt; None if there is none.
 
-    The name may be a text of the graph, too: "Which stations are in Westshire?"
+    The name may be a text of the graph, too: "Which stations are in Westshire?" A question of a form
+    that is not read even with such a name has no reading.
     """
+    if find_unread_form(question, None):
+        return None
+    question = remove_filler_phrases(question)
     tokens = tokenize(question)
     mentions = find_mentions(question, kg) or _find_text(question, tokens, kg)
     if not reading.facts:
         reading = parse_tokens(tokens, mentions, kg)
     words = words_without_names(mentions, tokens)
-    is_clear = len(mentions) == 1 and not _find_unclear_name(
-        mentions, find_vertices(mentions, kg), kg
-    )
     is_about_person = not en.PERSONAL_PRONOUNS.isdisjoint(words)
     others = [token for token, word in zip(tokens, words, strict=True) if word]
     has_other_name = any(each.looks_like_name and not each.begins_sentence for each in others)
-    if not is_clear or is_about_person or has_other_name or reading.kind == "boolean":
+    if len(mentions) != 1 or is_about_person or has_other_name or reading.kind == "boolean":
         return None
     [mention] = mentions
-    vertices = _find_vertices_or_texts(mentions, kg)
-    look_up = _LookUp(words, reading, mention.text, vertices[mention], kg, embeddings)
+    vertices = find_vertices(mentions, kg)
+    if _find_unclear_name(mentions, vertices, kg):
+        return None
+    ends = vertices.get(mention) or _find_values(mention.text, kg)
+    look_up = _LookUp(words, reading, mention.text, ends, kg, embeddings)
     nearest = look_up.read_by_meaning()
     if nearest is None:
         return None
-    coverage = _Coverage(words, (), nearest[0], vertices, kg, embeddings)
+    coverage = _Coverage(words, (), nearest[0], {mention: ends}, kg, embeddings)
     return None if coverage.find_wrong_values() else nearest
 
 
@@ -484,14 +484,9 @@ def find_vertices(mentions: Mentions, kg: Graph) -> dict[Mention, Vertices]:
     return vertices_of
 
 
-def _find_vertices_or_texts(mentions: Mentions, kg: Graph) -> dict[Mention, Vertices]:
-    """Return the vertices of each name; of a name that is none, the values that are this text."""
-    found = find_vertices(mentions, kg)
-    for mention in mentions:
-        if mention not in found:
-            matches = find_exact_values(kg, [mention.text])
-            found[mention] = tuple(dict.fromkeys(match.value for match in matches))
-    return found
+def _find_values(text: str, kg: Graph) -> Vertices:
+    """Return the values of the graph that are a text: what a name means that no vertex has."""
+    return tuple(dict.fromkeys(match.value for match in find_exact_values(kg, [text])))
 
 
 def _find_partial_matches(name: str, kg: Graph) -> list[URIRef]:
