@@ -239,18 +239,23 @@ def _as_found(
     """
     if not _is_lookup(reading):
         return reading
-    (subject, relation, _), *others = reading.facts
+    read, *others = reading.facts
+    _, relation, _ = read
     similar = _predicates_like(relation, predicates, embeddings)
-    if len(similar) != 1:
+    if len(similar) != 1 or not _has_other_direction(read, name, *similar):
         return reading
     [predicate] = similar
-    direction: Direction = "out" if predicate.is_incoming != (subject == name) else "in"
-    if not compare_wordings(relation, predicate.name).contradicts(direction):
-        return reading
     fact = (name, predicate.name, reading.target)
     if predicate.is_incoming:
         fact = fact[::-1]
     return reading._replace(facts=(fact, *others))
+
+
+def _has_other_direction(fact: Fact, name: str, predicate: VertexPredicate) -> bool:
+    """Return whether a fact leads another way than a predicate of its name, as wordings tell or leave open."""
+    subject, relation, _ = fact
+    direction: Direction = "out" if predicate.is_incoming != (subject == name) else "in"
+    return compare_wordings(relation, predicate.name).contradicts(direction)
 
 
 def _words_with_names(tokens: Sequence[Token], mentions: Mentions) -> list[str]:
@@ -830,10 +835,8 @@ class _LookUp(_QuestionWords):
             is_asked = self._is_asked_noun(position) and position in self.positions
             if is_asked and is_said and not self._is_any_class(word, expected):
                 return True
-        for subject, relation, _ in self.reading.facts[:1]:
-            is_out = (subject == self.name) != predicate.is_incoming
-            return compare_wordings(relation, predicate.name).contradicts("out" if is_out else "in")
-        return False
+        facts = self.reading.facts
+        return bool(facts) and _has_other_direction(facts[0], self.name, predicate)
 
     def _predicates_of_asked_class(self) -> Predicates | None:
         """Return the predicates that lead to the class after "which" or "how many"; None without one."""
