@@ -626,7 +626,12 @@ class _QuestionWords:
 
 def _has_word_of_stem(name: str, word: str) -> bool:
     """Return whether a word of a name is a form of another word."""
-    return stem(word) in map(stem, normalize(name).split())
+    return stem(word) in _stems_of(name)
+
+
+def _stems_of(name: str) -> set[str]:
+    """Return the stems of the words of a name."""
+    return set(map(stem, normalize(name).split()))
 
 
 # The predicate that is asked for
@@ -808,7 +813,7 @@ class _LookUp(_QuestionWords):
             return None
         reading = self._with_asked_class(self._reading_of_predicate(predicate))
         taken = f"“{' '.join(said)}”" if said else "the question"
-        stems = set(map(stem, normalize(name).split()))
+        stems = _stems_of(name)
         is_whole = stems.issuperset(map(stem, said)) and stems.issubset(map(stem, self.words))
         doubts = [] if is_whole else [f"{taken} was read as “{name}”"]
         return reading, Unread((), doubts)
@@ -821,7 +826,7 @@ class _LookUp(_QuestionWords):
         were influenced are not all who were. A noun after the name may belong to the name.
         """
         name_words = normalize(predicate.name).split()
-        stems = set(map(stem, name_words))
+        stems = _stems_of(predicate.name)
         expected = [predicate.name, *predicate.value_types]
         is_said = not stems.isdisjoint(stem(self.words[place]) for place in self.positions)
         for position, (word, following) in enumerate(pairwise([*self.words, ""])):
@@ -899,7 +904,7 @@ class _LookUp(_QuestionWords):
         is_asked = self._is_asked_noun(position)
         if is_asked and self._is_any_class(self.words[position], predicate.value_types):
             return True
-        said = set(map(stem, normalize(predicate.name).split()))
+        said = _stems_of(predicate.name)
         for phrase in self._phrases_at(position):
             if not said.isdisjoint(map(stem, set(phrase.split()) - UNSPECIFIC_WORDS)):
                 return True
@@ -1404,7 +1409,7 @@ class _Coverage(_QuestionWords):
         said: set[str] = set()
         for position in self.positions:
             for phrase in self._phrases_at(position):
-                said.update(map(stem, normalize(phrase).split()))
+                said |= _stems_of(phrase)
         for predicate in self.chosen:
             name_words = set(normalize(predicate.name).split())
             content = name_words - UNSPECIFIC_WORDS - en.PLACE_WORDS or name_words
