@@ -560,6 +560,7 @@ class _QuestionWords:
         self.words = words
         self.embeddings = embeddings
         self.value_type, _ = expected_value_type(words)
+        self.kind = asked_kind(words)
         self.positions: list[int] = []
         """Where words stand that may ask for a relation.
 
@@ -748,7 +749,7 @@ class _LookUp(_QuestionWords):
         """
         if not en.TIME_WORDS.isdisjoint(self.words):
             return None
-        asks_when = asked_kind(self.words) == "a time"
+        asks_when = self.kind == "a time"
         found = [predicate for predicate in predicates if predicate.is_temporal == asks_when]
         return found[0] if len(found) == 1 else None
 
@@ -765,12 +766,11 @@ class _LookUp(_QuestionWords):
 
         It must lead to the kind of value that is asked for. The answer will be in doubt.
         """
-        kind = asked_kind(self.words)
         words = [self.words[position] for position in self._kin_positions()]
         found = []
         for predicate in predicates:
-            leads_elsewhere = kind == "a place" and predicate.name.endswith(AGENT_ENDINGS)
-            if predicate.is_temporal != (kind == "a time") or leads_elsewhere:
+            leads_elsewhere = self.kind == "a place" and predicate.name.endswith(AGENT_ENDINGS)
+            if predicate.is_temporal != (self.kind == "a time") or leads_elsewhere:
                 continue
             if any(are_kin(word, normalize(predicate.name)) for word in words):
                 found.append(predicate)
@@ -794,9 +794,13 @@ class _LookUp(_QuestionWords):
         if is_several or is_selected:
             return None
         of_class = self._predicates_of_asked_class()
-        candidates = self.predicates if of_class is None else of_class
-        fitting = list(filter(self._leads_to_asked_kind, candidates))
-        names = list(dict.fromkeys(predicate.name for predicate in fitting))
+        counts = of_class is None and self.kind == "" and "many" in self.words
+        fitting: dict[str, VertexPredicate] = {}
+        for predicate in self.predicates if of_class is None else of_class:
+            is_counted = predicate.has_only_numbers or not counts
+            if is_counted and self._leads_to_asked_kind(predicate):
+                fitting.setdefault(predicate.name, predicate)
+        names = list(fitting)
         phrases = [self._phrases_at(place)[0] for place, word in enumerate(self.words) if word]
         text = " ".join(phrases)
         ranked = sorted(zip(self.embeddings.similarity(text, names), names, strict=True))
@@ -808,7 +812,7 @@ class _LookUp(_QuestionWords):
             nearer = [other for other, _ in ranked if other > likeness - MEANING_LEAD]
             if likeness < MIN_MEANING or len(nearer) > 1:
                 return None
-        predicate = next(predicate for predicate in fitting if predicate.name == name)
+        predicate = fitting[name]
         if self._is_about_else(predicate):
             return None
         reading = self._with_asked_class(self._reading_of_predicate(predicate))
@@ -861,21 +865,19 @@ class _LookUp(_QuestionWords):
 
     def _leads_to_asked_kind(self, predicate: VertexPredicate) -> bool:
         """Return whether a predicate may lead to the kind of value that the question words ask for."""
-        kind = asked_kind(self.words)
-        if kind == "a time":
+        if self.kind == "a time":
             return not predicate.is_incoming and (
                 predicate.is_temporal or predicate.has_only_numbers
             )
-        if kind == "a number":
+        if self.kind == "a number":
             return predicate.has_only_numbers and not predicate.is_temporal
-        if kind == "":
-            counts = "many" in self.words and self._predicates_of_asked_class() is None
-            return predicate.has_only_numbers or not counts
+        if self.kind == "":
+            return True
         types = set(chain.from_iterable(each.lower().split() for each in predicate.value_types))
         is_of_person = not types.isdisjoint(PERSON_CLASSES)
         if predicate.has_only_numbers or predicate.is_temporal:
             return False
-        if kind == "a place":
+        if self.kind == "a place":
             return not is_of_person and not predicate.name.endswith(AGENT_ENDINGS)
         is_of_place = predicate.name.endswith((" at", " in"))
         is_of_thing = predicate.is_incoming and bool(types) and not is_of_person
@@ -1250,7 +1252,6 @@ class _Coverage(_QuestionWords):
         self.kg = kg
         self.vertices_of = vertices_of
         self.vertices = tuple(chain.from_iterable(vertices_of.values()))
-        self.kind = asked_kind(words)
         self.predicates = fetch_predicates(kg, self.vertices)
         self.is_lookup = _is_lookup(reading) and len(vertices_of) == 1
         """Whether one predicate of one name is asked for."""
