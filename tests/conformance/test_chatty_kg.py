@@ -1618,23 +1618,19 @@ def make_whole_runs() -> WholeRuns:
 @violated_by("kgwb/settings.py", "    theta: Count = 3\n", "    theta: Count = 2\n")
 @violated_by("kgwb/settings.py", "    v_limit: Count = 600\n", "    v_limit: Count = 60\n")
 @violated_by("kgwb/run/ask.py", "seed = settings.seed + sample", "seed = settings.seed")
+@violated_by(SETTINGS, "answers_in_context: Count = 100", "answers_in_context: Count = 10")
 @violated_by(
-    "kgwb/systems/chatty_kg/settings.py",
-    "answers_in_context: Count = 100",
-    "answers_in_context: Count = 10",
-)
-@violated_by(
-    "kgwb/systems/chatty_kg/__init__.py",
+    INIT,
     "standalone = understand_question(english.text, context, run)",
     "standalone = english.text",
 )
 @violated_by(
-    "kgwb/systems/chatty_kg/__init__.py",
+    INIT,
     "answer = write_answer(answer, question.text, run)",
     "answer = write_answer(answer, standalone, run)",
 )
 @violated_by(
-    "kgwb/systems/chatty_kg/__init__.py",
+    INIT,
     "selection = select_predicates(generated, question, linked, run)",
     "selection = select_predicates(generated, run.question, linked, run)",
 )

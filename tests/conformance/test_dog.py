@@ -1059,22 +1059,14 @@ def make_whole_runs() -> WholeRuns:
 @violated_by(HOP, "if path.tail not in head.start]", "if path.tail is not None]")
 @violated_by(SETTINGS, "fan_out: Count = 100", "fan_out: Count = 4")
 @violated_by(
-    "kgwb/systems/dog/question.py",
+    DEBATE,
     "    plain_question = remove_brackets(topics.question)\n    links",
     "    plain_question = topics.question\n    links",
 )
-@violated_by(
-    "kgwb/systems/dog/__init__.py",
-    "questions = (*focus.before, focus.question)",
-    "questions = (focus.question,)",
-)
-@violated_by(
-    "kgwb/systems/dog/hop.py",
-    "subquestion = collapse_spaces(reply.subquestion)",
-    'subquestion = ""',
-)
-@violated_by("kgwb/systems/dog/__init__.py", "heads += hop_input.heads", "pass")
-@violated_by("kgwb/systems/dog/question.py", '"solved": ', '"solved": [] and ')
+@violated_by(INIT, "questions = (*focus.before, focus.question)", "questions = (focus.question,)")
+@violated_by(HOP, "subquestion = collapse_spaces(reply.subquestion)", 'subquestion = ""')
+@violated_by(INIT, "heads += hop_input.heads", "pass")
+@violated_by(DEBATE, '"solved": ', '"solved": [] and ')
 @violated_by(
     "prompts/dog/fused_agent.md", "Square brackets in the question mark where the walk stands.", ""
 )

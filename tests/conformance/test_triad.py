@@ -1100,23 +1100,15 @@ def make_whole_runs() -> WholeRuns:
     'relations.sort(key=attrgetter("similarity"))',
 )
 @violated_by(
-    "kgwb/systems/triad/decision_maker.py",
+    DECISION_MAKER,
     'task = ChoiceTask("triad/relation_choice_published", subject, 0, most)',
     'task = ChoiceTask("triad/relation_choice_published", subject, 1, most)',
 )
+@violated_by(DECISION_MAKER, "entities = list(triplet.ends)", "entities = list(triplet.parts)")
+@violated_by(SETTINGS, "    entities: Count = 2\n", "    entities: Count = 3\n")
+@violated_by(SETTINGS, "    relations: Count = 2\n", "    relations: Count = 3\n")
 @violated_by(
-    "kgwb/systems/triad/decision_maker.py",
-    "entities = list(triplet.ends)",
-    "entities = list(triplet.parts)",
-)
-@violated_by(
-    "kgwb/systems/triad/settings.py", "    entities: Count = 2\n", "    entities: Count = 3\n"
-)
-@violated_by(
-    "kgwb/systems/triad/settings.py", "    relations: Count = 2\n", "    relations: Count = 3\n"
-)
-@violated_by(
-    "kgwb/systems/triad/decision_maker.py",
+    DECISION_MAKER,
     "most = min(most, len({candidate.iri for candidate in candidates}))",
     "most = min(most, 1)",
 )

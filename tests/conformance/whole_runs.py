@@ -1,4 +1,4 @@
-"""Whole runs in profile ``paper``, kept as files: what each request sends, what each step makes, and the answer.
+"""Whole runs, kept as files: what each request sends, what each step makes, and the answer.
 
     python tests/conformance/whole_runs.py          write tests/conformance/whole_runs/SYSTEM.jsonl anew
 
