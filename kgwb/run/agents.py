@@ -19,7 +19,7 @@ from kgwb.records import JsonObject, type_adapter
 from kgwb.run.answers import Answer, Candidate, Link, Reading, Turn
 from kgwb.run.gold import GoldDecisions
 from kgwb.run.prompts import Prompts, shipped_names
-from kgwb.run.steps import current_run, load_views
+from kgwb.run.steps import current_run, load_mapping
 from kgwb.settings import Settings
 from kgwb.text import tell_apart
 
@@ -231,7 +231,8 @@ class System:
     ``gold`` says what a gold query means to the agents, for the oracle ladder.
     ``handover`` is the name of the system that can answer what this one cannot express.
     ``commands`` has a function for each command that a form or button of the views sends as the
-    event "command"; see ``Command``.
+    event "command"; see ``Command``. It may also be the name of a module whose ``COMMANDS`` these
+    are, which is imported for the first event.
     ``read_as(run, reading)`` returns a fork of a run that answers the question read in another way,
     for a system whose answers have ``readings``; it gets the Reading that was chosen.
     ``give_topic(run, find)`` puts the topic entity of a question into its run before it is executed,
@@ -261,7 +262,7 @@ class System:
         rules: Mapping[str, Rule] | None = None,
         gold: GoldDecisions | None = None,
         handover: str = "",
-        commands: Mapping[str, Command] | None = None,
+        commands: Mapping[str, Command] | str | None = None,
         read_as: Callable[[Any, Reading], Any] | None = None,
         give_topic: Callable[[Any, Callable[[], Candidate | None]], object] | None = None,
         prompts: Mapping[str, str] | str | Path | None = None,
@@ -280,7 +281,7 @@ class System:
         self.rules = rules or {}
         self.gold = gold
         self.handover = handover
-        self.commands = commands or {}
+        self._commands_source = commands or {}
         self.read_as = read_as
         self.give_topic = give_topic
         if prompts is None:
@@ -349,7 +350,12 @@ class System:
     @property
     def views(self) -> Mapping[type, View]:
         """The functions that show records, by record class. A module that has them is imported now."""
-        return load_views(self.views_source)
+        return load_mapping(self.views_source, "VIEWS")
+
+    @property
+    def commands(self) -> Mapping[str, Command]:
+        """What forms and buttons of the views can do, by name. A module that has it is imported now."""
+        return load_mapping(self._commands_source, "COMMANDS")
 
     @property
     def prompt_names(self) -> set[str]:

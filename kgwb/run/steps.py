@@ -125,7 +125,7 @@ class Step:
     @property
     def views(self) -> Mapping[type, Any]:
         """The views of the system, by record class."""
-        return load_views(self.views_source)
+        return load_mapping(self.views_source, "VIEWS")
 
     @property
     def live_seconds(self) -> float:
@@ -209,11 +209,11 @@ class Step:
         return self.summary()
 
 
-def load_views(source: Mapping[type, Any] | str) -> Mapping[type, Any]:
-    """Return views, by record class; ``source`` may be the name of a module whose ``VIEWS`` they are."""
+def load_mapping(source: Mapping[Any, Any] | str, name: str) -> Mapping[Any, Any]:
+    """Return a mapping; ``source`` may be the module that has it under a name, which is imported."""
     if isinstance(source, str):
-        views: Mapping[type, Any] = importlib.import_module(source).VIEWS
-        return views
+        mapping: Mapping[Any, Any] = getattr(importlib.import_module(source), name)
+        return mapping
     return source
 
 

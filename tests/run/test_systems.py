@@ -154,6 +154,16 @@ def test_without_packages_the_list_is_that_of_kgwb() -> None:
     assert list_systems() == ("chatty_kg", "dog", "ragonite", "robodata", "surveyor", "triad")
 
 
+def test_how_records_are_shown_is_not_imported_with_a_system() -> None:
+    code = (
+        "import sys; from kgwb.run.systems import list_systems, load_system; "
+        "print(len([*map(load_system, list_systems())]), 'kgwb.show' in sys.modules)"
+    )
+    root = Path(kgwb.__file__).parent.parent
+    loaded = subprocess.check_output([sys.executable, "-c", code], cwd=root, text=True)
+    assert loaded.split() == ["6", "False"]
+
+
 def test_the_command_line_takes_a_file(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from kgwb.cli import main
 

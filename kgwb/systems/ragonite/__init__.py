@@ -47,7 +47,6 @@ from kgwb.systems.ragonite.tool_selector import (
     remember_with_text,
     select_tools,
 )
-from kgwb.systems.ragonite.views import COMMANDS, VIEWS
 
 
 def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
@@ -114,7 +113,7 @@ SYSTEM = System(
     },
     settings=RagoniteSettings,
     remember=remember_with_text,
-    views=VIEWS,
+    views="kgwb.systems.ragonite.views",
     gold=GOLD,
-    commands=COMMANDS,
+    commands="kgwb.systems.ragonite.views",
 )
