@@ -348,7 +348,8 @@ def parse_tokens(tokens: Sequence[Token], mentions: Mentions, kg: Graph | None) 
     it; the last group has the words after it as well. A group without relations of its own has
     those of the group before it. In a yes-or-no question with several groups the first one is the
     subject: its chain leads to "?subject", which the chains of the others lead to as well; without
-    relations, the name itself takes that place. Without any name there are no facts.
+    relations, the name itself takes that place. Of "which members of X have a car" the thing in the
+    middle of the chain is asked for. Without any name there are no facts.
 
     Raises ModelError if a word of UNSUPPORTED_WORDS stands outside of the names.
     """
@@ -386,15 +387,13 @@ def parse_tokens(tokens: Sequence[Token], mentions: Mentions, kg: Graph | None) 
             target = "?subject"
         for mention in group:
             facts += _chain_facts(mention.text, steps, target, len(facts))
-    has_condition = (
-        bool(groups)
-        and not en.HAVE_FORMS.isdisjoint(right[:1])
-        and en.ACTIVE_AUXILIARIES.isdisjoint(words[: groups[0][0].start])
-    )
-    if has_condition and len(facts) == len(steps) == 2 and words[0] in en.QUESTION_WORDS:
-        # which members of X have a car: not the cars are asked for
-        facts = _chain_facts(groups[0][0].text, steps[::-1], target, 0)
-        target = next(end for end in facts[0] if end.startswith("?"))
+    if len(facts) == len(steps) == 2 and words[0] in en.QUESTION_WORDS:
+        name = groups[0][0]
+        is_main_verb = en.ACTIVE_AUXILIARIES.isdisjoint(words[: name.start])
+        if is_main_verb and not en.HAVE_FORMS.isdisjoint(right[:1]):
+            # which members of X have a car: not the cars are asked for
+            facts = _chain_facts(name.text, steps[::-1], target, 0)
+            target = next(end for end in facts[0] if end.startswith("?"))
     return ParsedQuestion(tuple(facts), target, kind)
 
 
