@@ -430,10 +430,10 @@ class _Referents:
             own_kind = _find_kind(name, kg) or ("person" if name in persons else "")
             if _fits(kind, own_kind) and not NUMBER_OR_DATE.fullmatch(name):
                 self.answers.append(name)
-        self.has_answer_without_label = False
+        self.has_answer_without_label = (
+            kg is not None and self.has_one_answer and not kg.exact(turn["answers"])
+        )
         """Whether the only answer is a text or number, of which the graph says nothing."""
-        if kg is not None and self.has_one_answer:
-            self.has_answer_without_label = not kg.exact(turn["answers"])
         self.topics: list[str] = []
         for name in turn.get("about", ()):
             own_kind = "thing" if self.asked_kind == "person" else ""
