@@ -34,7 +34,7 @@ class Likeness(NamedTuple):
 
 SAME = Likeness("same")
 MAX_COMPARED_CHARS = 300
-"""How much of a name is compared."""
+"""How much of a name is compared. Time grows with the square of it."""
 MAX_OTHER_LETTERS = 2
 """Letters by which two near names may differ; they must be fewer than half of a word, too."""
 MAX_MORE_WORDS = 2

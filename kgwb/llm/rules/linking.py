@@ -9,14 +9,12 @@ from typing import Any
 from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
 from kgwb.kg.label_search import normalize
-from kgwb.kg.names import compare_names
+from kgwb.kg.names import MAX_COMPARED_CHARS, compare_names
 from kgwb.llm.base import ReplyData, Rule
 from kgwb.llm.rules.grammar import parse_question
 from kgwb.llm.rules.predicates import max_similarity
 from kgwb.llm.rules.words import FUNCTION_WORDS, singularize
 
-MAX_COMPARED_CHARS = 300
-"""How much of a name is compared. Time grows with the square of it."""
 YEAR_WEIGHT = 2.0
 """What a number that question and candidate have in common counts, beside the similarity."""
 WORD_WEIGHT = 0.25
