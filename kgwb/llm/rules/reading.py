@@ -267,12 +267,12 @@ def _words_with_names(tokens: Sequence[Token], mentions: Mentions) -> list[str]:
 
 
 class Unread(NamedTuple):
-    """What of a question its reading leaves out, in sentences for a person."""
+    """What of a question its reading leaves out or guesses, in sentences for a person."""
 
     reasons: Sequence[str] = ()
     """Why the question must not be answered."""
     doubts: Sequence[str] = ()
-    """Words that were left out of an answer, which they may or may not change."""
+    """Words that were left out, which may or may not change the answer, or that were read as others."""
 
 
 def find_not_understood(question: str, kg: Graph | None, embeddings: Embeddings) -> list[str]:
