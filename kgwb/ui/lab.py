@@ -224,6 +224,7 @@ class PromptLab(Live):
             is_interactive=True,
             has_prompts=bool(prompt_name),
             prompt_tabs=self._render_prompt_tabs(),
+            form_id=self._form_id,
             editor=render_template_editor(text, f"{prompt_name} {self._editor_revision}"),
             template_diff=render_template_diff(template, text),
             option_labels=OPTION_LABELS,
@@ -298,7 +299,12 @@ class PromptLab(Live):
         for name, label in labels.items():
             mark = "edited" if name in edited else ""
             options.append((name, label, mark))
-        return h.tabs(options, self.selected_prompt, "prompt", "lab-form")
+        return h.tabs(options, self.selected_prompt, "prompt", self._form_id)
+
+    @property
+    def _form_id(self) -> str:
+        """The id of the form with the editor on a page, which may show several labs."""
+        return f"lab-form-{id(self):x}"
 
     # The retry
 

@@ -19,7 +19,7 @@ def test_from_a_measurement_to_its_first_cause_and_on_to_a_prompt_that_is_kept(l
         cell.wait("distributor")
 
         cell.tab("qir", until="You turn a question")
-        editor = cell.output.locator("#lab-form textarea")
+        editor = cell.output.locator("[id^=lab-form] textarea")
         cell.fill(editor, editor.input_value() + "\nRead slowly.")
         cell.click("Ask again").wait(FIXED)
         cell.click("Keep", until="Kept in my_prompts")
