@@ -15,7 +15,7 @@ from unicodedata import normalize
 from pydantic import BaseModel, BeforeValidator, model_validator
 from rdflib import Literal, URIRef
 
-from kgwb.bench.metrics import is_iri
+from kgwb.bench.metrics import is_iri, normalize_value
 from kgwb.errors import GraphError, InputError
 from kgwb.kg.base import Graph
 from kgwb.kg.sparql import is_valid_iri, n3, validate_query
@@ -384,14 +384,18 @@ def add_gold_answers(questions: Iterable[BenchQuestion], kg: Graph) -> list[Benc
 def find_contradicted_gold(questions: Iterable[BenchQuestion], kg: Graph) -> list[str]:
     """Return the ids of the questions whose gold answers are not those of their gold query.
 
-    A query that fails contradicts nothing. Empty for an endpoint, which is not asked so much.
+    They are compared by value, as answers are scored. A query that fails contradicts nothing.
+    Empty for an endpoint, which is not asked so much.
     """
     ids: list[str] = []
+    if kg.remote:
+        return ids
     for question in questions:
-        if kg.remote or not question.sparql or question.answers is None:
+        if not question.sparql or question.answers is None:
             continue
         by_query = _add_gold_answer(question, kg)
-        if not by_query.gold_error and set(by_query.answers or ()) != set(question.answers):
+        given = set(map(normalize_value, question.answers))
+        if not by_query.gold_error and set(map(normalize_value, by_query.answers or ())) != given:
             ids.append(question.id)
     return ids
 

@@ -113,6 +113,8 @@ def test_what_is_amiss_with_prices_and_gold_is_said(here: Path, capsys: Capture)
         answers = [f"https://kgwb.example/films/{name}"]
         question = {"id": id_, "question": "Who directed Arrival?", "answers": answers}
         lines.append(json.dumps({**question, "sparql": directed}))
+    half = {"id": "half", "question": "How much?", "answers": ["0.50"]}
+    lines.append(json.dumps({**half, "sparql": "SELECT ?x WHERE { VALUES ?x { 0.5 } }"}))
     Path("q.jsonl").write_text("\n".join(lines))
     Path("prices.toml").write_text('currency = "USD"\n')
     command = "bench --kg films --questions q.jsonl --out r --prices prices.toml".split()
