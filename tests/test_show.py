@@ -562,7 +562,7 @@ def test_a_survey_is_a_page_that_expands_and_lines_for_a_terminal() -> None:
     parts = """22 triples 3 things 2 classes 9 predicates | Vessel org:Vessel 3 Subclasses: boat 3
 boat org:Boat in Vessel 3 | length org:length 100% structure | length / unit org:unit 100% string : m
 length / value org:value 100% decimal : 7 … 30.5 | state org:state 67% string : idle
-home org:home 33% without a class 1: Port · 1 without a name | label rdfs:label 33% German text : Aa
+home org:home 33% without a class 1: Port · 1 lead to IRIs without triples | label rdfs:label 33% German text : Aa
 33% of the things have a label | 2 things without a label | Declared and never used: 1 flag
 Asserted in both directions: 1 next to (2 of 3)"""
     assert [part for part in re.split(r" \| |\n", parts) if part not in shown] == [], shown

@@ -9,21 +9,21 @@ import hashlib
 import json
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from threading import Lock
-from typing import NamedTuple
+from typing import TypeVar
 
-from rdflib import OWL, RDFS, Literal, URIRef
+from rdflib import OWL, RDFS, URIRef
 
 from kgwb import disk
-from kgwb.errors import GraphError
 from kgwb.kg.base import SCHEMA_NAMESPACES, WIKIBASE_NAMESPACE, Graph
-from kgwb.kg.queries import IRIS_PER_NAME_QUERY, parse_count, rank_description
-from kgwb.kg.sparql import is_valid_iri, n3, union_over_predicates, values_clause
+from kgwb.kg.queries import IRIS_PER_NAME_QUERY, describe_vertices, parse_count
+from kgwb.kg.sparql import is_valid_iri, n3, union_clause, values_clause
 from kgwb.kg.survey_queries import (
     DISTINCT_VERTICES,
     MISSING_PREDICATE,
@@ -38,9 +38,8 @@ from kgwb.kg.survey_queries import (
     RelationFinder,
     Row,
     SurveyQueries,
-    count_incoming,
-    count_unions,
     largest_first,
+    path_over,
     untyped_pattern,
     values_of_pairs,
 )
@@ -50,6 +49,7 @@ from kgwb.kg.survey_records import (
     Survey,
     by_frequency,
     group_classes,
+    iris_in_properties,
 )
 from kgwb.records import from_data, to_data
 from kgwb.terms import Term, name_from_iri
@@ -57,12 +57,12 @@ from kgwb.text import pluralize
 
 CACHE_LIFETIME_S = 86_400.0
 """How long the survey of an endpoint is used. That of a file is used as long as it is unchanged."""
-SURVEY_VERSION = 6
+SURVEY_VERSION = 7
 """Part of a survey's identity: surveys of other versions are built again."""
 INCOMPLETE_LIFETIME_S = 600.0
 """How long a survey that lacked time is used: else each question of a slow endpoint would wait for another."""
-_survey_locks: dict[str, Lock] = {}
-"""By survey: one thread builds it, while the others wait."""
+_survey_locks: dict[Path, Lock] = {}
+"""By the file of a survey: one thread builds it, while the others wait."""
 _incomplete_surveys: dict[Path, tuple[float, Survey]] = {}
 """By the file in which a whole one would be: the last one that lacked time, with the time at which it was made."""
 _loaded_surveys: dict[Path, tuple[int, Survey]] = {}
@@ -91,12 +91,11 @@ def survey_graph(
     identity = f"{SURVEY_VERSION} {kg.identity} {kg.vocabulary!r}"
     if timeout_s not in (None, SURVEY_TIMEOUT_S):
         identity += f" {timeout_s}"
-    hashed = hashlib.sha256(identity.encode())
-    digest = hashed.hexdigest()
-    file_name = f"survey-{digest[:32]}.json"
-    path = disk.cache_dir() / file_name
-    lock = _survey_locks.setdefault(digest, Lock())
-    with lock:  # several questions may be asked of one graph at the same time
+    digest = hashlib.sha256(identity.encode()).hexdigest()
+    path = disk.cache_dir() / f"survey-{digest[:32]}.json"
+    with _survey_locks.setdefault(
+        path, Lock()
+    ):  # several questions may be asked of one graph at the same time
         survey = _read_survey(path, kg.remote)
         if survey is not None:
             return survey
@@ -148,12 +147,11 @@ MAX_INSTANCES_PER_QUERY = 200
 """Sampled instances in one query, and of one class. Virtuoso takes long for queries that name more."""
 MAX_CLASSES_PER_QUERY = 20
 """Classes in one query for a sample of their instances."""
-MAX_IRIS_PER_QUERY = 500
-"""IRIs whose descriptions are asked for at a time."""
-MAX_QUERIES_FOR_NAMES = 4
-"""What an endpoint may send for the names of IRIS_PER_NAME_QUERY IRIs.
+MAX_QUERIES_FOR_NAMES = 5
+"""What an endpoint may send for the names, or descriptions, of IRIS_PER_NAME_QUERY IRIs.
 
 Two find out which labels there are, and two read them: those in preferred languages, then others.
+One reads descriptions.
 """
 INSTANCES_PART = "some instances of each class"
 EXACT_NUMBERS_PART = "the exact numbers of predicates and values"
@@ -163,6 +161,9 @@ MAX_UNIT_INSTANCES = 12
 MAX_LANGUAGES = 12
 GENERIC_CLASSES = (OWL.Thing, RDFS.Resource, OWL.NamedIndividual)
 """Classes that say nothing about their instances."""
+DECLARING_PREDICATES = (RDFS.domain, RDFS.range, OWL.inverseOf)
+"""Whatever has one of these is a predicate."""
+T = TypeVar("T")
 ParentClasses = Mapping[URIRef, set[URIRef]]
 """The direct superclasses of each class."""
 
@@ -205,14 +206,11 @@ class SurveyBuilder:
             triples_by_predicate = queries.count_by("?p", "*", "?s ?p ?o")
         queries.part = "the instances of each class"
         sizes = self._count_instances()
-        queries.part = "the number of things"
-        schema_terms = self._find_schema_terms([*triples_by_predicate, *sizes])
-        things = self._count_things(schema_terms)
-
         queries.part = "the superclasses"
         parents = self._find_parents()
         queries.part = INSTANCES_PART
-        instances = self._choose_instances(sizes, things, schema_terms)
+        instances = self._choose_instances(sizes)
+        things, unlabelled = self._count_things(instances)
         classes = [*sizes, *find_ancestors(sizes, parents)]
         classes = [iri for iri in classes if iri != UNTYPED_CLASS]
         queries.part = "the names of classes"
@@ -225,24 +223,16 @@ class SurveyBuilder:
             queries.part = "which declarations are not used"
             unused = self._find_unused(classes)
         queries.part = "the names of predicates and values"
-        in_properties = _iris_in_properties(properties)
-        unnamed_iris = {*unused, *in_properties}.difference(names)
+        all_properties = list(chain.from_iterable(properties.values()))
+        unnamed_iris = {*unused, *iris_in_properties(all_properties)}.difference(names)
         names |= self._find_names(unnamed_iris)
         queries.part = "the languages of labels"
-        labelled, languages = self._count_labels(schema_terms, properties)
-        unlabelled = None
-        if things is not None and labelled is not None:
-            unlabelled = things - labelled
+        languages = self._count_languages(instances, properties)
         queries.part = "the instances of superclasses"
         totals = self._count_totals(sizes, parents)
-        queries.part = "which predicates hold both ways"
-        both_ways = self._count_symmetric_use(properties, triples_by_predicate)
-        predicates = list(triples_by_predicate)
-        for used in properties.values():
-            for surveyed in used:
-                predicates.append(surveyed.predicate)
         queries.part = "the descriptions of classes and predicates"
-        notes = self._find_descriptions([*predicates, *classes, *unused])
+        predicates = [surveyed.predicate for surveyed in all_properties]
+        notes = self._find_descriptions([*triples_by_predicate, *predicates, *classes, *unused])
 
         survey = Survey(
             triples=triples,
@@ -252,15 +242,16 @@ class SurveyBuilder:
             unlabelled=unlabelled,
             languages=languages,
             unused=unused,
-            both_ways=both_ways,
             notes=notes,
             names=tuple(sorted(names.items())),
             sampled=instances.is_sample,
             sample_limit=instances.limit,
         )
         if not instances.is_sample:
+            queries.part = "the predicates of superclasses"
+            survey = self._count_overlapping(survey)
             queries.part = "which predicates say the same"
-            survey = self._compare_groups(survey)
+            survey = self._compare_predicates(survey, triples_by_predicate)
         queries.lacks.update(self._name_unsampled(sizes, instances, collector))
         return replace(
             survey,
@@ -308,46 +299,63 @@ class SurveyBuilder:
             return {}
         return {f"the predicates of {pluralize(len(missing), 'class')}": reason}
 
-    def _compare_groups(self, survey: Survey) -> Survey:
-        """Return the survey with what predicates have in common, and groups of classes.
+    def _count_overlapping(self, survey: Survey) -> Survey:
+        """Return the survey with the predicates of superclasses whose instances have several classes.
 
-        Of classes that have instances in common, numbers are counted anew, each instance once.
+        They are asked for together. The survey is returned as it is if there are none, or if the
+        graph refuses: their subclasses are then groups of their own.
         """
-        groups = group_classes(survey)
-        unions = count_unions(self.queries, groups)
-        incoming = count_incoming(self.queries, groups)
-        counted = replace(survey, unions=unions, incoming=incoming)
-        groups = group_classes(counted)
-        relations = RelationFinder(self.queries, groups)
-        inverses, twins = relations.find()
-        factors = self._find_factors(counted)
-        return replace(counted, inverses=inverses, twins=twins, factors=factors)
+        pairs = []
+        for group in group_classes(survey, keeps_uncounted=True):
+            top_class = group.top_class.iri
+            if top_class and not group.properties:
+                pairs += [(member, top_class) for member in group.iris]
+        if not pairs:
+            return survey
+        members = f"{values_of_pairs('?m ?c', pairs)} ?v ({self.queries.types}) ?m"
+        part = InstancePart(f"{{ SELECT DISTINCT ?v ?c WHERE {{ {members} }} }}")
+        properties = PropertyCollector(self.queries, Instances((part,), {})).collect()
+        overlapping = [(iri, tuple(used)) for iri, used in properties.items()]
+        return replace(survey, overlapping=tuple(overlapping))
+
+    def _compare_predicates(self, survey: Survey, triples: Mapping[URIRef, int]) -> Survey:
+        """Return the survey with what its predicates have in common, by their triples."""
+        relations = RelationFinder(self.queries, group_classes(survey))
+        inverses = []
+        both_ways = []
+        for first, second, number in relations.find_reversed():
+            if first != second:
+                inverses.append((first, second, number))
+            elif first in triples:
+                both_ways.append((first, triples[first], number))
+        return replace(
+            survey,
+            inverses=tuple(inverses),
+            both_ways=tuple(both_ways),
+            texts_of_links=relations.find_texts_of_links(),
+            factors=self._find_factors(survey),
+        )
 
     def _find_factors(self, survey: Survey) -> tuple[tuple[URIRef, URIRef, Term], ...]:
         """Return the numbers of things that nodes have as their unit, such as a factor; sorted.
 
         A class counts if nodes that only hold structure lead to it, it has at most
-        MAX_UNIT_INSTANCES instances, which have names, and a predicate has one number for each. One query is sent, or
-        none.
+        MAX_UNIT_INSTANCES instances, and a predicate has one number for each: 1 for the base unit.
+        One query is sent, or none.
         """
         units: set[URIRef | None] = set()
         for surveyed in survey.classes:
             for prop in surveyed.properties:
                 for inner in prop.inner:
-                    for values in inner.values:
-                        if values.sort == "class":
-                            units.add(values.of)
-        labels = set(self.kg.vocabulary.labels)
+                    units.update(values.of for values in inner.values)
         pairs = []
         for surveyed in survey.classes:
-            has_names = not labels.isdisjoint(surveyed.predicates)
-            is_small = 0 < surveyed.size <= MAX_UNIT_INSTANCES
-            if surveyed.iri not in units or not has_names or not is_small:
+            if surveyed.iri is None or surveyed.iri not in units:
                 continue
             for prop in surveyed.properties:
                 are_numbers = all(values.of in NUMERIC_DATATYPES for values in prop.values)
-                has_one_each = prop.triples == prop.things == surveyed.size
-                if are_numbers and has_one_each and surveyed.iri:
+                has_one_each = prop.triples == prop.things == surveyed.size <= MAX_UNIT_INSTANCES
+                if are_numbers and has_one_each:
                     pairs.append((surveyed.iri, prop.predicate))
         if not pairs:
             return ()
@@ -355,7 +363,8 @@ class SurveyBuilder:
         pattern = f"{listed} ?v ({self.queries.types}) ?c . ?v ?p ?n FILTER(isIRI(?v))"
         query = f"SELECT DISTINCT ?v ?p ?n WHERE {{ {pattern} }}"
         rows = self.queries.select(query, 2)
-        return tuple(sorted(rows))
+        with_base = {predicate for _, predicate, number in rows if number.value == 1}
+        return tuple(sorted(row for row in rows if row[1] in with_base))
 
     def _count_triples(self) -> int | None:
         """Return the number of triples; None if the graph refuses to count them.
@@ -402,40 +411,7 @@ class SurveyBuilder:
             sizes.pop(hidden, None)
         return sizes
 
-    def _find_schema_terms(self, used: Iterable[URIRef]) -> list[URIRef]:
-        """Return the classes and predicates that are the subject of a triple, sorted.
-
-        They are not counted as things. ``used`` are the predicates and classes in use. Declared
-        ones, which are the instances of ``schema_classes``, are asked of the graph. Empty for a
-        large graph.
-        """
-        if self.is_large:
-            return []
-        used_iris = values_clause("?v", used)
-        query = f"SELECT ?v WHERE {{ {used_iris} FILTER EXISTS {{ ?v ?a ?b }} }}"
-        rows = self.queries.select(query, 1)
-        if self.schema_classes:
-            classes = values_clause("?m", self.schema_classes)
-            query = f"SELECT DISTINCT ?v WHERE {{ {classes} ?v ({self.queries.types}) ?m }}"
-            rows += self.queries.select(query, 1)
-        terms = {iri for (iri,) in rows}
-        return sorted(terms)
-
-    def _count_things(self, schema_terms: Sequence[URIRef]) -> int | None:
-        """Return the number of IRIs that are subjects of triples, without schema terms.
-
-        None if the graph is large, or refuses to count them.
-        """
-        if self.is_large:
-            return None
-        subjects = self.queries.count(DISTINCT_VERTICES, "?v ?any ?value FILTER(isIRI(?v))")
-        if subjects is None:
-            return None
-        return subjects - len(schema_terms)
-
-    def _choose_instances(
-        self, sizes: dict[URIRef, int], things: int | None, schema_terms: Sequence[URIRef]
-    ) -> Instances:
+    def _choose_instances(self, sizes: dict[URIRef, int]) -> Instances:
         """Return the instances whose predicates are surveyed, as a pattern of ?v and its class ?c.
 
         They are all instances, or a sample if the graph is large or ``only_classes`` are given. If
@@ -447,11 +423,12 @@ class SurveyBuilder:
 
         hidden_classes = (*self.schema_classes, OWL.NamedIndividual)
         hidden = ", ".join(map(n3, hidden_classes))
-        pattern = f"{{ ?v ({self.queries.types}) ?c FILTER(isIRI(?c) && ?c NOT IN ({hidden})) }}"
-        typed_things = self._count_typed_things(schema_terms)
-        if things is not None and things > typed_things:
-            without_type = untyped_pattern(self.queries.types)
-            untyped = f"{{ SELECT DISTINCT ?v WHERE {{ {without_type} }} }}"
+        types = self.queries.types
+        pattern = f"{{ ?v ({types}) ?c FILTER(isIRI(?c) && ?c NOT IN ({hidden})) }}"
+        subjects = self.queries.count(DISTINCT_VERTICES, "?v ?any ?value FILTER(isIRI(?v))")
+        typed = self.queries.count(DISTINCT_VERTICES, f"?v ({types}) ?type FILTER(isIRI(?v))")
+        if (subjects or 0) > (typed or 0):
+            untyped = f"{{ SELECT DISTINCT ?v WHERE {{ {untyped_pattern(types)} }} }}"
             number = self.queries.count(DISTINCT_VERTICES, untyped)
             if number:
                 sizes[UNTYPED_CLASS] = number
@@ -459,17 +436,19 @@ class SurveyBuilder:
                 pattern = f"{{ {pattern} UNION {{ {of_no_class} }} }}"
         return Instances((InstancePart(pattern),), {})
 
-    def _count_typed_things(self, schema_terms: Sequence[URIRef]) -> int:
-        """Return the number of IRIs with a type, without schema terms.
+    def _count_things(self, instances: Instances) -> tuple[int | None, int | None]:
+        """Return how many things there are, and how many of them have no label.
 
-        What the graph refuses to count is taken for 0. Two queries are sent.
+        Things are IRIs with a class that is not one of the schema, and those without a class. A
+        number is None if the graph refuses to count them, and both are for a sample.
         """
-        typed = f"?v ({self.queries.types}) ?type FILTER(isIRI(?v))"
-        all_typed = self.queries.count(DISTINCT_VERTICES, typed) or 0
-        terms = values_clause("?v", schema_terms)
-        terms_with_type = f"{terms} {typed}"
-        typed_terms = self.queries.count(DISTINCT_VERTICES, terms_with_type) or 0
-        return all_typed - typed_terms
+        if instances.is_sample:
+            return None, None
+        self.queries.part = "the number of things"
+        things = f"{instances.parts[0].pattern} FILTER(isIRI(?v))"
+        number = self.queries.count(DISTINCT_VERTICES, things)
+        without_label = f"{things} FILTER NOT EXISTS {{ ?v ({self.queries.labels}) ?label }}"
+        return number, self.queries.count(DISTINCT_VERTICES, without_label)
 
     def _sample_instances(self, sizes: dict[URIRef, int]) -> Instances:
         """Return a sample of at most SAMPLED_INSTANCES instances, equally many of each class.
@@ -565,157 +544,86 @@ class SurveyBuilder:
 
     # What classes and predicates have besides
 
-    def _find_unused(self, classes: Iterable[URIRef]) -> tuple[URIRef, ...]:
-        """Return the predicates and classes that are declared and that no triple uses, sorted.
+    def _find_unused(self, classes: Collection[URIRef]) -> tuple[URIRef, ...]:
+        """Return the predicates and classes that are declared and that no triple uses.
 
-        Properties of Wikibase are left out, and so are ``classes``. Empty if the graph refuses.
+        A declaration has a type such as owl:Class, a domain or a range, or is the inverse of another
+        one. Properties of Wikibase and ``classes`` are left out. Predicates come before classes.
+        Empty if the graph refuses.
         """
-        schema = []
-        for iri in self.schema_classes:
-            if not iri.startswith(WIKIBASE_NAMESPACE):
-                schema.append(iri)
-        values = values_clause("?k", schema)
-        declared = f"{values} ?p ({self.queries.types}) ?k"
+        schema = [iri for iri in self.schema_classes if iri.endswith(("Class", "Property"))]
+        kinds = values_clause("?k", schema)
+        typed = f"{kinds} ?p ({self.queries.types}) ?k"
+        related = f"?p {path_over(DECLARING_PREDICATES)} ?other"
+        inverse = f"?other {n3(OWL.inverseOf)} ?p"
+        declared = union_clause([typed, related, inverse])
         is_no_predicate = "FILTER NOT EXISTS { ?s ?p ?o }"
         is_no_class = f"FILTER NOT EXISTS {{ ?v ({self.queries.types}) ?p }}"
         where = f"{declared} {is_no_predicate} {is_no_class}"
-        query = f"SELECT DISTINCT ?p WHERE {{ {where} }}"
-        rows = self.queries.select(query, 1)
-        unused = {iri for (iri,) in rows}
-        unused.difference_update(classes)
-        return tuple(sorted(unused))
+        rows = self.queries.select(f"SELECT DISTINCT ?p ?k WHERE {{ {where} }}", 1)
+        unused = set()
+        for iri, kind in rows:
+            is_of_schema = str(iri).startswith(SCHEMA_NAMESPACES)
+            if (
+                iri not in classes
+                and not is_of_schema
+                and not str(kind).startswith(WIKIBASE_NAMESPACE)
+            ):
+                is_class = str(kind).endswith("Class")
+                unused.add((is_class, iri))
+        return tuple(dict.fromkeys(iri for _, iri in sorted(unused)))
 
     def _find_names(self, iris: Iterable[URIRef]) -> dict[URIRef, str]:
-        """Return the display names of IRIs, by IRI, IRIS_PER_NAME_QUERY at a time.
-
-        Those are missing for which the graph refuses a request.
-        """
-        shown = sorted(set(iris))
-        names: dict[URIRef, str] = {}
-        for start in range(0, len(shown), IRIS_PER_NAME_QUERY):
-            asked = shown[start : start + IRIS_PER_NAME_QUERY]
-            send = partial(self.kg.names, asked)
-            found = self.queries.attempt(send, MAX_QUERIES_FOR_NAMES)
-            names.update(found or {})
-        return names
+        """Return the display names of IRIs, by IRI."""
+        return self._ask_about(iris, self.kg.names)
 
     def _find_descriptions(self, iris: Iterable[URIRef]) -> tuple[tuple[URIRef, str], ...]:
-        """Return the IRIs that the graph describes, sorted, with their descriptions.
-
-        Of several descriptions of an IRI, the one in the most preferred language is returned, then
-        that of the first predicate for descriptions in the vocabulary. Those are missing for which
-        the graph refuses a query.
-        """
-        if not self.queries.descriptions:
-            return ()
-        valid_iris = list(dict.fromkeys(filter(is_valid_iri, iris)))
-        texts: dict[URIRef, list[tuple[int, int, str]]] = defaultdict(list)
-
-        def write(some: Sequence[URIRef]) -> str:
-            """Return the query for the descriptions of some IRIs."""
-            vertices = values_clause("?v", some)
-            union = union_over_predicates(vertices, "?v", self.queries.descriptions, "?text")
-            return f"SELECT ?v ?p ?text WHERE {{ {union} }}"
-
-        rows = self.queries.select_batches(valid_iris, MAX_IRIS_PER_QUERY, write, 2)
-        for iri, predicate, text in rows:
-            if isinstance(text, Literal):
-                ranked_text = rank_description(text, predicate, self.kg.vocabulary)
-                texts[iri].append(ranked_text)
+        """Return the IRIs that the graph describes, sorted, with their descriptions."""
         descriptions = []
-        for iri, found in sorted(texts.items()):
-            _, _, description = min(found)
-            if description:
-                descriptions.append((iri, description))
-        return tuple(descriptions)
+        if self.queries.descriptions:
+            found = self._ask_about(iris, partial(describe_vertices, self.kg))
+            for iri, described in found.items():
+                if described.description:
+                    descriptions.append((iri, described.description))
+        return tuple(sorted(descriptions))
 
-    def _count_symmetric_use(
-        self, properties: ClassProperties, triples: Mapping[URIRef, int]
-    ) -> tuple[tuple[URIRef, int, int], ...]:
-        """Return for each predicate between instances of one class: (predicate, triples, reversed).
+    def _ask_about(
+        self, iris: Iterable[URIRef], ask: Callable[[Sequence[URIRef]], Mapping[URIRef, T]]
+    ) -> dict[URIRef, T]:
+        """Return what ``ask`` returns for IRIs, IRIS_PER_NAME_QUERY at a time, by IRI.
 
-        ``reversed`` is how many of its triples are also asserted with subject and object exchanged.
-        Only predicates count of whose triples at least a tenth connect instances of one class.
-        Sorted by IRI. Empty in a large graph, where triples are not counted by predicate.
+        IRIs that no query can contain are left out. Those are missing for which the graph refuses a
+        request.
         """
-        within: Counter[URIRef] = Counter()
-        for class_iri, used in properties.items():
-            for surveyed in used:
-                for values in surveyed.values:
-                    if values.of == class_iri:
-                        within[surveyed.predicate] += values.triples
+        asked = sorted(set(filter(is_valid_iri, iris)))
+        found: dict[URIRef, T] = {}
+        for start in range(0, len(asked), IRIS_PER_NAME_QUERY):
+            send = partial(ask, asked[start : start + IRIS_PER_NAME_QUERY])
+            found.update(self.queries.attempt(send, MAX_QUERIES_FOR_NAMES) or {})
+        return found
 
-        predicates = []
-        for predicate, number in sorted(within.items()):
-            total = triples.get(predicate, 0)
-            if 0 < total <= number * 10:
-                predicates.append(predicate)
-        if not predicates:
-            return ()
-        listed = values_clause("?p", predicates)
-        both = self.queries.count_by("?p", "*", f"{listed} ?a ?p ?b . ?b ?p ?a")
-        counted = []
-        for predicate in predicates:
-            numbers = (predicate, triples[predicate], both.get(predicate, 0))
-            counted.append(numbers)
-        return tuple(counted)
+    def _count_languages(
+        self, instances: Instances, properties: ClassProperties
+    ) -> tuple[tuple[str, int], ...]:
+        """Return languages with how many things have a label in each, the most frequent first.
 
-    def _count_labels(
-        self, schema_terms: Sequence[URIRef], properties: ClassProperties
-    ) -> tuple[int | None, tuple[tuple[str, int], ...]]:
-        """Return how many things have a label, and pairs of a language and how many have one in it.
-
-        The first number is None if the graph refuses to count it. A language is a tag, "" for none;
-        there are at most MAX_LANGUAGES, the most frequent first. ``schema_terms`` are subtracted.
-        Of a large graph, the first number is None, and the labels in ``properties`` are counted.
+        A language is a tag, "" for none; there are at most MAX_LANGUAGES. Of a sample, the labels
+        are counted instead.
         """
-        if self.is_large:
-            languages = largest_first(self._count_label_languages(properties))
-            return None, tuple(languages[:MAX_LANGUAGES])
         counts: Counter[str] = Counter()
-        numbers: list[int | None] = []
-        label = f"?v ({self.queries.labels}) ?label FILTER(isIRI(?v))"
-        # The sign tells whether the things of a pattern are added or subtracted.
-        signs = {"": 1}
-        if schema_terms:
-            signs[values_clause("?v", schema_terms)] = -1
-        for pattern, sign in signs.items():
-            number = self.queries.count(DISTINCT_VERTICES, f"{pattern} {label}")
-            if number is not None:
-                number *= sign
-            numbers.append(number)
-            rows = self.queries.select(
-                "SELECT ?tag (COUNT(DISTINCT ?v) AS ?n)"
-                f" WHERE {{ {pattern} {label} BIND(LANG(?label) AS ?tag) }} GROUP BY ?tag"
+        if not instances.is_sample:
+            things = f"{instances.parts[0].pattern} FILTER(isIRI(?v))"
+            tags = f"?v ({self.queries.labels}) ?label BIND(LANG(?label) AS ?tag)"
+            query = (
+                f"SELECT ?tag (COUNT(DISTINCT ?v) AS ?n) WHERE {{ {things} {tags} }} GROUP BY ?tag"
             )
-            for language, vertices in rows:
-                counts[str(language or "")] += sign * parse_count(vertices)
-        labelled = None
-        known = [number for number in numbers if number is not None]
-        if len(known) == len(numbers):
-            labelled = sum(known)
-        languages = largest_first(+counts)
-        return labelled, tuple(languages[:MAX_LANGUAGES])
-
-    def _count_label_languages(self, properties: ClassProperties) -> Counter[str]:
-        """Return how many labels there are in each language, by the surveys of the predicates.
-
-        The numbers of classes are added up. Of several label predicates, the one that has the most
-        labels in a language counts.
-        """
-        by_predicate: dict[URIRef, Counter[str]] = defaultdict(Counter)
-        for used in properties.values():
-            for surveyed in used:
-                if surveyed.predicate not in self.kg.vocabulary.labels:
-                    continue
+            for tag, number in self.queries.select(query):
+                counts[str(tag or "")] += parse_count(number)
+        for surveyed in chain.from_iterable(properties.values()):
+            if instances.is_sample and surveyed.predicate in self.kg.vocabulary.labels:
                 for values in surveyed.values:
-                    if values.is_text_or_iri and values.is_literal:
-                        language = values.sort.partition("@")[2]
-                        by_predicate[surveyed.predicate][language] += values.triples
-        languages: Counter[str] = Counter()
-        for counts in by_predicate.values():
-            languages |= counts
-        return languages
+                    counts[values.sort.partition("@")[2]] += values.triples
+        return tuple(largest_first(+counts)[:MAX_LANGUAGES])
 
 
 def make_class_surveys(
@@ -745,12 +653,7 @@ def make_class_surveys(
         if iri == UNTYPED_CLASS:
             surveyed = replace(surveyed, iri=None, name="without a class")
         classes.append(surveyed)
-
-    def rank(surveyed: ClassSurvey) -> tuple[bool, int, str]:
-        """Return the sort key of a class: with an IRI first, then by largest total, then by IRI."""
-        return surveyed.iri is None, -surveyed.total, str(surveyed.iri)
-
-    classes.sort(key=rank)
+    classes.sort(key=lambda each: (each.iri is None, -each.total, str(each.iri)))
     return tuple(classes)
 
 
@@ -796,129 +699,3 @@ def _parts_of_sample(
     if pairs:
         parts.append(InstancePart(values_of_pairs("?v ?c", pairs), tuple(classes)))
     return tuple(parts)
-
-
-def _iris_in_properties(properties: ClassProperties) -> Iterator[URIRef]:
-    """Yield every IRI in the surveys of predicates; one may come several times.
-
-    For each predicate, and each of its inner ones, these are the predicate itself, the classes and
-    datatypes of its values, and the examples that are IRIs.
-    """
-    for used in properties.values():
-        for surveyed in used:
-            for part in (surveyed, *surveyed.inner):
-                yield part.predicate
-                for values in part.values:
-                    for term in (values.of, *values.examples):
-                        if isinstance(term, URIRef):
-                            yield term
-
-
-MAX_CLASSES = 5
-"""Classes that questions are about: the largest."""
-MAX_PREDICATES = 6
-"""Predicates of each class that questions are about."""
-PREPOSITIONS = ("at", "by", "for", "from", "in", "of", "on", "to", "with")
-NON_NOUN_ENDINGS = tuple(f" {preposition}" for preposition in PREPOSITIONS)
-"""A predicate whose name ends like this is no noun: "the directed by of" is not English."""
-
-
-class SuggestedQuestion(NamedTuple):
-    """A question that the graph may answer, and a right answer if one is known."""
-
-    question: str
-    answer: Term | None
-
-
-def suggest_questions(kg: Graph, survey: Survey) -> Iterator[SuggestedQuestion]:
-    """Yield questions "What is the PREDICATE of THING?", each with one of its right answers.
-
-    They are about things of the largest classes. A thing has many triples, and a name that no other
-    thing has. First comes one question about each class, then one with another predicate for each,
-    up to MAX_PREDICATES rounds. Queries are sent as the questions are taken; a question whose query
-    the graph refuses is left out. A system may still be unable to answer one, so run it before
-    showing it.
-    """
-    names = dict(survey.names)
-    type_predicates = map(n3, kg.vocabulary.types)
-    types = "|".join(type_predicates)
-    for round_number, surveyed, predicate in _choose_predicates(kg, survey):
-        with suppress(GraphError):
-            instances = untyped_pattern(types)
-            if surveyed.iri:
-                class_term = n3(surveyed.iri)
-                instances = f"?v ({types}) {class_term} FILTER(isIRI(?v))"
-            found = _find_named(kg, instances, predicate, round_number)
-            if found:
-                name, answer = found
-                predicate_name = names.get(predicate) or name_from_iri(predicate)
-                question = f"What is the {predicate_name} of {name}?"
-                yield SuggestedQuestion(question, answer)
-
-
-def _choose_predicates(kg: Graph, survey: Survey) -> Iterator[tuple[int, ClassSurvey, URIRef]]:
-    """Yield the predicates to ask for: the number of the round from 0, the class, the predicate.
-
-    There are MAX_PREDICATES rounds. Each has the next predicate of each of MAX_CLASSES classes,
-    largest first, but classes whose instances have labels before others. A class without a further
-    predicate is left out of a round. Labels, descriptions, noise and predicates with
-    NON_NOUN_ENDINGS are not asked for.
-    """
-    names = dict(survey.names)
-    labels = set(kg.vocabulary.labels)
-    hidden = kg.vocabulary.excluded_predicates
-
-    def lacks_labels(surveyed: ClassSurvey) -> bool:
-        """Return whether no instance of a class has a label, as the survey shows."""
-        return labels.isdisjoint(surveyed.predicates)
-
-    labelled_first = sorted(survey.classes, key=lacks_labels)
-    classes = labelled_first[:MAX_CLASSES]
-    nouns_of_classes = []
-    for surveyed in classes:
-        nouns = []
-        for iri in surveyed.predicates:
-            name = names.get(iri) or name_from_iri(iri)
-            if iri not in hidden and not name.endswith(NON_NOUN_ENDINGS):
-                nouns.append(iri)
-        nouns_of_classes.append(nouns)
-
-    for round_number in range(MAX_PREDICATES):
-        for surveyed, nouns in zip(classes, nouns_of_classes, strict=True):
-            if round_number < len(nouns):
-                yield round_number, surveyed, nouns[round_number]
-
-
-def _find_named(
-    kg: Graph, instances: str, predicate: URIRef, round_number: int
-) -> tuple[str, Term] | None:
-    """Return the name of an instance and a value that it has for the predicate, or None.
-
-    ``instances`` is the SPARQL pattern of the instances ?v. Of the first 200 pairs of an instance
-    and a value, the instances with the most triples are tried, beginning with number
-    ``round_number``, so that the questions are not all about the same one. The first whose name no
-    other vertex has is returned. Raises a GraphError.
-    """
-    limit = MAX_PREDICATES * 2
-    result = kg.select(
-        "SELECT ?v (COUNT(?any) AS ?n) (SAMPLE(?one) AS ?o) WHERE { { SELECT DISTINCT ?v ?one"
-        f" WHERE {{ {instances} ?v {n3(predicate)} ?one }} LIMIT 200 }} ?v ?any ?value }}"
-        f" GROUP BY ?v ORDER BY DESC(?n) ?v LIMIT {limit}"
-    )
-    values = []
-    for vertex, _, value in result.rows:
-        if isinstance(vertex, URIRef) and value is not None:
-            values.append((vertex, value))
-    if not values:
-        return None
-    vertices = [vertex for vertex, _ in values]
-    names = kg.names(vertices)
-    names_of_vertices = [names[vertex] for vertex in vertices]
-    vertices_by_name = kg.exact(names_of_vertices)
-    in_turn = values[round_number:] + values[:round_number]
-    for vertex, value in in_turn:
-        name = names[vertex]
-        same_name = vertices_by_name.get(name, ())
-        if len(same_name) == 1:
-            return name, value
-    return None

@@ -7,21 +7,21 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from itertools import chain, permutations, product
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from itertools import chain, combinations_with_replacement, permutations
+from typing import Any, TypeVar
 
 from rdflib import RDF, XSD, BNode, Literal, URIRef
 
 from kgwb.errors import GraphError, GraphTimeoutError, GraphUnreachableError
 from kgwb.kg.base import Graph, QueryLimits
-from kgwb.kg.queries import literals_of, parse_count
+from kgwb.kg.queries import parse_count
 from kgwb.kg.sparql import is_valid_iri, n3, union_clause, values_clause
 from kgwb.kg.survey_records import (
     MAX_LISTED_VALUES,
     SORTS_WITHOUT_DATATYPE,
     ClassGroup,
-    PredicateTwin,
     PropertySurvey,
+    TextOfLink,
     ValueSurvey,
 )
 from kgwb.terms import Term, local_part
@@ -47,13 +47,8 @@ UNTYPED_CLASS = URIRef("urn:kgwb:without-a-class")
 MISSING_PREDICATE = "<urn:kgwb:none>"
 """Stands in queries for predicates that the graph lacks."""
 DISTINCT_VERTICES = "DISTINCT ?v"
-
-
-@runtime_checkable
-class _LimitedGraph(Graph, Protocol):
-    """A graph with limits, as those of kgwb have. A graph of a class of one's own may have none."""
-
-    limits: QueryLimits
+PropertyKey = tuple[URIRef, ...]
+"""A class and a predicate; for structure also an inner predicate."""
 
 
 class SurveyQueries:
@@ -94,11 +89,11 @@ class SurveyQueries:
         """Whether a query took too long, or no time was left for one. ``lacks`` need not tell."""
         self.first_error: GraphError | None = None
         """Why the graph refused a query, if it did."""
-        self._limited: _LimitedGraph | None = None
-        if isinstance(kg, _LimitedGraph):
-            self._limits = kg.limits
-            self._limited = copy(kg)
-            self.kg = self._limited
+        self._limits: QueryLimits | None = getattr(kg, "limits", None)
+        """None for a graph of a class of one's own that has none."""
+        self._limited: Any = kg
+        if self._limits:
+            self.kg = self._limited = copy(kg)
 
     @property
     def seconds(self) -> float:
@@ -121,7 +116,7 @@ class SurveyQueries:
             self.note_lack(NO_TIME_LEFT)
             return None
         self.sent += 1
-        if self._limited is not None:
+        if self._limits:
             longest = min(MAX_SHARE_OF_TIME_LEFT, 1 / queries) * seconds_left
             timeout_s = min(self._limits.query_timeout_s, longest)
             self._limited.limits = replace(self._limits, query_timeout_s=timeout_s)
@@ -278,11 +273,15 @@ class Instances:
         """Whether these are not all instances."""
         return bool(self.fractions)
 
-    def parts_with(self, classes: Collection[URIRef]) -> list[InstancePart]:
-        """Return the parts that have instances of any of the classes; all parts, if not a sample."""
+    def parts_with(self, keys: Collection[PropertyKey]) -> list[InstancePart]:
+        """Return the parts with instances of the classes of some keys; none without keys.
+
+        If these are no sample, it is the one part with all instances.
+        """
+        classes = {class_iri for class_iri, *_ in keys}
         parts = []
         for part in self.parts:
-            if not part.classes or not set(part.classes).isdisjoint(classes):
+            if classes and (not part.classes or not classes.isdisjoint(part.classes)):
                 parts.append(part)
         return parts
 
@@ -292,7 +291,7 @@ class Instances:
         return round(parse_count(number) / fraction)
 
 
-def values_of_pairs(variables: str, pairs: Iterable[tuple[URIRef, URIRef]]) -> str:
+def values_of_pairs(variables: str, pairs: Iterable[tuple[Term, Term]]) -> str:
     """Return a VALUES clause that binds two variables ("?c ?p") to each of the pairs.
 
     Raises QueryError for an invalid IRI.
@@ -326,8 +325,6 @@ VALUES_PART = "the values of predicates"
 """These parts of a survey are what a scan of the instances gives."""
 ClassProperties = Mapping[URIRef, Sequence[PropertySurvey]]
 """The predicates of each class."""
-PropertyKey = tuple[URIRef, ...]
-"""A class and a predicate; for structure also an inner predicate."""
 ValuesByKey = Mapping[PropertyKey, Sequence[ValueSurvey]]
 
 
@@ -347,7 +344,7 @@ class PropertyCollector:
         """Ask the graph which predicates the instances of each class use; return them by class.
 
         A predicate has the number of instances that have it, of its triples, its values by sort,
-        its inner predicates, and the number of values without a label. Type predicates are left
+        its inner predicates, and the number of values that the graph says nothing about. Type predicates are left
         out. Numbers of a sample are scaled to the whole class. The predicates are in the order in
         which the graph returns them. The largest classes of a sample are asked for first. If the
         graph refuses a query about all instances, nothing is returned, and ``refused_whole`` is set.
@@ -384,8 +381,8 @@ class PropertyCollector:
         if not instances.is_sample:
             queries.part = "all values of predicates that have few"
             value_sets = self._list_small_value_sets(values_by_key)
-        queries.part = "which values have no label"
-        unnamed = self._count_unnamed(values_by_key)
+        queries.part = "which values the graph says nothing about"
+        bare = self._count_bare(values_by_key)
 
         properties: dict[URIRef, list[PropertySurvey]] = defaultdict(list)
         for class_iri, predicate, things, triples in rows:
@@ -395,9 +392,9 @@ class PropertyCollector:
                 predicate=predicate,
                 things=instances.scale(class_iri, things),
                 triples=instances.scale(class_iri, triples),
-                values=self._complete_values(sorts, value_sets.get(key)),
+                values=self._complete_values(sorts, value_sets.get(key, ())),
                 inner=tuple(inner.get(key, ())),
-                unnamed=unnamed.get(key, 0),
+                bare=bare.get(key, 0),
             )
             properties[class_iri].append(surveyed)
         return properties
@@ -493,15 +490,15 @@ class PropertyCollector:
         """
         types = self.queries.types
         patterns = []
-        with_nodes = _classes_with(values_by_key, lambda values: values.sort == "node")
-        for part in self.instances.parts_with(with_nodes) if with_nodes else ():
+        with_nodes = _keys_with(values_by_key, lambda values: values.sort == "node")
+        for part in self.instances.parts_with(with_nodes):
             patterns.append(
                 f"{part.pattern} ?v ?p ?b FILTER(isBlank(?b))"
                 f" FILTER NOT EXISTS {{ ?b ({types}) ?t }} ?b ?q ?o"
             )
         structure_classes = self._find_structure_classes(values_by_key)
         if structure_classes:
-            leading = _classes_with(values_by_key, lambda values: values.of in structure_classes)
+            leading = _keys_with(values_by_key, lambda values: values.of in structure_classes)
             of_class = f"{values_clause('?t', structure_classes)} ?b ({types}) ?t ."
             if self.instances.is_sample:
                 # With VALUES, Oxigraph reads all instances of these classes.
@@ -517,7 +514,7 @@ class PropertyCollector:
             for key, sorts in sorted(inner_values.items()):
                 class_iri, predicate, inner_predicate = key
                 triples = sum(values.triples for values in sorts)
-                complete = self._complete_values(sorts, None)
+                complete = self._complete_values(sorts, ())
                 surveyed = PropertySurvey(inner_predicate, triples, triples, complete)
                 inner[class_iri, predicate].append(surveyed)
         return inner
@@ -547,24 +544,24 @@ class PropertyCollector:
     ) -> Mapping[PropertyKey, list[Term]]:
         """Return all values of each class and predicate that has few, by class and predicate.
 
-        It is not for a sample, whose values need not be all of a class.
-
-        Few are at most MAX_LISTED_VALUES, of which at least one occurs several times, or exactly
-        three of one sort. Predicates with blank nodes as values are left out, and so are things
-        without a class. The values are asked of the graph, MAX_PAIRS_PER_QUERY pairs of class and
-        predicate at a time.
+        It is not for a sample, whose values need not be all of a class. Few are at most
+        MAX_LISTED_VALUES of one sort, of which at least one occurs several times, or exactly three.
+        Blank nodes are left out, and so are things without a class. The values are asked of the
+        graph, MAX_PAIRS_PER_QUERY pairs of class and predicate at a time.
         """
         pairs = []
-        for (class_iri, predicate), sorts in values_by_key.items():
-            if class_iri != UNTYPED_CLASS and _is_small_value_set(sorts):
+        for (class_iri, predicate), (values, *others) in values_by_key.items():
+            is_small = values.distinct == 3 or values.distinct < values.triples
+            is_listed = is_small and values.distinct <= MAX_LISTED_VALUES and values.sort != "node"
+            if is_listed and not others and class_iri != UNTYPED_CLASS:
                 pairs.append((class_iri, predicate))
 
-        instances = f"?v ({self.queries.types}) ?c ."
         value_sets: dict[PropertyKey, list[Term]] = defaultdict(list)
 
         def write(some: Sequence[tuple[URIRef, URIRef]]) -> str:
             """Return the query for the values of some pairs."""
             listed = values_of_pairs("?c ?p", some)
+            instances = self.instances.parts[0].pattern
             return f"SELECT DISTINCT ?c ?p ?o WHERE {{ {listed} {instances} ?v ?p ?o }}"
 
         rows = self.queries.select_batches(pairs, MAX_PAIRS_PER_QUERY, write, 2)
@@ -572,54 +569,43 @@ class PropertyCollector:
             value_sets[class_iri, predicate].append(value)
         return value_sets
 
-    def _count_unnamed(self, values_by_key: ValuesByKey) -> dict[PropertyKey, int]:
-        """Return the number of distinct IRIs without a label among the values of a predicate.
+    def _count_bare(self, values_by_key: ValuesByKey) -> dict[PropertyKey, int]:
+        """Return the number of triples that lead to an IRI with which no triple begins.
 
-        The key is class and predicate. Only predicates are counted that have IRIs without a class
-        as values in any class; others have no entry. One query is sent, or none; of a sample one for
-        each of its parts.
+        The key is class and predicate. Only those are looked at that have IRIs without a class as
+        values. One query is sent, or none; of a sample one for each of its parts.
         """
         predicates = set()
-        for (_, predicate), sorts in values_by_key.items():
-            if any(values.sort == "IRI" for values in sorts):
-                predicates.add(predicate)
-        if not predicates:
-            return {}
-        classes = {class_iri for class_iri, predicate in values_by_key if predicate in predicates}
+        with_iris = _keys_with(values_by_key, lambda values: values.sort == "IRI")
+        for _, predicate in with_iris:
+            predicates.add(predicate)
         listed = values_clause("?p", sorted(predicates))
-        unnamed: dict[PropertyKey, int] = {}
-        for part in self.instances.parts_with(classes):
-            pattern = (
-                f"{listed} {part.pattern}"
-                f" ?v ?p ?o FILTER(isIRI(?o)) FILTER NOT EXISTS {{ ?o ({self.queries.labels}) ?label }}"
-            )
-            rows = self.queries.select_grouped("?c ?p", "(COUNT(DISTINCT ?o) AS ?n)", pattern)
+        bare: dict[PropertyKey, int] = {}
+        for part in self.instances.parts_with(with_iris):
+            is_bare = "FILTER(isIRI(?o)) FILTER NOT EXISTS { ?o ?any ?value }"
+            pattern = f"{listed} {part.pattern} ?v ?p ?o {is_bare}"
+            rows = self.queries.select_grouped("?c ?p", "(COUNT(*) AS ?n)", pattern)
             for class_iri, predicate, number in rows:
-                unnamed[class_iri, predicate] = parse_count(number)
-        return unnamed
+                bare[class_iri, predicate] = self.instances.scale(class_iri, number)
+        return bare
 
     def _complete_values(
-        self, sorts: Sequence[ValueSurvey], value_set: Sequence[Term] | None
+        self, sorts: Sequence[ValueSurvey], value_set: Sequence[Term]
     ) -> tuple[ValueSurvey, ...]:
         """Return the values of each sort with all of them as examples, if they are known.
 
-        ``value_set`` has all values of the predicate, of every sort; None if they were not listed.
-        One or two values are known in any case: they are the least and the greatest. In a sample
-        it is never known whether there are others.
+        ``value_set`` has all values of a predicate whose values are of one sort; it is empty if they
+        were not listed. One or two values are known in any case: they are the least and the
+        greatest. In a sample it is never known whether there are others.
         """
         completed = []
         for values in sorts:
-            examples: Sequence[Term] = values.examples
-            if value_set is None:
-                is_complete = values.distinct == len(examples) < 3
-            else:
-                listed = [term for term in value_set if _may_be_one_of(term, values)]
-                is_complete = values.distinct == len(listed)
-                if is_complete:
-                    examples = sorted(listed, key=str)
-            is_whole = is_complete and not self.instances.is_sample
-            with_examples = replace(values, examples=tuple(examples), whole=is_whole)
-            completed.append(with_examples)
+            examples = values.examples
+            if value_set:
+                examples = tuple(sorted(value_set))
+            is_complete = values.distinct == len(examples) and (value_set or len(examples) < 3)
+            is_whole = bool(is_complete) and not self.instances.is_sample
+            completed.append(replace(values, examples=examples, whole=is_whole))
         return tuple(completed)
 
 
@@ -640,15 +626,15 @@ def holds_structure(
     return is_small and not_literal <= 1 and not is_labelled
 
 
-def _classes_with(
+def _keys_with(
     values_by_key: ValuesByKey, is_meant: Callable[[ValueSurvey], bool]
-) -> set[URIRef]:
-    """Return the classes with a predicate that has values of a sort that is meant."""
-    classes = set()
-    for (class_iri, *_), sorts in values_by_key.items():
+) -> set[PropertyKey]:
+    """Return the classes and predicates with values of a sort that is meant."""
+    keys = set()
+    for key, sorts in values_by_key.items():
         if any(map(is_meant, sorts)):
-            classes.add(class_iri)
-    return classes
+            keys.add(key)
+    return keys
 
 
 def literal_sort(datatype: str | None, language: str | None) -> str:
@@ -667,51 +653,16 @@ def literal_sort(datatype: str | None, language: str | None) -> str:
     return local
 
 
-def _is_small_value_set(sorts: Sequence[ValueSurvey]) -> bool:
-    """Return whether all values of a predicate are to be listed.
-
-    They are if they are at most MAX_LISTED_VALUES, no blank nodes, and a value occurs in several
-    triples. Exactly three values of one sort are listed without the last condition.
-    """
-    number = sum(values.distinct for values in sorts)
-    has_nodes = any(values.sort == "node" for values in sorts)
-    if has_nodes or number > MAX_LISTED_VALUES:
-        return False
-    if len(sorts) == 1 and number == 3:
-        return True
-    return any(values.distinct < values.triples for values in sorts)
-
-
-def _may_be_one_of(term: Term, values: ValueSurvey) -> bool:
-    """Return whether a term could be one of the values that ``values`` describes, by its sort.
-
-    An IRI could be of any class. A literal must have the language, or the datatype.
-    """
-    if isinstance(term, URIRef):
-        return values.sort in ("class", "IRI")
-    if isinstance(term, BNode):
-        return values.sort == "node"
-    if literal_sort(term.datatype, term.language) != values.sort:
-        return False
-    if term.language:
-        return True
-    datatype = term.datatype or XSD.string
-    return values.of == datatype
-
-
 MAX_COMPARED = 60
-"""Pairs of predicates that are compared at most."""
+"""Pairs of predicates that are compared at most, of those that may be reversed, and of others."""
 MAX_COMPARED_TRIPLES = 20_000
-"""Triples of the rarer predicates of all pairs of one kind that are compared."""
-NO_CLASS = URIRef("urn:kgwb:any-class")
-"""Stands for the class of pairs that are compared whatever the class is."""
-MIN_TWIN_SHARE = 0.5
-"""Instances for which two predicates must say the same, as a share of those that have the rarer."""
-MIN_SAME_VALUE_SHARE = 0.9
-"""The same for predicates with the same value: an owner is often the user, too."""
-TwinKey = tuple[URIRef, URIRef, URIRef]
-"""A class and two of its predicates."""
-Inverse = tuple[URIRef, URIRef, int]
+"""Triples of the rarer predicates of all such pairs."""
+MIN_SAME_SHARE = 0.5
+"""Instances for which a text is the name of the thing, as a share of those that have the rarer."""
+MIN_NAME_CHARS = 4
+Pair = tuple[URIRef, URIRef]
+Route = tuple[URIRef | None, URIRef | None]
+Reversed = tuple[URIRef, URIRef, int]
 """Two predicates, and how many triples of the first the second has in reverse."""
 
 
@@ -728,281 +679,136 @@ class RelationFinder:
             for prop in group.properties:
                 self.triples[prop.predicate] += prop.triples
 
-    def find(self) -> tuple[tuple[Inverse, ...], tuple[PredicateTwin, ...]]:
-        """Return pairs of predicates with triples in reverse, and the twins, both sorted.
+    def find_reversed(self) -> tuple[Reversed, ...]:
+        """Return pairs of predicates with how many triples both have in reverse, sorted.
 
-        Of twins, one kind has as a text the name of the thing that the other leads to. The other
-        kind has the same value. MIN_TWIN_SHARE and MIN_SAME_VALUE_SHARE of the instances that have
-        the rarer of both must agree. Two queries are sent; _choose bounds what is compared.
+        A predicate that leads from a group to itself makes a pair with itself. Others are pairs if
+        one leads from one group to another, and the other back; those without common triples are
+        left out.
         """
-        text_twins, value_twins = self._find_possible_twins()
-        rarer = {**text_twins, **value_twins}
-        counts = []
-        for key in self._choose(self._find_possible_inverses()):
-            counts.append((*key, self._pattern_of_inverses(key)))
-        for key in self._choose(text_twins):
-            counts.append((*key, self._pattern_of_texts(key)))
-        for key in self._choose(value_twins):
-            counts.append((*key, self._pattern_of_values(key)))
+        routes = self._find_routes()
+        pairs = []
+        for first, second in combinations_with_replacement(sorted(routes), 2):
+            back = {(target, source) for source, target in routes[second]}
+            if not routes[first].isdisjoint(back):
+                pairs.append((first, second))
+        parts = []
+        for first, second in self._choose(pairs):
+            pattern = f"?a {n3(first)} ?b . ?b {n3(second)} ?a"
+            keys = f"({n3(first)} AS ?p) ({n3(second)} AS ?q)"
+            parts.append(f"SELECT {keys} (COUNT(*) AS ?n) WHERE {{ {pattern} }}")
+        found = []
+        for first, second, number in self._select("?p ?q ?n", parts, 2):
+            count = parse_count(number)
+            if count or first == second:
+                found.append((first, second, count))
+        return tuple(sorted(found))
 
-        inverses = []
-        twins = []
-        for class_iri, first, second, number in self._count(counts):
-            if class_iri == NO_CLASS:
-                if number:
-                    inverses.append((first, second, number))
-                continue
-            key = (class_iri, first, second)
-            as_text = key in text_twins
-            share = MIN_SAME_VALUE_SHARE
-            if as_text:
-                share = MIN_TWIN_SHARE
-            least = rarer[key] * share
-            if number > 1 and number >= least:
-                twin = PredicateTwin(class_iri, first, second, number, as_text)
-                twins.append(twin)
-        twins.sort(key=lambda twin: (twin.of, twin.predicate, twin.twin))
-        return tuple(sorted(inverses)), tuple(twins)
-
-    def _find_possible_inverses(self) -> dict[TwinKey, int]:
-        """Return pairs of predicates that lead from one group to another, or to itself, and back.
-
-        With each comes how many triples the rarer has there. The class is NO_CLASS.
-        """
-        group_of = {}
+    def _find_routes(self) -> dict[URIRef, set[Route]]:
+        """Return by predicate from which group to which it leads, by their top classes."""
+        group_of = {iri: group.top_class.iri for group in self.groups for iri in group.iris}
+        routes: dict[URIRef, set[Route]] = defaultdict(set)
         for group in self.groups:
-            for member in group.members:
-                group_of[member.iri] = group.top_class.iri
-        routes: dict[tuple[URIRef | None, URIRef | None], dict[URIRef, int]] = defaultdict(dict)
-        for group in self.groups:
-            source = group.top_class.iri
             for prop in group.properties:
                 for values in prop.values:
-                    if values.sort != "class" or values.of not in group_of:
-                        continue
-                    target = group_of[values.of]
-                    routes[source, target][prop.predicate] = prop.triples
-        possible = {}
-        for source, target in list(routes):
-            there = routes[source, target]
-            back = routes.get((target, source), {})
-            for first, second in product(there, back):
-                if first < second:
-                    rarer = min(there[first], back[second])
-                    possible[NO_CLASS, first, second] = rarer
-        return possible
+                    if values.of in group_of:
+                        route = (group.top_class.iri, group_of[values.of])
+                        routes[prop.predicate].add(route)
+        return routes
 
-    def _find_possible_twins(self) -> tuple[dict[TwinKey, int], dict[TwinKey, int]]:
-        """Return pairs of predicates that may be twins: by the name of a thing, and by the value.
+    def find_texts_of_links(self) -> tuple[TextOfLink, ...]:
+        """Return the predicates whose texts are in the names of what another one leads to, sorted.
 
-        With each comes how many instances the rarer has. A text must have an example that is the
-        name of a thing.
+        MIN_SAME_SHARE of the instances with the rarer of both must agree. Of several predicates that
+        lead to things, the one counts with which the most agree, less those that do not.
         """
-        label_predicates = self.queries.labels.split("|")
-        not_compared = {predicate.strip("<>") for predicate in label_predicates}
-        names = self._find_names_among_examples()
-        by_text: dict[TwinKey, int] = {}
-        by_value: dict[TwinKey, int] = {}
+        agreeing = self._find_agreeing_examples()
+        rarer: dict[PropertyKey, int] = {}
         for group in self.groups:
             class_iri = URIRef(str(group.top_class.iri))
-            compared = []
-            for prop in group.properties:
-                if str(prop.predicate) not in not_compared:
-                    compared.append(prop)
-            for first, second in permutations(compared, 2):
-                key = (class_iri, first.predicate, second.predicate)
-                rarer = min(first.things, second.things)
-                holds_a_name = not names.isdisjoint(_text_examples(first))
-                if holds_a_name and _leads_to_things(second):
-                    by_text[key] = rarer
-                    continue
-                is_first_of_both = first.predicate < second.predicate
-                if is_first_of_both and _share_a_sort(first, second):
-                    by_value[key] = rarer
-        return by_text, by_value
+            for text, link in permutations(group.properties, 2):
+                classes = {values.of for values in link.values}
+                leads_on = not link.inner and classes.isdisjoint(group.iris)
+                if leads_on and (text.predicate, link.predicate) in agreeing:
+                    key = (class_iri, text.predicate, link.predicate)
+                    rarer[key] = min(text.things, link.things)
+        parts = []
+        for key in self._choose([key for key in rarer if rarer[key] > 1]):
+            parts.append(self._count_agreeing(*key))
+        best: dict[PropertyKey, TextOfLink] = {}
+        for class_iri, text, link, *numbers in self._select("?c ?p ?q ?n ?m", parts, 3):
+            both, same = map(parse_count, numbers)
+            found = TextOfLink(class_iri, text, link, both, same)
+            kept = best.get((class_iri, text))
+            is_better = kept is None or found.balance > kept.balance
+            if is_better and 1 < same >= MIN_SAME_SHARE * rarer[class_iri, text, link]:
+                best[class_iri, text] = found
+        return tuple(sorted(best.values(), key=lambda found: (found.of, found.text)))
 
-    def _find_names_among_examples(self) -> set[str]:
-        """Return those of the texts among the examples that are the name of a thing, in one query."""
-        texts: set[str] = set()
+    @property
+    def _agree(self) -> str:
+        """A pattern for the name of a thing that has a text in it."""
+        is_same = "FILTER(CONTAINS(LCASE(STR(?name)), LCASE(STR(?text))))"
+        return f"?thing ({self.queries.labels}) ?name {is_same}"
+
+    def _find_agreeing_examples(self) -> set[Pair]:
+        """Return pairs of predicates such that an example of the first is in the name of a thing.
+
+        An example has MIN_NAME_CHARS, since a code of few letters is in many names. The second
+        predicate leads from the same instance to the thing. Predicates for labels have no examples
+        here. One query is sent.
+        """
+        pairs = []
         for group in self.groups:
             for prop in group.properties:
-                texts.update(_text_examples(prop))
-        if not texts:
+                for values in prop.values:
+                    is_text = values.is_literal and values.is_text_or_iri
+                    if is_text and prop.predicate not in self.queries.kg.vocabulary.labels:
+                        for example in values.examples:
+                            if len(example) >= MIN_NAME_CHARS and example.isprintable():
+                                pairs.append((prop.predicate, example))
+        if not pairs:
             return set()
-        literals = literals_of(sorted(texts), self.queries.kg.vocabulary)
-        listed = values_clause("?name", literals)
-        named = f"?thing ({self.queries.labels}) ?name"
-        rows = self.queries.select(f"SELECT DISTINCT ?name WHERE {{ {listed} {named} }}")
-        return {str(name) for (name,) in rows}
+        listed = values_of_pairs("?p ?text", dict.fromkeys(pairs))
+        pattern = f"{listed} ?v ?p ?text . ?v ?q ?thing . {self._agree}"
+        rows = self.queries.select(f"SELECT DISTINCT ?p ?q WHERE {{ {pattern} }}", 2)
+        return {(text, link) for text, link in rows}
 
-    def _choose(self, possible: Mapping[TwinKey, int]) -> list[TwinKey]:
+    def _count_agreeing(self, class_iri: URIRef, text: URIRef, link: URIRef) -> str:
+        """Return the query for how many instances of a group have both predicates, and agree."""
+        [classes] = [group.iris for group in self.groups if group.top_class.iri == class_iri]
+        of_class = f"{values_clause('?k', classes)} ?v ({self.queries.types}) ?k"
+        both = f"?v {n3(text)} ?text . ?v {n3(link)} ?thing . {of_class}"
+        agreeing = f"OPTIONAL {{ {self._agree} }} BIND(IF(BOUND(?name), ?v, ?none) AS ?same)"
+        keys = f"({n3(class_iri)} AS ?c) ({n3(text)} AS ?p) ({n3(link)} AS ?q)"
+        numbers = "(COUNT(DISTINCT ?v) AS ?n) (COUNT(DISTINCT ?same) AS ?m)"
+        return f"SELECT {keys} {numbers} WHERE {{ {both} {agreeing} }}"
+
+    def _choose(self, pairs: Iterable[PropertyKey]) -> list[PropertyKey]:
         """Return the pairs that can be compared at little cost, those of rare predicates first.
 
-        They are at most MAX_COMPARED. Both have two triples or more; the triples of the rarer
-        predicates are MAX_COMPARED_TRIPLES in all at most.
+        The last two of each are the predicates. The pairs are at most MAX_COMPARED, and the triples
+        of their rarer predicates MAX_COMPARED_TRIPLES in all. A predicate with itself comes first,
+        and costs nothing.
         """
         ranked = []
-        for key in possible:
-            _, first, second = key
+        for key in pairs:
+            *_, first, second = key
             cost = min(self.triples[first], self.triples[second])
-            ranked.append((cost, key))
-        ranked.sort()
-        chosen: list[TwinKey] = []
+            ranked.append((first != second, cost, key))
+        chosen: list[PropertyKey] = []
         total = 0
-        for cost, key in ranked:
-            total += cost
-            if len(chosen) == MAX_COMPARED or total > MAX_COMPARED_TRIPLES:
-                break
-            if possible[key] > 1:
+        for are_two, cost, key in sorted(ranked)[:MAX_COMPARED]:
+            total += are_two * cost
+            if total <= MAX_COMPARED_TRIPLES:
                 chosen.append(key)
         return chosen
 
-    def _of_class(self, class_iri: URIRef) -> str:
-        """Return a filter for the instances of a group, by its top class."""
-        classes: list[URIRef] = []
-        for group in self.groups:
-            if group.top_class.iri != class_iri:
-                continue
-            for member in group.members:
-                if member.iri:
-                    classes.append(URIRef(member.iri))
-        listed = values_clause("?m", classes)
-        return f"FILTER EXISTS {{ {listed} ?v ({self.queries.types}) ?m }}"
+    def _select(self, variables: str, parts: Sequence[str], keys: int) -> list[Row]:
+        """Return the rows of several queries, in one query; no rows without any.
 
-    def _pattern_of_inverses(self, key: TwinKey) -> str:
-        """Return a pattern for triples of the first predicate that the second has in reverse."""
-        _, first, second = key
-        there = f"?a {n3(first)} ?b"
-        back = f"?b {n3(second)} ?a"
-        return f"{there} . {back}"
-
-    def _pattern_of_texts(self, key: TwinKey) -> str:
-        """Return a pattern for instances whose text is the name of the thing."""
-        class_iri, text, twin = key
-        triples = (
-            f"?v {n3(text)} ?text . ?v {n3(twin)} ?thing . ?thing ({self.queries.labels}) ?name"
-        )
-        is_same = "FILTER(isLiteral(?text) && STR(?name) = STR(?text))"
-        of_class = self._of_class(class_iri)
-        return f"{triples} {is_same} {of_class}"
-
-    def _pattern_of_values(self, key: TwinKey) -> str:
-        """Return a pattern for instances with the same value, the rarer predicate first."""
-        class_iri, *predicates = key
-        rare, other = sorted(predicates, key=lambda predicate: self.triples[predicate])
-        with_rare = f"?v {n3(rare)} ?o"
-        with_other = f"?v {n3(other)} ?o"
-        of_class = self._of_class(class_iri)
-        return f"{with_rare} . {with_other} {of_class}"
-
-    def _count(
-        self, counts: Sequence[tuple[URIRef, URIRef, URIRef, str]]
-    ) -> Iterator[tuple[URIRef, URIRef, URIRef, int]]:
-        """Yield a class, two predicates, and how many solutions their pattern has, in one query.
-
-        Of a class, distinct instances are counted. Each pattern is a query of its own within, since
-        constants are what engines are fast with.
+        Each is a query of its own within, since constants are what engines are fast with.
         """
-        parts = []
-        for class_iri, first, second, where in counts:
-            counted = DISTINCT_VERTICES
-            if class_iri == NO_CLASS:
-                counted = "*"
-            keys = f"({n3(class_iri)} AS ?c) ({n3(first)} AS ?p) ({n3(second)} AS ?q)"
-            part = f"SELECT {keys} (COUNT({counted}) AS ?n) WHERE {{ {where} }}"
-            parts.append(part)
         if not parts:
-            return
-        union = union_clause(parts)
-        query = f"SELECT ?c ?p ?q ?n WHERE {{ {union} }}"
-        rows = self.queries.select(query, 3)
-        for class_iri, first, second, number in rows:
-            yield class_iri, first, second, parse_count(number)
-
-
-def _text_examples(prop: PropertySurvey) -> Iterator[str]:
-    """Yield the examples of a predicate's values that are texts."""
-    for values in prop.values:
-        if values.sort == "string" or "@" in values.sort:
-            yield from map(str, values.examples)
-
-
-def _leads_to_things(prop: PropertySurvey) -> bool:
-    """Return whether values of a predicate are IRIs, and do not only hold structure."""
-    if prop.inner:
-        return False
-    sorts = {values.sort for values in prop.values}
-    return "class" in sorts or "IRI" in sorts
-
-
-def _share_a_sort(first: PropertySurvey, second: PropertySurvey) -> bool:
-    """Return whether two predicates lead to things of one class, or to things without a class."""
-    sorts = set()
-    for values in first.values:
-        if not values.is_literal:
-            sorts.add((values.sort, values.of))
-    return any((values.sort, values.of) in sorts for values in second.values)
-
-
-# Classes that have instances in common
-
-
-def count_unions(
-    queries: SurveyQueries, groups: Iterable[ClassGroup]
-) -> tuple[tuple[URIRef, URIRef, int, int], ...]:
-    """Return how often groups of classes use each predicate, each instance counted once.
-
-    An entry has the top class of the group, the predicate, the instances that have it, and their
-    triples. Only groups that need it are counted, see ``ClassGroup.is_disjoint``, in one query.
-    """
-    overlapping = [group for group in groups if not group.is_disjoint]
-    pairs = list(_pairs_of(overlapping))
-    if not pairs:
-        return ()
-    members = values_of_pairs("?m ?c", pairs)
-    instances = f"SELECT DISTINCT ?v ?c WHERE {{ {members} ?v ({queries.types}) ?m }}"
-    pattern = f"{{ {instances} }} ?v ?p ?o"
-    numbers = "(COUNT(DISTINCT ?v) AS ?things) (COUNT(*) AS ?n)"
-    rows = queries.select_grouped("?c ?p", numbers, pattern)
-    counted = []
-    for class_iri, predicate, things, triples in rows:
-        number = parse_count(things)
-        all_triples = parse_count(triples)
-        counted.append((class_iri, predicate, number, all_triples))
-    return tuple(sorted(counted))
-
-
-def count_incoming(
-    queries: SurveyQueries, groups: Sequence[ClassGroup]
-) -> tuple[tuple[URIRef, URIRef, URIRef, int], ...]:
-    """Return the triples between groups, each once, if members of one have instances in common.
-
-    They are by the top class of the group that they come from, the predicate, and the top class of
-    the group that they lead to. One of both is not disjoint. One query is sent, or none.
-    """
-    counted_twice = {group.top_class.iri for group in groups if not group.is_disjoint}
-    if not counted_twice:
-        return ()
-    pairs = list(_pairs_of(groups))
-    targets = values_of_pairs("?n ?d", pairs)
-    sources = values_of_pairs("?m ?c", pairs)
-    types = queries.types
-    triples = f"{targets} ?o ({types}) ?n . ?v ?p ?o . ?v ({types}) ?m . {sources}"
-    pattern = f"{{ SELECT DISTINCT ?c ?p ?d ?v ?o WHERE {{ {triples} }} }}"
-    rows = queries.select_grouped("?c ?p ?d", "(COUNT(*) AS ?k)", pattern)
-    counted = []
-    for source, predicate, target, number in rows:
-        is_needed = source in counted_twice or target in counted_twice
-        if source != target and is_needed:
-            counted.append((source, predicate, target, parse_count(number)))
-    return tuple(sorted(counted))
-
-
-def _pairs_of(groups: Iterable[ClassGroup]) -> Iterator[tuple[URIRef, URIRef]]:
-    """Yield the members of groups, each with the top class of its group."""
-    for group in groups:
-        if group.top_class.iri is None:
-            continue
-        for member in group.members:
-            if member.iri:
-                yield member.iri, group.top_class.iri
+            return []
+        return self.queries.select(f"SELECT {variables} WHERE {{ {union_clause(parts)} }}", keys)

@@ -5,9 +5,8 @@ Classes that are described alike form one group each, so that a survey is short 
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rdflib import XSD, URIRef
@@ -15,7 +14,7 @@ from rdflib import XSD, URIRef
 from kgwb.kg.base import SCHEMA_NAMESPACES, Vocabulary
 from kgwb.records import MAX_SUMMARY_PARTS, NO_NAMES, Record
 from kgwb.terms import DisplayNames, Iri, Term, format_term, name_from_iri
-from kgwb.text import and_more, first_items, single_line
+from kgwb.text import first_items, list_first, single_line
 
 LANGUAGE_NAMES = {
     "": "no language",
@@ -37,7 +36,7 @@ LANGUAGE_NAMES = {
 MAX_SUMMARY_CLASSES = 12
 """Classes in the text of a survey: the largest."""
 MAX_SUMMARY_PREDICATES = 5
-"""Predicates, or subclasses, on the line of a class."""
+"""Predicates on the line of a class."""
 MAX_LISTED_VALUES = 12
 """If a predicate of a class has at most so many distinct values, all are in the survey."""
 MAX_NAME_CHARS = 50
@@ -47,8 +46,8 @@ MAX_CLASS_NAME_CHARS = 22
 NUMERIC_DATATYPES = frozenset(
     XSD[name] for name in ("decimal", "double", "float", "integer", "int", "long")
 )
-SORTS_WITHOUT_DATATYPE = ("class", "IRI", "node")
-"""The sorts of values that are not literals."""
+SORTS_WITHOUT_DATATYPE = ("class", "subclass", "IRI", "node")
+"""The sorts of values that are not literals. "subclass" stands for several classes in a text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +101,8 @@ class PropertySurvey(Record):
 
     An example are nodes with an amount and its unit.
     """
-    unnamed: int = 0
-    """Distinct IRIs among its values that have no label, where some of them have no class."""
+    bare: int = 0
+    """Triples whose value is an IRI that the graph says nothing about: no triple begins with it."""
 
     def __str__(self) -> str:
         return f"{name_from_iri(self.predicate)} {self.things}"
@@ -136,31 +135,52 @@ class ClassSurvey(Record):
         return tuple(predicates)
 
 
+def iris_in_properties(properties: Iterable[PropertySurvey]) -> Iterator[URIRef]:
+    """Yield every IRI in the surveys of predicates; one may come several times.
+
+    For each predicate, and each of its inner ones, these are the predicate itself, the classes and
+    datatypes of its values, and the examples that are IRIs.
+    """
+    for surveyed in properties:
+        for part in (surveyed, *surveyed.inner):
+            yield part.predicate
+            for values in part.values:
+                for term in (values.of, *values.examples):
+                    if isinstance(term, URIRef):
+                        yield term
+
+
 def by_frequency(prop: PropertySurvey) -> tuple[int, URIRef]:
     """Return a sort key by which the predicates that the most instances have come first."""
     return -prop.things, prop.predicate
 
 
 @dataclass(frozen=True, slots=True)
-class PredicateTwin(Record):
-    """Two predicates by which instances of one class say the same."""
+class TextOfLink(Record):
+    """A predicate whose texts stand for the things that another predicate leads to.
+
+    The two say the same about instances of a class: one has a text, which is the name of the thing
+    or a part of it, the other has the thing.
+    """
 
     of: Iri
     """The class."""
-    predicate: Iri
-    twin: Iri
-    things: int
-    """Instances for which both say the same."""
-    as_text: bool = False
-    """Whether ``predicate`` has as a text the name of the thing that ``twin`` leads to.
-
-    Otherwise both have the same value.
-    """
+    text: Iri
+    """The predicate with the texts."""
+    link: Iri
+    """The predicate that leads to the things."""
+    both: int
+    """Instances that have both."""
+    same: int
+    """Those of them of which the name of a thing contains a text. Of the others, both differ."""
 
     def __str__(self) -> str:
-        first = name_from_iri(self.predicate)
-        second = name_from_iri(self.twin)
-        return f"{first} and {second}: {self.things}"
+        return f"{name_from_iri(self.text)} and {name_from_iri(self.link)}: {self.same}"
+
+    @property
+    def balance(self) -> int:
+        """How many instances agree, less those that do not."""
+        return 2 * self.same - self.both
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -176,9 +196,9 @@ class Survey(Record):
     unlabelled: int | None
     """Things without a label."""
     languages: tuple[tuple[str, int], ...]
-    """How many things have a label in each language; "" is no language."""
+    """How many things have a label in each language; "" is no language. Labels in a sample."""
     unused: tuple[Iri, ...] = ()
-    """Predicates and classes that are declared and never used."""
+    """Predicates, then classes, that are declared and never used."""
     both_ways: tuple[tuple[Iri, int, int], ...] = ()
     """Predicates within one class: their triples, and how many are also asserted in reverse."""
     notes: tuple[tuple[Iri, str], ...] = ()
@@ -190,24 +210,18 @@ class Survey(Record):
 
     The number is that of the triples of the first that the second has the other way round.
     """
-    twins: tuple[PredicateTwin, ...] = ()
-    """Predicates by which instances of a class say the same."""
+    texts_of_links: tuple[TextOfLink, ...] = ()
+    """Predicates with the names of what another one leads to. A text has one entry for each class."""
     factors: tuple[tuple[Iri, Iri, Term], ...] = ()
     """The numbers of things that nodes have as their unit: the thing, the predicate, the number.
 
     Only of classes with few instances, each of which has one number.
     """
-    unions: tuple[tuple[Iri, Iri, int, int], ...] = ()
-    """The predicates of a superclass with its subclasses, where some instances have several of them.
+    overlapping: tuple[tuple[Iri, tuple[PropertySurvey, ...]], ...] = ()
+    """Superclasses with the predicates of all their instances, those of their subclasses included.
 
-    An entry has the superclass, the predicate, the instances that have it, and their triples. Each
-    instance counts once, which adding up the subclasses would not do.
-    """
-    incoming: tuple[tuple[Iri, Iri, Iri, int], ...] = ()
-    """Triples between the instances of a superclass in ``unions`` and those of other classes, each once.
-
-    An entry has the class that the triples come from, their predicate, the class that they lead to,
-    and their number. The classes are the highest of their groups.
+    Only those of which an instance has several classes: to add up the subclasses would count it
+    more than once.
     """
     sampled: bool = False
     """Whether classes and predicates were estimated from a sample of their instances."""
@@ -236,28 +250,19 @@ class Survey(Record):
         The order of the classes stays. Classes that only ``more`` has are not added. The display
         names are those of both.
         """
-        replacements = {}
-        for surveyed in more.classes:
-            replacements[surveyed.iri] = surveyed
-        classes = []
-        for surveyed in self.classes:
-            replacement = replacements.get(surveyed.iri, surveyed)
-            classes.append(replacement)
-        names = {*self.names, *more.names}
-        sorted_names = tuple(sorted(names))
-        lacks = {**dict(self.lacks), **dict(more.lacks)}
+        replacements = {surveyed.iri: surveyed for surveyed in more.classes}
+        classes = [replacements.get(surveyed.iri, surveyed) for surveyed in self.classes]
         return replace(
             self,
             classes=tuple(classes),
-            names=sorted_names,
-            sample_limit=max(self.sample_limit, more.sample_limit),
-            lacks=tuple(lacks.items()),
+            names=tuple(sorted({*self.names, *more.names})),
+            lacks=tuple(dict([*self.lacks, *more.lacks]).items()),
         )
 
     def predicates_with_name_values(self, excluded: Sequence[URIRef]) -> tuple[URIRef, ...]:
         """Return the predicates whose values a name in a question may mean, sorted.
 
-        A predicate counts if it, or one of its inner predicates, has texts or IRIs without a label
+        A predicate counts if it, or one of its inner predicates, has texts or IRIs without a class
         as values. Those in ``excluded`` are left out. Empty for the survey of a sample, which does
         not show all values.
         """
@@ -267,8 +272,7 @@ class Survey(Record):
         for surveyed in self.classes:
             for prop in surveyed.properties:
                 for used in (prop, *prop.inner):
-                    has_names = any(values.is_text_or_iri for values in used.values)
-                    if has_names or used.unnamed:
+                    if any(values.is_text_or_iri for values in used.values):
                         predicates.add(used.predicate)
         predicates.difference_update(excluded)
         return tuple(sorted(predicates))
@@ -303,18 +307,6 @@ class Survey(Record):
         for part, reason in self.lacks:
             yield f"{part} ({reason})"
 
-    def subclass_texts(self, surveyed: ClassSurvey) -> list[str]:
-        """Return the direct subclasses of a class as texts with a number: "Film 1,204".
-
-        The number includes the instances of their own subclasses. The order is that of the survey.
-        """
-        texts = []
-        for subclass in self.classes:
-            if surveyed.iri in subclass.parents:
-                name = shorten_name(subclass.name)
-                texts.append(f"{name} {subclass.total:,}")
-        return texts
-
     def summary(
         self, names: DisplayNames = NO_NAMES, *, limit: int | None = MAX_SUMMARY_PARTS
     ) -> str:
@@ -325,25 +317,14 @@ class Survey(Record):
         The last line names what the survey lacks, if it lacks anything.
         ``names`` are display names by IRI, besides the survey's own.
         """
-        known_names = {str(iri): name for iri, name in self.names}
-        known_names |= names
-        counts = []
-        for noun, number in self.counts().items():
-            if number is not None:
-                counts.append(f"{number:,} {noun}")
-        first_line = ", ".join(counts)
+        known_names = {**self.fallback_names(), **names}
+        counted = {noun: number for noun, number in self.counts().items() if number is not None}
+        counts = ", ".join(f"{number:,} {noun}" for noun, number in counted.items())
         if self.sampled:
-            first_line += " (classes and predicates of a sample)"
-
-        lines = [first_line]
-        classes = [surveyed for surveyed in self.classes if surveyed.total]
-        for surveyed in classes[:MAX_SUMMARY_CLASSES]:
-            lines.append(self._class_line(surveyed, known_names))
-        hidden = len(classes) - MAX_SUMMARY_CLASSES
-        if hidden > 0:
-            lines.append(and_more(hidden))
-        labels = ", ".join(self.label_texts())
-        lines.append(single_line(labels))
+            counts += " (classes and predicates of a sample)"
+        classes = [self._class_line(each, known_names) for each in self.classes if each.total]
+        lines = [counts, *first_items(classes, MAX_SUMMARY_CLASSES)]
+        lines.append(single_line(", ".join(self.label_texts())))
         if self.lacks:
             lines.append(f"not surveyed: {', '.join(self.lack_texts())}")
         return "\n".join(lines)
@@ -352,24 +333,17 @@ class Survey(Record):
         """Return a line with the name and the number of instances of a class, and its predicates.
 
         Each predicate has the share of the instances that have it. At most MAX_SUMMARY_PREDICATES
-        are shown, then how many more; labels, descriptions and noise are left out. If none is left,
-        subclasses are shown instead.
+        are shown, then how many more; labels, descriptions and noise are left out.
         """
         excluded = Vocabulary().excluded_predicates
-        shown = [prop for prop in surveyed.properties if prop.predicate not in excluded]
         shares = []
-        for prop in shown:
-            full_name = format_term(prop.predicate, names)
-            name = shorten_name(full_name)
-            share = format_percent(prop.things, surveyed.size)
-            shares.append(f"{name} {share}")
-        uses = first_items(shares, MAX_SUMMARY_PREDICATES)
-        if not uses:
-            uses = first_items(self.subclass_texts(surveyed), MAX_SUMMARY_PREDICATES)
-        short_name = shorten_name(surveyed.name, MAX_CLASS_NAME_CHARS)
-        class_name = single_line(short_name)
-        listed = single_line(", ".join(uses))
-        return f"{class_name:<24}{surveyed.total:>9,}  {listed}"
+        for prop in surveyed.properties:
+            if prop.predicate not in excluded:
+                name = shorten_name(format_term(prop.predicate, names))
+                shares.append(f"{name} {format_percent(prop.things, surveyed.size)}")
+        class_name = single_line(shorten_name(surveyed.name, MAX_CLASS_NAME_CHARS))
+        uses = single_line(list_first(shares, MAX_SUMMARY_PREDICATES))
+        return f"{class_name:<24}{surveyed.total:>9,}  {uses}"
 
 
 def format_percent(number: int, total: int) -> str:
@@ -398,7 +372,6 @@ MIN_SHARED_PREDICATES = 0.6
 """The share of predicates that subclasses must have in common to be one group."""
 MAX_EXAMPLES = 3
 """Examples of values that are not all known."""
-NUMBER_PATTERN = re.compile(r"[-+]?\d+(\.\d+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -407,35 +380,39 @@ class ClassGroup:
 
     top_class: ClassSurvey
     members: tuple[ClassSurvey, ...]
-    """The classes of the group that have instances of their own."""
+    """The classes whose instances are described. Empty if all are described in other groups."""
     properties: tuple[PropertySurvey, ...]
     """Their predicates, merged; those that the most instances have come first."""
+    below: tuple[ClassSurvey, ...] = ()
+    """All subclasses of the top class that have instances, at any distance."""
 
     @property
     def is_single(self) -> bool:
-        """Whether the group is one class alone. Its subclasses, if any, are in other groups."""
-        return self.members == (self.top_class,)
+        """Whether the subclasses of the top class, if any, are described in other groups."""
+        return all(member is self.top_class for member in self.members)
 
     @property
     def size(self) -> int:
-        """The number of instances that the predicates are counted over.
+        """How many instances the group stands for: those that its predicates are counted over.
 
-        An instance of several members counts once, except in a sample, where it is not known. Of a
-        class alone these are its own instances, without those of its subclasses.
+        Of a class alone these are its own instances, without those of its subclasses; of a class
+        without any of its own, those of its subclasses.
         """
-        if self.is_single:
+        if self.members and self.is_single:
             return self.top_class.size
-        return self.top_class.total or self._added_sizes
+        return self.top_class.total
 
     @property
-    def is_disjoint(self) -> bool:
-        """Whether no instance is counted twice when the numbers of the members are added up."""
-        return self.is_single or self.size == self._added_sizes
+    def classes(self) -> tuple[ClassSurvey, ...]:
+        """The classes that the group describes: the top class, then its subclasses."""
+        if self.is_single:
+            return (self.top_class,)
+        return (self.top_class, *self.below)
 
     @property
-    def _added_sizes(self) -> int:
-        """The sum of the members' instances, in which an instance of several counts for each."""
-        return sum(member.size for member in self.members)
+    def iris(self) -> list[URIRef]:
+        """The members, without one that stands for the things without a class."""
+        return [URIRef(member.iri) for member in self.members if member.iri]
 
     @property
     def names(self) -> list[str]:
@@ -446,22 +423,20 @@ class ClassGroup:
         return list(names)
 
 
-def group_classes(survey: Survey) -> tuple[ClassGroup, ...]:
+def group_classes(survey: Survey, *, keeps_uncounted: bool = False) -> tuple[ClassGroup, ...]:
     """Return the classes of a survey in groups, the group with the most instances first.
 
-    A superclass forms one group with all its subclasses if these have similar predicates, and else
-    a group of its own. Classes without superclasses are looked at first, the largest first; a class
-    is a member of the first group that takes it. Classes of a schema and classes without instances
-    are left out. The predicates of a group's members are merged.
+    A superclass forms one group with all its subclasses if these have similar predicates and their
+    numbers can be put together; else a group of its own. If they cannot, since an instance has
+    several of the classes, ``keeps_uncounted`` makes it a group without predicates. Classes without
+    superclasses are looked at first, the largest first; a class is a member of the first group that
+    takes it. Classes of a schema and classes without instances are left out.
     """
     subclasses: dict[URIRef, list[ClassSurvey]] = defaultdict(list)
     for surveyed in survey.classes:
         for parent in surveyed.parents:
             subclasses[parent].append(surveyed)
-    counted_once = {}
-    for class_iri, predicate, things, triples in survey.unions:
-        counted_once[class_iri, predicate] = (things, triples)
-
+    overlapping = dict(survey.overlapping)
     grouped: set[URIRef | None] = set()
     groups = []
 
@@ -474,36 +449,42 @@ def group_classes(survey: Survey) -> tuple[ClassGroup, ...]:
         is_schema = str(surveyed.iri).startswith(SCHEMA_NAMESPACES)
         if is_schema or not surveyed.total or surveyed.iri in grouped:
             continue
+        below = _find_subclasses(surveyed, subclasses)
         members = []
-        for member in _with_subclasses(surveyed, subclasses):
+        for member in (surveyed, *below):
             if member.size and member.iri not in grouped:
                 members.append(member)
-        if len(members) > 1 and not _are_similar(members):
+        sizes = sum(member.size for member in members)
+        is_countable = surveyed.total in (surveyed.size, sizes) or surveyed.iri in overlapping
+        properties = surveyed.properties
+        if not _are_similar(members) or not (is_countable or keeps_uncounted):
             members = [member for member in members if member is surveyed]
-        if members:
-            grouped.update(member.iri for member in members)
-            properties = _merge_properties(members)
-            if surveyed.iri and len(members) > 1:
-                properties = _recount(properties, surveyed.iri, counted_once)
-            group = ClassGroup(surveyed, tuple(members), properties)
-            groups.append(group)
+        elif not is_countable:
+            properties = ()
+        elif surveyed.size < surveyed.total:
+            properties = _merge_properties(members, overlapping.get(surveyed.iri, ()))
+        grouped.update(member.iri for member in members)
+        groups.append(ClassGroup(surveyed, tuple(members), properties, tuple(below)))
     groups.sort(key=lambda group: -group.size)
     return tuple(groups)
 
 
-def _with_subclasses(
+def _find_subclasses(
     top_class: ClassSurvey, subclasses: Mapping[URIRef, Sequence[ClassSurvey]]
 ) -> list[ClassSurvey]:
-    """Return a class and its subclasses at any depth, each once, a class before its subclasses."""
-    found: dict[ClassSurvey, None] = {}
+    """Return the subclasses of a class with instances, at any depth, each once, without itself.
+
+    A class comes before its subclasses.
+    """
+    found: dict[URIRef | None, ClassSurvey] = {}
     waiting = [top_class]
     while waiting:
         surveyed = waiting.pop()
-        if surveyed not in found:
-            found[surveyed] = None
+        if surveyed.iri not in found:
+            found[surveyed.iri] = surveyed
             if surveyed.iri:
                 waiting += reversed(subclasses.get(surveyed.iri, ()))
-    return list(found)
+    return [surveyed for surveyed in found.values() if surveyed.total and surveyed is not top_class]
 
 
 def _are_similar(classes: Sequence[ClassSurvey]) -> bool:
@@ -513,87 +494,60 @@ def _are_similar(classes: Sequence[ClassSurvey]) -> bool:
     its usual predicates, divided by the number of all its predicates or of all usual ones,
     whichever is smaller. The mean of the shares must be at least MIN_SHARED_PREDICATES.
     """
-    predicate_sets = []
     counts: Counter[URIRef] = Counter()
     for surveyed in classes:
-        predicates = set(surveyed.predicates)
-        predicate_sets.append(predicates)
-        counts.update(predicates)
-
-    half = len(classes) / 2
-    usual = {predicate for predicate, number in counts.items() if number > half}
+        counts.update(surveyed.predicates)
+    usual = {predicate for predicate, number in counts.items() if number > len(classes) / 2}
     sum_of_shares = 0.0
-    for predicates in predicate_sets:
-        shared = len(predicates & usual)
-        possible = min(len(predicates), len(usual))
-        sum_of_shares += shared / max(1, possible)
-    mean = sum_of_shares / len(classes)
-    return mean >= MIN_SHARED_PREDICATES
+    for surveyed in classes:
+        shared = usual.intersection(surveyed.predicates)
+        possible = min(len(surveyed.properties), len(usual))
+        sum_of_shares += len(shared) / max(1, possible)
+    return sum_of_shares >= MIN_SHARED_PREDICATES * len(classes)
 
 
-def _merge_properties(classes: Sequence[ClassSurvey]) -> tuple[PropertySurvey, ...]:
-    """Return the predicates of classes, each once, those that the most instances have first.
+def _merge_properties(
+    classes: Sequence[ClassSurvey], counted: Sequence[PropertySurvey]
+) -> tuple[PropertySurvey, ...]:
+    """Return the predicates of classes, those that the most instances have first.
 
-    The numbers of a predicate at several classes are added, and its values are merged. Its inner
-    predicates are those at the class with the most instances that have any.
+    Those that were ``counted`` for all classes have these numbers and values; the numbers of others
+    are added up. The inner predicates are those of the class with the most instances that have any.
     """
-    if len(classes) == 1:
-        return classes[0].properties
     by_predicate: dict[URIRef, list[PropertySurvey]] = defaultdict(list)
     for surveyed in classes:
         for prop in surveyed.properties:
             by_predicate[prop.predicate].append(prop)
-    merged = map(_merge_property, by_predicate.values())
-    return tuple(sorted(merged, key=by_frequency))
-
-
-def _recount(
-    properties: Sequence[PropertySurvey],
-    top_class: URIRef,
-    counted_once: Mapping[tuple[URIRef, URIRef], tuple[int, int]],
-) -> tuple[PropertySurvey, ...]:
-    """Return predicates of a group with the numbers in which no instance counts twice, if known."""
-    recounted = []
-    for prop in properties:
-        added_up = (prop.things, prop.triples)
-        things, triples = counted_once.get((top_class, prop.predicate), added_up)
-        counted = replace(prop, things=things, triples=triples)
-        recounted.append(counted)
-    recounted.sort(key=by_frequency)
-    return tuple(recounted)
+    merged = {predicate: _merge_property(same) for predicate, same in by_predicate.items()}
+    for prop in counted:
+        inner = merged[prop.predicate].inner
+        merged[prop.predicate] = replace(prop, inner=inner)
+    return tuple(sorted(merged.values(), key=by_frequency))
 
 
 def _merge_property(same: Sequence[PropertySurvey]) -> PropertySurvey:
-    """Return one predicate of several classes.
+    """Return one predicate of several classes, with the numbers and the values of all.
 
-    Numbers are added, but the number of values without a label is the largest one. The inner
-    predicates are those of the class with the most instances that have any.
+    The inner predicates are those of the class with the most instances that have any.
     """
-    things = 0
-    triples = 0
     values: list[ValueSurvey] = []
     for prop in same:
-        things += prop.things
-        triples += prop.triples
         values += prop.values
     with_inner = [prop for prop in same if prop.inner]
     largest = max(with_inner, key=lambda prop: prop.things, default=same[0])
-    return PropertySurvey(
-        predicate=same[0].predicate,
-        things=things,
-        triples=triples,
+    return replace(
+        largest,
+        things=sum(prop.things for prop in same),
+        triples=sum(prop.triples for prop in same),
         values=merge_values(values),
-        inner=largest.inner,
-        unnamed=max(prop.unnamed for prop in same),
+        bare=sum(prop.bare for prop in same),
     )
 
 
 def merge_values(values: Sequence[ValueSurvey]) -> tuple[ValueSurvey, ...]:
     """Merge values of one sort and one class or datatype into one entry, the most frequent first.
 
-    Frequency is the number of triples, which are added; equals keep their order. How many distinct
-    values a merged entry has is not known: it is the largest number of its parts, or that of their
-    different examples if it is larger.
+    Frequency is the number of triples, which are added; equals keep their order.
     """
     by_sort: dict[tuple[str, URIRef | None], list[ValueSurvey]] = defaultdict(list)
     for of_sort in values:
@@ -601,7 +555,10 @@ def merge_values(values: Sequence[ValueSurvey]) -> tuple[ValueSurvey, ...]:
         by_sort[key].append(of_sort)
     merged = []
     for same in by_sort.values():
-        merged.append(_merge_sort(same))
+        one = same[0]
+        if len(same) > 1:
+            one = _merge_sort(same)
+        merged.append(one)
     merged.sort(key=lambda of_sort: -of_sort.triples)
     return tuple(merged)
 
@@ -609,51 +566,25 @@ def merge_values(values: Sequence[ValueSurvey]) -> tuple[ValueSurvey, ...]:
 def _merge_sort(same: Sequence[ValueSurvey]) -> ValueSurvey:
     """Merge values of one sort and one class or datatype, surveyed at several classes, into one.
 
-    Triples are added. The number of distinct values is the largest of all entries, or that of the
-    different examples if it is larger. The result is whole, with all values as examples, if all
-    entries are whole and have at most MAX_LISTED_VALUES values together. Otherwise it has
-    MAX_EXAMPLES examples.
+    The result is whole, with all values as examples, if all entries are whole and have at most
+    MAX_LISTED_VALUES values together. Otherwise it has MAX_EXAMPLES examples, the least and the
+    greatest first, and how many distinct values there are is not known: at least the largest number
+    of an entry, or that of the different examples if it is larger.
     """
-    triples = 0
-    largest = 0
     distinct_examples: dict[Term, None] = {}
     for values in same:
-        triples += values.triples
-        largest = max(largest, values.distinct)
         distinct_examples |= dict.fromkeys(values.examples)
     examples = tuple(distinct_examples)
-    distinct = max(largest, len(examples))
-    are_few = len(examples) <= MAX_LISTED_VALUES
-    are_all_whole = all(values.whole for values in same)
-    is_whole = are_few and are_all_whole
-    if not is_whole:
-        examples = _choose_examples(examples)
+    distinct = max(len(examples), *(values.distinct for values in same))
+    is_whole = len(examples) <= MAX_LISTED_VALUES and all(values.whole for values in same)
+    if examples and not is_whole:
+        chosen = dict.fromkeys([min(examples), max(examples), *examples])
+        examples = tuple(chosen)[:MAX_EXAMPLES]
     return replace(
         same[0],
-        triples=triples,
+        triples=sum(values.triples for values in same),
         distinct=distinct,
         examples=examples,
         whole=is_whole,
-        at_least=len(same) > 1 and not is_whole,
+        at_least=not is_whole,
     )
-
-
-def _choose_examples(values: Sequence[Term]) -> tuple[Term, ...]:
-    """Return at most MAX_EXAMPLES values: the least, the greatest, and the first of the others.
-
-    They are compared as numbers if all are numbers, else as texts.
-    """
-    are_numbers = all(NUMBER_PATTERN.fullmatch(str(value)) for value in values)
-
-    def rank(value: Term) -> tuple[float, str]:
-        """Return the key that values are sorted by: as numbers if all are, else as texts."""
-        text = str(value)
-        if are_numbers:
-            return float(text), text
-        return 0.0, text
-
-    ranked = sorted(values, key=rank)
-    least = ranked[:1]
-    greatest = ranked[-1:]
-    chosen = dict.fromkeys([*least, *greatest, *values])
-    return tuple(chosen)[:MAX_EXAMPLES]

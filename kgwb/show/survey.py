@@ -314,6 +314,19 @@ def _render_place(surveyed: ClassSurvey, context: RenderContext) -> Html:
     return join_with_dots(*parts)
 
 
+def _subclass_texts(survey: Survey, surveyed: ClassSurvey) -> list[str]:
+    """Return the direct subclasses of a class as texts with a number: "Film 1,204".
+
+    The number includes the instances of their own subclasses. The order is that of the survey.
+    """
+    texts = []
+    for subclass in survey.classes:
+        if surveyed.iri in subclass.parents:
+            name = shorten_name(subclass.name)
+            texts.append(f"{name} {subclass.total:,}")
+    return texts
+
+
 def _describe_class(
     survey: Survey, surveyed: ClassSurvey, descriptions: Mapping[str, str]
 ) -> list[str]:
@@ -325,7 +338,7 @@ def _describe_class(
     description = descriptions.get(str(surveyed.iri), "")
     if description:
         texts.append(shorten(description))
-    subclasses = list_first(survey.subclass_texts(surveyed), MAX_PROPERTIES)
+    subclasses = list_first(_subclass_texts(survey, surveyed), MAX_PROPERTIES)
     if subclasses:
         texts.append(shorten(f"Subclasses: {subclasses}"))
     return texts
@@ -379,7 +392,8 @@ def _property_row(
 def _render_value_sorts(prop: PropertySurvey, context: RenderContext) -> Html:
     """Render the first MAX_VALUE_TYPES sorts of values of a predicate, each with examples.
 
-    After them it is said how many more sorts there are, and how many values have no name.
+    After them it is said how many more sorts there are, and how many triples lead to an IRI that
+    the graph says nothing about.
     """
     parts: list[object] = []
     shown = prop.values[:MAX_VALUE_TYPES]
@@ -388,8 +402,8 @@ def _render_value_sorts(prop: PropertySurvey, context: RenderContext) -> Html:
         parts.append(_render_values(values, name, context))
     omitted = len(prop.values) - MAX_VALUE_TYPES
     parts.append(and_more(omitted))
-    if prop.unnamed:
-        parts.append(f"{prop.unnamed:,} without a name")
+    if prop.bare:
+        parts.append(f"{prop.bare:,} lead to IRIs without triples")
     return join_with_dots(*parts)
 
 

@@ -78,9 +78,7 @@ def test_no_iri_can_end_its_brackets(text: str) -> None:
     seen = Survey(1, 1, 1, classes, 1, (), kinds, both, (), names)
     writer = SurveyWriter(seen)
     texts = [writer.format_group(group) for group in writer.groups]
-    assert_quoted(
-        "\n".join([*texts, *writer.remarks(texts), *map(writer.format_title, writer.groups)])
-    )
+    assert_quoted("\n".join([*texts, *writer.remarks(), *map(writer.format_title, writer.groups)]))
     prefixes = tuple((prefix, space) for space, prefix in writer.prefixes.items())
     # Prefixes are written into queries.
     assert not any(INVALID_IRI_CHARACTER.search(space) for _, space in prefixes)

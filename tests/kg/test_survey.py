@@ -22,7 +22,8 @@ from kgwb.errors import GraphError, GraphTimeoutError, GraphUnreachableError, Qu
 from kgwb.kg import Graph, sample_path, survey_queries
 from kgwb.kg import survey as survey_module
 from kgwb.kg.base import ResultSet
-from kgwb.kg.survey import SurveyBuilder, suggest_questions, survey_graph
+from kgwb.kg.suggestions import suggest_questions
+from kgwb.kg.survey import SurveyBuilder, survey_graph
 from kgwb.kg.survey_records import ClassSurvey, PropertySurvey, Survey, ValueSurvey
 
 ODD = f"""{FILMS}
@@ -101,7 +102,7 @@ def test_values_are_grouped_by_class_datatype_and_language() -> None:
         "date",
         ["1999-01-01", "2001-02-03"],
     )
-    assert (port.sort, port.of, gantry["port"].unnamed) == ("IRI", None, 1)
+    assert (port.sort, port.of, gantry["port"].bare) == ("IRI", None, 2)
     assert {(v.sort, v.of, v.triples) for v in gantry["nextTo"].values} == {
         ("class", iri("Gantry"), 2),
         ("class", iri("Crane"), 1),
@@ -121,10 +122,24 @@ def test_the_predicates_of_nodes_that_only_hold_structure_are_collected() -> Non
 
 def test_unused_declarations_descriptions_and_both_directions_are_found() -> None:
     seen = survey_graph(films(SHOP))
-    assert seen.unused == (iri("Boat"), iri("colour"))
+    assert seen.unused == (iri("colour"), iri("Boat"))
     assert seen.both_ways == ((iri("nextTo"), 3, 2),)
     assert seen.notes == ((iri("status"), "whether it runs"),)
     assert dict(seen.names)[iri("kg")] == "kilogram"
+
+
+@pytest.mark.parametrize(
+    "declaration",
+    [
+        ":p a owl:ObjectProperty",
+        ":p rdfs:domain :Crane",
+        ":p rdfs:range :Crane",
+        ":p owl:inverseOf :nextTo",
+        ":nextTo owl:inverseOf :p",
+    ],
+)
+def test_a_predicate_without_triples_is_found_by_any_declaration(declaration: str) -> None:
+    assert iri("p") in survey_graph(films(f"{SHOP} {declaration} .")).unused
 
 
 def test_all_values_are_listed_if_they_are_few() -> None:

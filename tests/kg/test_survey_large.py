@@ -107,7 +107,7 @@ def test_every_class_has_its_predicates_from_a_sample_of_few_instances_a_query(
     assert (largest.name, largest.size) == ("K4", 10)
     assert {prop.things for prop in largest.properties} == {10}
     assert survey.languages == (("de", 40), ("en", 40))
-    remarks = list(SurveyWriter(survey).remarks([]))
+    remarks = list(SurveyWriter(survey).remarks())
     assert any("at most 4 instances" in remark for remark in remarks)
     assert not any("Not known" in remark for remark in remarks)
 
@@ -128,7 +128,7 @@ def test_what_no_time_is_left_for_is_said_and_the_largest_classes_come_first(
     assert (len(engine.sent) - 1) * SECONDS_OF_QUERY < survey_queries.SURVEY_TIMEOUT_S
     assert "the predicates of 2 classes (no time was left)" in survey.summary()
     writer = SurveyWriter(survey)
-    assert any("the predicates of 2 classes" in remark for remark in writer.remarks([]))
+    assert any("the predicates of 2 classes" in remark for remark in writer.remarks())
     smallest = writer.groups[-1]
     assert writer.format_group(smallest).splitlines()[1:] == ["  its predicates are not known"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import engines
@@ -15,13 +16,14 @@ from kgwb.kg import Graph
 from kgwb.kg.queries import parse_count
 from kgwb.kg.sparql import n3, values_clause
 from kgwb.kg.survey import survey_graph
-from kgwb.kg.survey_records import ClassGroup, PredicateTwin, PropertySurvey
+from kgwb.kg.survey_records import ClassGroup, PropertySurvey, TextOfLink
 from kgwb.kg.survey_text import SurveyWriter
+from kgwb.kg.term_text import add_missing_prefixes
 
 SHARED = f"""
 @prefix : <{EX}> . @prefix rdfs: <{rdflib.RDFS}> .
 :Nurse rdfs:subClassOf :Person . :Patient rdfs:subClassOf :Person .
-:a a :Nurse, :Patient ; :name "A" ; :staffNo 1 ; :ward :w1 ; :wardName "West" .
+:a a :Nurse, :Patient ; :likes :nothing ; :name "A" ; :staffNo 1 ; :ward :w1 ; :wardName "West" .
 :b a :Nurse ; :name "B" ; :staffNo 2 ; :ward :w1 ; :wardName "West" .
 :c a :Patient ; :name "C" ; :staffNo 3 ; :treatedBy :a, :b .
 :w1 a :Ward ; rdfs:label "West" ; :has :a, :b .
@@ -63,7 +65,9 @@ def wrong_numbers(kg: Graph) -> Iterator[str]:
             if prop.triples != count(kg, "*", pattern):
                 yield f"{name} {prop} triples"
             yield from wrong_values(kg, name, prop, pattern)
-        yield from wrong_incoming(kg, writer, groups, group)
+            yield from wrong_bare(kg, prop, pattern)
+        yield from wrong_patterns(kg, writer, group)
+    yield from wrong_texts(kg, writer)
     for predicate, triples, both in writer.survey.both_ways:
         term = n3(predicate)
         if triples != count(kg, "*", f"?a {term} ?b"):
@@ -75,18 +79,35 @@ def wrong_numbers(kg: Graph) -> Iterator[str]:
             yield f"{first} {second}"
 
 
-def wrong_incoming(
-    kg: Graph, writer: SurveyWriter, groups: list[ClassGroup], group: ClassGroup
-) -> Iterator[str]:
-    """Yield the number of triples that lead to a group from others if it is wrong."""
-    incoming = dict(text.rsplit(" ", 1) for text in writer._incoming(group))
-    targets = instances_of(kg, group, "?o")
-    for other in groups:
-        for prop in other.properties if other is not group else ():
-            pattern = f"{instances_of(kg, other)} ?v {n3(prop.predicate)} ?o . {targets}"
-            key = f"{writer.to_curie(str(other.top_class.iri))} {writer.to_curie(prop.predicate)}"
-            if int(incoming.get(key, 0)) != count(kg, "*", pattern):
-                yield f"{key} to {group.top_class.name} {incoming.get(key)}"
+def wrong_patterns(kg: Graph, writer: SurveyWriter, group: ClassGroup) -> Iterator[str]:
+    """Yield each pattern in the title of a group that does not find what the title says."""
+    title = writer.format_group(group).splitlines()[0]
+    prefixes = tuple((prefix, space) for space, prefix in writer.prefixes.items())
+    for pattern, number in re.findall(r"(\?x \S+ \S+) finds (\d+|none)", title):
+        query = f"SELECT (COUNT(DISTINCT ?x) AS ?n) {{ {pattern} }}"
+        [[found]] = kg.select(add_missing_prefixes(query, prefixes)).rows
+        if parse_count(found) != int(number.replace("none", "0")):
+            yield f"{pattern} finds {found}, not {number}"
+
+
+def wrong_bare(kg: Graph, prop: PropertySurvey, pattern: str) -> Iterator[str]:
+    """Yield the number of triples that lead to an IRI without triples if it is wrong."""
+    bare = f"{pattern} FILTER(isIRI(?o)) FILTER NOT EXISTS {{ ?o ?any ?value }}"
+    if prop.bare != count(kg, "*", bare):
+        yield f"{prop} bare {prop.bare}"
+
+
+def wrong_texts(kg: Graph, writer: SurveyWriter) -> Iterator[str]:
+    """Yield the text of a link whose numbers are wrong."""
+    groups = {group.top_class.iri: group for group in writer.groups}
+    labels = "|".join(map(n3, kg.vocabulary.labels))
+    for found in writer.survey.texts_of_links:
+        instances = instances_of(kg, groups[found.of])
+        both = f"{instances} ?v {n3(found.text)} ?text . ?v {n3(found.link)} ?thing"
+        contains = "FILTER(CONTAINS(LCASE(STR(?name)), LCASE(STR(?text))))"
+        same = count(kg, "DISTINCT ?v", f"{both} . ?thing ({labels}) ?name {contains}")
+        if (found.both, found.same) != (count(kg, "DISTINCT ?v", both), same):
+            yield str(found)
 
 
 def wrong_values(kg: Graph, name: str, prop: PropertySurvey, pattern: str) -> Iterator[str]:
@@ -97,6 +118,8 @@ def wrong_values(kg: Graph, name: str, prop: PropertySurvey, pattern: str) -> It
         sort = f"FILTER(isLiteral(?o) && DATATYPE(?o) = {n3(URIRef(str(values.of)))})"
         if "@" in values.sort:
             sort = f'FILTER(LANG(?o) = "{values.sort.partition("@")[2]}")'
+        if values.triples != count(kg, "*", f"{pattern} {sort}"):
+            yield f"{name} {prop} {values.sort} triples {values.triples}"
         if values.distinct != count(kg, "DISTINCT ?o", f"{pattern} {sort}"):
             yield f"{name} {prop} {values.sort} {values.distinct}"
 
@@ -118,6 +141,6 @@ def test_every_number_is_what_a_query_for_it_returns(graph: str) -> None:
 def test_what_settles_a_query_is_counted() -> None:
     survey = survey_graph(films(SHARED))
     assert survey.inverses == ((iri("has"), iri("ward"), 2),)
-    assert survey.twins == (PredicateTwin(iri("Person"), iri("wardName"), iri("ward"), 2, True),)
+    assert survey.texts_of_links == (TextOfLink(iri("Person"), iri("wardName"), iri("ward"), 2, 2),)
     [person] = [kind for kind in survey.classes if kind.name == "Person"]
     assert person.total == 3
