@@ -161,7 +161,7 @@ class _QueryCheck:
                 class_variables[object_].append(subject)
             elif iri == RDFS.subClassOf and object_.startswith("<"):
                 superclasses[subject].update(self.facts.with_subclasses(URIRef(object_[1:-1])))
-            elif not str(iri).startswith(SCHEMA_NAMESPACES):
+            elif self.facts.has_predicate(iri) or not str(iri).startswith(SCHEMA_NAMESPACES):
                 self.steps.append((subject, iri, object_))
         for subject, named in self.named_classes.items():
             self.classes[subject].update(named)

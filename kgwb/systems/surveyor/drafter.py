@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import repeat
 from typing import Literal
@@ -15,7 +15,6 @@ from rdflib import URIRef
 from kgwb.build import (
     Check,
     ClassGroup,
-    EmbeddingIndex,
     GoldQuery,
     GraphError,
     GraphUnreachableError,
@@ -43,9 +42,7 @@ from kgwb.build import (
     get_names_in_rows,
     get_output,
     inspect_result,
-    is_exact_match,
     list_first,
-    name_from_iri,
     pluralize,
     quote_text,
     quote_unless_number,
@@ -61,25 +58,19 @@ from kgwb.systems.surveyor.settings import SurveyorSettings
 
 CHARS_PER_TOKEN = 4
 """Characters of a token on average."""
-FILLED_SHARE = 0.5
-"""The share of the tokens that is filled with classes that the question does not name."""
 MAX_TYPED_CANDIDATES = 3
 """Candidates of a mention whose types are shown to the drafter."""
-MAX_EMBEDDED_CLASSES = 8
-"""Names of a group of classes that are compared with the question."""
-MAX_EMBEDDED_PREDICATES = 16
-"""Predicates of a group of classes that are compared with the question."""
 
 
 def excerpt_for_question(
     writer: SurveyWriter, mentions: Mentions, run: Run, requested: Iterable[URIRef] = ()
 ) -> Part:
-    """Return the excerpt of the survey with the classes that matter most to a question.
+    """Return the excerpt of the survey with the classes that matter to a question, the most important first.
 
-    It has at most ``survey_tokens``, and of these at most FILLED_SHARE for classes that the question
-    does not name but reaches. First come the classes that the drafter requested; then those that the
-    question is about, or that a mention has candidates of; then those that have a value found for a
-    mention; then the others. Among equals, the classes nearest to the question by embeddings come first. A class that
+    First come the classes that the drafter requested; then those that the question is about, or
+    that a mention has candidates of; then those that have a value found for a mention. These are
+    named: each is described in full. What their predicates lead to has a line, and the others only
+    a title. Where nothing is named, all are, and the things without a class come last. A class that
     the survey describes at the predicates that lead to it is left out, unless it is wanted by name.
     """
     requested = set(requested)
@@ -89,21 +80,18 @@ def excerpt_for_question(
         for match in mention.values:
             if match.predicate not in writer.labels:
                 value_predicates.add(match.predicate)
-    similarities = _similarities_to_question(writer, mentions.question, run)
 
-    ranks: dict[int, tuple[bool, bool, bool, float]] = {}
+    ranks: dict[int, tuple[bool, bool, bool, bool]] = {}
     for position, group in enumerate(writer.groups):
         classes = _classes_of(position, writer)
-        is_unrequested = requested.isdisjoint(classes)
         is_unwanted = wanted.isdisjoint(classes)
         if is_unwanted and writer.is_position_inlined(position):
             continue
         lacks_value = value_predicates.isdisjoint(prop.predicate for prop in group.properties)
-        distance = -similarities.get(position, 0)
-        ranks[position] = (is_unrequested, is_unwanted, lacks_value, distance)
+        ranks[position] = (requested.isdisjoint(classes), is_unwanted, lacks_value, not classes)
     positions = sorted(ranks, key=ranks.__getitem__)
-    named = {position for position, rank in ranks.items() if not rank[1] or not rank[2]}
-    return _write_excerpt(positions, writer, run, named)
+    named = [position for position in positions if not all(ranks[position][:3])]
+    return _write_excerpt(positions, named or positions, writer, run)
 
 
 def _class_names_in(mentions: Mentions) -> list[str]:
@@ -129,57 +117,39 @@ def _classes_of(position: int, writer: SurveyWriter) -> set[URIRef]:
     return classes
 
 
-def _similarities_to_question(writer: SurveyWriter, question: str, run: Run) -> Mapping[int, float]:
-    """Return the cosine of the question with each group of classes, by the position of the group.
-
-    A group is compared by the names of its first MAX_EMBEDDED_CLASSES classes and
-    MAX_EMBEDDED_PREDICATES predicates. Empty without groups.
-    """
-    texts = []
-    for group in writer.groups:
-        names = group.names[:MAX_EMBEDDED_CLASSES]
-        for prop in group.properties[:MAX_EMBEDDED_PREDICATES]:
-            names.append(writer.names.get(str(prop.predicate)) or name_from_iri(prop.predicate))
-        texts.append(", ".join(names))
-    if not texts:
-        return {}
-    index = EmbeddingIndex(texts, run.embeddings)
-    return dict(run.nearest(question, index, len(texts)))
-
-
 def _write_excerpt(
-    positions: Iterable[int], writer: SurveyWriter, run: Run, named: Collection[int]
+    positions: Iterable[int], named: Sequence[int], writer: SurveyWriter, run: Run
 ) -> Part:
     """Return an excerpt with the groups at these positions that fit in ``survey_tokens``, in order.
 
-    Groups that are not ``named`` only fill FILLED_SHARE of the tokens, and only if a predicate of a
-    named one leads to them: others are noise. The first group is in it even if it is too long. A
-    group that does not fit is left out, and a shorter one after it may still fit. Remarks on the
-    predicates follow, and a line that names the groups that were left out; these lines are not
-    counted.
+    Those that are ``named`` are described in full, or in a line where there is no room for more. What
+    they lead to has a line. The first group is in it even if it is too long. Remarks on the survey
+    follow, and a line that names the groups that were left out; these lines are not counted.
     """
     max_chars = SurveyorSettings.of_run(run).survey_tokens * CHARS_PER_TOKEN
-    near = writer.positions_led_to(
-        prop for position in named for prop in writer.groups[position].properties
-    )
+    near: set[int] = set()
+    for position in named:
+        near |= writer.positions_led_to(writer.groups[position].properties)
     used_chars = 0
     texts: list[str] = []
     shown: list[int] = []
     omitted: list[ClassGroup] = []
     for position in positions:
-        group = writer.groups[position]
         text = writer.group_text(position)
-        limit: float = max_chars
-        if position not in named:
-            limit = max_chars * FILLED_SHARE if position in near or not named else 0
-        if texts and used_chars + len(text) > limit:
-            omitted.append(group)
-            continue
+        is_full = position in named and (not texts or used_chars + len(text) <= max_chars)
+        if is_full:
+            shown.append(position)
+        else:
+            text = writer.outline(position)
+            if (position not in named and position not in near) or used_chars + len(
+                text
+            ) > max_chars:
+                omitted.append(writer.groups[position])
+                continue
         used_chars += len(text)
         texts.append(text)
-        shown.append(position)
 
-    lines = [*texts, *writer.remarks(texts)]
+    lines = [*texts, *writer.remarks()]
     if omitted:
         titles = ", ".join(map(_format_omitted, omitted, repeat(writer)))
         lines.append(f"Other classes, not shown here: {titles}")
@@ -532,11 +502,11 @@ def is_open(mentions: Mentions, drafted: Draft, executed: Executed) -> bool:
     - A number of the question is not in the query, or none of its names, see ``_uses_names``.
     - A label is selected, and not the thing that has it.
 
-    A sign is one of these if at least half of the drafts that had it were wrong, among 40 wrong
-    and 40 right ones of one graph, or if no draft there could have it. Together they found 28 of the
-    wrong ones, and 2 of the right ones; of 153 right drafts of readers, over two graphs, 20 had a
-    sign. What was no sign: a union, a negation, a subquery, groups, many rows. An assumption alone
-    leaves nothing open: the other readings are offered to the person.
+    Each of these is a sign if at least half of the drafts that had it were wrong, among 40 wrong and
+    40 right ones (``benchmarks/harbour/drafts.jsonl``), or if it could not occur there. Together they
+    found 26 of the wrong ones and none of the right ones; of 153 right drafts of readers, over two
+    graphs, 16 had one. No sign is a union, a negation, a subquery, a group, or a large result.
+    An assumption leaves nothing open: the other readings are offered to the person.
     """
     if executed.error or executed.contradictions:
         return True
@@ -569,25 +539,19 @@ def _lacks_number(mentions: Mentions, sparql: str) -> bool:
 def _uses_names(mentions: Mentions, sparql: str) -> bool:
     """Return whether a query has one of the names of the question, or the question has none.
 
-    A name is used by the IRI of a candidate, by a value or a thing that has it, or as a text. A
-    query that has some of several exact candidates of the same classes does not use the names: the
-    question may mean the other ones.
+    A name is used by the IRI of a candidate, by a value or a thing that has it, or as a text.
     """
     iris = find_iris(sparql, {})
     text = sparql.casefold()
-    is_used = not mentions.found
     for mention in mentions.found:
-        terms = {candidate.iri for candidate in mention.candidates}
+        terms: set[Term] = {candidate.iri for candidate in mention.candidates}
+        texts = [mention.name]
         for match in mention.values:
-            terms.update(match.subjects)
-            is_used = is_used or match.value in iris or str(match.value).casefold() in text
-        is_used = is_used or not iris.isdisjoint(terms) or mention.name.casefold() in text
-        exact = [candidate for candidate in mention.candidates if is_exact_match(candidate)]
-        types = {candidate.types for candidate in exact if candidate.iri in iris}
-        same = {candidate.iri for candidate in exact if candidate.types in types}
-        if types and not same <= iris:
-            return False
-    return is_used
+            terms.update((match.value, *match.subjects))
+            texts.append(str(match.value))
+        if not terms.isdisjoint(iris) or any(each.casefold() in text for each in texts):
+            return True
+    return not mentions.found
 
 
 def _selects_label(sparql: str) -> bool:

@@ -274,9 +274,9 @@ def drop_unrelated(
     """Return what was retrieved, without noise and longer names of things of another kind.
 
     Noise are candidates that share no more with the name than weak words, and words of the names of
-    classes: "Department", see ``_shares_only_weak_words``. Beside exact candidates, one with a longer name stays if it has a class in the group of a class
-    of these, or of one of the ``chosen`` classes. The survey tells the groups. Without an exact
-    candidate, all stay.
+    classes: "Department", see ``_shares_only_weak_words``. Beside exact candidates, one with a longer
+    name stays if it has a class in the group of a class of these, or of one of the ``chosen``
+    classes. The survey tells the groups. Without an exact candidate, all others stay.
     """
     kinds: set[str] = set()
     for surveyed in writer.survey.classes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import permutations
 
 from rdflib import RDF, RDFS, URIRef
 
@@ -89,7 +90,7 @@ def rewrite_draft(
             return
         yield from _with_ties(executed)
         yield from _with_measure(executed)
-        yield from _by_twin(executed.sparql, writer)
+        yield from _by_text_or_link(executed.sparql, writer)
         yield from _by_subclasses(executed.sparql, writer)
         yield from _by_name(executed, vocabulary)
     except GraphError:  # a query that cannot be taken apart
@@ -127,7 +128,7 @@ def _with_measure(executed: Executed) -> Iterator[Reading]:
     """
     clauses = split_clauses(executed.sparql)
     columns = [f"?{column}" for column in executed.columns]
-    expressions = {name: expression for expression, name in clauses.aliases}
+    expressions = {f"?{name}": expression.strip() for expression, name in clauses.aliases}
     decided = AGGREGATE_IN_HAVING.findall(clauses.modifiers)
     if executed.measure:
         decided = [executed.measure]
@@ -138,7 +139,7 @@ def _with_measure(executed: Executed) -> Iterator[Reading]:
     if clauses.order_by or measure in expressions.values():
         kept = []
         for column in columns:
-            if deciding.isdisjoint((column, expressions.get(f"{column}", column))):
+            if deciding.isdisjoint((column, expressions.get(column))):
                 kept.append(column)
         if 0 < len(kept) < len(columns):
             query = _wrap(executed.sparql, kept)
@@ -151,13 +152,13 @@ def _with_measure(executed: Executed) -> Iterator[Reading]:
         yield Reading("without what decided", "with what decided as a column", query)
 
 
-def _by_twin(sparql: str, writer: SurveyWriter) -> Iterator[Reading]:
-    """Yield the query with a predicate replaced by one that says the same of the same things."""
-    for twin in writer.survey.twins:
-        for used, other in ((twin.predicate, twin.twin), (twin.twin, twin.predicate)):
-            written = _written(used, writer)
-            if re.search(written, sparql):
-                query = re.sub(written, lambda _, iri=other: bracket_iri(iri), sparql)  # type: ignore[misc]
+def _by_text_or_link(sparql: str, writer: SurveyWriter) -> Iterator[Reading]:
+    """Yield the query with a link in the place of the text that stands for it, or the reverse."""
+    for pair in writer.survey.texts_of_links:
+        for used, other in permutations((pair.text, pair.link)):
+            parts = re.split(_written(used, writer), sparql)
+            if len(parts) > 1:
+                query = bracket_iri(other).join(parts)
                 yield Reading(f"by {writer.to_curie(used)}", f"by {writer.to_curie(other)}", query)
 
 
