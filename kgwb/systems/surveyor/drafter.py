@@ -299,11 +299,15 @@ def _describe_question(mentions: Mentions, run: Run) -> str:
 
 
 def _list_readings(assumptions: Iterable[AssumptionReply]) -> Iterator[Reading]:
-    """Yield the other readings of each assumption, at most MAX_OTHER_READINGS, without empty ones."""
+    """Yield the other readings of each assumption, each once, at most MAX_OTHER_READINGS.
+
+    Empty ones are left out, and those that are what was taken.
+    """
     for assumption in assumptions:
-        others = [" ".join(other.split()) for other in assumption.others]
-        for other in list(filter(None, others))[:MAX_OTHER_READINGS]:
-            yield Reading(" ".join(assumption.taken.split()), other)
+        taken = " ".join(assumption.taken.split())
+        others = dict.fromkeys(" ".join(other.split()) for other in assumption.others)
+        for other in [each for each in others if each not in ("", taken)][:MAX_OTHER_READINGS]:
+            yield Reading(taken, other)
 
 
 def _find_draft_reply_problem(part: Part, reply: DraftReply) -> str:
