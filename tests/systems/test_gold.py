@@ -58,8 +58,8 @@ def locate(
     return row, locate_losses(setup, results, [question])
 
 
-OPEN = surveying.draft(f"{surveying.DIRECTED} ORDER BY ?film")
-"""A right draft that is reviewed, because it is more than a plain pattern."""
+OPEN = surveying.draft(asked="one")
+"""A right draft that is reviewed, because it has several rows where it asks for one value."""
 
 
 class Told:

@@ -272,4 +272,4 @@ def test_another_reading_of_a_turn_is_one_click_away() -> None:
     settle(chat.conversation)
     [run] = chat.conversation.runs
     assert answer_of(run).labels == ("Dune",)
-    assert "also read as" not in text(chat)
+    assert [reading.other for reading in run.readings] == ["their names as texts"]

@@ -347,7 +347,7 @@ def test_another_reading_is_executed_beside_the_run() -> None:
     settle(fork.session)
     assert answer_of(fork.session.run).labels == ("Dune",)
     assert len(answer_of(run).values) == 3
-    made.update({"do": "reading", "arg": "2"})
+    made.update({"do": "reading", "arg": "9"})
     assert isinstance(made.event_error, SettingError)
 
 

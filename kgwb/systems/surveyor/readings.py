@@ -202,7 +202,7 @@ def _by_name(executed: Executed, vocabulary: Vocabulary) -> Iterator[Reading]:
         patterns.append(f"OPTIONAL {{ ?{column} {labels} {name} {filtered} }}")
     if patterns:
         query = _wrap(executed.sparql, columns, " ".join(patterns))
-        yield Reading("the things", "their names", query)
+        yield Reading("the things", "their names as texts", query)
 
 
 def _wrap(sparql: str, columns: Iterable[str], patterns: str = "") -> str:
