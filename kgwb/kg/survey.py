@@ -34,8 +34,8 @@ from kgwb.kg.survey_queries import (
     ClassProperties,
     InstancePart,
     Instances,
+    LinkFinder,
     PropertyCollector,
-    RelationFinder,
     Row,
     SurveyQueries,
     largest_first,
@@ -44,7 +44,6 @@ from kgwb.kg.survey_queries import (
     values_of_pairs,
 )
 from kgwb.kg.survey_records import (
-    NUMERIC_DATATYPES,
     ClassSurvey,
     Survey,
     by_frequency,
@@ -319,20 +318,26 @@ class SurveyBuilder:
         return replace(survey, overlapping=tuple(overlapping))
 
     def _compare_predicates(self, survey: Survey, triples: Mapping[URIRef, int]) -> Survey:
-        """Return the survey with what its predicates have in common, by their triples."""
-        relations = RelationFinder(self.queries, group_classes(survey))
-        inverses = []
-        both_ways = []
-        for first, second, number in relations.find_reversed():
-            if first != second:
-                inverses.append((first, second, number))
-            elif first in triples:
-                both_ways.append((first, triples[first], number))
+        """Return the survey with what its predicates have in common, by their triples.
+
+        Predicates that lead from a group of classes to itself have the number of triples of which
+        the reverse is there, too.
+        """
+        groups = group_classes(survey)
+        within = set()
+        for group in groups:
+            for prop in group.properties:
+                is_within = any(values.of in group.iris for values in prop.values)
+                if is_within and prop.predicate in triples:
+                    within.add(prop.predicate)
+        both: Mapping[URIRef, int] = {}
+        if within:
+            listed = values_clause("?p", sorted(within))
+            both = self.queries.count_by("?p", "*", f"{listed} ?a ?p ?b . ?b ?p ?a")
         return replace(
             survey,
-            inverses=tuple(inverses),
-            both_ways=tuple(both_ways),
-            texts_of_links=relations.find_texts_of_links(),
+            both_ways=tuple((iri, triples[iri], both.get(iri, 0)) for iri in sorted(within)),
+            texts_of_links=LinkFinder(self.queries, groups).find(),
             factors=self._find_factors(survey),
         )
 
@@ -340,7 +345,7 @@ class SurveyBuilder:
         """Return the numbers of things that nodes have as their unit, such as a factor; sorted.
 
         A class counts if nodes that only hold structure lead to it, it has at most
-        MAX_UNIT_INSTANCES instances, and a predicate has one number for each: 1 for the base unit.
+        MAX_UNIT_INSTANCES instances, and a predicate has one value for each: 1 for the base unit.
         One query is sent, or none.
         """
         units: set[URIRef | None] = set()
@@ -353,9 +358,7 @@ class SurveyBuilder:
             if surveyed.iri is None or surveyed.iri not in units:
                 continue
             for prop in surveyed.properties:
-                are_numbers = all(values.of in NUMERIC_DATATYPES for values in prop.values)
-                has_one_each = prop.triples == prop.things == surveyed.size <= MAX_UNIT_INSTANCES
-                if are_numbers and has_one_each:
+                if prop.triples == prop.things == surveyed.size <= MAX_UNIT_INSTANCES:
                     pairs.append((surveyed.iri, prop.predicate))
         if not pairs:
             return ()
@@ -363,7 +366,7 @@ class SurveyBuilder:
         pattern = f"{listed} ?v ({self.queries.types}) ?c . ?v ?p ?n FILTER(isIRI(?v))"
         query = f"SELECT DISTINCT ?v ?p ?n WHERE {{ {pattern} }}"
         rows = self.queries.select(query, 2)
-        with_base = {predicate for _, predicate, number in rows if number.value == 1}
+        with_base = {predicate for _, predicate, value in rows if value.toPython() == 1}
         return tuple(sorted(row for row in rows if row[1] in with_base))
 
     def _count_triples(self) -> int | None:
@@ -551,9 +554,12 @@ class SurveyBuilder:
         one. Properties of Wikibase and ``classes`` are left out. Predicates come before classes.
         Empty if the graph refuses.
         """
-        schema = [iri for iri in self.schema_classes if iri.endswith(("Class", "Property"))]
-        kinds = values_clause("?k", schema)
-        typed = f"{kinds} ?p ({self.queries.types}) ?k"
+        kinds = []
+        for iri in self.schema_classes:
+            if iri.endswith(("Class", "Property")) and not iri.startswith(WIKIBASE_NAMESPACE):
+                kinds.append(iri)
+        listed = values_clause("?k", kinds)
+        typed = f"{listed} ?p ({self.queries.types}) ?k"
         related = f"?p {path_over(DECLARING_PREDICATES)} ?other"
         inverse = f"?other {n3(OWL.inverseOf)} ?p"
         declared = union_clause([typed, related, inverse])
@@ -564,13 +570,8 @@ class SurveyBuilder:
         unused = set()
         for iri, kind in rows:
             is_of_schema = str(iri).startswith(SCHEMA_NAMESPACES)
-            if (
-                iri not in classes
-                and not is_of_schema
-                and not str(kind).startswith(WIKIBASE_NAMESPACE)
-            ):
-                is_class = str(kind).endswith("Class")
-                unused.add((is_class, iri))
+            if iri not in classes and not is_of_schema:
+                unused.add((str(kind).endswith("Class"), iri))
         return tuple(dict.fromkeys(iri for _, iri in sorted(unused)))
 
     def _find_names(self, iris: Iterable[URIRef]) -> dict[URIRef, str]:
@@ -680,22 +681,16 @@ def _parts_of_sample(
     ``rows`` have an instance and its class. The parts name the instances: joined with a subquery that
     has a LIMIT, Virtuoso would read the whole graph.
     """
-    pairs_by_class: dict[URIRef, list[Row]] = defaultdict(list)
+    by_class: dict[URIRef, list[Row]] = defaultdict(list)
     for row in rows:
-        pairs_by_class[row[1]].append(row)
-    parts = []
-    classes: list[URIRef] = []
-    pairs: list[Row] = []
+        by_class[row[1]].append(row)
+    batches: list[list[Row]] = [[]]
     for class_iri in classes_in_order:
-        of_class = pairs_by_class.get(class_iri, [])
-        if not of_class:
-            continue
-        if pairs and len(pairs) + len(of_class) > MAX_INSTANCES_PER_QUERY:
-            parts.append(InstancePart(values_of_pairs("?v ?c", pairs), tuple(classes)))
-            classes = []
-            pairs = []
-        classes.append(class_iri)
-        pairs += of_class
-    if pairs:
+        if len(batches[-1]) + len(by_class[class_iri]) > MAX_INSTANCES_PER_QUERY:
+            batches.append([])
+        batches[-1] += by_class[class_iri]
+    parts = []
+    for pairs in filter(None, batches):
+        classes = dict.fromkeys(class_iri for _, class_iri in pairs)
         parts.append(InstancePart(values_of_pairs("?v ?c", pairs), tuple(classes)))
     return tuple(parts)

@@ -205,11 +205,6 @@ class Survey(Record):
     """The graph's own descriptions of predicates and classes."""
     names: tuple[tuple[Iri, str], ...] = ()
     """Display names of the IRIs in the survey."""
-    inverses: tuple[tuple[Iri, Iri, int], ...] = ()
-    """Pairs of predicates of which one says the other way round what the other says.
-
-    The number is that of the triples of the first that the second has the other way round.
-    """
     texts_of_links: tuple[TextOfLink, ...] = ()
     """Predicates with the names of what another one leads to. A text has one entry for each class."""
     factors: tuple[tuple[Iri, Iri, Term], ...] = ()

@@ -49,8 +49,6 @@ MAX_INCOMING = 6
 MAX_OUTLINED = 12
 """Predicates of a class that is shown in one line."""
 MAX_UNUSED = 40
-MIN_REVERSED_SHARE = 0.5
-"""The share of a predicate's triples that another one must have in reverse to be named with it."""
 MIN_MERGED_SORTS = 3
 """If values are of so many classes of one group, the group stands for them."""
 MAX_KEPT_WRITERS = 8
@@ -83,7 +81,6 @@ class SurveyWriter:
         for thing, predicate, number in survey.factors:
             text = number if UNQUOTED_VALUE.fullmatch(number) else quote_text(number)
             self._factors[str(thing)].append(f"{self.to_curie(predicate)} {text}")
-        self._reverses = self._describe_reverses()
         self._both_ways = {iri: numbers for iri, *numbers in survey.both_ways}
         self._structures: dict[URIRef | None, ClassSurvey] = {}
         """The classes whose instances only hold structure."""
@@ -287,18 +284,15 @@ class SurveyWriter:
 
         The number of instances is "all" if it is that of the group. The number of triples follows
         if it is larger. If some of the values only hold structure, their inner predicates come after
-        the values. Last come other predicates with the same in reverse, and the predicate's
-        description in the graph.
+        the values. Last come how many triples hold in reverse, if it leads to the group itself, and
+        the predicate's description in the graph.
         """
-        uses = self._format_uses(prop, group.size)
-        reverses = self._reverses[prop.predicate]
-        leads_to_itself = self._position_of.get(group.members[0].iri) in self.positions_led_to(
-            [prop]
-        )
+        line = f"  {self._format_uses(prop, group.size)}"
+        leads_to_itself = any(values.of in group.iris for values in prop.values)
         if leads_to_itself and prop.predicate in self._both_ways:
             triples, both = self._both_ways[prop.predicate]
-            reverses += f"; {both or 'none'} of its {triples} triples also the other way round"
-        return f"  {uses}{reverses}{self.format_note(prop.predicate)}"
+            line += f"; {both or 'none'} of its {triples} triples also the other way round"
+        return line + self.format_note(prop.predicate)
 
     def _format_uses(self, prop: PropertySurvey, size: int) -> str:
         """Return a predicate, how many of ``size`` instances have it, its triples, and its values."""
@@ -320,25 +314,6 @@ class SurveyWriter:
             f"    the same as a text, {uses}; {found.both} have both (in {same} of these the name of"
             f" the thing contains the text), {only_text} only the text, {only_link} only the thing"
         )
-
-    def _describe_reverses(self) -> dict[str, str]:
-        """Return by predicate which other predicates say the same in reverse, as a text.
-
-        At least MIN_REVERSED_SHARE of the triples of one of two predicates must hold in reverse.
-        """
-        reverses: dict[str, str] = defaultdict(str)
-        triples: Counter[str] = Counter()
-        for group in self.groups:
-            for prop in group.properties:
-                triples[prop.predicate] += prop.triples
-        for first, second, number in self.survey.inverses:
-            least = min(triples[first], triples[second]) * MIN_REVERSED_SHARE
-            if number < least:
-                continue
-            for predicate, other in ((first, second), (second, first)):
-                share = f"{number} of the {triples[other]} triples of {self.to_curie(other)}"
-                reverses[predicate] += f"; {share} are the reverse of one of these"
-        return reverses
 
     # Values
 

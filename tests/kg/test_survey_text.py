@@ -157,18 +157,6 @@ def test_an_iri_is_told_from_a_literal_and_from_a_thing(values: str, expected: s
     assert after_count.removeprefix("all ").removeprefix("(2 triples) ") == expected
 
 
-def test_a_predicate_that_another_one_reverses_says_so() -> None:
-    texts = described(
-        ":a a :A ; :has :b . :c a :A ; :has :d . :b a :B ; :of :a ; rdfs:label 'b' . :d a :B ; :x 2 ."
-    )
-    assert line_of("has", texts["org:A"]).endswith(
-        "; 1 of the 1 triples of org:of are the reverse of one of these"
-    )
-    assert line_of("of", texts["org:B"]).endswith(
-        "; 1 of the 2 triples of org:has are the reverse of one of these"
-    )
-
-
 def test_an_outline_is_one_line_with_the_names_of_the_predicates() -> None:
     written = writer()
     assert written.outline(2) == "org:Sale 1: org:of, org:price"
