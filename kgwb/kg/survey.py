@@ -158,6 +158,8 @@ EXACT_NUMBERS_PART = "the exact numbers of predicates and values"
 MAX_UNIT_INSTANCES = 12
 """A class with more instances is not taken for units."""
 MAX_LANGUAGES = 12
+NO_LABEL = "-"
+"""Stands in a query for the language of a thing without a label."""
 GENERIC_CLASSES = (OWL.Thing, RDFS.Resource, OWL.NamedIndividual)
 """Classes that say nothing about their instances."""
 DECLARING_PREDICATES = (RDFS.domain, RDFS.range, OWL.inverseOf)
@@ -208,8 +210,8 @@ class SurveyBuilder:
         queries.part = "the superclasses"
         parents = self._find_parents()
         queries.part = INSTANCES_PART
-        instances = self._choose_instances(sizes)
-        things, unlabelled = self._count_things(instances)
+        instances = self._choose_instances(sizes, {*triples_by_predicate, *sizes})
+        things = self._count_things(instances)
         classes = [*sizes, *find_ancestors(sizes, parents)]
         classes = [iri for iri in classes if iri != UNTYPED_CLASS]
         queries.part = "the names of classes"
@@ -226,7 +228,7 @@ class SurveyBuilder:
         unnamed_iris = {*unused, *iris_in_properties(all_properties)}.difference(names)
         names |= self._find_names(unnamed_iris)
         queries.part = "the languages of labels"
-        languages = self._count_languages(instances, properties)
+        unlabelled, languages = self._count_labels(instances, properties)
         queries.part = "the instances of superclasses"
         totals = self._count_totals(sizes, parents)
         queries.part = "the descriptions of classes and predicates"
@@ -320,23 +322,23 @@ class SurveyBuilder:
     def _compare_predicates(self, survey: Survey, triples: Mapping[URIRef, int]) -> Survey:
         """Return the survey with what its predicates have in common, by their triples.
 
-        Predicates that lead from a group of classes to itself have the number of triples of which
-        the reverse is there, too.
+        Predicates of which at least a tenth of the triples lead from a group of classes to itself
+        have the number of those of which the reverse is there, too.
         """
         groups = group_classes(survey)
-        within = set()
+        within: Counter[URIRef] = Counter()
         for group in groups:
             for prop in group.properties:
-                is_within = any(values.of in group.iris for values in prop.values)
-                if is_within and prop.predicate in triples:
-                    within.add(prop.predicate)
+                for values in prop.values:
+                    within[prop.predicate] += (values.of in group.iris) * values.triples
+        predicates = sorted(iri for iri in within if 0 < triples.get(iri, 0) <= 10 * within[iri])
         both: Mapping[URIRef, int] = {}
-        if within:
-            listed = values_clause("?p", sorted(within))
+        if predicates:
+            listed = values_clause("?p", predicates)
             both = self.queries.count_by("?p", "*", f"{listed} ?a ?p ?b . ?b ?p ?a")
         return replace(
             survey,
-            both_ways=tuple((iri, triples[iri], both.get(iri, 0)) for iri in sorted(within)),
+            both_ways=tuple((iri, triples[iri], both.get(iri, 0)) for iri in predicates),
             texts_of_links=LinkFinder(self.queries, groups).find(),
             factors=self._find_factors(survey),
         )
@@ -414,12 +416,12 @@ class SurveyBuilder:
             sizes.pop(hidden, None)
         return sizes
 
-    def _choose_instances(self, sizes: dict[URIRef, int]) -> Instances:
+    def _choose_instances(self, sizes: dict[URIRef, int], used: Iterable[URIRef]) -> Instances:
         """Return the instances whose predicates are surveyed, as a pattern of ?v and its class ?c.
 
         They are all instances, or a sample if the graph is large or ``only_classes`` are given. If
         there are things without a class, these become instances of UNTYPED_CLASS, and their number
-        is added to ``sizes``, which is changed.
+        is added to ``sizes``, which is changed. ``used`` are the predicates and classes in use.
         """
         if self.is_large or self.only_classes:
             return self._sample_instances(sizes)
@@ -428,30 +430,37 @@ class SurveyBuilder:
         hidden = ", ".join(map(n3, hidden_classes))
         types = self.queries.types
         pattern = f"{{ ?v ({types}) ?c FILTER(isIRI(?c) && ?c NOT IN ({hidden})) }}"
-        subjects = self.queries.count(DISTINCT_VERTICES, "?v ?any ?value FILTER(isIRI(?v))")
-        typed = self.queries.count(DISTINCT_VERTICES, f"?v ({types}) ?type FILTER(isIRI(?v))")
-        if (subjects or 0) > (typed or 0):
+        number = self._count_untyped(used)
+        if number > 0:
+            sizes[UNTYPED_CLASS] = number
             untyped = f"{{ SELECT DISTINCT ?v WHERE {{ {untyped_pattern(types)} }} }}"
-            number = self.queries.count(DISTINCT_VERTICES, untyped)
-            if number:
-                sizes[UNTYPED_CLASS] = number
-                of_no_class = f"{untyped} BIND({n3(UNTYPED_CLASS)} AS ?c)"
-                pattern = f"{{ {pattern} UNION {{ {of_no_class} }} }}"
+            of_no_class = f"{untyped} BIND({n3(UNTYPED_CLASS)} AS ?c)"
+            pattern = f"{{ {pattern} UNION {{ {of_no_class} }} }}"
         return Instances((InstancePart(pattern),), {})
 
-    def _count_things(self, instances: Instances) -> tuple[int | None, int | None]:
-        """Return how many things there are, and how many of them have no label.
+    def _count_untyped(self, used: Iterable[URIRef]) -> int:
+        """Return the number of things without a class, but for the predicates and classes in use.
 
-        Things are IRIs with a class that is not one of the schema, and those without a class. A
-        number is None if the graph refuses to count them, and both are for a sample.
+        They are what is left of all subjects: engines take long to look for them. 0 if the graph
+        refuses to count the subjects.
+        """
+        has_type = f"?v ({self.queries.types}) ?type"
+        subjects = self.queries.count(DISTINCT_VERTICES, "?v ?any ?value FILTER(isIRI(?v))")
+        typed = self.queries.count(DISTINCT_VERTICES, f"{has_type} FILTER(isIRI(?v))")
+        without = f"FILTER EXISTS {{ ?v ?any ?value }} FILTER NOT EXISTS {{ {has_type} }}"
+        schema = self.queries.count("*", f"{values_clause('?v', used)} {without}")
+        return (subjects or 0) - (typed or 0) - (schema or 0)
+
+    def _count_things(self, instances: Instances) -> int | None:
+        """Return how many things there are; None for a sample, or if the graph refuses to count them.
+
+        Things are IRIs with a class that is not one of the schema, and those without a class.
         """
         if instances.is_sample:
-            return None, None
+            return None
         self.queries.part = "the number of things"
         things = f"{instances.parts[0].pattern} FILTER(isIRI(?v))"
-        number = self.queries.count(DISTINCT_VERTICES, things)
-        without_label = f"{things} FILTER NOT EXISTS {{ ?v ({self.queries.labels}) ?label }}"
-        return number, self.queries.count(DISTINCT_VERTICES, without_label)
+        return self.queries.count(DISTINCT_VERTICES, things)
 
     def _sample_instances(self, sizes: dict[URIRef, int]) -> Instances:
         """Return a sample of at most SAMPLED_INSTANCES instances, equally many of each class.
@@ -603,28 +612,34 @@ class SurveyBuilder:
             found.update(self.queries.attempt(send, MAX_QUERIES_FOR_NAMES) or {})
         return found
 
-    def _count_languages(
+    def _count_labels(
         self, instances: Instances, properties: ClassProperties
-    ) -> tuple[tuple[str, int], ...]:
-        """Return languages with how many things have a label in each, the most frequent first.
+    ) -> tuple[int | None, tuple[tuple[str, int], ...]]:
+        """Return how many things have no label, and languages with how many have one in each.
 
-        A language is a tag, "" for none; there are at most MAX_LANGUAGES. Of a sample, the labels
-        are counted instead.
+        A language is a tag, "" for none; there are at most MAX_LANGUAGES, the most frequent first.
+        Of a sample, the first number is None, and the labels are counted in place of the things. It
+        is also None if the graph refuses to count.
         """
         counts: Counter[str] = Counter()
+        unlabelled = None
         if not instances.is_sample:
             things = f"{instances.parts[0].pattern} FILTER(isIRI(?v))"
-            tags = f"?v ({self.queries.labels}) ?label BIND(LANG(?label) AS ?tag)"
-            query = (
-                f"SELECT ?tag (COUNT(DISTINCT ?v) AS ?n) WHERE {{ {things} {tags} }} GROUP BY ?tag"
+            label = f"OPTIONAL {{ ?v ({self.queries.labels}) ?label }}"
+            tag = f'BIND(IF(BOUND(?label), LANG(?label), "{NO_LABEL}") AS ?tag)'
+            pattern = f"{things} {label} {tag}"
+            rows = self.queries.select(
+                f"SELECT ?tag (COUNT(DISTINCT ?v) AS ?n) WHERE {{ {pattern} }} GROUP BY ?tag"
             )
-            for tag, number in self.queries.select(query):
-                counts[str(tag or "")] += parse_count(number)
+            for language, number in rows:
+                counts[str(language or "")] += parse_count(number)
+            if rows:
+                unlabelled = counts.pop(NO_LABEL, 0)
         for surveyed in chain.from_iterable(properties.values()):
             if instances.is_sample and surveyed.predicate in self.kg.vocabulary.labels:
                 for values in surveyed.values:
                     counts[values.sort.partition("@")[2]] += values.triples
-        return tuple(largest_first(+counts)[:MAX_LANGUAGES])
+        return unlabelled, tuple(largest_first(+counts)[:MAX_LANGUAGES])
 
 
 def make_class_surveys(
