@@ -32,7 +32,7 @@ from kgwb.kg.term_text import (
     to_curie,
 )
 from kgwb.terms import KNOWN_PREFIXES, Term, choose_prefix, local_part, name_from_iri, split_iri
-from kgwb.text import and_more, first_items, list_first
+from kgwb.text import first_items, list_first, pluralize
 
 LABEL_PREDICATES = Vocabulary().labels
 MAX_PREFIXES = 40
@@ -291,7 +291,8 @@ class SurveyWriter:
         leads_to_itself = any(values.of in group.iris for values in prop.values)
         if leads_to_itself and prop.predicate in self._both_ways:
             triples, both = self._both_ways[prop.predicate]
-            line += f"; {both or 'none'} of its {triples} triples also the other way round"
+            number = "all" if both == triples else both or "none"
+            line += f"; {number} of its {triples} triples also the other way round"
         return line + self.format_note(prop.predicate)
 
     def _format_uses(self, prop: PropertySurvey, size: int) -> str:
@@ -332,9 +333,9 @@ class SurveyWriter:
                 others.append(values)
         texts = self.format_all_values([*others, *nodes], prop.bare)
         text = " or ".join(texts[:MAX_VALUE_TYPES])
-        omitted = and_more(len(texts) - MAX_VALUE_TYPES)
-        if omitted:
-            text += f", {omitted}"
+        omitted = len(texts) - MAX_VALUE_TYPES
+        if omitted > 0:
+            text += f" or {pluralize(omitted, 'other kind')} of values"
         if prop.inner:
             inner_texts = []
             for inner in prop.inner:

@@ -311,7 +311,7 @@ def test_what_a_limit_cuts_is_counted() -> None:
     assert lines[-1].endswith("; and 2 more")
     [title] = [line for line in lines if line.startswith("  org:title: ")]
     assert title.count("text@") == MAX_VALUE_TYPES
-    assert title.endswith(", and 2 more")
+    assert title.endswith(" or 2 other kinds of values")
 
 
 def test_declarations_beyond_the_limit_are_counted() -> None:
