@@ -136,6 +136,7 @@ def main() -> None:
     kept: list[dict[str, Any]] = []
     tokens: list[int] = []
     calls: Counter[int] = Counter()
+    denied: Counter[str] = Counter()
     by_task: dict[str, list[int]] = defaultdict(list)
     for question in load_questions(given.questions):
         model.requests.clear()
@@ -143,6 +144,9 @@ def main() -> None:
         for request in model.requests:
             by_task[request.task].append(tokens_of(request))
         calls[len(model.requests)] += 1
+        executed = [step.output for step in run.steps if step.agent == "executor"]
+        if executed and executed[0].contradictions:
+            denied["mended" if not executed[-1].contradictions else "not mended"] += 1
         tokens.append(sum(map(tokens_of, model.requests)))
         kept += model_calls(run)
         values = run.answer.values if run.answer else ()
@@ -159,6 +163,9 @@ def main() -> None:
         f"{number} questions with {count}" for count, number in sorted(calls.items())
     )
     print(f"calls: {listed}; {model.made_up} reviews made up")
+    print(
+        f"drafts that the survey denies: {denied.total()}, of these {denied['mended']} mended by a review"
+    )
     numbers = [count for count, number in calls.items() for _ in range(number)]
     median_calls = statistics.median(numbers)
     print(

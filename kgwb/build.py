@@ -84,6 +84,7 @@ from kgwb.kg.queries import (
 from kgwb.kg.sparql import (
     is_valid_iri,
     n3,
+    select_also,
     split_clauses,
     union_clause,
     validate_query,
@@ -251,6 +252,7 @@ if TYPE_CHECKING:
     from kgwb.adapt.langgraph import system_from_langgraph, wrap_langchain
     from kgwb.adapt.openai_client import wrap_openai
     from kgwb.adapt.pipelines import steps_in, system_from_file, system_from_function
+    from kgwb.kg.contradictions import find_contradictions
     from kgwb.kg.survey import CACHE_LIFETIME_S, GENERIC_CLASSES, survey_graph
     from kgwb.kg.survey_records import ClassGroup, Survey
     from kgwb.kg.survey_text import SurveyWriter, writer_of_survey
@@ -467,6 +469,7 @@ __all__ = [
     "find_ask_support",
     "find_candidate",
     "find_class_names",
+    "find_contradictions",
     "find_exact_values",
     "find_iris",
     "find_kind",
@@ -563,6 +566,7 @@ __all__ = [
     "score_bar",
     "score_label",
     "search_candidates",
+    "select_also",
     "select_vertex",
     "short_name",
     "shorten",
@@ -617,6 +621,7 @@ _IMPORTED_ON_USE = {
     "kgwb.adapt.openai_client": "wrap_openai",
     "kgwb.adapt.pipelines": "steps_in system_from_file system_from_function",
     "kgwb.adapt.graph_clients": "wrap_rdflib wrap_sparqlwrapper",
+    "kgwb.kg.contradictions": "find_contradictions",
     "kgwb.kg.survey": "CACHE_LIFETIME_S GENERIC_CLASSES survey_graph",
     "kgwb.kg.survey_records": "ClassGroup Survey",
     "kgwb.kg.survey_text": "SurveyWriter writer_of_survey",

@@ -100,6 +100,8 @@ class Finding:
     """Whether it only describes the result, and is no sign of a mistake."""
     told: bool = False
     """Whether the person who asked should know it beside the answer."""
+    more_rows: int = 0
+    """How many more rows a LIMIT would have to allow, so that it cuts among no equals."""
 
     def __str__(self) -> str:
         return self.text
@@ -643,7 +645,9 @@ def _describe_order(
     if last not in tied:
         text += f", put in order by {', '.join(keys[1:])}"
     is_only_row = len(inside) == 1
-    yield Finding(text, wrong=is_only_row, told=True)
+    # Of more rows than were looked at, it is not known how many are level.
+    more_rows = len(tied) if len(tied) < MAX_EXTRA_ROWS else 0
+    yield Finding(text, wrong=is_only_row, told=True, more_rows=more_rows)
 
 
 def _comparable(term: Term | None) -> object:

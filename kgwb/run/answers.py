@@ -209,9 +209,14 @@ class Reading(Record):
     """How the question was read."""
     other: str
     """How else it may be read."""
+    sparql: Hidden[Sparql] = ""
+    """The query for the other reading, if it is known without asking a model; else empty."""
+    rows: tuple[str, ...] = ()
+    """The first rows of this query, as a person reads them."""
 
     def __str__(self) -> str:
-        return f"{self.other} (taken: {self.taken})"
+        text = f"{self.other} (taken: {self.taken})"
+        return f"{text}: {'; '.join(self.rows)}" if self.rows else text
 
 
 MIN_CONTENT_WORD_CHARS = 4

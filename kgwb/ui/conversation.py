@@ -297,7 +297,8 @@ def find_able_system(run: Run) -> str:
 def offered_readings(run: Run) -> tuple[tuple[int, str, str], ...]:
     """Return the other readings of a question that can be asked now: number, text, what was taken.
 
-    Where several are worded alike, the text has what was taken, too. There are none while the run
+    Where several are worded alike, the text has what was taken, too. Behind what was taken stand the
+    first rows of the reading, where they are known. There are none while the run
     has no answer or is executed, and in a replay, which has no graph.
     """
     if run.unrecorded_graph is None or run.status != "done":
@@ -307,8 +308,11 @@ def offered_readings(run: Run) -> tuple[tuple[int, str, str], ...]:
     for number, reading in enumerate(run.readings, 1):
         text = reading.other
         if wordings[text] > 1:
-            text = str(reading)
-        offered.append((number, text, reading.taken))
+            text = f"{reading.other} (taken: {reading.taken})"
+        taken = reading.taken
+        if reading.rows:
+            taken += f"; this one begins with {'; '.join(reading.rows)}"
+        offered.append((number, text, taken))
     return tuple(offered)
 
 

@@ -324,7 +324,7 @@ def test_a_recording_without_its_graph_asks_nothing(tmp_path: Path) -> None:
 
 def test_the_cell_of_the_answer_reads_the_question_in_another_way() -> None:
     assumed = {"taken": "films that he directed", "others": ["films that Lynch directed"]}
-    other = surveying.draft("SELECT DISTINCT ?film WHERE { ?film org:director org:lynch }")
+    other = surveying.draft('SELECT ?film { ?film rdfs:label "Dune" # not of Denis Villeneuve\n }')
     drafts = [surveying.draft(assumptions=[assumed]), other]
     model = Scripted(surveying.script(drafts))
     run = surveying.surveyor(model, settings=surveying.SURVEYOR.settings())
@@ -368,7 +368,7 @@ def test_two_readings_in_the_same_words_are_two() -> None:
         if request.task == "surveyor/drafter"
     ][1:]
     for own, other, question in zip(assumed, reversed(assumed), asked_again, strict=True):
-        assert own["taken"] not in question
-        assert other["taken"] in question
+        assert own["taken"] in question
+        assert other["taken"] not in question
     for each in assumed:
         assert f"read as: any of these (taken: {each['taken']})" in text(made)

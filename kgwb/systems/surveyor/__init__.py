@@ -16,7 +16,7 @@ System surveyor
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -28,7 +28,6 @@ from kgwb.build import (
     Answer,
     AnswerKind,
     Dialogue,
-    DisplayNames,
     GoldDecisions,
     GraphError,
     JsonObject,
@@ -48,6 +47,7 @@ from kgwb.build import (
     agent,
     analyze_query,
     extract_schema_facts,
+    find_contradictions,
     find_row_support,
     list_outputs,
     read_values,
@@ -58,7 +58,6 @@ from kgwb.build import (
 )
 from kgwb.systems.surveyor.drafter import (
     draft_query,
-    excerpt_for_query,
     excerpt_for_question,
     execute_draft,
     is_open,
@@ -77,7 +76,8 @@ from kgwb.systems.surveyor.mentions import (
     retrieve_named,
     titles_to_choose_from,
 )
-from kgwb.systems.surveyor.records import Draft, Executed, Mentions
+from kgwb.systems.surveyor.readings import choose_readings, rewrite_draft
+from kgwb.systems.surveyor.records import Asked, Draft, Executed, Mentions, format_row
 from kgwb.systems.surveyor.settings import DEFAULT_SURVEY_SECONDS, SurveyorSettings
 
 
@@ -95,7 +95,8 @@ def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     mentions = look_up_mentions(question, dialogue, writer, run)
     reviews = SurveyorSettings.of_run(run).reviews
     skips_reviews = not SurveyorSettings.of_run(run).always_reviews
-    draft = draft_query(mentions, excerpt_for_question(writer, mentions, run), run)
+    excerpt = excerpt_for_question(writer, mentions, run)
+    draft = draft_query(mentions, excerpt, run)
     if draft.more:
         reviews -= 1
         requested = ClassNames.of_survey(writer).find_all(draft.more)
@@ -106,14 +107,13 @@ def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     if not draft.sparql:
         return Answer("list", reason=f"{NOT_IN_GRAPH}: {draft.missing or draft.reason}")
 
-    facts = extract_schema_facts(writer.survey)
     place = "draft"
-    executed = execute_draft(place, draft.sparql, facts, run)
+    executed = check_and_execute(place, draft, mentions, writer, run)
     best = (draft, executed)
     for number in range(1, reviews + 1):
-        if skips_reviews and not is_open(mentions, draft, executed):
+        is_settled = skips_reviews and not is_open(mentions, draft, executed)
+        if is_settled or draft.chosen:
             break
-        excerpt = excerpt_for_query(writer, draft.sparql, run, mentions)
         review = review_draft(place, mentions, excerpt, draft, executed, run)
         if review.verdict == NOT_IN_GRAPH:
             reason = f"{NOT_IN_GRAPH}: {review.reason}"
@@ -122,11 +122,25 @@ def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
             break
         draft = review.draft
         place = f"revision {number}"
-        executed = execute_draft(place, draft.sparql, facts, run)
+        executed = check_and_execute(place, draft, mentions, writer, run)
         # A revision that fails does not replace a query that could be executed.
         if not executed.error or best[1].error:
             best = (draft, executed)
-    return build_answer(*best, run)
+    rewritten = tuple(rewrite_draft(*best, writer, run.kg.vocabulary))
+    return build_answer(*best, rewritten, run)
+
+
+def check_and_execute(
+    place: str, draft: Draft, mentions: Mentions, writer: SurveyWriter, run: Run
+) -> Executed:
+    """Hold a query against the survey, then execute it. ``place`` is as in ``execute_draft``."""
+    classes = {}
+    for mention in mentions.found:
+        for terms in mention.used:
+            classes[terms.iri] = [iri for iri, _ in terms.classes]
+    contradictions = tuple(find_contradictions(draft.sparql, writer, classes))
+    facts = extract_schema_facts(writer.survey)
+    return execute_draft(place, draft.sparql, contradictions, facts, run)
 
 
 def look_up_mentions(
@@ -196,21 +210,25 @@ def _survey_classes(class_iris: tuple[URIRef, ...], run: Run) -> Survey:
 
 
 @agent("answer", kind="sparql")
-def build_answer(drafted: Draft, executed: Executed, run: Run) -> Answer:
+def build_answer(
+    drafted: Draft, executed: Executed, rewritten: tuple[Reading, ...], run: Run
+) -> Answer:
     """Turn the result of the query into an answer, with the triples that support each value.
 
     An ASK gives true or false. Of a SELECT, each different row is a value; rows without any term
     are left out. If there is no value, the reason of the answer is the error, or that the graph has
-    no result, with the findings.
+    no result, with the findings. ``rewritten`` are readings to offer if they have other rows, see
+    ``choose_readings``.
     """
     queries = (executed.sparql,)
     remarks = tuple(str(finding) for finding in executed.findings if finding.told)
     assumptions = "; ".join(drafted.assumptions)
     if executed.error:
         return Answer("list", queries=queries, reason=f"no query could be run: {executed.error}")
+    readings = choose_readings(drafted, executed, rewritten, run)
     if executed.truth is not None:
         value = _truth_value(executed, run)
-        answer = Answer("boolean", (value,), queries, reason=assumptions, readings=drafted.readings)
+        answer = Answer("boolean", (value,), queries, reason=assumptions, readings=readings)
         return read_values(run.kg, answer)
 
     values = _row_values(executed, run)
@@ -218,7 +236,7 @@ def build_answer(drafted: Draft, executed: Executed, run: Run) -> Answer:
         reason = f"{NOT_IN_GRAPH}: the query has no result"
         if executed.findings:
             reason += f" ({'; '.join(map(str, executed.findings))})"
-        return Answer("list", queries=queries, reason=reason, readings=drafted.readings)
+        return Answer("list", queries=queries, reason=reason, readings=readings)
     columns = _column_titles(drafted, executed)
     is_count = drafted.asked == "count" and len(values) == 1 and not columns
     kind: AnswerKind = "count" if is_count else "list"
@@ -228,24 +246,11 @@ def build_answer(drafted: Draft, executed: Executed, run: Run) -> Answer:
         queries,
         reason=assumptions,
         columns=columns,
-        readings=(*drafted.readings, *_readings_of_result(executed)),
+        readings=readings,
         measure=executed.measure,
         remarks=remarks,
     )
     return read_values(run.kg, answer)
-
-
-def _readings_of_result(executed: Executed) -> Iterator[Reading]:
-    """Yield the other readings that a result shows: its measure as a column, and what ties at the edge."""
-    if executed.measure:
-        yield Reading(
-            "the number that decided is no column",
-            f"with the number that decided ({executed.measure}) as a column",
-        )
-    if any(finding.told for finding in executed.findings):
-        yield Reading(
-            "exactly as many as asked for", "all that are level with the last one as well"
-        )
 
 
 def _truth_value(executed: Executed, run: Run) -> Value:
@@ -275,24 +280,15 @@ def _row_values(executed: Executed, run: Run) -> list[Value]:
     if not rows:
         return []
     supports = find_row_support(executed.sparql, executed.columns, rows, run)
-    names = {str(iri): name for iri, name in executed.names}
+    names = dict(executed.names)
     values = []
     for row in rows:
         term = next(cell for cell in row if cell is not None)
-        label = " · ".join(_cell_text(cell, names) for cell in row)
+        label = format_row(row, names)
         cells = row if len(row) > 1 else ()
         support = supports.get(row, ())
         values.append(Value(term, label, support, cells, measure=measures.get(row)))
     return values
-
-
-def _cell_text(cell: Term | None, names: DisplayNames) -> str:
-    """Return the name of an IRI or the text of a literal; an empty text for an empty cell."""
-    if cell is None:
-        return ""
-    if isinstance(cell, URIRef):
-        return names.get(str(cell), str(cell))
-    return str(cell)
 
 
 def _column_titles(drafted: Draft, executed: Executed) -> tuple[str, ...]:
@@ -321,21 +317,24 @@ def make_turn(run: Run) -> Turn:
 
 
 def read_as(run: Run, reading: Reading) -> Run:
-    """Return a fork of a run that drafts the query anew, with the question read in another way.
+    """Return a fork of a run in which the question is read in another way.
 
-    What was found for the question stays. Readings that were chosen before stay, too, and so does
-    what the draft assumed about other words of the question, also if another reading of these is
-    worded like the chosen one.
+    The query of a reading is put in as the draft, and is not reviewed. Without one, the query is
+    drafted anew: the model sees the query before, so that what it assumed about other words stays,
+    and all readings that were chosen. What was found for the question stays.
     """
     mentions: Mentions = run.output("mention_finder")
     draft: Draft = run.output("drafter")
-    kept = []
-    for assumption in draft.assumptions:
-        if " ".join(assumption.split()) != reading.taken:
-            kept.append(assumption)
-    readings = dict.fromkeys((*mentions.readings, *kept, reading.other))
-    chosen = replace(mentions, readings=tuple(readings))
-    return run.fork().override("mention_finder", chosen)
+    *_, executed = list_outputs(run, "executor")
+    readings = (*mentions.readings, f"{reading.other} (before: {reading.taken})")
+    before = Draft(executed.sparql).sparql_without_prefixes
+    fork = run.fork().override(
+        "mention_finder", replace(mentions, readings=readings, before=before)
+    )
+    if reading.sparql:
+        asked: Asked = "list" if draft.asked == "yes or no" else draft.asked
+        fork.override("drafter", Draft(reading.sparql, asked, chosen=True))
+    return fork
 
 
 def collect_linked_iris(run: Run) -> LinkedIris:

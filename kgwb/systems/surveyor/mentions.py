@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import cached_property, lru_cache
@@ -271,14 +271,23 @@ def retrieve_named(entity: str, run: Run) -> RetrievedCandidates:
 def drop_unrelated(
     retrieved: RetrievedCandidates, chosen: Iterable[str], writer: SurveyWriter
 ) -> RetrievedCandidates:
-    """Return what was retrieved, without longer names of things of another kind than is asked for.
+    """Return what was retrieved, without noise and longer names of things of another kind.
 
-    Beside exact candidates, one with a longer name stays if it has a class in the group of a class
-    of these, or of one of the ``chosen`` classes. The survey tells the groups. Without an exact
-    candidate, all stay.
+    Noise are candidates that share no more with the name than weak words, and words of the names of
+    classes: "Department", see ``_shares_only_weak_words``. Beside exact candidates, one with a longer
+    name stays if it has a class in the group of a class of these, or of one of the ``chosen``
+    classes. The survey tells the groups. Without an exact candidate, all others stay.
     """
-    exact = [candidate for candidate in retrieved.candidates if is_exact_match(candidate)]
-    if not exact or len(exact) == len(retrieved.candidates):
+    kinds: set[str] = set()
+    for surveyed in writer.survey.classes:
+        kinds.update(normalize(surveyed.name).split())
+    fitting = []
+    for candidate in retrieved.candidates:
+        if not _shares_only_weak_words(retrieved.entity, candidate.label, kinds):
+            fitting.append(candidate)
+    retrieved = replace(retrieved, candidates=tuple(fitting))
+    exact = [candidate for candidate in fitting if is_exact_match(candidate)]
+    if not exact or len(exact) == len(fitting):
         return retrieved
     names = ClassNames.of_survey(writer)
     wanted = list(chosen)
@@ -312,7 +321,7 @@ def find_values(
 
     Candidates with exactly this label come first, and different types before several of one type. A
     number or code of the name must be in a candidate's label: one that is only alike is another
-    one. A candidate that only has words such as "of" in common with the name is left out.
+    one.
 
     Values that are the name, or a code in it, are searched at any predicate; values that contain it
     at ``predicates``. Those that are candidates are left out. ``comments`` are descriptions of
@@ -323,8 +332,7 @@ def find_values(
     limit = SurveyorSettings.of_run(run).name_candidates
     fitting = []
     for candidate in retrieved.candidates:
-        label = candidate.label
-        if _has_codes_of(name, label) and not _shares_only_weak_words(name, label):
+        if _has_codes_of(name, candidate.label):
             fitting.append(candidate)
     candidates = _alternate_types(fitting)[:limit]
     candidate_iris = {candidate.iri for candidate in retrieved.candidates}
@@ -359,10 +367,11 @@ def _has_codes_of(name: str, label: str) -> bool:
     return all(f" {normalize(code)} " in label_words for code in codes)
 
 
-def _shares_only_weak_words(name: str, label: str) -> bool:
+def _shares_only_weak_words(name: str, label: str, kinds: Collection[str]) -> bool:
     """Return whether a label has a weak word of a name, and none that is like another word of it.
 
-    A weak word has at most MAX_WEAK_WORD_CHARS letters of a to z, all small: "of", but not "IBM". A
+    A weak word is one of ``kinds``, or has at most MAX_WEAK_WORD_CHARS letters of a to z, all small:
+    "of", but not "IBM". A
     name of weak words only shares no others, and counts. A word is like a part of the label, or one
     in another spelling.
     """
@@ -371,7 +380,10 @@ def _shares_only_weak_words(name: str, label: str) -> bool:
     strong = []
     for written in name.split():
         is_short = len(written) <= MAX_WEAK_WORD_CHARS
-        if is_short and written.isascii() and written.isalpha() and written.islower():
+        is_plain = written.isascii() and written.isalpha() and written.islower()
+        if normalize(written) in kinds:
+            weak.append(normalize(written))
+        elif is_short and is_plain:
             weak.append(written)
         else:
             strong += normalize(written).split()

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
+
+from rdflib import URIRef
 
 from kgwb.build import (
     MAX_SUMMARY_PARTS,
@@ -19,6 +22,7 @@ from kgwb.build import (
     Prefixes,
     Reading,
     Record,
+    Row,
     Sparql,
     Term,
     ValueMatch,
@@ -110,6 +114,8 @@ class Mentions(Record):
     reason: Explanation = ""
     readings: tuple[str, ...] = ()
     """How a person wants the question to be read where it leaves this open."""
+    before: Hidden[Sparql] = ""
+    """The query of the reading that the person left, if the question is asked again."""
 
     def __str__(self) -> str:
         names = list_first(self.names)
@@ -122,8 +128,12 @@ class Mentions(Record):
 
     @property
     def question_as_read(self) -> str:
-        """The question, with a line for each reading that a person chose."""
+        """The question, with the query before, and a line for each reading that a person chose."""
         lines = [self.question]
+        if self.before:
+            lines.append(
+                f"The query before, to be changed only where it is meant otherwise: {self.before}"
+            )
         for reading in self.readings:
             lines.append(f"It is meant so: {one_line(reading)}")
         return "\n".join(lines)
@@ -147,6 +157,8 @@ class Draft(Record):
     """Classes that the model has to see before it can write a query."""
     readings: tuple[Reading, ...] = ()
     """How else the question may be read."""
+    chosen: bool = False
+    """Whether a person chose this query among the readings. It is not reviewed then."""
 
     def __str__(self) -> str:
         if self.sparql:
@@ -193,6 +205,8 @@ class Executed(Record):
     """What decided a superlative and is no column: a variable, or an expression. Empty if none."""
     measured: Hidden[tuple[Term | None, ...]] = ()
     """The value of the measure in each row."""
+    contradictions: tuple[str, ...] = ()
+    """What the survey denies of the query. It was found before the query was executed."""
 
     def __str__(self) -> str:
         if self.error:
@@ -200,6 +214,18 @@ class Executed(Record):
         if self.truth is not None:
             return str(self.truth).lower()
         return pluralize(len(self.rows), "row")
+
+
+def format_row(row: Row, names: Mapping[URIRef, str]) -> str:
+    """Return the cells of a row with " · " between them: names of IRIs, and texts of literals.
+
+    An IRI without a name stands as it is, and an empty cell is empty.
+    """
+    cells = []
+    for cell in row:
+        text = "" if cell is None else str(cell)
+        cells.append(names.get(cell, text) if isinstance(cell, URIRef) else text)
+    return " · ".join(cells)
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,8 +36,8 @@ class SurveyorSettings(Settings):
     survey_tokens: Count = 2_400
     """Tokens of a prompt that the survey may take, counted as 4 characters each.
 
-    Of a larger survey, the drafter sees the classes that the question names, and others only in half
-    of the tokens. The reviewer sees half as much.
+    They are filled with the classes that the question names. For a model with a small context, 1,200
+    of them and one of the ``exemplars`` leave room for the question.
     """
     survey_seconds: Count = DEFAULT_SURVEY_SECONDS
     """How many seconds the survey of a graph may take. It says what it lacks if that is not enough."""
@@ -48,7 +48,7 @@ class SurveyorSettings(Settings):
     shown_rows: Count = 8
     """How many rows of a result the reviewer sees at most."""
     always_reviews: bool = False
-    """Whether a query is reviewed also where nothing about it and its result is open."""
+    """Whether a query is reviewed also where nothing foretells that it is wrong, see ``is_open``."""
     today: Day = ""
     """The day on which a question is asked: the model is told, for "this year" or "in two months".
 

@@ -97,8 +97,9 @@ def render_draft(draft: records.Draft, context: RenderContext) -> Html:
 def render_query_result(executed: records.Executed, context: RenderContext) -> Html:
     """Render the size of a result or its error, the findings, the rows, and the query collapsed.
 
-    Findings that are likely to be mistakes are bold. At most MAX_ROWS rows are shown, with the
-    number of all. Unbound cells are empty. Terms that share a name are told apart.
+    What contradicts the survey comes first, and is bold, as are findings that are likely to be
+    mistakes. At most MAX_ROWS rows are shown, with the number of all. Unbound cells are empty. Terms
+    that share a name are told apart.
     """
     context = with_unique_names(_rows_as_answer(executed), context.with_names(executed.names))
     if executed.error:
@@ -106,7 +107,7 @@ def render_query_result(executed: records.Executed, context: RenderContext) -> H
     else:
         head = div("b", shorten(str(executed)))
     parts = [head]
-    findings = []
+    findings = [tag("li", tag("b", shorten(text))) for text in executed.contradictions]
     for finding in executed.findings:
         element = "b" if finding.wrong else "bdi"
         findings.append(tag("li", tag(element, shorten(finding.text))))

@@ -159,13 +159,14 @@ def test_the_measure_and_what_ties_are_told_beside_the_answer_and_one_click_away
     answer = answer_of(run)
     assert (answer.measure, [str(value.measure) for value in answer.values]) == ("?m", ["116"])
     assert answer.labels == ("Arrival",)
-    [reading] = run.readings
-    assert "?m" in reading.other
+    reading = run.readings[0]
+    assert reading.rows == ("116 · Arrival",)
     assert "(measure: 116)" in answer.summary()
     first = "SELECT ?f { ?f org:director ?d } ORDER BY ?d LIMIT 1"
     tied = answer_of(answered(draft(first))[0])
     assert len(tied.remarks) == 1 and "2 more rows" in tied.remarks[0]
-    assert len(tied.readings) == 2
+    assert "2 more rows" in tied.remarks[0]
+    assert [len(reading.rows) for reading in tied.readings[:2]] == [3, 1]
     assert tied.remarks[0] in tied.summary().splitlines()
 
 
