@@ -678,7 +678,7 @@ class LinkFinder:
         lead to things, the one counts with which the most agree, less those that do not.
         """
         agreeing = self._find_agreeing_examples()
-        rarer: dict[PropertyKey, int] = {}
+        rarer: dict[tuple[URIRef, URIRef, URIRef], int] = {}
         for group in self.groups:
             class_iri = URIRef(str(group.top_class.iri))
             for text, link in permutations(group.properties, 2):
@@ -689,8 +689,8 @@ class LinkFinder:
                     rarer[key] = min(text.things, link.things)
         parts = []
         total = 0
-        for key in sorted(rarer, key=rarer.__getitem__)[:MAX_COMPARED]:
-            total += rarer[key]
+        for number, key in sorted((number, key) for key, number in rarer.items())[:MAX_COMPARED]:
+            total += number
             if total <= MAX_COMPARED_TRIPLES:
                 parts.append(self._count_agreeing(*key))
         if not parts:

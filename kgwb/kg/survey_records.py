@@ -409,14 +409,6 @@ class ClassGroup:
         """The members, without one that stands for the things without a class."""
         return [URIRef(member.iri) for member in self.members if member.iri]
 
-    @property
-    def names(self) -> list[str]:
-        """The distinct names of the top class and of the members."""
-        names = {self.top_class.name: None}
-        for member in self.members:
-            names[member.name] = None
-        return list(names)
-
 
 def group_classes(survey: Survey, *, keeps_uncounted: bool = False) -> tuple[ClassGroup, ...]:
     """Return the classes of a survey in groups, the group with the most instances first.
@@ -431,7 +423,7 @@ def group_classes(survey: Survey, *, keeps_uncounted: bool = False) -> tuple[Cla
     for surveyed in survey.classes:
         for parent in surveyed.parents:
             subclasses[parent].append(surveyed)
-    overlapping = dict(survey.overlapping)
+    overlapping: dict[URIRef | None, tuple[PropertySurvey, ...]] = dict(survey.overlapping)
     grouped: set[URIRef | None] = set()
     groups = []
 

@@ -190,14 +190,24 @@ class SurveyWriter:
             lines.append(f"  led to by {'; '.join(first_items(incoming, MAX_INCOMING))}")
         return "\n".join(lines)
 
-    def outline(self, position: int) -> str:
-        """Return the group at a position in one line: its title, and the names of its predicates.
+    def outline(self, position: int, max_chars: int = 0) -> str:
+        """Return the group at a position in short: its title, and the names of its predicates.
 
-        They are at most MAX_OUTLINED, and how many more there are.
+        The names are at most MAX_OUTLINED, and how many more there are. The predicates that the most
+        instances have get lines of their own instead, as far as these fit in ``max_chars``.
         """
         group = self.groups[position]
-        predicates = [self.to_curie(prop.predicate) for prop in group.properties]
-        return f"{self.format_title(group)}: {list_first(predicates, MAX_OUTLINED)}"
+        names = []
+        lines = []
+        for prop in group.properties:
+            line = self.format_property(prop, group)
+            max_chars -= len(line)
+            if max_chars < 0:
+                names.append(self.to_curie(prop.predicate))
+            else:
+                lines.append(line)
+        title = f"{self.format_title(group)}: {list_first(names, MAX_OUTLINED)}"
+        return "\n".join([title, *lines])
 
     def _format_patterns(self, group: ClassGroup) -> str:
         """Return what patterns for the top class find, and its subclasses; "" if it has none.

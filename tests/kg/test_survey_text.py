@@ -163,6 +163,14 @@ def test_an_outline_is_one_line_with_the_names_of_the_predicates() -> None:
     assert written.outline(0).startswith("org:Machine 4: org:built, ")
 
 
+def test_an_outline_with_room_has_lines_for_the_predicates_that_most_instances_have() -> None:
+    written = writer()
+    title, *lines = written.outline(0, 200).splitlines()
+    assert title == "org:Machine 4: org:status, org:weight, org:port"
+    assert lines == written.group_text(0).splitlines()[1:3]
+    assert "org:port: 1 -> IRI" in written.outline(0, 10_000)
+
+
 def test_a_unit_has_its_factor_wherever_it_is_named() -> None:
     written = writer(
         f"@prefix : <{EX}> . @prefix rdfs: <{RDFS}> ."
