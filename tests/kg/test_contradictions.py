@@ -69,6 +69,7 @@ def test_what_the_survey_denies_is_found(where: str, words: Sequence[str]) -> No
         "?x rdf:type/rdfs:subClassOf* :Ship ; :state ?y",
         "?x a ?c . ?c rdfs:subClassOf* :Ship . ?x :owner ?y",
         "?x a ?c ; :town ?y",
+        "VALUES ?k { :Ship :Tug } ?x a/rdfs:subClassOf* ?k . ?x :owner ?y",
         "{ ?x a :Firm ; :town ?y } UNION { ?x a :Tug ; :sign ?y }",
         "?x a :Firm ; :town|:sign ?y",
         "?x :berth ?b . ?b :depth ?d FILTER(?d > 8.5)",

@@ -324,7 +324,7 @@ def test_a_recording_without_its_graph_asks_nothing(tmp_path: Path) -> None:
 
 def test_the_cell_of_the_answer_reads_the_question_in_another_way() -> None:
     assumed = {"taken": "films that he directed", "others": ["films that Lynch directed"]}
-    other = surveying.draft('SELECT ?film { ?film rdfs:label "Dune" # not of Denis Villeneuve\n }')
+    other = surveying.draft("SELECT DISTINCT ?film WHERE { ?film org:director org:lynch }")
     drafts = [surveying.draft(assumptions=[assumed]), other]
     model = Scripted(surveying.script(drafts))
     run = surveying.surveyor(model, settings=surveying.SURVEYOR.settings())
@@ -340,7 +340,7 @@ def test_the_cell_of_the_answer_reads_the_question_in_another_way() -> None:
     wait_for(lambda: fork.run.status == "done")
     assert fork.run.answer is not None and fork.run.answer.labels == ("Dune",)
     assert session.run.answer == before
-    assert asked(model) == {"mention_finder": 1, "drafter": 2}
+    assert asked(model)["mention_finder"] == 1 and asked(model)["drafter"] == 2
 
 
 def test_two_readings_in_the_same_words_are_two() -> None:
