@@ -34,8 +34,8 @@ from kgwb.kg.survey_queries import (
     ClassProperties,
     InstancePart,
     Instances,
+    LinkFinder,
     PropertyCollector,
-    RelationFinder,
     Row,
     SurveyQueries,
     largest_first,
@@ -44,7 +44,6 @@ from kgwb.kg.survey_queries import (
     values_of_pairs,
 )
 from kgwb.kg.survey_records import (
-    NUMERIC_DATATYPES,
     ClassSurvey,
     Survey,
     by_frequency,
@@ -159,6 +158,8 @@ EXACT_NUMBERS_PART = "the exact numbers of predicates and values"
 MAX_UNIT_INSTANCES = 12
 """A class with more instances is not taken for units."""
 MAX_LANGUAGES = 12
+NO_LABEL = "-"
+"""Stands in a query for the language of a thing without a label."""
 GENERIC_CLASSES = (OWL.Thing, RDFS.Resource, OWL.NamedIndividual)
 """Classes that say nothing about their instances."""
 DECLARING_PREDICATES = (RDFS.domain, RDFS.range, OWL.inverseOf)
@@ -209,8 +210,8 @@ class SurveyBuilder:
         queries.part = "the superclasses"
         parents = self._find_parents()
         queries.part = INSTANCES_PART
-        instances = self._choose_instances(sizes)
-        things, unlabelled = self._count_things(instances)
+        instances = self._choose_instances(sizes, {*triples_by_predicate, *sizes})
+        things = self._count_things(instances)
         classes = [*sizes, *find_ancestors(sizes, parents)]
         classes = [iri for iri in classes if iri != UNTYPED_CLASS]
         queries.part = "the names of classes"
@@ -227,7 +228,7 @@ class SurveyBuilder:
         unnamed_iris = {*unused, *iris_in_properties(all_properties)}.difference(names)
         names |= self._find_names(unnamed_iris)
         queries.part = "the languages of labels"
-        languages = self._count_languages(instances, properties)
+        unlabelled, languages = self._count_labels(instances, properties)
         queries.part = "the instances of superclasses"
         totals = self._count_totals(sizes, parents)
         queries.part = "the descriptions of classes and predicates"
@@ -319,20 +320,26 @@ class SurveyBuilder:
         return replace(survey, overlapping=tuple(overlapping))
 
     def _compare_predicates(self, survey: Survey, triples: Mapping[URIRef, int]) -> Survey:
-        """Return the survey with what its predicates have in common, by their triples."""
-        relations = RelationFinder(self.queries, group_classes(survey))
-        inverses = []
-        both_ways = []
-        for first, second, number in relations.find_reversed():
-            if first != second:
-                inverses.append((first, second, number))
-            elif first in triples:
-                both_ways.append((first, triples[first], number))
+        """Return the survey with what its predicates have in common, by their triples.
+
+        Predicates of which at least a tenth of the triples lead from a group of classes to itself
+        have the number of those of which the reverse is there, too.
+        """
+        groups = group_classes(survey)
+        within: Counter[URIRef] = Counter()
+        for group in groups:
+            for prop in group.properties:
+                for values in prop.values:
+                    within[prop.predicate] += (values.of in group.iris) * values.triples
+        predicates = sorted(iri for iri in within if 0 < triples.get(iri, 0) <= 10 * within[iri])
+        both: Mapping[URIRef, int] = {}
+        if predicates:
+            listed = values_clause("?p", predicates)
+            both = self.queries.count_by("?p", "*", f"{listed} ?a ?p ?b . ?b ?p ?a")
         return replace(
             survey,
-            inverses=tuple(inverses),
-            both_ways=tuple(both_ways),
-            texts_of_links=relations.find_texts_of_links(),
+            both_ways=tuple((iri, triples[iri], both.get(iri, 0)) for iri in predicates),
+            texts_of_links=LinkFinder(self.queries, groups).find(),
             factors=self._find_factors(survey),
         )
 
@@ -340,7 +347,7 @@ class SurveyBuilder:
         """Return the numbers of things that nodes have as their unit, such as a factor; sorted.
 
         A class counts if nodes that only hold structure lead to it, it has at most
-        MAX_UNIT_INSTANCES instances, and a predicate has one number for each: 1 for the base unit.
+        MAX_UNIT_INSTANCES instances, and a predicate has one value for each: 1 for the base unit.
         One query is sent, or none.
         """
         units: set[URIRef | None] = set()
@@ -353,9 +360,7 @@ class SurveyBuilder:
             if surveyed.iri is None or surveyed.iri not in units:
                 continue
             for prop in surveyed.properties:
-                are_numbers = all(values.of in NUMERIC_DATATYPES for values in prop.values)
-                has_one_each = prop.triples == prop.things == surveyed.size <= MAX_UNIT_INSTANCES
-                if are_numbers and has_one_each:
+                if prop.triples == prop.things == surveyed.size <= MAX_UNIT_INSTANCES:
                     pairs.append((surveyed.iri, prop.predicate))
         if not pairs:
             return ()
@@ -363,7 +368,7 @@ class SurveyBuilder:
         pattern = f"{listed} ?v ({self.queries.types}) ?c . ?v ?p ?n FILTER(isIRI(?v))"
         query = f"SELECT DISTINCT ?v ?p ?n WHERE {{ {pattern} }}"
         rows = self.queries.select(query, 2)
-        with_base = {predicate for _, predicate, number in rows if number.value == 1}
+        with_base = {predicate for _, predicate, value in rows if value.toPython() == 1}
         return tuple(sorted(row for row in rows if row[1] in with_base))
 
     def _count_triples(self) -> int | None:
@@ -411,12 +416,12 @@ class SurveyBuilder:
             sizes.pop(hidden, None)
         return sizes
 
-    def _choose_instances(self, sizes: dict[URIRef, int]) -> Instances:
+    def _choose_instances(self, sizes: dict[URIRef, int], used: Iterable[URIRef]) -> Instances:
         """Return the instances whose predicates are surveyed, as a pattern of ?v and its class ?c.
 
         They are all instances, or a sample if the graph is large or ``only_classes`` are given. If
         there are things without a class, these become instances of UNTYPED_CLASS, and their number
-        is added to ``sizes``, which is changed.
+        is added to ``sizes``, which is changed. ``used`` are the predicates and classes in use.
         """
         if self.is_large or self.only_classes:
             return self._sample_instances(sizes)
@@ -425,30 +430,37 @@ class SurveyBuilder:
         hidden = ", ".join(map(n3, hidden_classes))
         types = self.queries.types
         pattern = f"{{ ?v ({types}) ?c FILTER(isIRI(?c) && ?c NOT IN ({hidden})) }}"
-        subjects = self.queries.count(DISTINCT_VERTICES, "?v ?any ?value FILTER(isIRI(?v))")
-        typed = self.queries.count(DISTINCT_VERTICES, f"?v ({types}) ?type FILTER(isIRI(?v))")
-        if (subjects or 0) > (typed or 0):
+        number = self._count_untyped(used)
+        if number > 0:
+            sizes[UNTYPED_CLASS] = number
             untyped = f"{{ SELECT DISTINCT ?v WHERE {{ {untyped_pattern(types)} }} }}"
-            number = self.queries.count(DISTINCT_VERTICES, untyped)
-            if number:
-                sizes[UNTYPED_CLASS] = number
-                of_no_class = f"{untyped} BIND({n3(UNTYPED_CLASS)} AS ?c)"
-                pattern = f"{{ {pattern} UNION {{ {of_no_class} }} }}"
+            of_no_class = f"{untyped} BIND({n3(UNTYPED_CLASS)} AS ?c)"
+            pattern = f"{{ {pattern} UNION {{ {of_no_class} }} }}"
         return Instances((InstancePart(pattern),), {})
 
-    def _count_things(self, instances: Instances) -> tuple[int | None, int | None]:
-        """Return how many things there are, and how many of them have no label.
+    def _count_untyped(self, used: Iterable[URIRef]) -> int:
+        """Return the number of things without a class, but for the predicates and classes in use.
 
-        Things are IRIs with a class that is not one of the schema, and those without a class. A
-        number is None if the graph refuses to count them, and both are for a sample.
+        They are what is left of all subjects: engines take long to look for them. 0 if the graph
+        refuses to count the subjects.
+        """
+        has_type = f"?v ({self.queries.types}) ?type"
+        subjects = self.queries.count(DISTINCT_VERTICES, "?v ?any ?value FILTER(isIRI(?v))")
+        typed = self.queries.count(DISTINCT_VERTICES, f"{has_type} FILTER(isIRI(?v))")
+        without = f"FILTER EXISTS {{ ?v ?any ?value }} FILTER NOT EXISTS {{ {has_type} }}"
+        schema = self.queries.count("*", f"{values_clause('?v', used)} {without}")
+        return (subjects or 0) - (typed or 0) - (schema or 0)
+
+    def _count_things(self, instances: Instances) -> int | None:
+        """Return how many things there are; None for a sample, or if the graph refuses to count them.
+
+        Things are IRIs with a class that is not one of the schema, and those without a class.
         """
         if instances.is_sample:
-            return None, None
+            return None
         self.queries.part = "the number of things"
         things = f"{instances.parts[0].pattern} FILTER(isIRI(?v))"
-        number = self.queries.count(DISTINCT_VERTICES, things)
-        without_label = f"{things} FILTER NOT EXISTS {{ ?v ({self.queries.labels}) ?label }}"
-        return number, self.queries.count(DISTINCT_VERTICES, without_label)
+        return self.queries.count(DISTINCT_VERTICES, things)
 
     def _sample_instances(self, sizes: dict[URIRef, int]) -> Instances:
         """Return a sample of at most SAMPLED_INSTANCES instances, equally many of each class.
@@ -551,9 +563,12 @@ class SurveyBuilder:
         one. Properties of Wikibase and ``classes`` are left out. Predicates come before classes.
         Empty if the graph refuses.
         """
-        schema = [iri for iri in self.schema_classes if iri.endswith(("Class", "Property"))]
-        kinds = values_clause("?k", schema)
-        typed = f"{kinds} ?p ({self.queries.types}) ?k"
+        kinds = []
+        for iri in self.schema_classes:
+            if iri.endswith(("Class", "Property")) and not iri.startswith(WIKIBASE_NAMESPACE):
+                kinds.append(iri)
+        listed = values_clause("?k", kinds)
+        typed = f"{listed} ?p ({self.queries.types}) ?k"
         related = f"?p {path_over(DECLARING_PREDICATES)} ?other"
         inverse = f"?other {n3(OWL.inverseOf)} ?p"
         declared = union_clause([typed, related, inverse])
@@ -564,13 +579,8 @@ class SurveyBuilder:
         unused = set()
         for iri, kind in rows:
             is_of_schema = str(iri).startswith(SCHEMA_NAMESPACES)
-            if (
-                iri not in classes
-                and not is_of_schema
-                and not str(kind).startswith(WIKIBASE_NAMESPACE)
-            ):
-                is_class = str(kind).endswith("Class")
-                unused.add((is_class, iri))
+            if iri not in classes and not is_of_schema:
+                unused.add((str(kind).endswith("Class"), iri))
         return tuple(dict.fromkeys(iri for _, iri in sorted(unused)))
 
     def _find_names(self, iris: Iterable[URIRef]) -> dict[URIRef, str]:
@@ -602,28 +612,34 @@ class SurveyBuilder:
             found.update(self.queries.attempt(send, MAX_QUERIES_FOR_NAMES) or {})
         return found
 
-    def _count_languages(
+    def _count_labels(
         self, instances: Instances, properties: ClassProperties
-    ) -> tuple[tuple[str, int], ...]:
-        """Return languages with how many things have a label in each, the most frequent first.
+    ) -> tuple[int | None, tuple[tuple[str, int], ...]]:
+        """Return how many things have no label, and languages with how many have one in each.
 
-        A language is a tag, "" for none; there are at most MAX_LANGUAGES. Of a sample, the labels
-        are counted instead.
+        A language is a tag, "" for none; there are at most MAX_LANGUAGES, the most frequent first.
+        Of a sample, the first number is None, and the labels are counted in place of the things. It
+        is also None if the graph refuses to count.
         """
         counts: Counter[str] = Counter()
+        unlabelled = None
         if not instances.is_sample:
             things = f"{instances.parts[0].pattern} FILTER(isIRI(?v))"
-            tags = f"?v ({self.queries.labels}) ?label BIND(LANG(?label) AS ?tag)"
-            query = (
-                f"SELECT ?tag (COUNT(DISTINCT ?v) AS ?n) WHERE {{ {things} {tags} }} GROUP BY ?tag"
+            label = f"OPTIONAL {{ ?v ({self.queries.labels}) ?label }}"
+            tag = f'BIND(IF(BOUND(?label), LANG(?label), "{NO_LABEL}") AS ?tag)'
+            pattern = f"{things} {label} {tag}"
+            rows = self.queries.select(
+                f"SELECT ?tag (COUNT(DISTINCT ?v) AS ?n) WHERE {{ {pattern} }} GROUP BY ?tag"
             )
-            for tag, number in self.queries.select(query):
-                counts[str(tag or "")] += parse_count(number)
+            for language, number in rows:
+                counts[str(language or "")] += parse_count(number)
+            if rows:
+                unlabelled = counts.pop(NO_LABEL, 0)
         for surveyed in chain.from_iterable(properties.values()):
             if instances.is_sample and surveyed.predicate in self.kg.vocabulary.labels:
                 for values in surveyed.values:
                     counts[values.sort.partition("@")[2]] += values.triples
-        return tuple(largest_first(+counts)[:MAX_LANGUAGES])
+        return unlabelled, tuple(largest_first(+counts)[:MAX_LANGUAGES])
 
 
 def make_class_surveys(
@@ -680,22 +696,16 @@ def _parts_of_sample(
     ``rows`` have an instance and its class. The parts name the instances: joined with a subquery that
     has a LIMIT, Virtuoso would read the whole graph.
     """
-    pairs_by_class: dict[URIRef, list[Row]] = defaultdict(list)
+    by_class: dict[URIRef, list[Row]] = defaultdict(list)
     for row in rows:
-        pairs_by_class[row[1]].append(row)
-    parts = []
-    classes: list[URIRef] = []
-    pairs: list[Row] = []
+        by_class[row[1]].append(row)
+    batches: list[list[Row]] = [[]]
     for class_iri in classes_in_order:
-        of_class = pairs_by_class.get(class_iri, [])
-        if not of_class:
-            continue
-        if pairs and len(pairs) + len(of_class) > MAX_INSTANCES_PER_QUERY:
-            parts.append(InstancePart(values_of_pairs("?v ?c", pairs), tuple(classes)))
-            classes = []
-            pairs = []
-        classes.append(class_iri)
-        pairs += of_class
-    if pairs:
+        if len(batches[-1]) + len(by_class[class_iri]) > MAX_INSTANCES_PER_QUERY:
+            batches.append([])
+        batches[-1] += by_class[class_iri]
+    parts = []
+    for pairs in filter(None, batches):
+        classes = dict.fromkeys(class_iri for _, class_iri in pairs)
         parts.append(InstancePart(values_of_pairs("?v ?c", pairs), tuple(classes)))
     return tuple(parts)

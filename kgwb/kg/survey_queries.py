@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from itertools import chain, combinations_with_replacement, permutations
+from itertools import chain, permutations
 from typing import Any, TypeVar
 
 from rdflib import RDF, XSD, BNode, Literal, URIRef
@@ -654,76 +654,31 @@ def literal_sort(datatype: str | None, language: str | None) -> str:
 
 
 MAX_COMPARED = 60
-"""Pairs of predicates that are compared at most, of those that may be reversed, and of others."""
+"""Texts that are compared with links at most."""
 MAX_COMPARED_TRIPLES = 20_000
-"""Triples of the rarer predicates of all such pairs."""
+"""Triples of the rarer predicates of all that are compared. An engine reads all of these."""
 MIN_SAME_SHARE = 0.5
-"""Instances for which a text is the name of the thing, as a share of those that have the rarer."""
+"""Instances for which a text is in the name of the thing, as a share of those that have the rarer."""
 MIN_NAME_CHARS = 4
 Pair = tuple[URIRef, URIRef]
-Route = tuple[URIRef | None, URIRef | None]
-Reversed = tuple[URIRef, URIRef, int]
-"""Two predicates, and how many triples of the first the second has in reverse."""
 
 
-class RelationFinder:
-    """Finds the predicates of groups of classes that say the same, or the reverse."""
+class LinkFinder:
+    """Finds the predicates of groups of classes with a text that stands for the thing of another."""
 
     def __init__(self, queries: SurveyQueries, groups: Sequence[ClassGroup]) -> None:
-        """Prepare to ask for the relations of ``groups``."""
+        """Prepare to ask for the links of ``groups``."""
         self.queries = queries
         self.groups = [group for group in groups if group.top_class.iri]
-        self.triples: Counter[URIRef] = Counter()
-        """The triples of each predicate. An engine reads all of those of the rarer of two."""
-        for group in self.groups:
-            for prop in group.properties:
-                self.triples[prop.predicate] += prop.triples
 
-    def find_reversed(self) -> tuple[Reversed, ...]:
-        """Return pairs of predicates with how many triples both have in reverse, sorted.
-
-        A predicate that leads from a group to itself makes a pair with itself. Others are pairs if
-        one leads from one group to another, and the other back; those without common triples are
-        left out.
-        """
-        routes = self._find_routes()
-        pairs = []
-        for first, second in combinations_with_replacement(sorted(routes), 2):
-            back = {(target, source) for source, target in routes[second]}
-            if not routes[first].isdisjoint(back):
-                pairs.append((first, second))
-        parts = []
-        for first, second in self._choose(pairs):
-            pattern = f"?a {n3(first)} ?b . ?b {n3(second)} ?a"
-            keys = f"({n3(first)} AS ?p) ({n3(second)} AS ?q)"
-            parts.append(f"SELECT {keys} (COUNT(*) AS ?n) WHERE {{ {pattern} }}")
-        found = []
-        for first, second, number in self._select("?p ?q ?n", parts, 2):
-            count = parse_count(number)
-            if count or first == second:
-                found.append((first, second, count))
-        return tuple(sorted(found))
-
-    def _find_routes(self) -> dict[URIRef, set[Route]]:
-        """Return by predicate from which group to which it leads, by their top classes."""
-        group_of = {iri: group.top_class.iri for group in self.groups for iri in group.iris}
-        routes: dict[URIRef, set[Route]] = defaultdict(set)
-        for group in self.groups:
-            for prop in group.properties:
-                for values in prop.values:
-                    if values.of in group_of:
-                        route = (group.top_class.iri, group_of[values.of])
-                        routes[prop.predicate].add(route)
-        return routes
-
-    def find_texts_of_links(self) -> tuple[TextOfLink, ...]:
+    def find(self) -> tuple[TextOfLink, ...]:
         """Return the predicates whose texts are in the names of what another one leads to, sorted.
 
         MIN_SAME_SHARE of the instances with the rarer of both must agree. Of several predicates that
         lead to things, the one counts with which the most agree, less those that do not.
         """
         agreeing = self._find_agreeing_examples()
-        rarer: dict[PropertyKey, int] = {}
+        rarer: dict[tuple[URIRef, URIRef, URIRef], int] = {}
         for group in self.groups:
             class_iri = URIRef(str(group.top_class.iri))
             for text, link in permutations(group.properties, 2):
@@ -733,10 +688,17 @@ class RelationFinder:
                     key = (class_iri, text.predicate, link.predicate)
                     rarer[key] = min(text.things, link.things)
         parts = []
-        for key in self._choose([key for key in rarer if rarer[key] > 1]):
-            parts.append(self._count_agreeing(*key))
+        total = 0
+        for number, key in sorted((number, key) for key, number in rarer.items())[:MAX_COMPARED]:
+            total += number
+            if total <= MAX_COMPARED_TRIPLES:
+                parts.append(self._count_agreeing(*key))
+        if not parts:
+            return ()
+        # Each is a query of its own within, since constants are what engines are fast with.
+        rows = self.queries.select(f"SELECT ?c ?p ?q ?n ?m WHERE {{ {union_clause(parts)} }}", 3)
         best: dict[PropertyKey, TextOfLink] = {}
-        for class_iri, text, link, *numbers in self._select("?c ?p ?q ?n ?m", parts, 3):
+        for class_iri, text, link, *numbers in rows:
             both, same = map(parse_count, numbers)
             found = TextOfLink(class_iri, text, link, both, same)
             kept = best.get((class_iri, text))
@@ -783,32 +745,3 @@ class RelationFinder:
         keys = f"({n3(class_iri)} AS ?c) ({n3(text)} AS ?p) ({n3(link)} AS ?q)"
         numbers = "(COUNT(DISTINCT ?v) AS ?n) (COUNT(DISTINCT ?same) AS ?m)"
         return f"SELECT {keys} {numbers} WHERE {{ {both} {agreeing} }}"
-
-    def _choose(self, pairs: Iterable[PropertyKey]) -> list[PropertyKey]:
-        """Return the pairs that can be compared at little cost, those of rare predicates first.
-
-        The last two of each are the predicates. The pairs are at most MAX_COMPARED, and the triples
-        of their rarer predicates MAX_COMPARED_TRIPLES in all. A predicate with itself comes first,
-        and costs nothing.
-        """
-        ranked = []
-        for key in pairs:
-            *_, first, second = key
-            cost = min(self.triples[first], self.triples[second])
-            ranked.append((first != second, cost, key))
-        chosen: list[PropertyKey] = []
-        total = 0
-        for are_two, cost, key in sorted(ranked)[:MAX_COMPARED]:
-            total += are_two * cost
-            if total <= MAX_COMPARED_TRIPLES:
-                chosen.append(key)
-        return chosen
-
-    def _select(self, variables: str, parts: Sequence[str], keys: int) -> list[Row]:
-        """Return the rows of several queries, in one query; no rows without any.
-
-        Each is a query of its own within, since constants are what engines are fast with.
-        """
-        if not parts:
-            return []
-        return self.queries.select(f"SELECT {variables} WHERE {{ {union_clause(parts)} }}", keys)

@@ -205,11 +205,6 @@ class Survey(Record):
     """The graph's own descriptions of predicates and classes."""
     names: tuple[tuple[Iri, str], ...] = ()
     """Display names of the IRIs in the survey."""
-    inverses: tuple[tuple[Iri, Iri, int], ...] = ()
-    """Pairs of predicates of which one says the other way round what the other says.
-
-    The number is that of the triples of the first that the second has the other way round.
-    """
     texts_of_links: tuple[TextOfLink, ...] = ()
     """Predicates with the names of what another one leads to. A text has one entry for each class."""
     factors: tuple[tuple[Iri, Iri, Term], ...] = ()
@@ -414,14 +409,6 @@ class ClassGroup:
         """The members, without one that stands for the things without a class."""
         return [URIRef(member.iri) for member in self.members if member.iri]
 
-    @property
-    def names(self) -> list[str]:
-        """The distinct names of the top class and of the members."""
-        names = {self.top_class.name: None}
-        for member in self.members:
-            names[member.name] = None
-        return list(names)
-
 
 def group_classes(survey: Survey, *, keeps_uncounted: bool = False) -> tuple[ClassGroup, ...]:
     """Return the classes of a survey in groups, the group with the most instances first.
@@ -436,7 +423,7 @@ def group_classes(survey: Survey, *, keeps_uncounted: bool = False) -> tuple[Cla
     for surveyed in survey.classes:
         for parent in surveyed.parents:
             subclasses[parent].append(surveyed)
-    overlapping = dict(survey.overlapping)
+    overlapping: dict[URIRef | None, tuple[PropertySurvey, ...]] = dict(survey.overlapping)
     grouped: set[URIRef | None] = set()
     groups = []
 

@@ -32,7 +32,7 @@ from kgwb.kg.term_text import (
     to_curie,
 )
 from kgwb.terms import KNOWN_PREFIXES, Term, choose_prefix, local_part, name_from_iri, split_iri
-from kgwb.text import and_more, first_items, list_first
+from kgwb.text import first_items, list_first, pluralize
 
 LABEL_PREDICATES = Vocabulary().labels
 MAX_PREFIXES = 40
@@ -49,8 +49,6 @@ MAX_INCOMING = 6
 MAX_OUTLINED = 12
 """Predicates of a class that is shown in one line."""
 MAX_UNUSED = 40
-MIN_REVERSED_SHARE = 0.5
-"""The share of a predicate's triples that another one must have in reverse to be named with it."""
 MIN_MERGED_SORTS = 3
 """If values are of so many classes of one group, the group stands for them."""
 MAX_KEPT_WRITERS = 8
@@ -83,7 +81,6 @@ class SurveyWriter:
         for thing, predicate, number in survey.factors:
             text = number if UNQUOTED_VALUE.fullmatch(number) else quote_text(number)
             self._factors[str(thing)].append(f"{self.to_curie(predicate)} {text}")
-        self._reverses = self._describe_reverses()
         self._both_ways = {iri: numbers for iri, *numbers in survey.both_ways}
         self._structures: dict[URIRef | None, ClassSurvey] = {}
         """The classes whose instances only hold structure."""
@@ -193,14 +190,24 @@ class SurveyWriter:
             lines.append(f"  led to by {'; '.join(first_items(incoming, MAX_INCOMING))}")
         return "\n".join(lines)
 
-    def outline(self, position: int) -> str:
-        """Return the group at a position in one line: its title, and the names of its predicates.
+    def outline(self, position: int, max_chars: int = 0) -> str:
+        """Return the group at a position in short: its title, and the names of its predicates.
 
-        They are at most MAX_OUTLINED, and how many more there are.
+        The names are at most MAX_OUTLINED, and how many more there are. The predicates that the most
+        instances have get lines of their own instead, as far as these fit in ``max_chars``.
         """
         group = self.groups[position]
-        predicates = [self.to_curie(prop.predicate) for prop in group.properties]
-        return f"{self.format_title(group)}: {list_first(predicates, MAX_OUTLINED)}"
+        names = []
+        lines = []
+        for prop in group.properties:
+            line = self.format_property(prop, group)
+            max_chars -= len(line)
+            if max_chars < 0:
+                names.append(self.to_curie(prop.predicate))
+            else:
+                lines.append(line)
+        title = f"{self.format_title(group)}: {list_first(names, MAX_OUTLINED)}"
+        return "\n".join([title, *lines])
 
     def _format_patterns(self, group: ClassGroup) -> str:
         """Return what patterns for the top class find, and its subclasses; "" if it has none.
@@ -287,18 +294,16 @@ class SurveyWriter:
 
         The number of instances is "all" if it is that of the group. The number of triples follows
         if it is larger. If some of the values only hold structure, their inner predicates come after
-        the values. Last come other predicates with the same in reverse, and the predicate's
-        description in the graph.
+        the values. Last come how many triples hold in reverse, if it leads to the group itself, and
+        the predicate's description in the graph.
         """
-        uses = self._format_uses(prop, group.size)
-        reverses = self._reverses[prop.predicate]
-        leads_to_itself = self._position_of.get(group.members[0].iri) in self.positions_led_to(
-            [prop]
-        )
+        line = f"  {self._format_uses(prop, group.size)}"
+        leads_to_itself = any(values.of in group.iris for values in prop.values)
         if leads_to_itself and prop.predicate in self._both_ways:
             triples, both = self._both_ways[prop.predicate]
-            reverses += f"; {both or 'none'} of its {triples} triples also the other way round"
-        return f"  {uses}{reverses}{self.format_note(prop.predicate)}"
+            number = "all" if both == triples else both or "none"
+            line += f"; {number} of its {triples} triples also the other way round"
+        return line + self.format_note(prop.predicate)
 
     def _format_uses(self, prop: PropertySurvey, size: int) -> str:
         """Return a predicate, how many of ``size`` instances have it, its triples, and its values."""
@@ -321,25 +326,6 @@ class SurveyWriter:
             f" the thing contains the text), {only_text} only the text, {only_link} only the thing"
         )
 
-    def _describe_reverses(self) -> dict[str, str]:
-        """Return by predicate which other predicates say the same in reverse, as a text.
-
-        At least MIN_REVERSED_SHARE of the triples of one of two predicates must hold in reverse.
-        """
-        reverses: dict[str, str] = defaultdict(str)
-        triples: Counter[str] = Counter()
-        for group in self.groups:
-            for prop in group.properties:
-                triples[prop.predicate] += prop.triples
-        for first, second, number in self.survey.inverses:
-            least = min(triples[first], triples[second]) * MIN_REVERSED_SHARE
-            if number < least:
-                continue
-            for predicate, other in ((first, second), (second, first)):
-                share = f"{number} of the {triples[other]} triples of {self.to_curie(other)}"
-                reverses[predicate] += f"; {share} are the reverse of one of these"
-        return reverses
-
     # Values
 
     def _format_all_sorts(self, prop: PropertySurvey) -> str:
@@ -357,9 +343,9 @@ class SurveyWriter:
                 others.append(values)
         texts = self.format_all_values([*others, *nodes], prop.bare)
         text = " or ".join(texts[:MAX_VALUE_TYPES])
-        omitted = and_more(len(texts) - MAX_VALUE_TYPES)
-        if omitted:
-            text += f", {omitted}"
+        omitted = len(texts) - MAX_VALUE_TYPES
+        if omitted > 0:
+            text += f" or {pluralize(omitted, 'other kind')} of values"
         if prop.inner:
             inner_texts = []
             for inner in prop.inner:

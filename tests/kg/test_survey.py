@@ -291,8 +291,7 @@ def test_things_without_a_label_are_not_known_if_those_with_one_cannot_be_counte
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def ask(query: str, select: Callable[[str], ResultSet]) -> ResultSet:
-        counts_all_labelled = "COUNT(DISTINCT ?v)" in query and "?label" in query
-        if counts_all_labelled and "VALUES ?v" not in query and "GROUP BY" not in query:
+        if "COUNT(DISTINCT ?v)" in query and "?label" in query:
             raise GraphTimeoutError("too slow", hint="")
         return select(query)
 

@@ -137,6 +137,15 @@ def test_the_link_that_most_agree_with_is_that_of_the_text() -> None:
     assert (found.link, found.same) == (iri("town"), 3)
 
 
+@pytest.mark.parametrize(("triples", "is_counted"), [(10, True), (11, False)])
+def test_a_predicate_is_counted_both_ways_if_a_tenth_of_it_is_within_a_class(
+    triples: int, is_counted: bool
+) -> None:
+    others = "".join(f":a :knows :b{number} . :b{number} a :B ." for number in range(triples - 1))
+    counted = survey_of(f":a a :A ; :knows :c . :c a :A . {others}").both_ways
+    assert counted == (((iri("knows"), triples, 0),) if is_counted else ())
+
+
 def test_values_that_are_not_all_known_are_not_whole() -> None:
     turtle = ':a a :T ; :p 1, 2, 3, "x" ; :q [ :r 1 ], "y" . :b a :T ; :q "y" .'
     [surveyed] = [each for each in survey_of(turtle).classes if each.name == "T"]

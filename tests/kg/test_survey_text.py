@@ -157,22 +157,18 @@ def test_an_iri_is_told_from_a_literal_and_from_a_thing(values: str, expected: s
     assert after_count.removeprefix("all ").removeprefix("(2 triples) ") == expected
 
 
-def test_a_predicate_that_another_one_reverses_says_so() -> None:
-    texts = described(
-        ":a a :A ; :has :b . :c a :A ; :has :d . :b a :B ; :of :a ; rdfs:label 'b' . :d a :B ; :x 2 ."
-    )
-    assert line_of("has", texts["org:A"]).endswith(
-        "; 1 of the 1 triples of org:of are the reverse of one of these"
-    )
-    assert line_of("of", texts["org:B"]).endswith(
-        "; 1 of the 2 triples of org:has are the reverse of one of these"
-    )
-
-
 def test_an_outline_is_one_line_with_the_names_of_the_predicates() -> None:
     written = writer()
     assert written.outline(2) == "org:Sale 1: org:of, org:price"
     assert written.outline(0).startswith("org:Machine 4: org:built, ")
+
+
+def test_an_outline_with_room_has_lines_for_the_predicates_that_most_instances_have() -> None:
+    written = writer()
+    title, *lines = written.outline(0, 200).splitlines()
+    assert title == "org:Machine 4: org:status, org:weight, org:port"
+    assert lines == written.group_text(0).splitlines()[1:3]
+    assert "org:port: 1 -> IRI" in written.outline(0, 10_000)
 
 
 def test_a_unit_has_its_factor_wherever_it_is_named() -> None:
@@ -323,7 +319,7 @@ def test_what_a_limit_cuts_is_counted() -> None:
     assert lines[-1].endswith("; and 2 more")
     [title] = [line for line in lines if line.startswith("  org:title: ")]
     assert title.count("text@") == MAX_VALUE_TYPES
-    assert title.endswith(", and 2 more")
+    assert title.endswith(" or 2 other kinds of values")
 
 
 def test_declarations_beyond_the_limit_are_counted() -> None:

@@ -140,10 +140,12 @@ def _write_excerpt(
         if is_full:
             shown.append(position)
         else:
+            left = max_chars - used_chars
             text = writer.outline(position)
-            if (position not in named and position not in near) or used_chars + len(
-                text
-            ) > max_chars:
+            if position in named and len(text) <= left:
+                text = writer.outline(position, left - len(text))
+            is_near = position in named or position in near
+            if not is_near or len(text) > left:
                 omitted.append(writer.groups[position])
                 continue
         used_chars += len(text)
