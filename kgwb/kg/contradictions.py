@@ -11,11 +11,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from difflib import get_close_matches
 from functools import lru_cache
 
-from rdflib import RDF, RDFS, XSD, Literal, URIRef
+from rdflib import RDFS, XSD, Literal, URIRef
 
 from kgwb.errors import GraphError
 from kgwb.kg.algebra import TriplePattern, analyze_query, term_from_text
-from kgwb.kg.base import SCHEMA_NAMESPACES
+from kgwb.kg.base import SCHEMA_NAMESPACES, Vocabulary
 from kgwb.kg.survey_records import (
     NUMERIC_DATATYPES,
     ClassSurvey,
@@ -92,7 +92,10 @@ class SurveyFacts:
 
 
 def find_contradictions(
-    sparql: str, writer: SurveyWriter, known_classes: Mapping[URIRef, Collection[URIRef]]
+    sparql: str,
+    writer: SurveyWriter,
+    known_classes: Mapping[URIRef, Collection[URIRef]],
+    vocabulary: Vocabulary,
 ) -> Iterator[str]:
     """Yield what a query takes for granted and the survey of its graph denies.
 
@@ -102,9 +105,10 @@ def find_contradictions(
       no contradiction beside an alternative (p|q) that they have;
     - a predicate that leads to texts or numbers, where the query looks for things, or the reverse;
     - a value in another form than those of the predicate: another datatype or language, or none of
-      its values where the survey has all of them.
+      its texts where the survey has all of them.
 
-    ``known_classes`` are the classes of things that the query may name. Nothing is yielded for a
+    ``known_classes`` are the classes of things that the query may name, and ``vocabulary`` is that of
+    the graph. Nothing is yielded for a
     query that cannot be analyzed, nor by a survey of a sample, or one that lacks something: what
     these do not have may be in the graph.
     """
@@ -114,7 +118,7 @@ def find_contradictions(
         steps = analyze_query(sparql).steps
     except GraphError:
         return
-    check = _QueryCheck(steps, writer, known_classes)
+    check = _QueryCheck(steps, writer, known_classes, vocabulary)
     found = [*check.check_classes(), *check.check_steps(), *check.check_filters(sparql)]
     yield from dict.fromkeys(found)
 
@@ -127,38 +131,43 @@ class _QueryCheck:
         steps: Iterable[TriplePattern],
         writer: SurveyWriter,
         known_classes: Mapping[URIRef, Collection[URIRef]],
+        vocabulary: Vocabulary,
     ) -> None:
         """Find out which classes each variable and thing of the steps may have.
 
         Parts of a UNION are not told apart, so that a variable may have the classes of each part. A
-        variable whose class is a variable without a superclass in the query may have any class.
+        variable whose class is a variable without a superclass in the query may have any class, and
+        so may classes and predicates, which a survey does not describe.
         """
         self.facts = SurveyFacts.of_writer(writer)
         self.to_curie = writer.to_curie
+        self.of_schemas = {*vocabulary.labels, *vocabulary.descriptions}
+        """Predicates that classes and predicates may have as well."""
         self.steps: list[tuple[str, URIRef, str]] = []
         self.named: set[URIRef] = set()
         """The classes that the query names as types."""
         self.classes: dict[str, set[URIRef | None]] = defaultdict(set)
         """The classes that each term may have; without an entry it may have any."""
         for iri, classes in known_classes.items():
-            self.classes[bracket_iri(iri)].update(classes)
+            if not any(map(_is_schema, classes)):
+                self.classes[bracket_iri(iri)].update(classes)
         types: list[tuple[str, str]] = []
         for subject, predicate, object_ in steps:
             iri = URIRef(predicate[1:-1])
-            if iri == RDF.type:
+            if iri in vocabulary.types:
                 types.append((subject, object_))
-            elif iri == RDFS.subClassOf and object_.startswith("<"):
+            elif iri == RDFS.subClassOf and _is_own_iri(object_):
                 superclass = URIRef(object_[1:-1])
                 self.classes[subject].update(self.facts.with_subclasses(superclass))
             elif predicate.startswith("<"):
                 self.steps.append((subject, iri, object_))
         for subject, object_ in types:
-            if object_.startswith("<"):
+            if _is_own_iri(object_):
                 named = URIRef(object_[1:-1])
                 self.named.add(named)
                 self.classes[subject].add(named)
         for subject, object_ in types:
-            if object_.startswith("?"):
+            if not _is_own_iri(object_):
                 self.classes[subject].update(self.classes[object_])
                 if not self.classes[object_]:
                     self.classes[subject].clear()
@@ -186,12 +195,13 @@ class _QueryCheck:
             classes = self.classes[subject]
             users = self.facts.values.get(predicate, {})
             if not users:
-                is_schema = str(predicate).startswith(SCHEMA_NAMESPACES)
                 told = "is no predicate of the graph"
                 if predicate in self.facts.unused:
                     told = "is declared, but has no triple"
-                if not is_schema:
+                if not _is_schema(predicate):
                     yield f"{curie} {told}{self._name_alike(predicate, self.facts.values)}"
+            elif not classes and predicate in self.of_schemas:
+                continue
             elif not classes or not classes.isdisjoint(users):
                 values = self.facts.values_of(predicate, classes)
                 yield from self._check_object(curie, object_, values)
@@ -224,13 +234,15 @@ class _QueryCheck:
     ) -> Iterator[str]:
         """Yield whether a literal of a query has another form than all values, or is none of them."""
         if isinstance(term, Literal):
-            sort = (
-                f"text@{term.language}"
-                if term.language
-                else local_part(term.datatype or XSD.string)
-            )
+            sort = local_part(term.datatype or XSD.string)
+            if term.language:
+                sort = f"text@{term.language}"
             same = [each for each in values if _family(each.sort) == _family(sort)]
-            if all(each.whole and term not in each.examples for each in same):
+            # Of numbers and dates, one value may be written in several ways.
+            is_text = sort == "string" or term.language
+            if not same or (
+                is_text and all(each.whole and term not in each.examples for each in same)
+            ):
                 written = format_typed_literal(term, {})
                 yield f"{curie} never has the value {written}, but {self._list_sorts(values)}"
 
@@ -244,7 +256,7 @@ class _QueryCheck:
             predicates[object_].add(predicate)
         for match in COMPARED.finditer(sparql):
             used = predicates[f"?{match['variable'] or match['dated']}"]
-            if len(used) != 1:
+            if len(used) != 1 or not used.isdisjoint(self.of_schemas):
                 continue
             [predicate] = used
             values = self.facts.values_of(predicate)
@@ -282,6 +294,16 @@ class _QueryCheck:
                 text += f" such as {format_value(each.examples[0])}"
             texts[text] = None
         return list_first(texts, 3)
+
+
+def _is_schema(iri: str) -> bool:
+    """Return whether an IRI is of a vocabulary for schemas, such as owl:Class."""
+    return str(iri).startswith(SCHEMA_NAMESPACES)
+
+
+def _is_own_iri(text: str) -> bool:
+    """Return whether a term of a pattern is an IRI, and of no vocabulary for schemas."""
+    return text.startswith("<") and not _is_schema(text[1:])
 
 
 def _family(sort: str) -> str:

@@ -9,10 +9,12 @@ import pytest
 import rdflib
 from small import EX, films
 
+from kgwb.kg.base import Vocabulary
 from kgwb.kg.contradictions import find_contradictions
 from kgwb.kg.survey import SurveyBuilder
 from kgwb.kg.survey_text import SurveyWriter
 
+WIKIDATA = "http://www.wikidata.org/prop/direct/"
 YARD = f"""
 @prefix : <{EX}> . @prefix rdfs: <{rdflib.RDFS}> . @prefix owl: <{rdflib.OWL}> .
 :Tug rdfs:subClassOf :Ship . :Ferry rdfs:subClassOf :Ship . :hull a owl:DatatypeProperty .
@@ -27,9 +29,9 @@ WRITER = SurveyWriter(SurveyBuilder(films(YARD)).build())
 
 def denied(where: str, writer: SurveyWriter = WRITER) -> list[str]:
     query = f"PREFIX : <{EX}> PREFIX rdfs: <{rdflib.RDFS}> PREFIX xsd: <{rdflib.XSD}> "
-    query += f"PREFIX rdf: <{rdflib.RDF}> SELECT * WHERE {{ {where} }}"
+    query += f"PREFIX rdf: <{rdflib.RDF}> PREFIX owl: <{rdflib.OWL}> SELECT * WHERE {{ {where} }}"
     known = {rdflib.URIRef(EX + "t1"): [rdflib.URIRef(EX + "Tug")]}
-    return list(find_contradictions(query, writer, known))
+    return list(find_contradictions(query, writer, known, Vocabulary()))
 
 
 @pytest.mark.parametrize(
@@ -49,7 +51,7 @@ def denied(where: str, writer: SurveyWriter = WRITER) -> list[str]:
         ("?x :owner ?y . ?y a :Tug", [":owner", ":Firm", ":Tug"]),
         ("?x :built 1997", [":built", "string"]),
         ('?x :town "Oslo"@en', [":town", "string"]),
-        ('?x rdfs:label "Aurora"', ["rdfs:label", "text@en"]),
+        ('?x a :Tug ; rdfs:label "Aurora"', ["rdfs:label", "text@en"]),
         ('?x :state "laid-up"', [":state", "laid up"]),
         ("?x :built ?y FILTER(?y > 1990)", [":built", "string"]),
         ('?x :year ?y FILTER(?y >= "1980-01-01"^^xsd:date)', [":year", "gYear"]),
@@ -80,6 +82,12 @@ def test_what_the_survey_denies_is_found(where: str, words: Sequence[str]) -> No
         "?x :flag ?y . ?y ?p ?z",
         "?x ^:owner :loose",
         "?x ?p ?y",
+        f"?x <{WIKIDATA}P31> :Tug",
+        "?x :length 31.50",
+        '?x :since "2020-05-02"^^xsd:date',
+        '?x rdfs:label "Depot"@nl',
+        "?x a owl:DatatypeProperty ; rdfs:label ?y",
+        "?x a ?c . ?c a owl:Class ; rdfs:comment ?y",
         '?x rdfs:label ?y FILTER(LANG(?y) = "en")',
         "this is no query",
     ],

@@ -138,7 +138,7 @@ def check_and_execute(
     for mention in mentions.found:
         for terms in mention.used:
             classes[terms.iri] = [iri for iri, _ in terms.classes]
-    contradictions = tuple(find_contradictions(draft.sparql, writer, classes))
+    contradictions = tuple(find_contradictions(draft.sparql, writer, classes, run.kg.vocabulary))
     facts = extract_schema_facts(writer.survey)
     return execute_draft(place, draft.sparql, contradictions, facts, run)
 
