@@ -16,12 +16,14 @@ from kgwb.build import (
     SurveyWriter,
     Vocabulary,
     add_missing_prefixes,
+    analyze_query,
     bracket_iri,
     get_names_in_rows,
     pluralize,
     select_also,
     split_clauses,
     validate_query,
+    variables_of,
 )
 from kgwb.systems.surveyor.records import Draft, Executed, format_row
 
@@ -29,12 +31,14 @@ MAX_READINGS = 3
 """Other readings of a question that are offered."""
 MAX_ASSUMED = 2
 """Of these, readings by an assumption of the model, which have no query yet."""
+MAX_REWRITTEN_ROWS = 1_000
+"""A query with more rows is not executed in other forms, which may take long."""
 MAX_READING_ROWS = 3
 """Rows of a reading that are shown."""
 AGGREGATE_IN_HAVING = re.compile(
     r"\bHAVING\s*\(\s*((?:COUNT|SUM|AVG|MIN|MAX)\s*\([^()]*\)|\?\w+)", re.IGNORECASE
 )
-FIRST_VARIABLE = re.compile(r"\?\w+")
+VARIABLE = re.compile(r"\?\w+")
 FIRST_IN_FILTER = re.compile(r"\bFILTER\s*\(\s*(?:[\w:]+\s*\(\s*)?(\?\w+)", re.IGNORECASE)
 """The variable at the beginning of a FILTER, or the argument of a function there."""
 ANY_SUBCLASS = re.compile(
@@ -63,7 +67,8 @@ def choose_readings(
             continue
         is_same = executed.truth is None and set(rows) == set(executed.rows)
         has_nothing = all(str(cell or 0) == "0" for row in rows for cell in row)
-        if has_nothing or is_same or None in rows[0]:
+        has_empty_column = any(set(column) == {None} for column in zip(*rows, strict=True))
+        if has_nothing or is_same or has_empty_column:
             continue
         texts = [format_row(row, names) for row in rows[:MAX_READING_ROWS]]
         if len(rows) > MAX_READING_ROWS:
@@ -79,10 +84,10 @@ def rewrite_draft(
 
     They are: which ones, for whether there are any; all that are level with the last one; with or
     without the number that decided; by the predicate that says the same, as a text or a thing; with
-    subclasses or without; the names of the things. None for a draft that a person chose, or a query
-    that could not be executed.
+    subclasses or without; the names of the things. None for a draft that a person chose, a query
+    that could not be executed, or a result with more than MAX_REWRITTEN_ROWS.
     """
-    if drafted.chosen or executed.error:
+    if drafted.chosen or executed.error or len(executed.rows) > MAX_REWRITTEN_ROWS:
         return
     try:
         if executed.truth is not None:
@@ -100,12 +105,14 @@ def rewrite_draft(
 def _list_instead_of_ask(executed: Executed) -> Iterator[Reading]:
     """Yield which things there are, for an ASK that is true; none if it has no variable.
 
-    They are the values of the variable that is written first.
+    They are the values of the first variable of its triple patterns that is no blank node.
     """
     clauses = split_clauses(executed.sparql)
-    variable = FIRST_VARIABLE.search(clauses.where)
-    if variable and executed.truth:
-        query = f"SELECT DISTINCT {variable[0]} {clauses.dataset} WHERE {{{clauses.where}}}"
+    written = VARIABLE.findall(clauses.where)
+    variables = variables_of(analyze_query(executed.sparql).patterns)
+    named = [variable for variable in variables if variable in written]
+    if named and executed.truth:
+        query = f"SELECT DISTINCT {named[0]} {clauses.dataset} WHERE {{{clauses.where}}}"
         yield Reading("whether there are any", "which ones there are", f"{clauses.prologue}{query}")
 
 
@@ -146,7 +153,7 @@ def _with_measure(executed: Executed) -> Iterator[Reading]:
             yield Reading("with what decided as a column", "without what decided", query)
             return
     if measure and not others and measure not in columns and not expressions:
-        is_variable = FIRST_VARIABLE.fullmatch(measure)
+        is_variable = VARIABLE.fullmatch(measure)
         column = measure if is_variable else f"({measure} AS ?number)"
         query = select_also(executed.sparql, column)
         yield Reading("without what decided", "with what decided as a column", query)
@@ -185,7 +192,10 @@ def _by_subclasses(sparql: str, writer: SurveyWriter) -> Iterator[Reading]:
 
 
 def _by_name(executed: Executed, vocabulary: Vocabulary) -> Iterator[Reading]:
-    """Yield the result with the name of each thing in its place, in the languages of the vocabulary."""
+    """Yield the result with the name of each thing in its place, in the languages of the vocabulary.
+
+    A column with empty cells stays as it is: a pattern that may leave them empty would fill them.
+    """
     columns = []
     patterns = []
     labels = "|".join(map(bracket_iri, vocabulary.labels))
@@ -193,7 +203,7 @@ def _by_name(executed: Executed, vocabulary: Vocabulary) -> Iterator[Reading]:
     named = {iri for iri, _ in executed.names}
     for position, column in enumerate(executed.columns):
         cells = {row[position] for row in executed.rows}
-        if cells.isdisjoint(named):
+        if None in cells or cells.isdisjoint(named):
             columns.append(f"?{column}")
             continue
         name = f"?{column}_name"

@@ -43,6 +43,13 @@ def rows_of(run: Run) -> set[tuple[str, ...]]:
     ("sparql", "taken", "other", "rows"),
     [
         ("ASK { ?s org:built 2001 }", "any", "which", {("c",)}),
+        ("ASK { VALUES ?k { org:Tug } [] org:built 1990 . ?s a ?k }", "any", "which", {("a",)}),
+        (
+            "SELECT ?s ?p { ?s org:built ?y OPTIONAL { ?s org:port ?p } }",
+            "things",
+            "names",
+            {("Aurora", "oslo"), ("Bella", "bergen"), ("Cora", "oslo"), ("Dora", "None")},
+        ),
         ("SELECT ?s { ?s org:built ?y } ORDER BY ?y LIMIT 1", "exactly", "level", {("a",), ("b",)}),
         (f"SELECT ?s {{ {LEAST} }}", "without", "with", {("1990", "a"), ("1990", "b")}),
         ("SELECT ?s { ?s org:built ?y FILTER(?y > 2001) }", "without", "with", {("2010", "d")}),
