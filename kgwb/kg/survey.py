@@ -316,7 +316,9 @@ class SurveyBuilder:
         members = f"{values_of_pairs('?m ?c', pairs)} ?v ({self.queries.types}) ?m"
         part = InstancePart(f"{{ SELECT DISTINCT ?v ?c WHERE {{ {members} }} }}")
         properties = PropertyCollector(self.queries, Instances((part,), {})).collect()
-        overlapping = [(iri, tuple(used)) for iri, used in properties.items()]
+        overlapping = []
+        for iri, used in sorted(properties.items()):
+            overlapping.append((iri, tuple(sorted(used, key=by_frequency))))
         return replace(survey, overlapping=tuple(overlapping))
 
     def _compare_predicates(self, survey: Survey, triples: Mapping[URIRef, int]) -> Survey:

@@ -379,7 +379,8 @@ def without_engine_differences(seen: Survey) -> Survey:
         return tuple(replace(p, values=values(p.values), inner=properties(p.inner)) for p in some)
 
     classes = tuple(replace(kind, properties=properties(kind.properties)) for kind in seen.classes)
-    return replace(seen, classes=classes, names=(), seconds=0)
+    overlapping = tuple((kind, properties(used)) for kind, used in seen.overlapping)
+    return replace(seen, classes=classes, overlapping=overlapping, names=(), seconds=0)
 
 
 @pytest.mark.long
