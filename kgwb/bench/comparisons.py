@@ -589,11 +589,15 @@ def compare_with_each(
     before: LoadedResults,
     others: Iterable[LoadedResults],
     on_progress: Callable[[], object] = lambda: None,
+    drawn_by: LoadedResults | None = None,
 ) -> list[ResultsComparison]:
-    """Compare results with each of some others. The p-values are adjusted for the number of these."""
+    """Compare results with each of some others. The p-values are adjusted for the number of these.
+
+    The other arguments are those of ``ResultsComparison``.
+    """
     comparisons: list[ResultsComparison] = []
     for after in others:
-        comparison = ResultsComparison(before, after, on_progress, side_by_side=comparisons)
+        comparison = ResultsComparison(before, after, on_progress, drawn_by, comparisons)
         comparisons.append(comparison)
     return comparisons
 

@@ -279,6 +279,11 @@ class LoadedResults:
         in_order = sorted(losses, key=flow_order)
         return {cause: losses[cause] for cause in in_order}
 
+    @property
+    def has_test_part(self) -> bool:
+        """Whether there are questions of the test part of the set."""
+        return not all(map(is_shown, self.rows.values()))
+
     def count_losses(self) -> Counter[str]:
         """Count the answers that each agent lost, over all its stages; reasons stand for unknown agents."""
         counts: Counter[str] = Counter()

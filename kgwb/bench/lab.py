@@ -25,6 +25,7 @@ from kgwb import disk
 from kgwb.bench.comparisons import (
     UNFOLDED_OUTCOMES,
     ResultsComparison,
+    compare_with_each,
     find_outcomes,
     load_prompt_texts,
 )
@@ -460,7 +461,7 @@ class RetryExperiment:
         """
         folders = {folder.resolve()}
         for retry in list_retries(self.earlier_results):
-            if retry.is_test:
+            if retry.results.has_test_part:
                 folders.add(retry.folder.resolve())
         if len(folders) > MAX_TEST_LOOKS:
             raise InputError(
@@ -758,14 +759,17 @@ NOTE_FILE = "note.txt"
 class PastRetry:
     """A retry that was made."""
 
-    folder: Path
+    results: LoadedResults
     began: datetime
     note: str
     """"" if the person wrote none."""
     counts: Counter[str]
     """The number of questions by outcome (``kgwb.bench.comparisons``)."""
-    is_test: bool
-    """Whether it asked questions of the test part of the set."""
+
+    @property
+    def folder(self) -> Path:
+        """The folder of its results."""
+        return self.results.folder
 
     @property
     def name(self) -> str:
@@ -803,8 +807,7 @@ def list_retries(results: LoadedResults) -> list[PastRetry]:
             retried = LoadedResults.read(folder)
             counts = Counter(find_outcomes(results, retried).values())
             began = datetime.fromtimestamp(config_file.stat().st_mtime)
-            is_test = not all(map(is_shown, retried.rows.values()))
-            retries.append(PastRetry(folder, began, read_note(folder), counts, is_test))
+            retries.append(PastRetry(retried, began, read_note(folder), counts))
     return sorted(retries, key=lambda retry: (retry.began, retry.name), reverse=True)
 
 
@@ -909,7 +912,8 @@ def read_measured_prompts(
 
     ``base`` is by default the folder that a retry belongs to. A folder of ``kgwb bench`` without a
     ``base`` is compared with nothing. ``kept`` is the results folder of the prompts that are kept
-    now, if there is one: it is compared with, too. ``system`` must be given if what was measured is not a system
+    now, if there is one: it is compared with, too. Differences are adjusted for all retries of ``base``:
+    the one that is kept was chosen among them. ``system`` must be given if what was measured is not a system
     by name. A prompt that is the system's present own one has the text None; the text of another one
     is that of the first saved run that used it, if it has the measured fingerprint. Nothing is
     written. Raises InputError if a folder holds no results.
@@ -921,12 +925,18 @@ def read_measured_prompts(
     effect = effect_on_kept = ""
     ids: Mapping[str, Sequence[str]] = {}
     first = None
+    compared = [results]
     if base is not None:
         first = LoadedResults.read(Path(base))
-        effect, ids = _describe_effect(ResultsComparison(first, results))
+        for retry in list_retries(first):
+            is_other = retry.folder.resolve() != results.folder.resolve()
+            if is_other and retry.results.has_test_part == results.has_test_part:
+                compared.append(retry.results)
+        effect, ids = _describe_effect(compare_with_each(first, compared)[0])
     if Path(kept, CONFIG_FILE).is_file() and Path(kept).resolve() != results.folder.resolve():
-        comparison = ResultsComparison(LoadedResults.read(Path(kept)), results, drawn_by=first)
-        effect_on_kept, ids = _describe_effect(comparison)
+        kept_results = LoadedResults.read(Path(kept))
+        comparisons = compare_with_each(kept_results, compared, drawn_by=first)
+        effect_on_kept, ids = _describe_effect(comparisons[0])
     if system is None:
         system = systems.load_system(str(results.config.get("system")))
     system = systems.resolve_system(system)

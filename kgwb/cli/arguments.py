@@ -210,10 +210,11 @@ class QuestionArguments(GraphArguments):
                 return replace(self, system=name)
         return replace(self, system=names[0])
 
-    def make_workbench(self) -> Workbench:
+    def make_workbench(self, graph: Graph | None = None) -> Workbench:
         """Open the models and the graph, and return a workbench with the settings and prompts of the arguments.
 
-        Settings, agents and prompts are checked before the graph is opened. Raises what opening the
+        ``graph`` is the graph if it is open already. Settings, agents and prompts are checked before
+        the graph is opened. Raises what opening the
         graph and the models raises, SettingError for an unknown setting, system or agent, and
         PromptError for prompts that the system cannot use.
         """
@@ -230,7 +231,7 @@ class QuestionArguments(GraphArguments):
         prompts = Prompts.of(self.prompts)
         system.check_prompts(prompts)
         return Workbench(
-            self.open_graph(self.kg),
+            graph or self.open_graph(self.kg),
             system=system,
             models=models,
             settings=settings,

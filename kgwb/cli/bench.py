@@ -45,12 +45,22 @@ if TYPE_CHECKING:
     from kgwb.bench.questions import BenchQuestion
     from kgwb.bench.results import BenchRow
     from kgwb.bench.runner import BenchSetup
-    from kgwb.workbench import Workbench
+    from kgwb.kg.base import Graph
+
 
 MAX_LISTED_FAILURES = 10
 """Lost answers, and questions right by luck, that are printed. The report has all."""
 MAX_LISTED_CHARS = 150
 """Characters of the answers, and of the gold, of a lost answer that is printed."""
+
+
+@dataclass
+class SharedQuestions:
+    """Questions that one or several commands ask on one graph, which the first of them opens."""
+
+    questions: list[BenchQuestion]
+    """With the gold answers that the graph gives, once it is open."""
+    graph: Graph | None = None
 
 
 @dataclass(kw_only=True)
@@ -141,11 +151,12 @@ class BenchCommand(CheckArguments, MeasurementArguments):
             commands += command._commands_for_each()
         for command in commands:
             check_repeats(command.settings, command.repeats, command.given_settings)
+        shared = SharedQuestions(questions)
         measured: dict[Path, list[BenchRow]] = {}
         for command in commands:
             if self.each or self.systems:
                 print(unquote(str(command.out.relative_to(self.out))))
-            measured[command.out] = command.run_benchmark(questions)
+            measured[command.out] = command.run_benchmark(shared)
         if self.each:
             write_report(list(measured), self.out / "report.html", self.prices)
         elif self.systems:
@@ -215,11 +226,12 @@ class BenchCommand(CheckArguments, MeasurementArguments):
         return commands
 
     def run_benchmark(
-        self, questions: list[BenchQuestion], *, prints_metrics: bool = True
+        self, shared: SharedQuestions, *, prints_metrics: bool = True
     ) -> list[BenchRow]:
         """Find the gold answers, ask all questions, print the results, and return a row for each question.
 
-        ``prints_metrics`` False leaves out the tables and counts. With ``retention``, the questions
+        The graph is opened, and gold looked for, unless an earlier command has done so for these
+        questions. ``prints_metrics`` False leaves out the tables and counts. With ``retention``, the questions
         of dialogues are asked alone too. Before any question is asked, the budget, the models'
         prices if money is limited, and the system's gold for the ladder are checked. Raises
         InputError if one of them is missing, and what ``_ask_questions`` raises. The model
@@ -229,12 +241,15 @@ class BenchCommand(CheckArguments, MeasurementArguments):
         from kgwb.bench.ladder import gold_decisions_of
 
         budget = self.make_budget()
-        workbench = self.make_workbench()
+        workbench = self.make_workbench(shared.graph)
         if self.ladder:
             gold_decisions_of(workbench.system)
         self.check_prices(budget, workbench.models.values())
-        self._warn_about_gold(questions, workbench)
-        questions = _find_gold(questions, workbench)
+        if shared.graph is None:
+            self._warn_about_gold(shared.questions, workbench.kg)
+            shared.questions = _find_gold(shared.questions, workbench.kg)
+            shared.graph = workbench.kg
+        questions = shared.questions
         setup = bench.BenchSetup.from_workbench(workbench)
         rows = self._ask_questions(
             setup, budget, self.out, questions, prints_metrics=prints_metrics
@@ -244,7 +259,7 @@ class BenchCommand(CheckArguments, MeasurementArguments):
         warn_about_rules(workbench)
         return rows
 
-    def _warn_about_gold(self, questions: Sequence[BenchQuestion], workbench: Workbench) -> None:
+    def _warn_about_gold(self, questions: Sequence[BenchQuestion], kg: Graph) -> None:
         """Print, on the error output, gold texts that are names of things, and gold that its query contradicts.
 
         The gold queries are executed if the graph is a file.
@@ -257,7 +272,7 @@ class BenchCommand(CheckArguments, MeasurementArguments):
             find_named_gold,
         )
 
-        contradicted = find_contradicted_gold(questions, workbench.kg)
+        contradicted = find_contradicted_gold(questions, kg)
         if contradicted:
             print_error(
                 f"the gold query of {pluralize(len(contradicted), 'question')} gives other answers than the "
@@ -265,7 +280,7 @@ class BenchCommand(CheckArguments, MeasurementArguments):
                 "correct one of the two: answers are scored by those of the file",
             )
 
-        found = find_named_gold(questions, workbench.kg)
+        found = find_named_gold(questions, kg)
         if found:
             places = locate_questions(self.questions)
             print_error(describe_named_gold(found, places), NAMED_GOLD_HINT)
@@ -376,7 +391,7 @@ class BenchCommand(CheckArguments, MeasurementArguments):
         return rows
 
 
-def _find_gold(questions: Sequence[BenchQuestion], workbench: Workbench) -> list[BenchQuestion]:
+def _find_gold(questions: Sequence[BenchQuestion], kg: Graph) -> list[BenchQuestion]:
     """Return the questions, in their order, with gold answers from the graph added where they lack them.
 
     A gold query is added where it can be made, and executed. Questions that still have no gold stay
@@ -384,9 +399,9 @@ def _find_gold(questions: Sequence[BenchQuestion], workbench: Workbench) -> list
     """
     from kgwb import bench
 
-    with_queries = bench.add_gold_queries(questions, workbench.kg)
+    with_queries = bench.add_gold_queries(questions, kg)
     with progress_bar(iterable=with_queries, unit="gold answer") as bar:
-        answered = bench.add_gold_answers(bar, workbench.kg)
+        answered = bench.add_gold_answers(bar, kg)
     missing = [question for question in answered if question.answers is None]
     if missing:
         first = missing[0]
@@ -523,13 +538,13 @@ class CompareProfilesCommand(MeasurementArguments):
         """
         from kgwb.bench.figures import LoadedResults, make_profile_table
 
-        questions = self.load_questions()
+        shared = SharedQuestions(self.load_questions())
         self.reuse = self.reuse or self.out  # all folders have one store
         measured: dict[Path, list[BenchRow]] = {}
         all_results = []
         for name, command in self._commands_for_settings().items():
             print(name)
-            rows = command.run_benchmark(questions, prints_metrics=False)
+            rows = command.run_benchmark(shared, prints_metrics=False)
             measured[command.out] = rows
             results = LoadedResults.read(command.out, name)
             all_results.append(results.with_rows(rows))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from kgwb.cli.arguments import PositiveInt, WorkArguments, option, parse_assignments, positional
-from kgwb.cli.bench import BenchCommand
+from kgwb.cli.bench import BenchCommand, SharedQuestions
 from kgwb.cli.report import print_chart
 from kgwb.cli.terminal import print_tables, write_and_print
 from kgwb.errors import InputError
@@ -249,7 +249,7 @@ class ExperimentCommand(WorkArguments):
                 part.configuration,
                 self.limit,
             )
-            rows = part.command.run_benchmark(questions, prints_metrics=False)
+            rows = part.command.run_benchmark(SharedQuestions(questions), prints_metrics=False)
             config, _ = read_results(part.command.out)
             measurement = Measurement(
                 part.set_name,
