@@ -6,7 +6,7 @@ Among them is how often a question that was asked several times came out right.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, product
@@ -32,7 +32,7 @@ from kgwb.bench.metrics import (
     score_best_reading,
     score_row,
 )
-from kgwb.bench.questions import BenchQuestion
+from kgwb.bench.questions import BenchQuestion, find_in_slices
 from kgwb.bench.results import (
     ALIKE,
     SEED_IGNORED,
@@ -141,6 +141,11 @@ class LoadedResults:
             if id_ in rows_by_id:
                 losses[id_] = loss
         return replace(self, rows=rows_by_id, losses_by_id=losses)
+
+    def in_slices(self, slices: Collection[str]) -> LoadedResults:
+        """Return a copy with only the questions that are in all of the slices. Raises InputError without any."""
+        ids = find_in_slices(self.rows.values(), slices)
+        return self.with_rows(row for id_, row in self.rows.items() if id_ in ids)
 
     def with_gold(self, questions: Iterable[BenchQuestion]) -> LoadedResults:
         """Return a copy of the results, scored by the gold of these questions. Nothing is asked or written.

@@ -353,9 +353,11 @@ def score_results(
     folder: str | Path,
     scorers: Sequence[Scorer],
     on_row: Callable[[], object] = lambda: None,
+    slices: Collection[str] = (),
 ) -> list[ScoreRow]:
     """Let scorers score the answers of a results folder, write the scores to it, and return all of them.
 
+    Only answers to questions in all ``slices`` are scored.
     A judge is not asked again about an answer that it has judged; functions and labels are cheap,
     and are always applied anew. A question that ended in an error is not scored. Scores of other
     scorers that the folder had from before stay. ``on_row`` is called after each score. Raises
@@ -363,10 +365,11 @@ def score_results(
     was scored until then is kept.
     """
     results = LoadedResults.read(Path(folder))
+    chosen = results.in_slices(slices)
     kept = {(row.scorer, row.id): row for row in read_scores(results)}
     try:
         for scorer in scorers:
-            for id_, row in results.rows.items():
+            for id_, row in chosen.rows.items():
                 key = (scorer.name, id_)
                 if row["error"] is None and not (scorer.asks_model and key in kept):
                     score = scorer.score(row)
@@ -699,6 +702,8 @@ class ErrorSample(BaseModel, frozen=True, extra="forbid"):
     """One of STRATA."""
     lost_count: int
     """How many questions were lost when the sample was drawn."""
+    slices: tuple[str, ...] = ()
+    """The slices of which questions were drawn; empty for all."""
 
     @field_validator("categories")
     @classmethod
@@ -738,14 +743,15 @@ def draw_sample(
     seed: int = 0,
     stratified_by: str = "agent",
     categories: Sequence[str] = (),
+    slices: Sequence[str] = (),
 ) -> ErrorSample:
     """Draw a sample of the lost questions, and write it to the results folder.
 
     Each stratum has its share of the sample as it has of all lost questions, rounded by largest
     remainder, so that shares of the sample estimate those of all. The same seed draws the same
-    questions. With ``size`` questions or fewer all are taken. The ``categories`` are by default the
-    agents of the system that was measured, and what else can be to blame; WRONG_GOLD is added where
-    it is missing.
+    questions, of those that are in all ``slices``. With ``size`` questions or fewer all are taken. The
+    ``categories`` are by default the agents of the system that was measured, and what else can be to
+    blame; WRONG_GOLD is added where it is missing.
 
     Raises InputError if there is a sample already, if no question was lost, for a size below 1, an
     unknown stratum or a category that is empty, too long or named twice, and if the file cannot be
@@ -767,11 +773,12 @@ def draw_sample(
             f"a sample cannot be divided by {stratified_by!r}",
             hint=f"give --by {' or '.join(STRATA)} (in Python: stratified_by=...)",
         )
-    lost = [row for row in results.rows.values() if is_lost(row) and is_shown(row)]
+    rows = results.in_slices(slices).rows.values()
+    lost = [row for row in rows if is_lost(row) and is_shown(row)]
     if not lost:
         raise InputError(
-            f"no sample was drawn: no answer in {results.folder} is wrong or missing",
-            hint="name other results: these have no errors to analyse",
+            f"no sample was drawn: no answer in {results.folder} is wrong or missing, but for the test part",
+            hint="name other results or slices: these have no errors to analyse",
         )
     scheme = list(categories or (*results.agent_names, *OTHER_CATEGORIES))
     if WRONG_GOLD not in scheme:
@@ -783,6 +790,7 @@ def draw_sample(
             seed=seed,
             stratified_by=stratified_by,
             lost_count=len(lost),
+            slices=tuple(slices),
         )
     except ValidationError as exc:
         raise InputError(
@@ -1021,6 +1029,8 @@ class ErrorAnalysis:
             f"{len(sample.ids)} of {sample.lost_count} lost questions, by {sample.stratified_by}, "
             f"seed {sample.seed}"
         )
+        if sample.slices:
+            text += f", of the slice {' and '.join(sample.slices)}"
         for coder, codings in self.codings.items():
             text += f"; {coder} has coded {len(codings)}"
         return text

@@ -37,7 +37,6 @@ from kgwb.bench.questions import (
     SLICE_FIELDS,
     TEST_SPLIT,
     BenchQuestion,
-    find_in_slices,
     slices_of,
     with_earlier_turns,
 )
@@ -348,11 +347,9 @@ class RetryExperiment:
 
         Raises InputError if there is none.
         """
-        rows = self.earlier_results.rows
-        ids = find_in_slices(rows.values(), slices)
         found = {}
-        for id_, row in rows.items():
-            if id_ in ids and (is_shown(row) or TEST_SLICE in slices):
+        for id_, row in self.earlier_results.in_slices(slices).rows.items():
+            if is_shown(row) or TEST_SLICE in slices:
                 found[id_] = row
         if not found:
             raise InputError(

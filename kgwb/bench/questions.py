@@ -182,6 +182,18 @@ def find_in_slices(questions: Iterable[Mapping[str, Any]], slices: Collection[st
     return ids
 
 
+def select_slices(
+    questions: Sequence[BenchQuestion], slices: Collection[str]
+) -> list[BenchQuestion]:
+    """Return the questions that are in all of the slices, with the earlier turns of their dialogues.
+
+    Without slices these are all. Raises InputError if there is none.
+    """
+    fields = list(map(vars, questions))
+    ids = with_earlier_turns(fields, find_in_slices(fields, slices))
+    return [question for question in questions if question.id in ids]
+
+
 def with_earlier_turns(questions: Iterable[Mapping[str, Any]], ids: Collection[str]) -> set[str]:
     """Return the ids with those of all earlier turns of their dialogues."""
     questions = list(questions)

@@ -86,13 +86,9 @@ class MeasurementArguments(WorkArguments, QuestionArguments):
         dialogues, whose turns need each other.
         """
         from kgwb.bench import load_questions
-        from kgwb.bench.questions import find_in_slices, with_earlier_turns
+        from kgwb.bench.questions import select_slices
 
-        questions = load_questions(self.questions, self.language)
-        if self.slice:
-            fields = list(map(vars, questions))
-            ids = with_earlier_turns(fields, find_in_slices(fields, self.slice))
-            questions = [question for question in questions if question.id in ids]
+        questions = select_slices(load_questions(self.questions, self.language), self.slice)
         if self.every > 1 and any(question.dialogue is not None for question in questions):
             raise InputError(
                 f"--every cannot be used with {self.questions}: it has dialogues, whose turns cannot be asked "

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kgwb.background import progress_bar
-from kgwb.cli.arguments import PositiveInt, option, positional
+from kgwb.cli.arguments import SLICE_HELP, PositiveInt, option, positional
 from kgwb.cli.terminal import print_tables
 from kgwb.errors import InputError
 
@@ -30,6 +30,7 @@ class ScoreCommand:
     wrong: list[str] = option("ID", "label it as wrong all the same", [])
     note: str = option("TEXT", "what is remembered with the labels", "")
     questions: Path | None = option("FILE", "the question set that labels are kept beside")
+    slice: list[str] = option("tag=NAME", SLICE_HELP, [])
     folder: Path = positional("DIR", "folder of kgwb bench --out")
 
     def run(self) -> None:
@@ -49,7 +50,7 @@ class ScoreCommand:
             score_results,
         )
 
-        results = LoadedResults.read(self.folder)
+        results = LoadedResults.read(self.folder).in_slices(self.slice)
         specs = list(self.scorer)
         if self.right or self.wrong:
             self._add_labels(results.rows)
@@ -57,7 +58,7 @@ class ScoreCommand:
         scorers = [open_scorer(spec) for spec in dict.fromkeys(specs)]
         total = len(scorers) * len(results.rows)
         with progress_bar(total=total, unit="score") as bar:
-            score_results(self.folder, scorers, bar.update)
+            score_results(self.folder, scorers, bar.update, self.slice)
         table = make_scores_table([results])
         if not table.rows:
             raise InputError(
@@ -97,6 +98,7 @@ class RateCommand:
 
     who: list[str] = option("NAME", "write the file that this person fills in", [])
     judge: list[str] = option("SPEC", "let this model rate every answer", [])
+    slice: list[str] = option("tag=NAME", SLICE_HELP, [])
     folder: Path = positional("DIR", "folder of kgwb bench --out")
 
     def run(self) -> None:
@@ -117,7 +119,7 @@ class RateCommand:
         )
         from kgwb.run.models import open_model
 
-        results = LoadedResults.read(self.folder)
+        results = LoadedResults.read(self.folder).in_slices(self.slice)
         for name in self.who:
             path = write_rating_form(results, name)
             print(f"{path}: give the grades in place of null, from 1 to 5")
@@ -145,14 +147,15 @@ class ErrorsCommand:
     category: list[str] = option(
         "TEXT", "a category of yours (default: the agents, and what else can be to blame)", []
     )
+    slice: list[str] = option("tag=NAME", SLICE_HELP, [])
     folder: Path = positional("DIR", "folder of kgwb bench --out")
 
     def run(self) -> None:
         """Draw the sample that --sample asks for, or print the tables of the analysis.
 
         The tables are the shares of the categories, the agreement of the coders, their disagreements,
-        and the figures without questions whose gold is wrong. Raises InputError for categories
-        without --sample, and what ``draw_sample`` and ``ErrorAnalysis.read`` raise.
+        and the figures without questions whose gold is wrong. Raises InputError for categories or
+        slices without --sample, and what ``draw_sample`` and ``ErrorAnalysis.read`` raise.
         """
         from kgwb.bench.figures import LoadedResults
         from kgwb.bench.judgements import ErrorAnalysis, draw_sample
@@ -165,11 +168,12 @@ class ErrorsCommand:
                 seed=self.seed,
                 stratified_by=self.by,
                 categories=self.category,
+                slices=self.slice,
             )
-        elif self.category:
+        elif self.category or self.slice:
             raise InputError(
-                "--category has no effect without --sample: categories are chosen when a sample is drawn",
-                hint="give --sample N, too, or leave --category out",
+                "--category and --slice have no effect without --sample: both are chosen when a sample is drawn",
+                hint="give --sample N, too, or leave them out",
             )
         analysis = ErrorAnalysis.read(results)
         print(analysis.describe())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kgwb.bench.judgements import (
@@ -41,11 +41,12 @@ class ErrorCoding(Live):
         model: ChatModel | str | None = None,
         sample: int = DEFAULT_SAMPLE_SIZE,
         seed: int = 0,
+        slices: Sequence[str] = (),
     ) -> None:
         """Open the error analysis of a results folder for one person.
 
-        If no sample was drawn yet, one of ``sample`` questions is drawn with ``seed``; otherwise these
-        have no effect. For categories of one's own, call ``draw_sample`` first. ``coder`` names the
+        If no sample was drawn yet, one of ``sample`` questions in all ``slices`` is drawn with ``seed``;
+        otherwise these have no effect. For categories of one's own, call ``draw_sample`` first. ``coder`` names the
         person's file. ``kg`` and ``model`` are those of the debugger, by default the measured ones.
 
         Raises InputError for a coder without a name, if the folder holds no results or no lost
@@ -56,7 +57,7 @@ class ErrorCoding(Live):
         self.report = Report(folder)
         self.results = self.report.results[0]
         known_sample = read_sample(self.results)
-        self.sample = known_sample or draw_sample(self.results, sample, seed=seed)
+        self.sample = known_sample or draw_sample(self.results, sample, seed=seed, slices=slices)
         self.codings = read_codings(self.results, self.sample, coder)
         """What this person said, by question id."""
         self._kg = kg
