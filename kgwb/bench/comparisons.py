@@ -16,6 +16,7 @@ from statistics import fmean
 from string import ascii_uppercase
 from typing import Any, NamedTuple
 
+from kgwb.bench.assertions import count_held
 from kgwb.bench.cost import sum_seconds_by_stage
 from kgwb.bench.figures import INTERVAL_MEASURES, LoadedResults, PassRate, distinct_keys
 from kgwb.bench.ladder import agent_or_reason, apply_rungs, load_gold_query
@@ -312,6 +313,7 @@ class ResultsComparison:
         remarks += self.after.seed_remarks
         remarks += self._find_new_versions()
         remarks.append(self._describe_other_answers())
+        remarks.append(self._describe_assertions())
         if self.counts[UNSTABLE]:
             count = pluralize(self.counts[UNSTABLE], "question")
             remarks.append(
@@ -346,6 +348,15 @@ class ResultsComparison:
         after = _count_right_repeats(repeated, "asks")
         count = pluralize(len(repeated), "question")
         return f"{count} came out otherwise; repeated, right {before} times before, {after} after"
+
+    def _describe_assertions(self) -> str:
+        """Return of how many questions all assertions hold before and after the change; "" without any."""
+        ids = [id_ for id_ in self.after.rows if id_ in self.before.rows]
+        before, _ = count_held([self.before.rows[id_] for id_ in ids])
+        after, asserted = count_held([self.after.rows[id_] for id_ in ids])
+        if not asserted:
+            return ""
+        return f"assertions hold of {before} → {after} of {pluralize(asserted, 'question')}"
 
     def _find_new_versions(self) -> Iterator[str]:
         """Yield a remark for each model of which a version answered after the change that had not before.

@@ -16,6 +16,7 @@ from statistics import fmean
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
+from kgwb.bench.assertions import check_assertions, count_held, list_failed
 from kgwb.bench.cost import Prices, merge_versions, summarize_costs
 from kgwb.bench.ladder import (
     LADDER_FILE,
@@ -160,7 +161,9 @@ class LoadedResults:
                 continue
             is_same_question = row["question"] == question.question
             if is_same_question and not has_gold_of(row, question):
-                rows[question.id] = rescore_row(row, question)
+                own = question_of_row(row).assertions  # those of the questions may have CURIEs
+                rescored = question.model_copy(update={"assertions": own})
+                rows[question.id] = rescore_row(row, rescored)
         losses = _select_current(self.losses_by_id, rows)
         return replace(self, rows=rows, losses_by_id=losses)
 
@@ -339,6 +342,9 @@ class LoadedResults:
             text += (
                 f", {named_answers} with names of the gold things (F1 {f1:.3f} if these counted)"
             )
+        held, asserted = count_held(list(self.rows.values()))
+        if asserted:
+            text += f", assertions of {held} of {asserted} hold"
         return f"{text}; F1 {self.f1_text}"
 
     @property
@@ -477,6 +483,32 @@ def make_question_types_table(all_results: AllResults) -> Table:
                 cells.append(f"{fmean(known):.2f}" if known else "–")
             rows.append((label + results.label_suffix, *cells))
     return Table(("type", "solved", "words", "predicates"), rows if has_types else [])
+
+
+# --- assertions
+
+
+def make_assertions_table(all_results: AllResults) -> Table:
+    """Return a table of how many assertions hold, with Wilson's interval: a row for each kind, and one for questions.
+
+    A question counts as held if all assertions on it hold. Without assertions there are no rows.
+    """
+    columns = []
+    for results in all_results:
+        held: dict[str, list[bool]] = {}
+        for row in results.rows.values():
+            checks = list(check_assertions(row))
+            if checks:
+                held.setdefault("questions", []).append(not list_failed(row))
+            for check in checks:
+                held.setdefault(check.name, []).append(not check.found)
+        columns.append({name: PassRate(sum(each), len(each)) for name, each in held.items()})
+    rows = []
+    for name in distinct_keys(columns):
+        rows.append([name, *(column.get(name, "–") for column in columns)])
+    headers = ["assertion"]
+    headers += [f"holds, with its interval{results.label_suffix}" for results in all_results]
+    return Table(headers, rows)
 
 
 # --- tables of cost

@@ -22,6 +22,7 @@ from urllib.parse import quote
 from pydantic import BaseModel, model_validator
 
 from kgwb import disk
+from kgwb.bench.assertions import list_failed
 from kgwb.bench.comparisons import (
     UNFOLDED_OUTCOMES,
     ResultsComparison,
@@ -94,7 +95,7 @@ WITHOUT_GOLD = "without gold"
 TEST_SLICE = f"split={TEST_SPLIT}"
 MAX_TEST_LOOKS = 5
 """With so many changes the test part of a set can be asked: who chooses by it does not test any more."""
-SELECTOR_WORDS = ("all", "lost", "errors", WITHOUT_GOLD, *ANSWER_STATE_ICONS)
+SELECTOR_WORDS = ("all", "lost", "errors", "failed", WITHOUT_GOLD, *ANSWER_STATE_ICONS)
 """Words that choose several questions. A question whose id is one of them is chosen as "id=lost"."""
 
 
@@ -316,8 +317,9 @@ class RetryExperiment:
     ) -> list[BenchQuestion]:
         """Return the questions that any of the selectors names, in the order of the results.
 
-        A selector is "lost", "wrong", "errors", "right", "all", "blamed=AGENT" (by the oracle ladder),
-        a slice such as "type=count", or an id, which is written "id=lost" if it is one of these words.
+        A selector is "lost", "wrong", "errors", "right", "all", "failed" (of which an assertion does not
+        hold), "blamed=AGENT" (by the oracle ladder), a slice such as "type=count", or an id, which is
+        written "id=lost" if it is one of these words.
         Without selectors these are all lost questions, and equally many right ones, evenly spaced.
         Only those in all ``slices`` are chosen (``_rows_in``). Earlier turns of their dialogues are
         added.
@@ -370,8 +372,8 @@ class RetryExperiment:
             if not ids:
                 raise InputError(
                     f"no question of {self.earlier_results.folder} is selected by {selector!r}",
-                    hint="select others (--only) with lost, wrong, errors, right, all, blamed=AGENT, type=NAME or "
-                    "the id of a question",
+                    hint="select others (--only) with lost, wrong, errors, right, all, failed, blamed=AGENT, "
+                    "type=NAME or the id of a question",
                 )
             chosen_ids |= ids
         return chosen_ids
@@ -389,6 +391,8 @@ class RetryExperiment:
         selectors |= slices_of(row)
         if is_lost(row):
             selectors.add("lost")
+        if list_failed(row):
+            selectors.add("failed")
         if row["error"] is not None:
             selectors.add("errors")
         elif row["gold"] is None:

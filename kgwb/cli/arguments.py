@@ -19,6 +19,7 @@ from kgwb.text import mask_url, shortest_distinct_names, single_line
 if TYPE_CHECKING:
     from kgwb.bench.cost import Budget
     from kgwb.bench.exports import Suite
+    from kgwb.bench.questions import BenchQuestion
     from kgwb.kg.base import Graph
     from kgwb.llm.base import ChatModel
     from kgwb.settings import Settings
@@ -261,16 +262,20 @@ class WorkArguments:
         numbers = parse_assignments(self.budget, "NAME=NUMBER")
         return bench.Budget(numbers, bench.load_prices(self.prices))
 
-    def check_prices(self, budget: Budget, models: Iterable[ChatModel]) -> None:
+    def check_prices(
+        self, budget: Budget, models: Iterable[ChatModel], questions: Iterable[BenchQuestion]
+    ) -> None:
         """Print the first model without a price, if a table of prices was given; nothing was asked yet.
 
-        Raises InputError for it if money is limited.
+        Raises InputError for it if money is limited, by the budget or by an assertion on a question.
         """
+        is_limited = "money" in budget.limits
+        is_limited |= any(question.assertions.max_cost is not None for question in questions)
         for model in models:
             try:
                 budget.prices.find_price(model.name)
             except InputError:
-                if "money" in budget.limits:
+                if is_limited:
                     raise
                 if self.prices is not None:
                     print_error(

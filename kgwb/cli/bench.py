@@ -240,7 +240,7 @@ class BenchCommand(CheckArguments, MeasurementArguments):
         workbench = self.make_workbench(shared.graph)
         if self.ladder:
             gold_decisions_of(workbench.system)
-        self.check_prices(budget, workbench.models.values())
+        self.check_prices(budget, workbench.models.values(), shared.questions)
         if shared.graph is None:
             self._warn_about_gold(shared.questions, workbench.kg)
             shared.questions = _find_gold(shared.questions, workbench.kg)
@@ -441,6 +441,7 @@ def _print_side_by_side(measured: Mapping[Path, Sequence[BenchRow]]) -> None:
     print("\nside by side:")
     print_tables(
         figures.make_quality_table(all_results),
+        figures.make_assertions_table(all_results),
         figures.make_readings_table(all_results),
         figures.make_stability_table(all_results),
         figures.make_cost_table(all_results),
@@ -449,7 +450,7 @@ def _print_side_by_side(measured: Mapping[Path, Sequence[BenchRow]]) -> None:
 
 
 def print_metrics(folder: Path, rows: Sequence[BenchRow], prices: Prices) -> None:
-    """Print the main figures, the first lost answers, all tables, and the most frequent error.
+    """Print the main figures, the first answers that are lost or fail an assertion, all tables, and the main error.
 
     ``rows`` are those of the questions that were asked for; other rows of the folder do not count.
     At most MAX_LISTED_FAILURES lost answers are listed; a line says how many there are beyond, and
@@ -457,16 +458,17 @@ def print_metrics(folder: Path, rows: Sequence[BenchRow], prices: Prices) -> Non
     price.
     """
     from kgwb.bench import figures
+    from kgwb.bench.assertions import list_failed
     from kgwb.bench.results import is_lost, is_shown
 
     asked = figures.LoadedResults.read(folder).with_rows(rows)
     all_results = [asked]
     headline = color(asked.headline, "key")
     print(f"{headline}\n")
-    lost_rows = list(filter(is_shown, filter(is_lost, rows)))
-    for row in lost_rows[:MAX_LISTED_FAILURES]:
+    failed_rows = [row for row in rows if is_shown(row) and (is_lost(row) or list_failed(row))]
+    for row in failed_rows[:MAX_LISTED_FAILURES]:
         _print_lost_answer(row)
-    more = and_more(len(lost_rows) - MAX_LISTED_FAILURES)
+    more = and_more(len(failed_rows) - MAX_LISTED_FAILURES)
     if more:
         print(f"{more}: kgwb report {folder}")
     print()
@@ -474,6 +476,7 @@ def print_metrics(folder: Path, rows: Sequence[BenchRow], prices: Prices) -> Non
         print_error(reason)
     print_tables(
         figures.make_quality_table(all_results),
+        figures.make_assertions_table(all_results),
         figures.make_readings_table(all_results),
         figures.make_stability_table(all_results),
         figures.make_luck_table(all_results, MAX_LISTED_FAILURES),
@@ -490,11 +493,12 @@ def print_metrics(folder: Path, rows: Sequence[BenchRow], prices: Prices) -> Non
 
 
 def _print_lost_answer(row: BenchRow) -> None:
-    """Print a lost answer in one line: verdict, id, question, answers or error, and gold.
+    """Print an answer in one line: verdict, id, question, answers or error, gold, and what assertions fail.
 
     Answers and gold are shown by their names (``name_values``), each list cut at MAX_LISTED_CHARS
     with the number left out. Columns of a table that were not asked for are named as such.
     """
+    from kgwb.bench.assertions import list_failed
     from kgwb.bench.report import name_values
     from kgwb.bench.results import get_verdict, split_answers
 
@@ -505,8 +509,10 @@ def _print_lost_answer(row: BenchRow) -> None:
         outcome = shorten(row["error"])
     if not_asked_for:
         outcome += f"; columns not asked for: {_list_names(names, not_asked_for)}"
-    gold = _list_names(names, row["gold"]) or "no answer"
-    text = single_line(f"{row['id']}: {shorten(row['question'])} → {outcome}; right: {gold}")
+    if row["gold"] is not None:
+        outcome += f"; right: {_list_names(names, row['gold']) or 'no answer'}"
+    details = "; ".join([outcome, *list_failed(row)])
+    text = single_line(f"{row['id']}: {shorten(row['question'])} → {details}")
     verdict = get_verdict(row)
     print(color(f"{verdict:<10}", "failure"), text)
 

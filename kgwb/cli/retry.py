@@ -55,7 +55,7 @@ class RetryCommand(CheckArguments, WorkArguments, GraphArguments):
     each: list[str] = option(EACH_SYNTAX, EACH_HELP, [])
     only: list[str] = option(
         "WHAT",
-        "lost, wrong, errors, right, all, blamed=AGENT, type=NAME, an id "
+        "lost, wrong, errors, right, all, failed (an assertion), blamed=AGENT, type=NAME, an id "
         "(default: lost, and as many right)",
         [],
     )
@@ -194,8 +194,8 @@ class RetryCommand(CheckArguments, WorkArguments, GraphArguments):
         folder_name = name or ", ".join(changes) or "prompts"
         given = parse_assignments(self.set, "NAME=VALUE")
         check_repeats(setup.settings, self.repeats, given)
-        self.check_prices(budget, setup.models.values())
         questions = experiment.choose_questions(self.only, self.slice)
+        self.check_prices(budget, setup.models.values(), questions)
         is_test = TEST_SLICE in self.slice
         folder = experiment.get_results_folder(setup, folder_name, is_test=is_test)
         if is_test:

@@ -64,7 +64,7 @@ from kgwb.ui.worker import Worker
 
 MAX_REPEATS = 100
 OPTION_LABELS = {
-    "only": "questions: lost, wrong, errors, right, all, blamed=AGENT, an id (default: the lost ones "
+    "only": "questions: lost, wrong, errors, right, all, failed, blamed=AGENT, an id (default: the lost ones "
     "and as many right ones)",
     "slice": "only of slices, such as tag=person, split=dev",
     "repeats": "times each is asked",
