@@ -8,7 +8,8 @@ folder, and holds as long as the answer is the same:
   and Table 7). A person fills it in with any editor, and a model writes it in the same form;
 - an *error analysis*: people give a sample of the lost questions categories. The sample is in
   ``errors.json``, and what a person says in ``errors.NAME.jsonl``, a line for each question. Of
-  several lines of one question the last counts.
+  several lines of one question the last counts. If people share the questions out, ``queue.jsonl``
+  says who was given which one.
 """
 
 from __future__ import annotations
@@ -19,12 +20,14 @@ import statistics
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeVar
 from urllib.parse import quote, unquote
 
+from filelock import FileLock
 from pydantic import BaseModel, Field, ValidationError, field_validator
 
 from kgwb import disk
@@ -680,6 +683,9 @@ def show_figure(figure: float | None) -> str:
 # --- error analysis
 
 SAMPLE_FILE = "errors.json"
+QUEUE_FILE = "queue.jsonl"
+RESERVED_FOR = timedelta(hours=1)
+"""How long a question stays reserved for the person that it was given to."""
 CODINGS_FILES = "errors.*.jsonl"
 WRONG_GOLD = "gold is wrong"
 """The category of questions whose gold answer is wrong. It is in every scheme."""
@@ -704,6 +710,8 @@ class ErrorSample(BaseModel, frozen=True, extra="forbid"):
     """How many questions were lost when the sample was drawn."""
     slices: tuple[str, ...] = ()
     """The slices of which questions were drawn; empty for all."""
+    coders: int = Field(0, ge=0)
+    """How many people are given each question; 0 if everybody codes all of them."""
 
     @field_validator("categories")
     @classmethod
@@ -726,10 +734,20 @@ class Coding(BaseModel, frozen=True, extra="forbid"):
     """A coding does not count any more if the answers or the gold have changed since."""
     category: str
     note: str = ""
+    is_settled: bool = False
+    """Whether the person saw what others say of the question: it then says nothing of how far they agree."""
 
     def __str__(self) -> str:
         """Return the category with the note: "qir: lost the year"."""
         return f"{self.category}: {self.note}" if self.note else self.category
+
+
+class Reservation(BaseModel, frozen=True, extra="forbid"):
+    """A question that was given to a person; a line of the queue."""
+
+    id: str
+    coder: str
+    when: datetime
 
 
 CodingsByCoder = Mapping[str, Mapping[str, Coding]]
@@ -744,6 +762,7 @@ def draw_sample(
     stratified_by: str = "agent",
     categories: Sequence[str] = (),
     slices: Sequence[str] = (),
+    coders: int = 0,
 ) -> ErrorSample:
     """Draw a sample of the lost questions, and write it to the results folder.
 
@@ -751,7 +770,8 @@ def draw_sample(
     remainder, so that shares of the sample estimate those of all. The same seed draws the same
     questions, of those that are in all ``slices``. With ``size`` questions or fewer all are taken. The
     ``categories`` are by default the agents of the system that was measured, and what else can be to
-    blame; WRONG_GOLD is added where it is missing.
+    blame; WRONG_GOLD is added where it is missing. With ``coders``, each question is given to so many
+    people, see ``reserve_question``; else everybody codes all of them.
 
     Raises InputError if there is a sample already, if no question was lost, for a size below 1, an
     unknown stratum or a category that is empty, too long or named twice, and if the file cannot be
@@ -791,6 +811,7 @@ def draw_sample(
             stratified_by=stratified_by,
             lost_count=len(lost),
             slices=tuple(slices),
+            coders=coders,
         )
     except ValidationError as exc:
         raise InputError(
@@ -858,9 +879,18 @@ def _share_out(total: int, sizes: Mapping[str, int]) -> dict[str, int]:
 
 
 def add_coding(
-    results: LoadedResults, sample: ErrorSample, coder: str, id_: str, category: str, note: str = ""
+    results: LoadedResults,
+    sample: ErrorSample,
+    coder: str,
+    id_: str,
+    category: str,
+    note: str = "",
+    *,
+    is_settled: bool = False,
 ) -> Coding:
     """Give a question of the sample a category, and append that to the coder's file.
+
+    ``is_settled`` says that the coder saw what others say.
 
     Raises InputError for a coder without a name, a question outside of the sample, a category outside
     of its scheme, and a file that cannot be written.
@@ -884,6 +914,7 @@ def add_coding(
         gold=row["gold"],
         category=category,
         note=note.strip(),
+        is_settled=is_settled,
     )
     path = file_of(results.folder, CODINGS_FILES, coder)
     with disk.os_errors_as_input_error(f"cannot write {path}", WRITING_HINT):
@@ -892,9 +923,12 @@ def add_coding(
     return coding
 
 
-def read_codings(results: LoadedResults, sample: ErrorSample, coder: str) -> dict[str, Coding]:
+def read_codings(
+    results: LoadedResults, sample: ErrorSample, coder: str, *, is_independent: bool = False
+) -> dict[str, Coding]:
     """Return what a coder says of the sample, by question id, in the order of the sample.
 
+    With ``is_independent`` it is what the coder said before seeing what others say.
     Codings of other questions, of earlier answers and of earlier gold are left out. Raises InputError,
     which names the line, for one that is not valid or has a category outside of the scheme.
     """
@@ -907,7 +941,10 @@ def read_codings(results: LoadedResults, sample: ErrorSample, coder: str) -> dic
 
     path = file_of(results.folder, CODINGS_FILES, coder)
     hint = f"correct the line, or add the category to {SAMPLE_FILE}"
-    codings = {coding.id: coding for coding in read_lines(path, parse, "is not a coding", hint)}
+    codings = {}
+    for said in read_lines(path, parse, "is not a coding", hint):
+        if not (is_independent and said.is_settled):
+            codings[said.id] = said
     current = {}
     for id_ in sample.ids:
         row = results.rows.get(id_)
@@ -915,6 +952,40 @@ def read_codings(results: LoadedResults, sample: ErrorSample, coder: str) -> dic
         if coding and row and is_lost(row) and _is_about(coding, row, ("answers", "gold")):
             current[id_] = coding
     return current
+
+
+def reserve_question(results: LoadedResults, sample: ErrorSample, coder: str) -> str:
+    """Return the first question of the sample that is free for a coder, and reserve it; "" if none is left.
+
+    Free is what the coder has not coded, and what was not given to as many others as the sample
+    says. What somebody was given and has not coded is free again after RESERVED_FOR. Raises InputError
+    if the queue cannot be read or written.
+    """
+    path = results.folder / QUEUE_FILE
+    hint = "remove this line of the queue: its question is then given again"
+    oldest = datetime.now(UTC) - RESERVED_FOR
+    with (
+        disk.os_errors_as_input_error(f"cannot use {path}", WRITING_HINT),
+        FileLock(f"{path}.lock"),
+    ):
+        codings = ErrorAnalysis.read(results).codings
+        taken_by: dict[str, set[str]] = {}
+        for name, by_id in codings.items():
+            for id_ in by_id:
+                taken_by.setdefault(id_, set()).add(name)
+        for given in read_lines(path, Reservation.model_validate, "is no reservation", hint):
+            if given.when > oldest:
+                taken_by.setdefault(given.id, set()).add(given.coder)
+        for id_ in sample.ids:
+            others = taken_by.get(id_, set()) - {coder}
+            is_full = sample.coders and len(others) >= sample.coders
+            if id_ in codings.get(coder, ()) or is_full:
+                continue
+            if sample.coders:
+                reservation = Reservation(id=id_, coder=coder, when=datetime.now(UTC))
+                disk.append_json_line(path, reservation.model_dump(mode="json"))
+            return id_
+    return ""
 
 
 def find_wrong_gold(codings: CodingsByCoder) -> frozenset[str]:
@@ -976,18 +1047,26 @@ class ErrorAnalysis:
     def make_agreement_table(self) -> Table:
         """Return how far each pair of coders agrees, with Cohen's kappa and its interval."""
         categories = {}
-        for coder, codings in self.codings.items():
+        for coder in self.codings:
+            codings = read_codings(self.results, self.sample, coder, is_independent=True)
             categories[coder] = {id_: coding.category for id_, coding in codings.items()}
         return compare_people("coders", categories, lambda pairs: str(compute_kappa(pairs) or "–"))
+
+    @property
+    def conflicts(self) -> list[str]:
+        """The ids of the questions that got different categories, in the order of the sample."""
+        ids = []
+        for id_ in self.sample.ids:
+            if len({coding.category for coding in self._codings_of(id_) if coding}) > 1:
+                ids.append(id_)
+        return ids
 
     def make_disagreement_table(self) -> Table:
         """Return the questions that got different categories, with what each coder says and notes."""
         rows = []
-        for id_ in self.sample.ids:
-            codings = self._codings_of(id_)
-            if len({coding.category for coding in codings if coding}) > 1:
-                cells = (str(coding or "–") for coding in codings)
-                rows.append((self.results.question_titles[id_], *cells))
+        for id_ in self.conflicts:
+            cells = (str(coding or "–") for coding in self._codings_of(id_))
+            rows.append((self.results.question_titles[id_], *cells))
         return Table(("question", *self.codings), rows)
 
     def make_gold_table(self) -> Table:

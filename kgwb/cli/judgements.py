@@ -147,6 +147,9 @@ class ErrorsCommand:
     category: list[str] = option(
         "TEXT", "a category of yours (default: the agents, and what else can be to blame)", []
     )
+    coders: int = option(
+        "N", "share the questions out: each is given to N people (default: all)", 0
+    )
     slice: list[str] = option("tag=NAME", SLICE_HELP, [])
     folder: Path = positional("DIR", "folder of kgwb bench --out")
 
@@ -169,10 +172,11 @@ class ErrorsCommand:
                 stratified_by=self.by,
                 categories=self.category,
                 slices=self.slice,
+                coders=self.coders,
             )
-        elif self.category or self.slice:
+        elif self.category or self.slice or self.coders:
             raise InputError(
-                "--category and --slice have no effect without --sample: both are chosen when a sample is drawn",
+                "--category, --slice and --coders have no effect without --sample: they are of a sample",
                 hint="give --sample N, too, or leave them out",
             )
         analysis = ErrorAnalysis.read(results)
