@@ -188,6 +188,11 @@ IS_WRONG = "when checked again, the answer is wrong: {}"
 IS_RIGHT = "when checked again, the answer is right"
 PROCESSOR_S = 10
 """Seconds of processor time for the answers of one student. All tasks of a lab take about 3."""
+ONE_THREAD = {"OMP_NUM_THREADS": "1"}
+"""Lets a process compute with matrices on one thread. As many copies run at once as there are processors.
+
+Each of them would start threads of its own again, which took a tenth of the processor time.
+"""
 START_TIMEOUT_S = 120.0
 """Seconds for the start of a process and what all checks need."""
 
@@ -286,6 +291,7 @@ def _run_process(lab: Lab, jobs: Sequence[Sequence[_Answer]]) -> dict[_Answer, s
             stderr=subprocess.DEVNULL,
             timeout=START_TIMEOUT_S + JOB_TIMEOUT_S * len(jobs),
             check=False,
+            env=os.environ | ONE_THREAD,
         )
         output = process.stdout
     except subprocess.TimeoutExpired as exc:

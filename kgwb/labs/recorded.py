@@ -15,8 +15,6 @@ from statistics import fmean
 from typing import Any
 
 from kgwb import disk
-from kgwb.bench.metrics import score_answers
-from kgwb.bench.questions import answer_to_strings
 from kgwb.labs.tasks import open_sample
 from kgwb.records import to_data
 from kgwb.run import Run
@@ -88,6 +86,10 @@ def answers_of_system(system: str) -> tuple[RecordedAnswer, ...]:
     Those in UNMEASURED_FOLDERS are left out. Empty for an unknown system. Replaying takes about a
     second for a system; the result is kept for later calls.
     """
+    # Lab 1 needs no benchmarks, whose import takes a quarter of a second.
+    from kgwb.bench.metrics import score_answers
+    from kgwb.bench.questions import answer_to_strings
+
     answers = []
     for name in list_recordings():
         graph, recorded_system, number = name.split("/")
@@ -225,14 +227,13 @@ def find_first_wrong_agents(number: int) -> tuple[str, ...]:
     return tuple(agents)
 
 
-def find_first_edited_steps(run: Run, number: int) -> list[str]:
+def find_first_edited_steps(run: Run, lost: Run) -> list[str]:
     """Return the agent that a repaired run changed first, followed by the agents that it supervises.
 
     A value that was put in but equals that of the recording does not count. First is the earliest
     step in the lost run; if none of its steps was changed, the first agent in the order of the
-    system. Empty if nothing was changed. ``number`` is that of the lost run.
+    system. Empty if nothing was changed. ``lost`` is the run before its repair.
     """
-    lost = open_lost_run(number)
     changed = set()
     for key, value in run.overrides.items():
         if _changes(lost, key, value):
