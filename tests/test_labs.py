@@ -18,6 +18,7 @@ from kgwb.labs import LabWork, recorded
 from kgwb.labs.collecting import collect_hand_ins
 from kgwb.labs.live import try_prompt
 from kgwb.labs.pages import render_class_page
+from kgwb.labs.points import Grading
 from kgwb.labs.recorded import REFERENCE_REPAIRS, find_first_wrong_agents, open_lost_run
 from kgwb.labs.tasks import LAB_MODULES, MAX_HINTS, compare_choices, load_lab
 from kgwb.labs.texts import list_languages, load_texts, translate_notebook
@@ -267,7 +268,7 @@ def test_the_class_page_shows_all_hand_ins_as_text(
     [collected] = collect_hand_ins(tmp_path, skipped={file})
     assert str(collected) in capsys.readouterr().out
     page = file.read_text()
-    assert page == render_class_page([collected])
+    assert page == render_class_page([collected], Grading())
     assert "<i>" not in page and page.count("&lt;i&gt;Bob") == 3  # two tables, and who is stuck
     assert "&amp;lt;" not in page
     assert all(name in page for name in ("Ada", "Cleo", "lab1.json", *REJECTED))
