@@ -8,6 +8,7 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
+from lost_repairs import REFERENCE_REPAIRS, find_first_wrong_agents
 from rdflib import URIRef
 
 import kgwb
@@ -19,7 +20,7 @@ from kgwb.labs.collecting import collect_hand_ins
 from kgwb.labs.live import try_prompt
 from kgwb.labs.pages import render_class_page
 from kgwb.labs.points import Grading
-from kgwb.labs.recorded import REFERENCE_REPAIRS, find_first_wrong_agents, open_lost_run
+from kgwb.labs.recorded import FIRST_WRONG_AGENTS, open_lost_run
 from kgwb.labs.tasks import LAB_MODULES, MAX_HINTS, compare_choices, load_lab
 from kgwb.labs.texts import list_languages, load_texts, translate_notebook
 from kgwb.llm import Scripted
@@ -409,7 +410,7 @@ def test_each_reference_repair_is_right(number: int, monkeypatch: pytest.MonkeyP
         repair(run)
         feedback = kgwb.lab(1, None).check(f"1.{6 + number}", run.go())
         assert feedback.state == "right", feedback.text
-    assert len(find_first_wrong_agents(number)) == len(REFERENCE_REPAIRS[number])
+    assert find_first_wrong_agents(number) == FIRST_WRONG_AGENTS[number]
 
 
 @pytest.mark.parametrize(("language", "tolerance"), [("en", "0.005"), ("de", "0,005")])

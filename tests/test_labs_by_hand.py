@@ -195,6 +195,10 @@ def test_a_hidden_check_runs_at_collecting_only(
     assert main([*arguments, "--lab", "collecting.py"]) == 0
     printed = capsys.readouterr().out
     assert printed.count("hidden check: it is too short") == 2  # Bob and Cleo
+    assert main([*arguments, "--lab", "collecting.py", "--language=de", "--feedback=back"]) == 0
+    [page] = [path.read_text() for path in Path("back/Cleo").iterdir()]
+    assert "verborgene Prüfung: it is too short" in page
+    assert page.count("gelöst") == page.count("versucht") == 1  # two tasks in the table
     with Path("points.csv").open(newline="") as file:
         points = {row["student"]: row["essays.1"] for row in csv.DictReader(file)}
     assert points == {"Ada": "1", "Bob": "0", "Cleo": "0", "Dan": "0"}

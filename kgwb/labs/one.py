@@ -13,8 +13,8 @@ from kgwb.labs.answers import AnswerTriples, NamedChoice, NumberedChoice, expand
 from kgwb.labs.changed_graphs import ChangedGraph, change_sample, find_other_reason
 from kgwb.labs.material import DIALOGUE
 from kgwb.labs.recorded import (
+    FIRST_WRONG_AGENTS,
     find_first_edited_steps,
-    find_first_wrong_agents,
     open_lost_run,
     set_triples,
 )
@@ -516,7 +516,7 @@ def _judge_repair(run: Run, lost_run: Run, number: int) -> Problem:
     edited = find_first_edited_steps(run, lost_run)
     if not edited:
         return "lost.same-value"
-    is_first = not set(edited).isdisjoint(find_first_wrong_agents(number))
+    is_first = not set(edited).isdisjoint(FIRST_WRONG_AGENTS[number])
     if is_first and problem:
         return say("lost.right-step", problem=problem)
     if not is_first and not problem:
