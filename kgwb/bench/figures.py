@@ -38,6 +38,7 @@ from kgwb.bench.results import (
     ALIKE,
     SEED_IGNORED,
     BenchRow,
+    QuestionSample,
     RowFile,
     get_verdict,
     has_gold_of,
@@ -289,8 +290,13 @@ class LoadedResults:
 
     @property
     def has_test_part(self) -> bool:
-        """Whether there are questions of the test part of the set."""
-        return not all(map(is_shown, self.rows.values()))
+        """Whether questions of the test part of the set were chosen; earlier turns of a dialogue do not count."""
+        samples = QuestionSample.list_of(self.config)
+        for id_, row in self.rows.items():
+            is_chosen = not samples or any(id_ in sample.ids for sample in samples)
+            if is_chosen and not is_shown(row):
+                return True
+        return False
 
     def count_losses(self) -> Counter[str]:
         """Count the answers that each agent lost, over all its stages; reasons stand for unknown agents."""

@@ -637,8 +637,10 @@ class RetryExperiment:
         measured_setup = self._make_measured_setup() if repeats > 1 else None
         earlier = self.earlier_results
         config = setup.to_config(questions)
-        if not all(is_shown(vars(question)) for question in questions):
-            self.describe_test_look(folder)
+        for question in questions:
+            is_chosen = sample is None or question.id in sample.ids
+            if is_chosen and not is_shown(vars(question)):
+                self.describe_test_look(folder)
         if sample is not None:
             config = sample.add_to_config(config, _read_stored_config(folder))
         with lock_folder(folder, "wait until it ends, or stop it, and ask again then"):

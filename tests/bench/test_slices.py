@@ -154,3 +154,25 @@ def test_a_slice_of_the_answers_is_judged_and_other_scores_stay(bench: list[str]
     assert main(["errors", "r", "--sample", "9", "--slice", "tag=short"]) == 0
     sample = json.loads(Path("r/errors.json").read_text())
     assert (sample["ids"], sample["lost_count"], sample["slices"]) == (["dev-1"], 1, ["tag=short"])
+
+
+def test_a_turn_of_the_test_part_that_only_comes_before_a_chosen_one_is_no_look(
+    here: Path,
+) -> None:
+    lines = []
+    turns = ("Who directed Arrival?", "test"), ("When was he born?", "dev")
+    for turn, (question, part) in enumerate(turns, 1):
+        line = {"id": f"{turn}", "question": question, "answers": ["x"], "dialogue": "d"}
+        lines.append(json.dumps({**line, "turn": turn, "split": part}))
+    Path("q.jsonl").write_text("\n".join(lines))
+    assert main("bench --kg films --questions q.jsonl --out r".split()) == 0
+    for chosen, is_test in (
+        (["all"], False),
+        (["lost"], False),
+        (["all", "--slice", "split=test"], True),
+    ):
+        known = retries()
+        assert main(["retry", "r", "--set", "theta=5", "--only", *chosen]) == 0
+        for folder in retries() - known:
+            assert LoadedResults.read(folder).has_test_part == is_test
+    assert len(retries()) == 2
