@@ -5,7 +5,9 @@ from __future__ import annotations
 import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from fnmatch import fnmatchcase
+from math import nan
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -404,14 +406,12 @@ def _parse_limit(name: str, limit: float | str) -> float:
             f"a budget cannot limit {name!r}",
             hint=f"limit one of {', '.join(BUDGET_NAMES)}, such as {BUDGET_NAMES[0]}=100",
         )
-    try:
+    number = nan
+    with suppress(ValueError):
         number = float(limit)
-    except ValueError as exc:
-        raise InputError(
-            f"the budget {name}={limit} is not a number",
-            hint=f"write a number above 0, such as {name}=100",
-        ) from exc
     if not number > 0:  # NaN is not above 0 either
-        hint = f"write a number above 0, such as {name}=100"
-        raise InputError(f"the budget {name}={limit} is not above 0", hint=hint)
+        raise InputError(
+            f"the budget {name}={limit} is not a number above 0",
+            hint=f"write such a number, as in {name}=100",
+        )
     return number

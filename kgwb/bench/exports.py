@@ -35,7 +35,13 @@ from kgwb.bench.comparisons import (
     load_prompt_texts,
 )
 from kgwb.bench.figures import LoadedResults
-from kgwb.bench.judgements import CODINGS_FILES, RATINGS_FILES, SAMPLE_FILE, SCORES_FILE
+from kgwb.bench.judgements import (
+    CODINGS_FILES,
+    RATINGS_FILES,
+    SAMPLE_FILE,
+    SCORES_FILE,
+    format_values,
+)
 from kgwb.bench.lab import RETRIES_FOLDER
 from kgwb.bench.ladder import LADDER_FILE
 from kgwb.bench.metrics import MEASURES, QuestionGroup
@@ -46,14 +52,13 @@ from kgwb.bench.results import (
     find_run_file,
     get_verdict,
     is_shown,
-    list_labels,
 )
 from kgwb.disk import __version__
 from kgwb.errors import GraphFileError, InputError
 from kgwb.kg import VOCABULARIES, Vocabulary, find_graph_file
 from kgwb.kg.files import identify_files
 from kgwb.show.run_state import ERROR, GAVE_UP, RIGHT, UNANSWERED, WRONG
-from kgwb.text import list_within, mask_text, pluralize, remove_controls, single_line
+from kgwb.text import mask_text, pluralize, remove_controls, single_line
 
 PASSED = "passed"
 FAILURE = "failure"
@@ -247,9 +252,9 @@ def _make_case(row: BenchRow, state: str, outcome: str) -> Case:
     """
     text = row["error"]
     if text is None:
-        text = f"answered {_list_values(row, 'answers')}"
+        text = f"answered {format_values(row, 'answers', MAX_CASE_CHARS)}"
         if row["gold"] is not None:
-            text += f"; right: {_list_values(row, 'gold')}"
+            text += f"; right: {format_values(row, 'gold', MAX_CASE_CHARS)}"
         text = "; ".join([text, *list_failed(row)])
     return Case(
         id=row["id"],
@@ -259,11 +264,6 @@ def _make_case(row: BenchRow, state: str, outcome: str) -> Case:
         text=single_line(text),
         seconds=row["seconds"],
     )
-
-
-def _list_values(row: BenchRow, name: str) -> str:
-    """Return the labels of the "answers" or the "gold" of a row in one line."""
-    return list_within(list_labels(row, name), MAX_CASE_CHARS) or "nothing"
 
 
 def find_met_conditions(suites: Sequence[Suite], conditions: Sequence[Condition]) -> list[str]:

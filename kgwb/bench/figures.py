@@ -108,7 +108,7 @@ class LoadedResults:
         loss_file = RowFile(folder / LADDER_FILE, LossRowSchema, writable=False)
         return cls(
             name=unquote(name) or show_folder_name(folder),
-            label_suffix=tail,
+            label_suffix=unquote(tail),
             folder=folder,
             config=config,
             rows=rows,

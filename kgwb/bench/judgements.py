@@ -159,9 +159,9 @@ def ask_judge(
     return judgement
 
 
-def format_values(row: BenchRow, name: str) -> str:
-    """Return the "answers" or the "gold" of a row as a judge reads them, cut if they are long."""
-    return list_within(list_labels(row, name), MAX_JUDGED_CHARS)
+def format_values(row: BenchRow, name: str, max_chars: int = MAX_JUDGED_CHARS) -> str:
+    """Return the "answers" or the "gold" of a row as they are read, cut if they are long; "nothing" without any."""
+    return list_within(list_labels(row, name), max_chars) or "nothing"
 
 
 # --- scores
@@ -260,8 +260,8 @@ def _score_by_model(model: ChatModel, row: BenchRow) -> Score | None:
         return None
     text = (
         f"Question: {row['question']}\n"
-        f"Known to be right: {format_values(row, 'gold') or 'nothing'}\n"
-        f"Given: {format_values(row, 'answers') or 'nothing'}"
+        f"Known to be right: {format_values(row, 'gold')}\n"
+        f"Given: {format_values(row, 'answers')}"
     )
     judgement = ask_judge(model, "judge", JUDGE_PROMPT, text, _Judgement)
     return None if judgement is None else Score(float(judgement.right), judgement.reason)
@@ -591,7 +591,7 @@ def _make_unrated(row: BenchRow) -> Rating:
 
 def _read_answer(row: BenchRow) -> str:
     """Return an answer as a person reads it."""
-    return format_values(row, "answers") or "no answer"
+    return format_values(row, "answers") if row["answers"] else "no answer"
 
 
 def _rate_row(row: BenchRow, turns: Sequence[BenchRow], model: ChatModel) -> Rating:

@@ -182,14 +182,8 @@ def locate_loss(
     for name in ("id", "hops", "type", "question", "gold", "f1", "error"):
         if name in row:
             loss_row[name] = row[name]
-    loss_row["agent"] = None
-    loss_row["stage"] = None
-    loss_row["step"] = None
-    loss_row["first_wrong_step"] = None
-    loss_row["mended_by"] = None
-    loss_row["rungs"] = {}
-    loss_row["model_calls"] = 0
-    loss_row["why"] = ""
+    unknown = ("agent", "stage", "step", "first_wrong_step", "mended_by")
+    loss_row |= {**dict.fromkeys(unknown), "rungs": {}, "model_calls": 0, "why": ""}
     gold = load_gold_query(question, setup.kg)
     if gold is None:
         return loss_row | {"why": NO_GOLD_QUERY}

@@ -709,11 +709,7 @@ def make_row(question: BenchQuestion, run: Run | None, error: str | None) -> Ben
         recorded["source"] = FROM_GRAPH
         if answer is not None and answer.ungrounded:
             recorded["source"] = OWN_KNOWLEDGE
-    if answer is not None and answer.columns:
-        recorded["table"] = []
-        for value in answer.values:
-            cells = row_to_strings(value.row)
-            recorded["table"].append(list(cells))
+    recorded |= _describe_table(answer)
     labels = _labels_of_answer(answer)
     if run is not None:
         labels |= _find_answered_names(question, recorded["answers"], run.kg.inner)
@@ -729,6 +725,13 @@ def make_row(question: BenchQuestion, run: Run | None, error: str | None) -> Ben
     row.update(_describe_usage(question, run))
     row["error"] = error
     return row
+
+
+def _describe_table(answer: Answer | None) -> BenchRow:
+    """Return the field "table" of a row, with the rows of an answer that has columns; empty for any other."""
+    if answer is None or not answer.columns:
+        return {}
+    return {"table": [list(row_to_strings(value.row)) for value in answer.values]}
 
 
 def _list_queries(answer: Answer | None) -> list[str]:
@@ -749,8 +752,7 @@ def describe_reading(reading: Reading, run: Run | None, error: str | None) -> Be
     """Return what was answered with a question read in another way, as a row keeps it."""
     answer = run.answer if run and error is None else None
     described: BenchRow = {"other": reading.other, "answers": answer_to_strings(answer)}
-    if answer is not None and answer.columns:
-        described["table"] = [list(row_to_strings(value.row)) for value in answer.values]
+    described |= _describe_table(answer)
     if error is not None:
         described["error"] = error
     return described

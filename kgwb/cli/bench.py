@@ -42,6 +42,7 @@ from kgwb.text import and_more, list_first, list_within, pluralize, shorten, sin
 
 if TYPE_CHECKING:
     from kgwb.bench.cost import Budget, Prices
+    from kgwb.bench.figures import AllResults
     from kgwb.bench.questions import BenchQuestion
     from kgwb.bench.results import BenchRow
     from kgwb.bench.runner import BenchSetup
@@ -426,7 +427,7 @@ def name_failed_folders(measured: Mapping[Path, Sequence[BenchRow]]) -> int:
 
 
 def _print_side_by_side(measured: Mapping[Path, Sequence[BenchRow]]) -> None:
-    """Print tables of quality, stability, cost and lost answers that compare the results folders.
+    """Print all tables of figures, each with the results folders beside each other.
 
     ``measured`` has the rows of the questions that were asked for, by folder. Other rows of a
     folder do not count. A folder's name is its heading.
@@ -439,12 +440,21 @@ def _print_side_by_side(measured: Mapping[Path, Sequence[BenchRow]]) -> None:
         results = figures.LoadedResults.read(folder, name, f", {name}")
         all_results.append(results.with_rows(rows))
     print("\nside by side:")
+    _print_figures(all_results)
+
+
+def _print_figures(all_results: AllResults, prices: Prices | None = None) -> None:
+    """Print all tables of results that have rows."""
+    from kgwb.bench import figures
+
     print_tables(
         figures.make_quality_table(all_results),
         figures.make_assertions_table(all_results),
         figures.make_readings_table(all_results),
         figures.make_stability_table(all_results),
-        figures.make_cost_table(all_results),
+        figures.make_luck_table(all_results, MAX_LISTED_FAILURES),
+        figures.make_cost_table(all_results, prices),
+        figures.make_linking_table(all_results),
         figures.make_loss_table(all_results),
     )
 
@@ -474,16 +484,7 @@ def print_metrics(folder: Path, rows: Sequence[BenchRow], prices: Prices) -> Non
     print()
     for reason in [*asked.model_remarks, *figures.find_missing_prices(all_results, prices)]:
         print_error(reason)
-    print_tables(
-        figures.make_quality_table(all_results),
-        figures.make_assertions_table(all_results),
-        figures.make_readings_table(all_results),
-        figures.make_stability_table(all_results),
-        figures.make_luck_table(all_results, MAX_LISTED_FAILURES),
-        figures.make_cost_table(all_results, prices),
-        figures.make_linking_table(all_results),
-        figures.make_loss_table(all_results),
-    )
+    _print_figures(all_results, prices)
     errors = Counter(row["error"] for row in rows if row["error"] is not None)
     for error, count in errors.most_common(1):
         print_error(

@@ -13,11 +13,26 @@ from kgwb.cli.terminal import print_tables
 from kgwb.errors import InputError
 
 if TYPE_CHECKING:
+    from kgwb.bench.figures import LoadedResults
     from kgwb.bench.results import BenchRow
 
 
 @dataclass(kw_only=True)
-class ScoreCommand:
+class ResultsArguments:
+    """The arguments that say whose answers are judged."""
+
+    folder: Path = positional("DIR", "folder of kgwb bench --out")
+    slice: list[str] = option("tag=NAME", SLICE_HELP, [])
+
+    def read_slice(self) -> LoadedResults:
+        """Read the questions in all slices. Raises InputError without any, or if the folder holds no results."""
+        from kgwb.bench.figures import LoadedResults
+
+        return LoadedResults.read(self.folder).in_slices(self.slice)
+
+
+@dataclass(kw_only=True)
+class ScoreCommand(ResultsArguments):
     """score recorded answers by a function of yours, a judging model, or your own labels"""
 
     scorer: list[str] = option(
@@ -30,8 +45,6 @@ class ScoreCommand:
     wrong: list[str] = option("ID", "label it as wrong all the same", [])
     note: str = option("TEXT", "what is remembered with the labels", "")
     questions: Path | None = option("FILE", "the question set that labels are kept beside")
-    slice: list[str] = option("tag=NAME", SLICE_HELP, [])
-    folder: Path = positional("DIR", "folder of kgwb bench --out")
 
     def run(self) -> None:
         """Store the labels, apply the scorers, and print the table of all scores of the results folder.
@@ -42,7 +55,6 @@ class ScoreCommand:
         without ``questions`` or of a question that the folder does not have, if there are no scores
         to print, and what ``score_results`` raises.
         """
-        from kgwb.bench.figures import LoadedResults
         from kgwb.bench.judgements import (
             LABELS_PREFIX,
             make_scores_table,
@@ -50,7 +62,7 @@ class ScoreCommand:
             score_results,
         )
 
-        results = LoadedResults.read(self.folder).in_slices(self.slice)
+        results = self.read_slice()
         specs = list(self.scorer)
         if self.right or self.wrong:
             self._add_labels(results.rows)
@@ -93,13 +105,11 @@ class ScoreCommand:
 
 
 @dataclass(kw_only=True)
-class RateCommand:
+class RateCommand(ResultsArguments):
     """let people and models rate recorded answers from 1 to 5, and print the means and the agreement"""
 
     who: list[str] = option("NAME", "write the file that this person fills in", [])
     judge: list[str] = option("SPEC", "let this model rate every answer", [])
-    slice: list[str] = option("tag=NAME", SLICE_HELP, [])
-    folder: Path = positional("DIR", "folder of kgwb bench --out")
 
     def run(self) -> None:
         """Write the forms of new raters, let models rate, then print the tables of means and of agreement.
@@ -109,7 +119,6 @@ class RateCommand:
         InputError for a rater that has a file already, and if the folder has no grades and no form
         was asked for.
         """
-        from kgwb.bench.figures import LoadedResults
         from kgwb.bench.judgements import (
             make_agreement_table,
             make_ratings_table,
@@ -119,7 +128,7 @@ class RateCommand:
         )
         from kgwb.run.models import open_model
 
-        results = LoadedResults.read(self.folder).in_slices(self.slice)
+        results = self.read_slice()
         for name in self.who:
             path = write_rating_form(results, name)
             print(f"{path}: give the grades in place of null, from 1 to 5")
@@ -133,12 +142,11 @@ class RateCommand:
                 f"the results in {self.folder} have no grades yet",
                 hint="give --who NAME, which writes a file to fill in",
             )
-        tables = (table, make_agreement_table(ratings))
-        print_tables(*(each for each in tables if each.rows))
+        print_tables(table, make_agreement_table(ratings))
 
 
 @dataclass(kw_only=True)
-class ErrorsCommand:
+class ErrorsCommand(ResultsArguments):
     """draw a sample of the lost questions for an error analysis, and print what people say of it"""
 
     sample: PositiveInt | None = option("N", "draw a sample of N lost questions")
@@ -150,8 +158,6 @@ class ErrorsCommand:
     coders: int = option(
         "N", "share the questions out: each is given to N people (default: all)", 0
     )
-    slice: list[str] = option("tag=NAME", SLICE_HELP, [])
-    folder: Path = positional("DIR", "folder of kgwb bench --out")
 
     def run(self) -> None:
         """Draw the sample that --sample asks for, or print the tables of the analysis.
