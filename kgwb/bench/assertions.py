@@ -6,7 +6,6 @@ to check it, so an assertion can be changed after its question was asked.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -14,13 +13,11 @@ from typing import Any, NamedTuple
 from kgwb.bench.cost import Prices
 from kgwb.bench.metrics import is_iri, normalize_value
 from kgwb.bench.questions import Assertions, BenchQuestion
-from kgwb.errors import GraphError, InputError
+from kgwb.errors import GraphError, InputError, QueryError
 from kgwb.kg.algebra import analyze_query
 from kgwb.kg.base import Graph
-from kgwb.kg.term_text import KNOWN_NAMESPACES
-from kgwb.text import list_first
+from kgwb.kg.term_text import TermIds
 
-_CURIE = re.compile(r"([A-Za-z][\w.-]*):(\S+)")
 NOT_KNOWN = "not known"
 """Found in place of an amount that no server reported or no price is known for, and of queries that were not kept."""
 
@@ -45,46 +42,44 @@ def resolve_assertions(questions: Iterable[BenchQuestion], kg: Graph) -> list[Be
     The prefixes are those of the graph's files, and well-known ones. Raises InputError, which names the
     question, for another prefix, and for a predicate that is no IRI.
     """
-    namespaces = dict(KNOWN_NAMESPACES)
-    for namespace, prefix in getattr(kg, "prefixes", {}).items():
-        namespaces[prefix] = str(namespace)
+    prefixes = [
+        (prefix, str(namespace)) for namespace, prefix in getattr(kg, "prefixes", {}).items()
+    ]
+    ids = TermIds(tuple(prefixes))
     resolved = []
     for question in questions:
         changes: dict[str, tuple[str, ...]] = {}
         for name, values in question.assertions:
-            if isinstance(values, tuple):
-                try:
-                    terms = [_resolve(value, namespaces, "predicate" in name) for value in values]
-                except ValueError as exc:
-                    raise InputError(
-                        f"the assertion {name} of the question {question.id!r} cannot be checked: {exc}",
-                        hint="write the IRI in full; prefixes that are known: "
-                        f"{list_first(sorted(namespaces), len(namespaces))}",
-                    ) from exc
-                changes[name] = tuple(terms)
+            if not isinstance(values, tuple):
+                continue
+            try:
+                changes[name] = tuple(_resolve(value, ids, "predicate" in name) for value in values)
+            except QueryError as exc:
+                known = ", ".join(sorted(dict(ids.namespaces)))
+                raise InputError(
+                    f"the assertion {name} of the question {question.id!r} cannot be checked: {exc.message}",
+                    hint=f"write the IRI in full, or with one of these prefixes: {known}",
+                ) from exc
         assertions = question.assertions.model_copy(update=changes)
         resolved.append(question.model_copy(update={"assertions": assertions}))
     return resolved
 
 
-def _resolve(text: str, namespaces: Mapping[str, str], must_be_iri: bool) -> str:
+def _resolve(text: str, ids: TermIds, must_be_iri: bool) -> str:
     """Return the IRI that a text stands for, or the lexical form of a literal.
 
     An IRI is written in full, in brackets, or as a CURIE. A literal that looks like a CURIE is written in
-    quotes. Raises ValueError for an unknown prefix, and for a literal if it ``must_be_iri``.
+    quotes. Raises QueryError for an unknown prefix, and for a literal if it ``must_be_iri``.
     """
-    bare = text[1:-1]
-    if text == f"<{bare}>" or (text == f'"{bare}"' and not must_be_iri):
-        return bare
-    curie = _CURIE.fullmatch(text)
-    if is_iri(text) or (curie is None and not must_be_iri):
-        return text
-    if curie is None:
-        raise ValueError(f"{text!r} is no IRI")
-    prefix, local = curie.groups()
-    if prefix not in namespaces:
-        raise ValueError(f"the prefix of {text!r} is not known")
-    return namespaces[prefix] + local
+    try:
+        iri = str(ids.parse_id(text))
+    except QueryError:
+        if must_be_iri:
+            raise QueryError(f"{text!r} is no IRI") from None
+        return text.strip('"')
+    if not is_iri(iri) and not text.startswith("<"):
+        raise QueryError(f"the prefix of {text!r} is not known")
+    return iri
 
 
 def check_assertions(row: Mapping[str, Any]) -> Iterator[Check]:

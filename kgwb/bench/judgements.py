@@ -969,17 +969,13 @@ def reserve_question(results: LoadedResults, sample: ErrorSample, coder: str) ->
         FileLock(f"{path}.lock"),
     ):
         codings = ErrorAnalysis.read(results).codings
-        taken_by: dict[str, set[str]] = {}
-        for name, by_id in codings.items():
-            for id_ in by_id:
-                taken_by.setdefault(id_, set()).add(name)
-        for given in read_lines(path, Reservation.model_validate, "is no reservation", hint):
-            if given.when > oldest:
-                taken_by.setdefault(given.id, set()).add(given.coder)
+        given = read_lines(path, Reservation.model_validate, "is no reservation", hint)
         for id_ in sample.ids:
-            others = taken_by.get(id_, set()) - {coder}
-            is_full = sample.coders and len(others) >= sample.coders
-            if id_ in codings.get(coder, ()) or is_full:
+            others = {name for name, by_id in codings.items() if id_ in by_id}
+            others |= {each.coder for each in given if each.id == id_ and each.when > oldest}
+            others.discard(coder)
+            is_full = 0 < sample.coders <= len(others)
+            if is_full or id_ in codings.get(coder, ()):
                 continue
             if sample.coders:
                 reservation = Reservation(id=id_, coder=coder, when=datetime.now(UTC))

@@ -22,7 +22,6 @@ from rdflib import URIRef
 from kgwb import disk
 from kgwb.bench.cost import (
     NonNegativeAmount,
-    Prices,
     list_served_models,
     sum_seconds_by_stage,
     sum_usage,
@@ -161,7 +160,7 @@ class ResultRowSchema(RowSchema):
     assertions: Assertions = Assertions()
     """What is asserted of the answer, with IRIs in full."""
     money: NonNegativeAmount = 0
-    """What the question cost, if that is asserted and its models have a price."""
+    """What the question cost by the prices of then; missing if a model had none."""
     words: NonNegativeInt = 0
     predicates: NonNegativeInt = 0
     """The predicates of the gold query."""
@@ -718,7 +717,7 @@ def make_row(question: BenchQuestion, run: Run | None, error: str | None) -> Ben
         row["doubt"] = answer.doubt
     if answer is not None and not answer:
         row["reason"] = answer.reason
-    row["answer_queries"] = _list_queries(answer)
+    row["answer_queries"] = list(map(str, answer.queries)) if answer is not None else []
     cut_rows = _count_cut_rows(run, answer)
     if cut_rows:
         row["cut_rows"] = cut_rows
@@ -732,11 +731,6 @@ def _describe_table(answer: Answer | None) -> BenchRow:
     if answer is None or not answer.columns:
         return {}
     return {"table": [list(row_to_strings(value.row)) for value in answer.values]}
-
-
-def _list_queries(answer: Answer | None) -> list[str]:
-    """Return the SPARQL queries that an answer came from."""
-    return list(map(str, answer.queries)) if answer is not None else []
 
 
 def _count_cut_rows(run: Run | None, answer: Answer | None) -> int:
@@ -772,8 +766,6 @@ def rescore_row(row: BenchRow, question: BenchQuestion, run: Run | None = None) 
     linking = _count_linked(question, run) if run else {}
     if linking:
         rescored["linking"] = linking
-    if run and row["error"] is None:  # rows of earlier versions do not have them
-        rescored["answer_queries"] = _list_queries(run.answer)
     return rescored
 
 
@@ -800,7 +792,6 @@ def rescore_results(
     results: Results,
     questions: Sequence[BenchQuestion],
     load_run: Callable[[BenchRow], Run | None] = lambda row: None,
-    prices: Prices | None = None,
 ) -> int:
     """Score the rows of questions whose gold has changed again, write the results file, and return how many.
 
@@ -816,19 +807,10 @@ def rescore_results(
             continue
         is_same = row.get("assertions", {}) == _dump_assertions(question)
         if not is_same or not has_gold_of(row, question):
-            rescored_row = rescore_row(row, question, load_run(row))
-            add_money(rescored_row, prices)
-            rescored.append(rescored_row)
+            rescored.append(rescore_row(row, question, load_run(row)))
     if rescored:
         results.replace_rows(rescored)
     return len(rescored)
-
-
-def add_money(row: BenchRow, prices: Prices | None) -> None:
-    """Add to a row what its question cost, if that is asserted and the prices have its models."""
-    if prices and "max_cost" in row.get("assertions", {}):
-        with suppress(InputError):
-            row["money"] = prices.compute_money(row)
 
 
 def _dump_assertions(question: BenchQuestion) -> dict[str, Any]:

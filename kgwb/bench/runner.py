@@ -38,7 +38,6 @@ from kgwb.bench.results import (
     BenchRow,
     ResultRowSchema,
     Results,
-    add_money,
     add_remembered_turn,
     describe_config_changes,
     describe_reading,
@@ -439,9 +438,7 @@ class Benchmark:
         self._unreachable_in_a_row = 0
         self._places = self._find_places()
         questions = resolve_assertions(questions, self.setup.kg)
-        self.rescored += rescore_results(
-            self.results, questions, self._load_finished_run, self.budget.prices
-        )
+        self.rescored += rescore_results(self.results, questions, self._load_finished_run)
         for row in self.results.rows_for(questions):
             self.budget.add(row)
         is_finished = len(self.results.rows_for(questions)) == len(questions)
@@ -562,7 +559,8 @@ class Benchmark:
     def _add_row(self, row: BenchRow) -> None:
         """Add what was paid for a row to the budget and to the counts of calls, and write the row."""
         self.budget.add(row)
-        add_money(row, self.budget.prices)
+        with suppress(InputError):  # a model without a price
+            row["money"] = self.budget.prices.compute_money(row)
         paid = row.get("paid", row)["model_calls"]
         self.made_calls += paid
         self.reused_calls += max(0, row["model_calls"] - paid)

@@ -66,8 +66,8 @@ class ErrorCoding(Live):
         """What this person said, by question id."""
         self._kg = kg
         self._model = model
-        self.is_settling = False
-        """Whether the question that is shown got different categories, which are shown, too."""
+        self.others: dict[str, Coding] = {}
+        """What the others say of the question that is shown, by person, if they gave it another category."""
         self.selected_id = self._find_next() or next(iter(self.codings), "")
         """The id of the question that is shown."""
         if not self.selected_id:
@@ -90,30 +90,22 @@ class ErrorCoding(Live):
         To settle is what the person and others gave different categories, until the person has seen
         those.
         """
-        self.is_settling = False
+        self.others = {}
         free_id = reserve_question(self.results, self.sample, self.coder)
         if free_id:
             return free_id
-        for id_ in ErrorAnalysis.read(self.results).conflicts:
+        analysis = ErrorAnalysis.read(self.results)
+        for id_ in analysis.conflicts:
             if id_ in self.codings and not self.codings[id_].is_settled:
-                self.is_settling = True
+                self.others = {name: of[id_] for name, of in analysis.codings.items() if id_ in of}
+                del self.others[self.coder]
                 return id_
         return ""
 
     def _list_shown(self) -> list[str]:
         """Return the questions that the person may open: of those that are shared out, the person's own."""
-        if not self.sample.coders:
-            return list(self.sample.ids)
         own = {*self.codings, self.selected_id}
-        return [id_ for id_ in self.sample.ids if id_ in own]
-
-    def _list_others(self) -> list[tuple[str, Coding]]:
-        """Return what each other person says of the question that is shown, if it is to be settled."""
-        if not self.is_settling:
-            return []
-        codings = ErrorAnalysis.read(self.results).codings
-        id_ = self.selected_id
-        return [(name, of[id_]) for name, of in codings.items() if name != self.coder and id_ in of]
+        return [id_ for id_ in self.sample.ids if not self.sample.coders or id_ in own]
 
     def _open_debugger(self) -> None:
         """Open the question that is shown at the step to blame; without a saved run, nothing is."""
@@ -156,7 +148,7 @@ class ErrorCoding(Live):
             question=self.results.question_titles[id_],
             answers=render_answers(row, names),
             gold=render_gold(row, names),
-            others=self._list_others(),
+            others=self.others,
             blamed_agent=self.results.losses_by_id.get(id_, {}).get("agent") or "",
             category=coding.category if coding else "",
             categories=self.sample.categories,
@@ -194,7 +186,7 @@ class ErrorCoding(Live):
         """Show the question of the sample whose id is the event's ``arg``."""
         id_ = argument_of(event)
         if id_ in self._list_shown():
-            self.is_settling = False
+            self.others = {}
             self._show(id_)
 
     def do_code(self, event: Event) -> str:
@@ -215,7 +207,7 @@ class ErrorCoding(Live):
             self.selected_id,
             category,
             form.get("note", ""),
-            is_settled=self.is_settling,
+            is_settled=bool(self.others),
         )
         self.codings[coding.id] = coding
         next_id = self._find_next()
