@@ -370,13 +370,20 @@ class Budget:
             self.limits[name] = number
         self.prices = prices or load_prices()
         self.used = dict.fromkeys(self.limits, 0.0)
+        self._counted: set[tuple[Path, str, float]] = set()
+        """The folder, id and seconds of each row of results that was added."""
 
-    def add(self, row: Mapping[str, Any]) -> None:
-        """Add the cost of a row to what is used of each limit.
+    def add(self, row: Mapping[str, Any], folder: Path | None = None) -> None:
+        """Add the cost of a row to what is used of each limit. A row of a results folder counts once.
 
         If the row reused recorded calls, only its own calls count ("paid"). Raises InputError if
         what is limited is not known (``Prices.compute_amount``).
         """
+        if folder is not None:
+            asked = folder, row["id"], row["seconds"]
+            if asked in self._counted:
+                return
+            self._counted.add(asked)
         paid = row.get("paid", row)
         for name in self.limits:
             self.used[name] += self.prices.compute_amount(paid, name)

@@ -564,8 +564,9 @@ class RetryExperiment:
         changed_agents = _list_stopped_agents(run)
         if run.error is None or not changed_agents:
             return [], []
-        before = self._load_earlier_run(question, store)
-        if before is None:
+        try:
+            before = self.load_earlier_run(question)
+        except KgwbError:
             return None
         later_steps: list[Step] = []
         changed_steps: list[Step] = []
@@ -577,26 +578,24 @@ class RetryExperiment:
         least_calls = _list_model_calls(changed_steps, run)
         return least_calls, _list_model_calls(later_steps, run)
 
-    def _load_earlier_run(self, question: BenchQuestion, store: CallStore) -> Run | None:
+    def load_earlier_run(self, question: BenchQuestion) -> Run:
         """Return the run of a question as it was measured: replayed from its file, else from the store.
 
-        None if neither has all that was asked. No model is asked.
+        No model is asked. Raises KgwbError if neither has all that was asked.
         """
-        run_row = {"run": run_file_path(question.id)}
-        file = find_run_file(self.earlier_results.folder, run_row)
-        try:
-            if file:
-                return systems.load_run(file, system=self.system)
-            setup = self.make_setup(must_differ=False)
-            models = {}
-            for name, spec in self.earlier_results.model_specs.items():
-                models[name] = Replay((), name=spec)
-            measured_setup = replace(setup, models=models)
-            run = begin_question(measured_setup, question, self._dialogue_before(question))
+        folder = self.earlier_results.folder
+        file = find_run_file(folder, {"run": run_file_path(question.id)})
+        if file:
+            return systems.load_run(file, system=self.system)
+        setup = self.make_setup(must_differ=False)
+        models = {}
+        for name, spec in self.earlier_results.model_specs.items():
+            models[name] = Replay((), name=spec)
+        measured_setup = replace(setup, models=models)
+        run = begin_question(measured_setup, question, self._dialogue_before(question))
+        with open_store(setup, question, AskPlaces(folder, find_store(folder))) as store:
             run.use_store(store)
             return run.go_explained()
-        except KgwbError:
-            return None
 
     def _dialogue_before(self, question: BenchQuestion) -> Dialogue:
         """Return the earlier turns of a question's dialogue, as the results remembered them.

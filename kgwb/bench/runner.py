@@ -440,7 +440,7 @@ class Benchmark:
         questions = resolve_assertions(questions, self.setup.kg)
         self.rescored += rescore_results(self.results, questions, self._load_finished_run)
         for row in self.results.rows_for(questions):
-            self.budget.add(row)
+            self.budget.add(row, self.results.folder)
         is_finished = len(self.results.rows_for(questions)) == len(questions)
         if not is_finished:
             announce_models(self.setup.models.values(), self.setup.kg)
@@ -558,7 +558,7 @@ class Benchmark:
 
     def _add_row(self, row: BenchRow) -> None:
         """Add what was paid for a row to the budget and to the counts of calls, and write the row."""
-        self.budget.add(row)
+        self.budget.add(row, self.results.folder)
         with suppress(InputError):  # a model without a price
             row["money"] = self.budget.prices.compute_money(row)
         paid = row.get("paid", row)["model_calls"]
