@@ -348,10 +348,9 @@ class PromptSearch:
 
 def find_best(comparisons: Sequence[ResultsComparison]) -> ResultsComparison | None:
     """Return the comparison whose F1 rose most, of those that are better beyond chance; None if none is."""
-
-    def gain(comparison: ResultsComparison) -> float:
-        return comparison.compare_scores("f1").difference
-
-    significant = [each for each in comparisons if each.judge("f1") == MORE_THAN_CHANCE]
-    best = max(significant, key=gain, default=None)
-    return best if best and gain(best) > 0 else None
+    by_gain = {}
+    for comparison in comparisons:
+        if comparison.judge("f1") == MORE_THAN_CHANCE:
+            by_gain[comparison.compare_scores("f1").difference] = comparison
+    most = max(by_gain, default=0.0)
+    return by_gain[most] if most > 0 else None

@@ -43,7 +43,8 @@ class ImproveCommand(MeasuredArguments):
         budget = self.make_budget()
         [proposer] = open_models(open_model_arguments({"": self.proposer})).values()
         experiment = self.open_experiment(self.folder, None)
-        self.check_prices(budget, [*experiment.models.values(), proposer])
+        models = [*experiment.models.values(), proposer]
+        self.check_prices(budget, models, experiment.earlier_results.questions())
         search = PromptSearch(
             experiment,
             self.agent,
