@@ -6,7 +6,7 @@ to check it, so an assertion can be changed after its question was asked.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -42,10 +42,10 @@ def resolve_assertions(questions: Iterable[BenchQuestion], kg: Graph) -> list[Be
     The prefixes are those of the graph's files, and well-known ones. Raises InputError, which names the
     question, for another prefix, and for a predicate that is no IRI.
     """
-    prefixes = [
-        (prefix, str(namespace)) for namespace, prefix in getattr(kg, "prefixes", {}).items()
-    ]
-    ids = TermIds(tuple(prefixes))
+    prefixes = {}
+    for namespace, prefix in getattr(kg, "prefixes", {}).items():
+        prefixes[prefix] = str(namespace)
+    ids = TermIds(tuple(prefixes.items()))
     resolved = []
     for question in questions:
         changes: dict[str, tuple[str, ...]] = {}
@@ -106,10 +106,14 @@ def list_failed(row: Mapping[str, Any]) -> list[str]:
     return [str(check) for check in check_assertions(row) if check.found]
 
 
-def count_held(rows: Sequence[Mapping[str, Any]]) -> tuple[int, int]:
+def count_held(rows: Iterable[Mapping[str, Any]]) -> tuple[int, int]:
     """Return of how many rows all assertions hold, and how many rows have any."""
-    asserted = [row for row in rows if row.get("assertions")]
-    return sum(not list_failed(row) for row in asserted), len(asserted)
+    held = asserted = 0
+    for row in rows:
+        if row.get("assertions"):
+            asserted += 1
+            held += not list_failed(row)
+    return held, asserted
 
 
 def _predicates_of(row: Mapping[str, Any]) -> set[Hashable] | None:

@@ -351,9 +351,9 @@ class ResultsComparison:
 
     def _describe_assertions(self) -> str:
         """Return of how many questions all assertions hold before and after the change; "" without any."""
-        ids = [id_ for id_ in self.after.rows if id_ in self.before.rows]
-        before, _ = count_held([self.before.rows[id_] for id_ in ids])
-        after, asserted = count_held([self.after.rows[id_] for id_ in ids])
+        shared = self.after.rows.keys() & self.before.rows.keys()
+        before, _ = count_held(map(self.before.rows.__getitem__, shared))
+        after, asserted = count_held(map(self.after.rows.__getitem__, shared))
         if not asserted:
             return ""
         return f"assertions hold of {before} → {after} of {pluralize(asserted, 'question')}"

@@ -16,7 +16,7 @@ import shutil
 import tempfile
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -206,7 +206,7 @@ def make_change_suite(comparison: ResultsComparison) -> Suite:
     figures: dict[str, float] = {"questions": len(comparison.outcomes)}
     for name in OUTCOME_STATES:
         figures[name.replace(" ", "_")] = comparison.counts[name]
-    figures |= _count_failed([after.rows[id_] for id_ in comparison.outcomes])
+    figures |= _count_failed(map(after.rows.__getitem__, comparison.outcomes))
     with suppress(InputError):
         figures |= _judge_change(comparison)
     cases = []
@@ -239,7 +239,7 @@ def _judge_change(comparison: ResultsComparison) -> dict[str, float]:
     }
 
 
-def _count_failed(rows: Sequence[BenchRow]) -> dict[str, int]:
+def _count_failed(rows: Iterable[BenchRow]) -> dict[str, int]:
     """Return the figure FAILED_ASSERTIONS of some rows; empty if nothing is asserted of them."""
     held, asserted = count_held(rows)
     return {FAILED_ASSERTIONS: asserted - held} if asserted else {}

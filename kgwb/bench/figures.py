@@ -16,7 +16,7 @@ from statistics import fmean
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
-from kgwb.bench.assertions import check_assertions, count_held, list_failed
+from kgwb.bench.assertions import check_assertions, count_held
 from kgwb.bench.cost import Prices, merge_versions, summarize_costs
 from kgwb.bench.ladder import (
     LADDER_FILE,
@@ -348,7 +348,7 @@ class LoadedResults:
             text += (
                 f", {named_answers} with names of the gold things (F1 {f1:.3f} if these counted)"
             )
-        held, asserted = count_held(list(self.rows.values()))
+        held, asserted = count_held(self.rows.values())
         if asserted:
             text += f", assertions of {held} of {asserted} hold"
         return f"{text}; F1 {self.f1_text}"
@@ -499,22 +499,20 @@ def make_assertions_table(all_results: AllResults) -> Table:
 
     A question counts as held if all assertions on it hold. Without assertions there are no rows.
     """
-    columns = []
-    for results in all_results:
-        held: dict[str, list[bool]] = {}
-        for row in results.rows.values():
-            checks = list(check_assertions(row))
-            if checks:
-                held.setdefault("questions", []).append(not list_failed(row))
-            for check in checks:
-                held.setdefault(check.name, []).append(not check.found)
-        columns.append({name: PassRate(sum(each), len(each)) for name, each in held.items()})
-    rows = []
-    for name in distinct_keys(columns):
-        rows.append([name, *(column.get(name, "–") for column in columns)])
     headers = ["assertion"]
-    headers += [f"holds, with its interval{results.label_suffix}" for results in all_results]
-    return Table(headers, rows)
+    cells: dict[str, list[object]] = {}
+    for place, results in enumerate(all_results):
+        headers.append(f"holds, with its interval{results.label_suffix}")
+        held: Counter[str] = Counter()
+        asserted: Counter[str] = Counter()
+        held["questions"], asserted["questions"] = count_held(results.rows.values())
+        for check in chain.from_iterable(map(check_assertions, results.rows.values())):
+            asserted[check.name] += 1
+            held[check.name] += not check.found
+        for name in +asserted:
+            row = cells.setdefault(name, ["–"] * len(all_results))
+            row[place] = PassRate(held[name], asserted[name])
+    return Table(headers, [(name, *row) for name, row in cells.items()])
 
 
 # --- tables of cost

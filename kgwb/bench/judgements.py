@@ -83,6 +83,13 @@ def read_lines(
         return list(parse_json_lines(path, parse, problem, hint))
 
 
+def _append(path: Path, said: BaseModel) -> None:
+    """Add a line to a file, which a person may have edited. Raises InputError if it cannot be written."""
+    with disk.os_errors_as_input_error(f"cannot write {path}", WRITING_HINT):
+        disk.end_last_line(path)
+        disk.append_json_line(path, said.model_dump())
+
+
 def file_of(folder: Path, pattern: str, person: str) -> Path:
     """Return the file in which a person or a model says something; ``pattern`` has "*" for the name."""
     return folder / pattern.replace("*", quote(person, safe=""))
@@ -331,9 +338,7 @@ def add_label(
         when=time_now(),
         note=note,
     )
-    path = _labels_file(Path(questions))
-    with disk.os_errors_as_input_error(f"cannot write the labels {path}", WRITING_HINT):
-        disk.append_json_line(path, label.model_dump())
+    _append(_labels_file(Path(questions)), label)
     return label
 
 
@@ -916,10 +921,7 @@ def add_coding(
         note=note.strip(),
         is_settled=is_settled,
     )
-    path = file_of(results.folder, CODINGS_FILES, coder)
-    with disk.os_errors_as_input_error(f"cannot write {path}", WRITING_HINT):
-        disk.end_last_line(path)
-        disk.append_json_line(path, coding.model_dump())
+    _append(file_of(results.folder, CODINGS_FILES, coder), coding)
     return coding
 
 
