@@ -31,7 +31,7 @@ READY := .venv/.kgwb-ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check install
 
 .DEFAULT_GOAL := help
-.PHONY: help lab demo test test-all check notebooks screenshots bench mutants mutations docs wheels density model-server phoenix crate-validator clean
+.PHONY: help lab demo test test-all check lint notebooks screenshots bench mutants mutations docs wheels density model-server phoenix crate-validator clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -48,12 +48,15 @@ test: $(READY) ## run all but the long tests, some four minutes
 test-all: $(READY) ## run every test, forty minutes or more: also engines, browsers, load, hostile input, faults
 	$(PYTEST) $(SIDE_BY_SIDE) $(TEST_ARGS)
 
-check: $(READY) ## lint, format and types, as seen from Linux, macOS and Windows
+check: lint types-linux types-darwin types-win32 ## lint, format and types, as seen from Linux, macOS and Windows
+
+lint: $(READY)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy --platform linux
-	$(BIN)/mypy --platform darwin --cache-dir .mypy_cache/darwin
-	$(BIN)/mypy --platform win32 --cache-dir .mypy_cache/win32
+
+# A cache of its own for each platform: they are checked side by side by `make --jobs check`.
+types-%: $(READY)
+	$(BIN)/mypy --platform $* --cache-dir .mypy_cache/$*
 
 notebooks: $(READY) ## execute every notebook
 	$(PYTEST) tests/test_notebooks.py $(TEST_ARGS)

@@ -8,8 +8,9 @@ The harbour is in ../shared/data or KGWB_DATA. The questions are drawn once from
 seen neither graph nor gold nor code, and answered each prompt in one go. The time is that of kgwb and the
 graph, one question at a time, without any model.
 
-The figures are those of the readers' own runs. A replay gives the same ones, but for requests that show
-blank nodes of the graph, whose names are others each time that it is opened: RoboData's of three questions.
+The figures are those of the readers' own runs. A request that has changed since, or that shows blank nodes,
+whose names are others each time that the graph is opened, has no recorded reply: ``page`` prints how many
+questions of each system replay, and docs/profiles.md says so.
 """
 
 from __future__ import annotations

@@ -599,7 +599,7 @@ def describe_validation_error(error: ValidationError) -> str:
     """
     problems = []
     for details in error.errors(include_url=False)[:MAX_SHOWN_PROBLEMS]:
-        problem = details["msg"]
+        problem = details["msg"].removeprefix("Value error, ")
         for python_type, form in PYTHON_TYPES.items():
             problem = python_type.sub(form, problem)
         place = ".".join(str(part) for part in details["loc"])

@@ -20,7 +20,7 @@ from typing import Any
 import nbformat
 from nbclient import NotebookClient
 
-from kgwb.show.static_form import load_style
+from kgwb.show.html import Html, embed_style
 from kgwb.ui.saved import SHIPPED_NOTEBOOKS, notebook_digest
 
 FOLDER = Path(__file__).parent.parent / "notebooks"
@@ -73,10 +73,20 @@ def without_indentation(html: str) -> str:
     return "".join(parts)
 
 
+def style_of(notebook: Any) -> str:
+    """The style element with the rules that the HTML of all outputs needs; empty if none needs any."""
+    outputs = (output for cell in notebook.cells for output in cell.get("outputs", []))
+    htmls = (output.get("data", {}).get("text/html", "") for output in outputs)
+    unstyled = STYLE.sub("", "".join(html for html in htmls if STYLE.search(html)))
+    found = STYLE.search(embed_style(Html(f"<section>{unstyled}</section>")))
+    return found[0] if found else ""
+
+
 def static(notebook: Any) -> Any:
     """The executed notebook with outputs that need no kernel, numbers and ids the same each time."""
     styled = False
     names: dict[str, str] = {}
+    style = style_of(notebook)
     notebook.metadata.pop("widgets", None)
     for cell in (cell for cell in notebook.cells if cell.cell_type == "code"):
         cell.execution_count = None
@@ -91,10 +101,8 @@ def static(notebook: Any) -> Any:
             for kind, text in data.items():
                 data[kind] = TEMPORARY.sub("", text) if isinstance(text, str) else text
             if html := data.get("text/html"):
-                first, count = STYLE.subn("", html)
-                html = (
-                    first if styled else STYLE.sub(lambda _: f"<style>{load_style()}</style>", html)
-                )
+                unstyled, count = STYLE.subn("", html)
+                html = unstyled if styled else STYLE.sub(lambda _: style, html)
                 styled |= count > 0
                 html = IDS.sub(lambda match: names.setdefault(match[0], f"kg-{len(names)}"), html)
                 data["text/html"] = without_indentation(html)

@@ -71,11 +71,8 @@ def test_the_words_that_differ_are_marked(first: str, second: str, marked: tuple
 def test_lines_that_differ_are_below_each_other_and_omitted_ones_are_counted() -> None:
     number, shown = render_line_diff(["a", "one film", "b"], ["a", "one book", "b", "c"])
     assert number == 2
-    assert re.findall("<(del|ins)>(.*?)</", shown) == [
-        ("del", "film"),
-        ("ins", "book"),
-        ("ins", "c"),
-    ]
+    lines = ("- one <del>film</del>", "+ one <ins>book</ins>", "+ c")
+    assert re.findall("<(?:del|ins)>(.*)\n", shown) == list(lines)
     number, shown = render_line_diff([f"row {n}" for n in range(MAX_ROWS + 7)], [])
     assert (number, shown.count("<del>")) == (MAX_ROWS + 7, MAX_ROWS)
     assert "and 7 more" in shown
@@ -161,6 +158,8 @@ def test_answers_cost_and_the_first_decision_come_first_then_every_step(
     for part in ("2 model calls", "3 steps the same", NO_STEP):
         assert part in page
     assert re.search("<del>directed( by)?</del>", markup)
+    assert "input generated as in the output of query generator" in page
+    assert "select: SELECT DISTINCT ?_out ?_in WHERE { { org:arrival ?_out" in page
     differences = runs[0].diff(runs[1])
     assert len(differences) == 15
     assert differences.first_difference is not None

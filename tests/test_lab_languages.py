@@ -27,7 +27,18 @@ from kgwb.labs.texts import (
 OTHERS = [language for language in list_languages() if language != "en"]
 PARTS_OF_TASKS = re.compile(r"\d\.\d+\.(title|hint\.[123]|rubric\.[123]|found|lesson|question)")
 KEY = re.compile(r"(?:\d(?:\.\d+)?|[a-z][a-z-]*)\.[a-z][a-z-]*(?:\.[a-z]+)?")
-HEADS = {"answer", "badge", "example", "feedback", "form", "hand-in", "lab", "lost", "reply"}
+HEADS = {
+    "again",
+    "answer",
+    "badge",
+    "example",
+    "feedback",
+    "form",
+    "hand-in",
+    "lab",
+    "lost",
+    "reply",
+}
 HEADS |= {"result", "state", "stored"}
 """What the keys begin with that belong to no single task."""
 THIRD_LANGUAGE = """msgid ""

@@ -8,6 +8,7 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
+from lost_repairs import REFERENCE_REPAIRS, find_first_wrong_agents
 from rdflib import URIRef
 
 import kgwb
@@ -18,7 +19,8 @@ from kgwb.labs import LabWork, recorded
 from kgwb.labs.collecting import collect_hand_ins
 from kgwb.labs.live import try_prompt
 from kgwb.labs.pages import render_class_page
-from kgwb.labs.recorded import REFERENCE_REPAIRS, find_first_wrong_agents, open_lost_run
+from kgwb.labs.points import Grading
+from kgwb.labs.recorded import FIRST_WRONG_AGENTS, open_lost_run
 from kgwb.labs.tasks import LAB_MODULES, MAX_HINTS, compare_choices, load_lab
 from kgwb.labs.texts import list_languages, load_texts, translate_notebook
 from kgwb.llm import Scripted
@@ -267,7 +269,7 @@ def test_the_class_page_shows_all_hand_ins_as_text(
     [collected] = collect_hand_ins(tmp_path, skipped={file})
     assert str(collected) in capsys.readouterr().out
     page = file.read_text()
-    assert page == render_class_page([collected])
+    assert page == render_class_page([collected], Grading())
     assert "<i>" not in page and page.count("&lt;i&gt;Bob") == 3  # two tables, and who is stuck
     assert "&amp;lt;" not in page
     assert all(name in page for name in ("Ada", "Cleo", "lab1.json", *REJECTED))
@@ -408,7 +410,7 @@ def test_each_reference_repair_is_right(number: int, monkeypatch: pytest.MonkeyP
         repair(run)
         feedback = kgwb.lab(1, None).check(f"1.{6 + number}", run.go())
         assert feedback.state == "right", feedback.text
-    assert len(find_first_wrong_agents(number)) == len(REFERENCE_REPAIRS[number])
+    assert find_first_wrong_agents(number) == FIRST_WRONG_AGENTS[number]
 
 
 @pytest.mark.parametrize(("language", "tolerance"), [("en", "0.005"), ("de", "0,005")])

@@ -146,6 +146,10 @@ def test_points_by_hand_count_in_place_of_those_of_the_check(
         points = {row["student"]: (row["essays.1"], row["total"]) for row in csv.DictReader(file)}
     expected = {"Ada": ("3", "4"), "Bob": ("1.5", "1.5"), "Cleo": ("1.5", "2.5"), "Dan": ("0", "0")}
     assert points == expected
+    page = Path("labs.html").read_text()
+    assert page.count("1.5 by hand") == 2 and "<td>2.5</td>" in page
+    assert main(["labs", "collect", "hand_ins", "--lab", str(lab)]) == 0
+    assert "by hand" not in Path("labs.html").read_text()
 
 
 def test_a_grade_holds_as_long_as_the_answer_is_the_same(lab: Path) -> None:
@@ -191,6 +195,10 @@ def test_a_hidden_check_runs_at_collecting_only(
     assert main([*arguments, "--lab", "collecting.py"]) == 0
     printed = capsys.readouterr().out
     assert printed.count("hidden check: it is too short") == 2  # Bob and Cleo
+    assert main([*arguments, "--lab", "collecting.py", "--language=de", "--feedback=back"]) == 0
+    [page] = [path.read_text() for path in Path("back/Cleo").iterdir()]
+    assert "verborgene Prüfung: it is too short" in page
+    assert page.count("gelöst") == page.count("versucht") == 1  # two tasks in the table
     with Path("points.csv").open(newline="") as file:
         points = {row["student"]: row["essays.1"] for row in csv.DictReader(file)}
     assert points == {"Ada": "1", "Bob": "0", "Cleo": "0", "Dan": "0"}
@@ -238,6 +246,7 @@ def test_feedback_stays_in_its_folder_whatever_a_zip_names_its_files(here: Path)
     assert set(here.rglob("*.html")) - before == set(out.rglob("*.html"))
 
 
+@pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_no_page_of_feedback_takes_the_place_of_another_student_s(here: Path) -> None:
     """Students hand in zips with files of one name; names differ in what a system does not allow."""
     students = {
@@ -249,6 +258,8 @@ def test_no_page_of_feedback_takes_the_place_of_another_student_s(here: Path) ->
         "Eve": "class/all.zip/Eve?/lab1.json",
         "Flo": "class/all.zip/Eve*/lab1.json",
         "Gus": f"class/all.zip/{'ü' * 300}/lab1.json",
+        "Hal": "class/two.zip/lab1.json",
+        "Ida": "class/two.zip/lab1.json",
     }
     for student, place in students.items():
         handed_in = kgwb.lab(1, None).hand_in(student, here / "made")

@@ -10,6 +10,7 @@ import kgwb
 from kgwb.cli import main
 from kgwb.errors import InputError
 from kgwb.labs.collecting import collect_hand_ins
+from kgwb.labs.points import Grading
 from kgwb.labs.pseudonyms import Pseudonyms
 from kgwb.labs.roster import Roster
 from kgwb.run.calls import utc_now
@@ -201,3 +202,5 @@ def test_being_late_gives_no_points(tmp_path: Path, percent: str) -> None:
     arguments = ["labs", "collect", str(folder), f"--late-percent={percent}"]
     assert main([*arguments, "--out", str(tmp_path / "class.html")]) == 2
     assert not (tmp_path / "class.html").exists()
+    with pytest.raises(InputError):
+        Grading(late_percent=float(percent))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from io import BytesIO
 from pathlib import Path
 from typing import Any
-from zipfile import ZipFile
+from zipfile import ZipFile, ZipInfo
 
 import pytest
 
@@ -239,6 +239,15 @@ def test_the_time_of_nbgraders_file_counts(submissions: Submissions, tmp_path: P
     times = {row.name: row.when for row in collected.rows}
     assert times["Honest 0"] == "2026-11-24T11:00:00.500000+00:00"
     assert len(times) == 2 and times["Honest 1"].startswith("2026-11-24T18:")
+
+
+def test_a_file_of_a_zip_may_have_no_name(submissions: Submissions, tmp_path: Path) -> None:
+    with ZipFile(tmp_path / "all.zip", "w") as archive:
+        archive.writestr(ZipInfo(""), b"x")
+        for name, data in place(submissions[:2], "/{student}/").items():
+            archive.writestr(name, data)
+    [collected] = collect_hand_ins(tmp_path / "all.zip")
+    assert [row.name for row in collected.rows] == ["Honest 0", "Honest 1"]
 
 
 def test_names_of_files_in_any_encoding_are_shown(tmp_path: Path) -> None:

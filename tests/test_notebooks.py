@@ -12,7 +12,8 @@ from notebook_outputs import FOLDER, VIEW, digests, executed, static
 from kgwb.ui.saved import SHIPPED_NOTEBOOKS, is_shipped
 
 NOTEBOOKS = [pytest.param(path, id=path.stem) for path in sorted(FOLDER.glob("*.ipynb"))]
-MOST_BYTES = {"10_chatty_kg.ipynb": 300_000, "11_edit_and_rerun.ipynb": 600_000}
+MOST_BYTES = 400_000
+"""Of a notebook with what it carries."""
 OF_THIS_MACHINE = re.compile(r"(?<![\w.])/(home|root|tmp|work|Users)/")
 
 
@@ -35,7 +36,7 @@ def test_what_the_notebook_carries_needs_no_kernel_and_tells_of_no_machine(path:
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     assert not [output for output in outputs if VIEW in output.get("data", {})]
     assert "widgets" not in notebook.metadata
-    assert path.stat().st_size <= MOST_BYTES.get(path.name, 500_000)
+    assert path.stat().st_size <= MOST_BYTES
     assert not OF_THIS_MACHINE.search(path.read_text())
 
 

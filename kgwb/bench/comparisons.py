@@ -16,6 +16,7 @@ from statistics import fmean
 from string import ascii_uppercase
 from typing import Any, NamedTuple
 
+from kgwb.bench.assertions import count_held
 from kgwb.bench.cost import sum_seconds_by_stage
 from kgwb.bench.figures import INTERVAL_MEASURES, LoadedResults, PassRate, distinct_keys
 from kgwb.bench.ladder import agent_or_reason, apply_rungs, load_gold_query
@@ -312,6 +313,7 @@ class ResultsComparison:
         remarks += self.after.seed_remarks
         remarks += self._find_new_versions()
         remarks.append(self._describe_other_answers())
+        remarks.append(self._describe_assertions())
         if self.counts[UNSTABLE]:
             count = pluralize(self.counts[UNSTABLE], "question")
             remarks.append(
@@ -346,6 +348,15 @@ class ResultsComparison:
         after = _count_right_repeats(repeated, "asks")
         count = pluralize(len(repeated), "question")
         return f"{count} came out otherwise; repeated, right {before} times before, {after} after"
+
+    def _describe_assertions(self) -> str:
+        """Return of how many questions all assertions hold before and after the change; "" without any."""
+        shared = self.after.rows.keys() & self.before.rows.keys()
+        before, _ = count_held(map(self.before.rows.__getitem__, shared))
+        after, asserted = count_held(map(self.after.rows.__getitem__, shared))
+        if not asserted:
+            return ""
+        return f"assertions hold of {before} → {after} of {pluralize(asserted, 'question')}"
 
     def _find_new_versions(self) -> Iterator[str]:
         """Yield a remark for each model of which a version answered after the change that had not before.
@@ -589,11 +600,15 @@ def compare_with_each(
     before: LoadedResults,
     others: Iterable[LoadedResults],
     on_progress: Callable[[], object] = lambda: None,
+    drawn_by: LoadedResults | None = None,
 ) -> list[ResultsComparison]:
-    """Compare results with each of some others. The p-values are adjusted for the number of these."""
+    """Compare results with each of some others. The p-values are adjusted for the number of these.
+
+    The other arguments are those of ``ResultsComparison``.
+    """
     comparisons: list[ResultsComparison] = []
     for after in others:
-        comparison = ResultsComparison(before, after, on_progress, side_by_side=comparisons)
+        comparison = ResultsComparison(before, after, on_progress, drawn_by, comparisons)
         comparisons.append(comparison)
     return comparisons
 
@@ -822,8 +837,8 @@ def make_grid_table(comparisons: Sequence[ResultsComparison]) -> Table:
             alone = [grid.get((prompts, first_model)), grid.get((first_prompts, model))]
             row.append(_describe_cell(grid.get((prompts, model)), alone))
         rows.append(row)
-    measured = comparisons[0].before.groups["all"].mean_scores.f1
-    rows[0][1] = f"{measured:.3f}, measured first"
+    with suppress(InputError):
+        rows[0][1] = f"{comparisons[0].compare_scores('f1').first:.3f}, measured first"
     return Table(("F1", *models), rows, "; ".join(names))
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from fnmatch import fnmatchcase
+from math import nan
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -368,13 +370,20 @@ class Budget:
             self.limits[name] = number
         self.prices = prices or load_prices()
         self.used = dict.fromkeys(self.limits, 0.0)
+        self._counted: set[tuple[Path, str, float]] = set()
+        """The folder, id and seconds of each row of results that was added."""
 
-    def add(self, row: Mapping[str, Any]) -> None:
-        """Add the cost of a row to what is used of each limit.
+    def add(self, row: Mapping[str, Any], folder: Path | None = None) -> None:
+        """Add the cost of a row to what is used of each limit. A row of a results folder counts once.
 
         If the row reused recorded calls, only its own calls count ("paid"). Raises InputError if
         what is limited is not known (``Prices.compute_amount``).
         """
+        if folder is not None:
+            asked = folder, row["id"], row["seconds"]
+            if asked in self._counted:
+                return
+            self._counted.add(asked)
         paid = row.get("paid", row)
         for name in self.limits:
             self.used[name] += self.prices.compute_amount(paid, name)
@@ -404,14 +413,12 @@ def _parse_limit(name: str, limit: float | str) -> float:
             f"a budget cannot limit {name!r}",
             hint=f"limit one of {', '.join(BUDGET_NAMES)}, such as {BUDGET_NAMES[0]}=100",
         )
-    try:
+    number = nan
+    with suppress(ValueError):
         number = float(limit)
-    except ValueError as exc:
-        raise InputError(
-            f"the budget {name}={limit} is not a number",
-            hint=f"write a number above 0, such as {name}=100",
-        ) from exc
     if not number > 0:  # NaN is not above 0 either
-        hint = f"write a number above 0, such as {name}=100"
-        raise InputError(f"the budget {name}={limit} is not above 0", hint=hint)
+        raise InputError(
+            f"the budget {name}={limit} is not a number above 0",
+            hint=f"write such a number, as in {name}=100",
+        )
     return number

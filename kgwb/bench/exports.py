@@ -16,7 +16,7 @@ import shutil
 import tempfile
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -26,6 +26,7 @@ from urllib.parse import quote
 from xml.etree import ElementTree
 
 from kgwb import disk
+from kgwb.bench.assertions import count_held, list_failed
 from kgwb.bench.comparisons import (
     FAILED,
     MORE_THAN_CHANCE,
@@ -34,7 +35,13 @@ from kgwb.bench.comparisons import (
     load_prompt_texts,
 )
 from kgwb.bench.figures import LoadedResults
-from kgwb.bench.judgements import CODINGS_FILES, RATINGS_FILES, SAMPLE_FILE, SCORES_FILE
+from kgwb.bench.judgements import (
+    CODINGS_FILES,
+    RATINGS_FILES,
+    SAMPLE_FILE,
+    SCORES_FILE,
+    format_values,
+)
 from kgwb.bench.lab import RETRIES_FOLDER
 from kgwb.bench.ladder import LADDER_FILE
 from kgwb.bench.metrics import MEASURES, QuestionGroup
@@ -45,26 +52,31 @@ from kgwb.bench.results import (
     find_run_file,
     get_verdict,
     is_shown,
-    list_labels,
 )
 from kgwb.disk import __version__
 from kgwb.errors import GraphFileError, InputError
 from kgwb.kg import VOCABULARIES, Vocabulary, find_graph_file
 from kgwb.kg.files import identify_files
 from kgwb.show.run_state import ERROR, GAVE_UP, RIGHT, UNANSWERED, WRONG
-from kgwb.text import list_within, mask_text, pluralize, remove_controls, single_line
+from kgwb.text import mask_text, pluralize, remove_controls, single_line
 
 PASSED = "passed"
 FAILURE = "failure"
 ERROR_CASE = "error"
 SKIPPED = "skipped"
-RESULT_FIGURES = ("questions", RIGHT, "lost", WRONG, UNANSWERED, "gave_up", "errors", *MEASURES)
+FAILED_ASSERTIONS = "failed_assertions"
+"""The figure that counts the questions of which an assertion does not hold; missing without any assertion."""
+RESULT_FIGURES = (
+    *("questions", RIGHT, "lost", WRONG, UNANSWERED, "gave_up", "errors", FAILED_ASSERTIONS),
+    *MEASURES,
+)
 """The figures of a benchmark on which a condition can be put."""
 VERDICT_FIGURES = ("better", "worse", "f1_change", "f1_low", "f1_high")
 """What a retry shows of F1: 1 or 0 for better and for worse beyond chance, and the difference with its interval."""
 CHANGE_FIGURES = (
     "questions",
     *(name.replace(" ", "_") for name in OUTCOME_STATES),
+    FAILED_ASSERTIONS,
     *VERDICT_FIGURES,
 )
 """The figures of a retry on which a condition can be put: also the number of questions by outcome."""
@@ -149,8 +161,9 @@ class Suite:
 def make_results_suite(name: str, rows: Sequence[BenchRow]) -> Suite:
     """Return the questions of a benchmark as cases, with RESULT_FIGURES.
 
-    A right answer is passed, a lost one is a failure, and a question without gold is skipped unless
-    it ended in an error. Without any gold there are no measures among the figures.
+    An answer is passed if it is right and all assertions on it hold, and else a failure. A question
+    without gold and without assertions is skipped unless it ended in an error. Without any gold there
+    are no measures among the figures.
     """
     counts: Counter[str] = Counter()
     cases = []
@@ -162,8 +175,10 @@ def make_results_suite(name: str, rows: Sequence[BenchRow]) -> Suite:
         state = SKIPPED
         if verdict == ERROR:
             state = ERROR_CASE
-        elif has_gold:
-            state = PASSED if verdict == RIGHT else FAILURE
+        elif list_failed(row) or (has_gold and verdict != RIGHT):
+            state = FAILURE
+        elif has_gold or row.get("assertions"):
+            state = PASSED
         if is_shown(row):
             cases.append(_make_case(row, state, verdict))
     figures: dict[str, float] = {"questions": len(rows)}
@@ -171,6 +186,7 @@ def make_results_suite(name: str, rows: Sequence[BenchRow]) -> Suite:
         figures[verdict.replace(" ", "_")] = counts[verdict]
     figures["errors"] = counts[ERROR]
     figures["lost"] = counts.total() - counts[RIGHT]
+    figures |= _count_failed(rows)
     group = QuestionGroup(name, rows)
     if group.without_gold < len(rows):
         for measure in MEASURES:
@@ -181,7 +197,8 @@ def make_results_suite(name: str, rows: Sequence[BenchRow]) -> Suite:
 def make_change_suite(comparison: ResultsComparison) -> Suite:
     """Return the questions of a retry as cases, with CHANGE_FIGURES.
 
-    A broken question is a failure, and one that ended in an error is an error. One that is fixed or
+    A broken question is a failure, as is one of which all assertions held only before, and one that
+    ended in an error is an error. One that is fixed or
     still right is passed. Any other is skipped, since the change is not to blame for it. Without a
     verdict on F1, its figures are missing, so that no condition on them passes.
     """
@@ -189,6 +206,7 @@ def make_change_suite(comparison: ResultsComparison) -> Suite:
     figures: dict[str, float] = {"questions": len(comparison.outcomes)}
     for name in OUTCOME_STATES:
         figures[name.replace(" ", "_")] = comparison.counts[name]
+    figures |= _count_failed(map(after.rows.__getitem__, comparison.outcomes))
     with suppress(InputError):
         figures |= _judge_change(comparison)
     cases = []
@@ -199,7 +217,7 @@ def make_change_suite(comparison: ResultsComparison) -> Suite:
         state = PASSED
         if outcome == FAILED:
             state = ERROR_CASE
-        elif outcome == "broken":
+        elif outcome == "broken" or (list_failed(after.rows[id_]) and not list_failed(row)):
             state = FAILURE
         elif outcome not in ("fixed", "still right"):
             state = SKIPPED
@@ -221,6 +239,12 @@ def _judge_change(comparison: ResultsComparison) -> dict[str, float]:
     }
 
 
+def _count_failed(rows: Iterable[BenchRow]) -> dict[str, int]:
+    """Return the figure FAILED_ASSERTIONS of some rows; empty if nothing is asserted of them."""
+    held, asserted = count_held(rows)
+    return {FAILED_ASSERTIONS: asserted - held} if asserted else {}
+
+
 def _make_case(row: BenchRow, state: str, outcome: str) -> Case:
     """Return a row as a case, with its error, or its answers and the gold by their labels, as the text.
 
@@ -228,9 +252,10 @@ def _make_case(row: BenchRow, state: str, outcome: str) -> Case:
     """
     text = row["error"]
     if text is None:
-        text = f"answered {_list_values(row, 'answers')}"
+        text = f"answered {format_values(row, 'answers', MAX_CASE_CHARS)}"
         if row["gold"] is not None:
-            text += f"; right: {_list_values(row, 'gold')}"
+            text += f"; right: {format_values(row, 'gold', MAX_CASE_CHARS)}"
+        text = "; ".join([text, *list_failed(row)])
     return Case(
         id=row["id"],
         question=row["question"],
@@ -239,11 +264,6 @@ def _make_case(row: BenchRow, state: str, outcome: str) -> Case:
         text=single_line(text),
         seconds=row["seconds"],
     )
-
-
-def _list_values(row: BenchRow, name: str) -> str:
-    """Return the labels of the "answers" or the "gold" of a row in one line."""
-    return list_within(list_labels(row, name), MAX_CASE_CHARS) or "nothing"
 
 
 def find_met_conditions(suites: Sequence[Suite], conditions: Sequence[Condition]) -> list[str]:

@@ -6,7 +6,7 @@ Among them is how often a question that was asked several times came out right.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, product
@@ -16,6 +16,7 @@ from statistics import fmean
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
+from kgwb.bench.assertions import check_assertions, count_held
 from kgwb.bench.cost import Prices, merge_versions, summarize_costs
 from kgwb.bench.ladder import (
     LADDER_FILE,
@@ -32,11 +33,12 @@ from kgwb.bench.metrics import (
     score_best_reading,
     score_row,
 )
-from kgwb.bench.questions import BenchQuestion
+from kgwb.bench.questions import BenchQuestion, find_in_slices
 from kgwb.bench.results import (
     ALIKE,
     SEED_IGNORED,
     BenchRow,
+    QuestionSample,
     RowFile,
     get_verdict,
     has_gold_of,
@@ -106,7 +108,7 @@ class LoadedResults:
         loss_file = RowFile(folder / LADDER_FILE, LossRowSchema, writable=False)
         return cls(
             name=unquote(name) or show_folder_name(folder),
-            label_suffix=tail,
+            label_suffix=unquote(tail),
             folder=folder,
             config=config,
             rows=rows,
@@ -142,6 +144,11 @@ class LoadedResults:
                 losses[id_] = loss
         return replace(self, rows=rows_by_id, losses_by_id=losses)
 
+    def in_slices(self, slices: Collection[str]) -> LoadedResults:
+        """Return a copy with only the questions that are in all of the slices. Raises InputError without any."""
+        ids = find_in_slices(self.rows.values(), slices)
+        return self.with_rows(row for id_, row in self.rows.items() if id_ in ids)
+
     def with_gold(self, questions: Iterable[BenchQuestion]) -> LoadedResults:
         """Return a copy of the results, scored by the gold of these questions. Nothing is asked or written.
 
@@ -155,7 +162,9 @@ class LoadedResults:
                 continue
             is_same_question = row["question"] == question.question
             if is_same_question and not has_gold_of(row, question):
-                rows[question.id] = rescore_row(row, question)
+                own = question_of_row(row).assertions  # those of the questions may have CURIEs
+                rescored = question.model_copy(update={"assertions": own})
+                rows[question.id] = rescore_row(row, rescored)
         losses = _select_current(self.losses_by_id, rows)
         return replace(self, rows=rows, losses_by_id=losses)
 
@@ -279,6 +288,16 @@ class LoadedResults:
         in_order = sorted(losses, key=flow_order)
         return {cause: losses[cause] for cause in in_order}
 
+    @property
+    def has_test_part(self) -> bool:
+        """Whether questions of the test part of the set were chosen; earlier turns of a dialogue do not count."""
+        samples = QuestionSample.list_of(self.config)
+        for id_, row in self.rows.items():
+            is_chosen = not samples or any(id_ in sample.ids for sample in samples)
+            if is_chosen and not is_shown(row):
+                return True
+        return False
+
     def count_losses(self) -> Counter[str]:
         """Count the answers that each agent lost, over all its stages; reasons stand for unknown agents."""
         counts: Counter[str] = Counter()
@@ -329,6 +348,9 @@ class LoadedResults:
             text += (
                 f", {named_answers} with names of the gold things (F1 {f1:.3f} if these counted)"
             )
+        held, asserted = count_held(self.rows.values())
+        if asserted:
+            text += f", assertions of {held} of {asserted} hold"
         return f"{text}; F1 {self.f1_text}"
 
     @property
@@ -467,6 +489,30 @@ def make_question_types_table(all_results: AllResults) -> Table:
                 cells.append(f"{fmean(known):.2f}" if known else "–")
             rows.append((label + results.label_suffix, *cells))
     return Table(("type", "solved", "words", "predicates"), rows if has_types else [])
+
+
+# --- assertions
+
+
+def make_assertions_table(all_results: AllResults) -> Table:
+    """Return a table of how many assertions hold, with Wilson's interval: a row for each kind, and one for questions.
+
+    A question counts as held if all assertions on it hold. Without assertions there are no rows.
+    """
+    headers = ["assertion"]
+    cells: dict[str, list[object]] = {}
+    for place, results in enumerate(all_results):
+        headers.append(f"holds, with its interval{results.label_suffix}")
+        held: Counter[str] = Counter()
+        asserted: Counter[str] = Counter()
+        held["questions"], asserted["questions"] = count_held(results.rows.values())
+        for check in chain.from_iterable(map(check_assertions, results.rows.values())):
+            asserted[check.name] += 1
+            held[check.name] += not check.found
+        for name in +asserted:
+            row = cells.setdefault(name, ["–"] * len(all_results))
+            row[place] = PassRate(held[name], asserted[name])
+    return Table(headers, [(name, *row) for name, row in cells.items()])
 
 
 # --- tables of cost

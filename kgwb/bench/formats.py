@@ -32,6 +32,7 @@ from rdflib import Literal
 from kgwb import disk
 from kgwb.bench.questions import (
     BOOLEANS,
+    Assertions,
     BenchQuestion,
     LexicalForm,
     answer_to_strings,
@@ -189,7 +190,7 @@ ReadEntry = Callable[[Any, int], Iterable[BenchQuestion]]
 
 
 def _parse_entry(read: ReadEntry, entry: object, number: int, place: str) -> list[BenchQuestion]:
-    """Return the questions of an entry.
+    """Return the questions of an entry. In any format it may have assertions; of a dialogue, each turn has them.
 
     ``place`` names the file and the entry in errors. Raises InputError for an entry that lacks what
     its format needs, or that is a ValueError, by which the reader says that it cannot be read.
@@ -197,7 +198,12 @@ def _parse_entry(read: ReadEntry, entry: object, number: int, place: str) -> lis
     try:
         if isinstance(entry, ValueError):
             raise entry
-        return list(read(entry, number))
+        questions = list(read(entry, number))
+        if isinstance(entry, dict) and "assert" in entry:
+            assertions = Assertions.model_validate(entry["assert"])
+            changes = {"assertions": assertions}
+            questions = [question.model_copy(update=changes) for question in questions]
+        return questions
     except ValueError as exc:
         problem = describe_validation_error(exc) if isinstance(exc, ValidationError) else exc
         hint = "correct this entry of the file, or remove it"

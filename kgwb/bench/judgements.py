@@ -8,7 +8,8 @@ folder, and holds as long as the answer is the same:
   and Table 7). A person fills it in with any editor, and a model writes it in the same form;
 - an *error analysis*: people give a sample of the lost questions categories. The sample is in
   ``errors.json``, and what a person says in ``errors.NAME.jsonl``, a line for each question. Of
-  several lines of one question the last counts.
+  several lines of one question the last counts. If people share the questions out, ``queue.jsonl``
+  says who was given which one.
 """
 
 from __future__ import annotations
@@ -19,12 +20,14 @@ import statistics
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeVar
 from urllib.parse import quote, unquote
 
+from filelock import FileLock
 from pydantic import BaseModel, Field, ValidationError, field_validator
 
 from kgwb import disk
@@ -78,6 +81,13 @@ def read_lines(
         if by_hand:
             disk.end_last_line(path)  # a reader of JSON lines takes it for unfinished
         return list(parse_json_lines(path, parse, problem, hint))
+
+
+def _append(path: Path, said: BaseModel) -> None:
+    """Add a line to a file, which a person may have edited. Raises InputError if it cannot be written."""
+    with disk.os_errors_as_input_error(f"cannot write {path}", WRITING_HINT):
+        disk.end_last_line(path)
+        disk.append_json_line(path, said.model_dump())
 
 
 def file_of(folder: Path, pattern: str, person: str) -> Path:
@@ -156,9 +166,9 @@ def ask_judge(
     return judgement
 
 
-def format_values(row: BenchRow, name: str) -> str:
-    """Return the "answers" or the "gold" of a row as a judge reads them, cut if they are long."""
-    return list_within(list_labels(row, name), MAX_JUDGED_CHARS)
+def format_values(row: BenchRow, name: str, max_chars: int = MAX_JUDGED_CHARS) -> str:
+    """Return the "answers" or the "gold" of a row as they are read, cut if they are long; "nothing" without any."""
+    return list_within(list_labels(row, name), max_chars) or "nothing"
 
 
 # --- scores
@@ -257,8 +267,8 @@ def _score_by_model(model: ChatModel, row: BenchRow) -> Score | None:
         return None
     text = (
         f"Question: {row['question']}\n"
-        f"Known to be right: {format_values(row, 'gold') or 'nothing'}\n"
-        f"Given: {format_values(row, 'answers') or 'nothing'}"
+        f"Known to be right: {format_values(row, 'gold')}\n"
+        f"Given: {format_values(row, 'answers')}"
     )
     judgement = ask_judge(model, "judge", JUDGE_PROMPT, text, _Judgement)
     return None if judgement is None else Score(float(judgement.right), judgement.reason)
@@ -328,9 +338,7 @@ def add_label(
         when=time_now(),
         note=note,
     )
-    path = _labels_file(Path(questions))
-    with disk.os_errors_as_input_error(f"cannot write the labels {path}", WRITING_HINT):
-        disk.append_json_line(path, label.model_dump())
+    _append(_labels_file(Path(questions)), label)
     return label
 
 
@@ -353,9 +361,11 @@ def score_results(
     folder: str | Path,
     scorers: Sequence[Scorer],
     on_row: Callable[[], object] = lambda: None,
+    slices: Collection[str] = (),
 ) -> list[ScoreRow]:
     """Let scorers score the answers of a results folder, write the scores to it, and return all of them.
 
+    Only answers to questions in all ``slices`` are scored.
     A judge is not asked again about an answer that it has judged; functions and labels are cheap,
     and are always applied anew. A question that ended in an error is not scored. Scores of other
     scorers that the folder had from before stay. ``on_row`` is called after each score. Raises
@@ -363,10 +373,11 @@ def score_results(
     was scored until then is kept.
     """
     results = LoadedResults.read(Path(folder))
+    chosen = results.in_slices(slices)
     kept = {(row.scorer, row.id): row for row in read_scores(results)}
     try:
         for scorer in scorers:
-            for id_, row in results.rows.items():
+            for id_, row in chosen.rows.items():
                 key = (scorer.name, id_)
                 if row["error"] is None and not (scorer.asks_model and key in kept):
                     score = scorer.score(row)
@@ -585,7 +596,7 @@ def _make_unrated(row: BenchRow) -> Rating:
 
 def _read_answer(row: BenchRow) -> str:
     """Return an answer as a person reads it."""
-    return format_values(row, "answers") or "no answer"
+    return format_values(row, "answers") if row["answers"] else "no answer"
 
 
 def _rate_row(row: BenchRow, turns: Sequence[BenchRow], model: ChatModel) -> Rating:
@@ -677,6 +688,9 @@ def show_figure(figure: float | None) -> str:
 # --- error analysis
 
 SAMPLE_FILE = "errors.json"
+QUEUE_FILE = "queue.jsonl"
+RESERVED_FOR = timedelta(hours=1)
+"""How long a question stays reserved for the person that it was given to."""
 CODINGS_FILES = "errors.*.jsonl"
 WRONG_GOLD = "gold is wrong"
 """The category of questions whose gold answer is wrong. It is in every scheme."""
@@ -699,6 +713,10 @@ class ErrorSample(BaseModel, frozen=True, extra="forbid"):
     """One of STRATA."""
     lost_count: int
     """How many questions were lost when the sample was drawn."""
+    slices: tuple[str, ...] = ()
+    """The slices of which questions were drawn; empty for all."""
+    coders: int = Field(0, ge=0)
+    """How many people are given each question; 0 if everybody codes all of them."""
 
     @field_validator("categories")
     @classmethod
@@ -721,10 +739,20 @@ class Coding(BaseModel, frozen=True, extra="forbid"):
     """A coding does not count any more if the answers or the gold have changed since."""
     category: str
     note: str = ""
+    is_settled: bool = False
+    """Whether the person saw what others say of the question: it then says nothing of how far they agree."""
 
     def __str__(self) -> str:
         """Return the category with the note: "qir: lost the year"."""
         return f"{self.category}: {self.note}" if self.note else self.category
+
+
+class Reservation(BaseModel, frozen=True, extra="forbid"):
+    """A question that was given to a person; a line of the queue."""
+
+    id: str
+    coder: str
+    when: datetime
 
 
 CodingsByCoder = Mapping[str, Mapping[str, Coding]]
@@ -738,14 +766,17 @@ def draw_sample(
     seed: int = 0,
     stratified_by: str = "agent",
     categories: Sequence[str] = (),
+    slices: Sequence[str] = (),
+    coders: int = 0,
 ) -> ErrorSample:
     """Draw a sample of the lost questions, and write it to the results folder.
 
     Each stratum has its share of the sample as it has of all lost questions, rounded by largest
     remainder, so that shares of the sample estimate those of all. The same seed draws the same
-    questions. With ``size`` questions or fewer all are taken. The ``categories`` are by default the
-    agents of the system that was measured, and what else can be to blame; WRONG_GOLD is added where
-    it is missing.
+    questions, of those that are in all ``slices``. With ``size`` questions or fewer all are taken. The
+    ``categories`` are by default the agents of the system that was measured, and what else can be to
+    blame; WRONG_GOLD is added where it is missing. With ``coders``, each question is given to so many
+    people, see ``reserve_question``; else everybody codes all of them.
 
     Raises InputError if there is a sample already, if no question was lost, for a size below 1, an
     unknown stratum or a category that is empty, too long or named twice, and if the file cannot be
@@ -767,11 +798,12 @@ def draw_sample(
             f"a sample cannot be divided by {stratified_by!r}",
             hint=f"give --by {' or '.join(STRATA)} (in Python: stratified_by=...)",
         )
-    lost = [row for row in results.rows.values() if is_lost(row) and is_shown(row)]
+    rows = results.in_slices(slices).rows.values()
+    lost = [row for row in rows if is_lost(row) and is_shown(row)]
     if not lost:
         raise InputError(
-            f"no sample was drawn: no answer in {results.folder} is wrong or missing",
-            hint="name other results: these have no errors to analyse",
+            f"no sample was drawn: no answer in {results.folder} is wrong or missing, but for the test part",
+            hint="name other results or slices: these have no errors to analyse",
         )
     scheme = list(categories or (*results.agent_names, *OTHER_CATEGORIES))
     if WRONG_GOLD not in scheme:
@@ -783,6 +815,8 @@ def draw_sample(
             seed=seed,
             stratified_by=stratified_by,
             lost_count=len(lost),
+            slices=tuple(slices),
+            coders=coders,
         )
     except ValidationError as exc:
         raise InputError(
@@ -850,9 +884,18 @@ def _share_out(total: int, sizes: Mapping[str, int]) -> dict[str, int]:
 
 
 def add_coding(
-    results: LoadedResults, sample: ErrorSample, coder: str, id_: str, category: str, note: str = ""
+    results: LoadedResults,
+    sample: ErrorSample,
+    coder: str,
+    id_: str,
+    category: str,
+    note: str = "",
+    *,
+    is_settled: bool = False,
 ) -> Coding:
     """Give a question of the sample a category, and append that to the coder's file.
+
+    ``is_settled`` says that the coder saw what others say.
 
     Raises InputError for a coder without a name, a question outside of the sample, a category outside
     of its scheme, and a file that cannot be written.
@@ -876,17 +919,18 @@ def add_coding(
         gold=row["gold"],
         category=category,
         note=note.strip(),
+        is_settled=is_settled,
     )
-    path = file_of(results.folder, CODINGS_FILES, coder)
-    with disk.os_errors_as_input_error(f"cannot write {path}", WRITING_HINT):
-        disk.end_last_line(path)
-        disk.append_json_line(path, coding.model_dump())
+    _append(file_of(results.folder, CODINGS_FILES, coder), coding)
     return coding
 
 
-def read_codings(results: LoadedResults, sample: ErrorSample, coder: str) -> dict[str, Coding]:
+def read_codings(
+    results: LoadedResults, sample: ErrorSample, coder: str, *, is_independent: bool = False
+) -> dict[str, Coding]:
     """Return what a coder says of the sample, by question id, in the order of the sample.
 
+    With ``is_independent`` it is what the coder said before seeing what others say.
     Codings of other questions, of earlier answers and of earlier gold are left out. Raises InputError,
     which names the line, for one that is not valid or has a category outside of the scheme.
     """
@@ -899,7 +943,10 @@ def read_codings(results: LoadedResults, sample: ErrorSample, coder: str) -> dic
 
     path = file_of(results.folder, CODINGS_FILES, coder)
     hint = f"correct the line, or add the category to {SAMPLE_FILE}"
-    codings = {coding.id: coding for coding in read_lines(path, parse, "is not a coding", hint)}
+    codings = {}
+    for said in read_lines(path, parse, "is not a coding", hint):
+        if not (is_independent and said.is_settled):
+            codings[said.id] = said
     current = {}
     for id_ in sample.ids:
         row = results.rows.get(id_)
@@ -907,6 +954,36 @@ def read_codings(results: LoadedResults, sample: ErrorSample, coder: str) -> dic
         if coding and row and is_lost(row) and _is_about(coding, row, ("answers", "gold")):
             current[id_] = coding
     return current
+
+
+def reserve_question(results: LoadedResults, sample: ErrorSample, coder: str) -> str:
+    """Return the first question of the sample that is free for a coder, and reserve it; "" if none is left.
+
+    Free is what the coder has not coded, and what was not given to as many others as the sample
+    says. What somebody was given and has not coded is free again after RESERVED_FOR. Raises InputError
+    if the queue cannot be read or written.
+    """
+    path = results.folder / QUEUE_FILE
+    hint = "remove this line of the queue: its question is then given again"
+    oldest = datetime.now(UTC) - RESERVED_FOR
+    with (
+        disk.os_errors_as_input_error(f"cannot use {path}", WRITING_HINT),
+        FileLock(f"{path}.lock"),
+    ):
+        codings = ErrorAnalysis.read(results).codings
+        given = read_lines(path, Reservation.model_validate, "is no reservation", hint)
+        for id_ in sample.ids:
+            others = {name for name, by_id in codings.items() if id_ in by_id}
+            others |= {each.coder for each in given if each.id == id_ and each.when > oldest}
+            others.discard(coder)
+            is_full = 0 < sample.coders <= len(others)
+            if is_full or id_ in codings.get(coder, ()):
+                continue
+            if sample.coders:
+                reservation = Reservation(id=id_, coder=coder, when=datetime.now(UTC))
+                disk.append_json_line(path, reservation.model_dump(mode="json"))
+            return id_
+    return ""
 
 
 def find_wrong_gold(codings: CodingsByCoder) -> frozenset[str]:
@@ -968,18 +1045,26 @@ class ErrorAnalysis:
     def make_agreement_table(self) -> Table:
         """Return how far each pair of coders agrees, with Cohen's kappa and its interval."""
         categories = {}
-        for coder, codings in self.codings.items():
+        for coder in self.codings:
+            codings = read_codings(self.results, self.sample, coder, is_independent=True)
             categories[coder] = {id_: coding.category for id_, coding in codings.items()}
         return compare_people("coders", categories, lambda pairs: str(compute_kappa(pairs) or "–"))
+
+    @property
+    def conflicts(self) -> list[str]:
+        """The ids of the questions that got different categories, in the order of the sample."""
+        ids = []
+        for id_ in self.sample.ids:
+            if len({coding.category for coding in self._codings_of(id_) if coding}) > 1:
+                ids.append(id_)
+        return ids
 
     def make_disagreement_table(self) -> Table:
         """Return the questions that got different categories, with what each coder says and notes."""
         rows = []
-        for id_ in self.sample.ids:
-            codings = self._codings_of(id_)
-            if len({coding.category for coding in codings if coding}) > 1:
-                cells = (str(coding or "–") for coding in codings)
-                rows.append((self.results.question_titles[id_], *cells))
+        for id_ in self.conflicts:
+            cells = (str(coding or "–") for coding in self._codings_of(id_))
+            rows.append((self.results.question_titles[id_], *cells))
         return Table(("question", *self.codings), rows)
 
     def make_gold_table(self) -> Table:
@@ -1021,6 +1106,8 @@ class ErrorAnalysis:
             f"{len(sample.ids)} of {sample.lost_count} lost questions, by {sample.stratified_by}, "
             f"seed {sample.seed}"
         )
+        if sample.slices:
+            text += f", of the slice {' and '.join(sample.slices)}"
         for coder, codings in self.codings.items():
             text += f"; {coder} has coded {len(codings)}"
         return text

@@ -22,9 +22,11 @@ from urllib.parse import quote
 from pydantic import BaseModel, model_validator
 
 from kgwb import disk
+from kgwb.bench.assertions import list_failed
 from kgwb.bench.comparisons import (
     UNFOLDED_OUTCOMES,
     ResultsComparison,
+    compare_with_each,
     find_outcomes,
     load_prompt_texts,
 )
@@ -36,7 +38,6 @@ from kgwb.bench.questions import (
     SLICE_FIELDS,
     TEST_SPLIT,
     BenchQuestion,
-    find_in_slices,
     slices_of,
     with_earlier_turns,
 )
@@ -94,7 +95,7 @@ WITHOUT_GOLD = "without gold"
 TEST_SLICE = f"split={TEST_SPLIT}"
 MAX_TEST_LOOKS = 5
 """With so many changes the test part of a set can be asked: who chooses by it does not test any more."""
-SELECTOR_WORDS = ("all", "lost", "errors", WITHOUT_GOLD, *ANSWER_STATE_ICONS)
+SELECTOR_WORDS = ("all", "lost", "errors", "failed", WITHOUT_GOLD, *ANSWER_STATE_ICONS)
 """Words that choose several questions. A question whose id is one of them is chosen as "id=lost"."""
 
 
@@ -316,8 +317,9 @@ class RetryExperiment:
     ) -> list[BenchQuestion]:
         """Return the questions that any of the selectors names, in the order of the results.
 
-        A selector is "lost", "wrong", "errors", "right", "all", "blamed=AGENT" (by the oracle ladder),
-        a slice such as "type=count", or an id, which is written "id=lost" if it is one of these words.
+        A selector is "lost", "wrong", "errors", "right", "all", "failed" (of which an assertion does not
+        hold), "blamed=AGENT" (by the oracle ladder), a slice such as "type=count", or an id, which is
+        written "id=lost" if it is one of these words.
         Without selectors these are all lost questions, and equally many right ones, evenly spaced.
         Only those in all ``slices`` are chosen (``_rows_in``). Earlier turns of their dialogues are
         added.
@@ -347,11 +349,9 @@ class RetryExperiment:
 
         Raises InputError if there is none.
         """
-        rows = self.earlier_results.rows
-        ids = find_in_slices(rows.values(), slices)
         found = {}
-        for id_, row in rows.items():
-            if id_ in ids and (is_shown(row) or TEST_SLICE in slices):
+        for id_, row in self.earlier_results.in_slices(slices).rows.items():
+            if is_shown(row) or TEST_SLICE in slices:
                 found[id_] = row
         if not found:
             raise InputError(
@@ -372,8 +372,8 @@ class RetryExperiment:
             if not ids:
                 raise InputError(
                     f"no question of {self.earlier_results.folder} is selected by {selector!r}",
-                    hint="select others (--only) with lost, wrong, errors, right, all, blamed=AGENT, type=NAME or "
-                    "the id of a question",
+                    hint="select others (--only) with lost, wrong, errors, right, all, failed, blamed=AGENT, "
+                    "type=NAME or the id of a question",
                 )
             chosen_ids |= ids
         return chosen_ids
@@ -391,6 +391,8 @@ class RetryExperiment:
         selectors |= slices_of(row)
         if is_lost(row):
             selectors.add("lost")
+        if list_failed(row):
+            selectors.add("failed")
         if row["error"] is not None:
             selectors.add("errors")
         elif row["gold"] is None:
@@ -460,7 +462,7 @@ class RetryExperiment:
         """
         folders = {folder.resolve()}
         for retry in list_retries(self.earlier_results):
-            if retry.is_test:
+            if retry.results.has_test_part:
                 folders.add(retry.folder.resolve())
         if len(folders) > MAX_TEST_LOOKS:
             raise InputError(
@@ -562,8 +564,9 @@ class RetryExperiment:
         changed_agents = _list_stopped_agents(run)
         if run.error is None or not changed_agents:
             return [], []
-        before = self._load_earlier_run(question, store)
-        if before is None:
+        try:
+            before = self.load_earlier_run(question)
+        except KgwbError:
             return None
         later_steps: list[Step] = []
         changed_steps: list[Step] = []
@@ -575,26 +578,24 @@ class RetryExperiment:
         least_calls = _list_model_calls(changed_steps, run)
         return least_calls, _list_model_calls(later_steps, run)
 
-    def _load_earlier_run(self, question: BenchQuestion, store: CallStore) -> Run | None:
+    def load_earlier_run(self, question: BenchQuestion) -> Run:
         """Return the run of a question as it was measured: replayed from its file, else from the store.
 
-        None if neither has all that was asked. No model is asked.
+        No model is asked. Raises KgwbError if neither has all that was asked.
         """
-        run_row = {"run": run_file_path(question.id)}
-        file = find_run_file(self.earlier_results.folder, run_row)
-        try:
-            if file:
-                return systems.load_run(file, system=self.system)
-            setup = self.make_setup(must_differ=False)
-            models = {}
-            for name, spec in self.earlier_results.model_specs.items():
-                models[name] = Replay((), name=spec)
-            measured_setup = replace(setup, models=models)
-            run = begin_question(measured_setup, question, self._dialogue_before(question))
+        folder = self.earlier_results.folder
+        file = find_run_file(folder, {"run": run_file_path(question.id)})
+        if file:
+            return systems.load_run(file, system=self.system)
+        setup = self.make_setup(must_differ=False)
+        models = {}
+        for name, spec in self.earlier_results.model_specs.items():
+            models[name] = Replay((), name=spec)
+        measured_setup = replace(setup, models=models)
+        run = begin_question(measured_setup, question, self._dialogue_before(question))
+        with open_store(setup, question, AskPlaces(folder, find_store(folder))) as store:
             run.use_store(store)
             return run.go_explained()
-        except KgwbError:
-            return None
 
     def _dialogue_before(self, question: BenchQuestion) -> Dialogue:
         """Return the earlier turns of a question's dialogue, as the results remembered them.
@@ -635,8 +636,10 @@ class RetryExperiment:
         measured_setup = self._make_measured_setup() if repeats > 1 else None
         earlier = self.earlier_results
         config = setup.to_config(questions)
-        if not all(is_shown(vars(question)) for question in questions):
-            self.describe_test_look(folder)
+        for question in questions:
+            is_chosen = sample is None or question.id in sample.ids
+            if is_chosen and not is_shown(vars(question)):
+                self.describe_test_look(folder)
         if sample is not None:
             config = sample.add_to_config(config, _read_stored_config(folder))
         with lock_folder(folder, "wait until it ends, or stop it, and ask again then"):
@@ -758,14 +761,17 @@ NOTE_FILE = "note.txt"
 class PastRetry:
     """A retry that was made."""
 
-    folder: Path
+    results: LoadedResults
     began: datetime
     note: str
     """"" if the person wrote none."""
     counts: Counter[str]
     """The number of questions by outcome (``kgwb.bench.comparisons``)."""
-    is_test: bool
-    """Whether it asked questions of the test part of the set."""
+
+    @property
+    def folder(self) -> Path:
+        """The folder of its results."""
+        return self.results.folder
 
     @property
     def name(self) -> str:
@@ -803,8 +809,7 @@ def list_retries(results: LoadedResults) -> list[PastRetry]:
             retried = LoadedResults.read(folder)
             counts = Counter(find_outcomes(results, retried).values())
             began = datetime.fromtimestamp(config_file.stat().st_mtime)
-            is_test = not all(map(is_shown, retried.rows.values()))
-            retries.append(PastRetry(folder, began, read_note(folder), counts, is_test))
+            retries.append(PastRetry(retried, began, read_note(folder), counts))
     return sorted(retries, key=lambda retry: (retry.began, retry.name), reverse=True)
 
 
@@ -909,7 +914,8 @@ def read_measured_prompts(
 
     ``base`` is by default the folder that a retry belongs to. A folder of ``kgwb bench`` without a
     ``base`` is compared with nothing. ``kept`` is the results folder of the prompts that are kept
-    now, if there is one: it is compared with, too. ``system`` must be given if what was measured is not a system
+    now, if there is one: it is compared with, too. Differences are adjusted for all retries of ``base``:
+    the one that is kept was chosen among them. ``system`` must be given if what was measured is not a system
     by name. A prompt that is the system's present own one has the text None; the text of another one
     is that of the first saved run that used it, if it has the measured fingerprint. Nothing is
     written. Raises InputError if a folder holds no results.
@@ -921,12 +927,18 @@ def read_measured_prompts(
     effect = effect_on_kept = ""
     ids: Mapping[str, Sequence[str]] = {}
     first = None
+    compared = [results]
     if base is not None:
         first = LoadedResults.read(Path(base))
-        effect, ids = _describe_effect(ResultsComparison(first, results))
+        for retry in list_retries(first):
+            is_other = retry.folder.resolve() != results.folder.resolve()
+            if is_other and retry.results.has_test_part == results.has_test_part:
+                compared.append(retry.results)
+        effect, ids = _describe_effect(compare_with_each(first, compared)[0])
     if Path(kept, CONFIG_FILE).is_file() and Path(kept).resolve() != results.folder.resolve():
-        comparison = ResultsComparison(LoadedResults.read(Path(kept)), results, drawn_by=first)
-        effect_on_kept, ids = _describe_effect(comparison)
+        kept_results = LoadedResults.read(Path(kept))
+        comparisons = compare_with_each(kept_results, compared, drawn_by=first)
+        effect_on_kept, ids = _describe_effect(comparisons[0])
     if system is None:
         system = systems.load_system(str(results.config.get("system")))
     system = systems.resolve_system(system)

@@ -43,6 +43,7 @@ from kgwb.bench.runner import (
 )
 from kgwb.errors import InputError, OverrideError, QuestionError
 from kgwb.kg.base import Graph
+from kgwb.records import to_data
 from kgwb.run import Run, System
 from kgwb.run import Setup as RunSetup
 from kgwb.run.answers import Dialogue
@@ -66,6 +67,8 @@ class LossRowSchema(RowSchema):
     """The key of the step to blame; None if none is known."""
     first_wrong_step: str | None = None
     """The key of the first step that decided otherwise than gold; None if none is known."""
+    gold_value: Any = None
+    """What gold has at the step to blame, as JSON data; None if no agent is known."""
     why: str
     """Why no agent is known, and which gold values were refused by an agent's own check."""
 
@@ -182,14 +185,8 @@ def locate_loss(
     for name in ("id", "hops", "type", "question", "gold", "f1", "error"):
         if name in row:
             loss_row[name] = row[name]
-    loss_row["agent"] = None
-    loss_row["stage"] = None
-    loss_row["step"] = None
-    loss_row["first_wrong_step"] = None
-    loss_row["mended_by"] = None
-    loss_row["rungs"] = {}
-    loss_row["model_calls"] = 0
-    loss_row["why"] = ""
+    unknown = ("agent", "stage", "step", "first_wrong_step", "mended_by")
+    loss_row |= {**dict.fromkeys(unknown), "rungs": {}, "model_calls": 0, "why": ""}
     gold = load_gold_query(question, setup.kg)
     if gold is None:
         return loss_row | {"why": NO_GOLD_QUERY}
@@ -230,8 +227,9 @@ def apply_rungs(
 
     Returns fields of a ladder's row: the F1 of each rung, the model calls made, the key of the first
     step that decided otherwise than gold ("first_wrong_step"), and either the agent to blame with its
-    stage, its step and its rung ("mended_by"), or in "why" the reason that none is known. A rung is
-    left out if the run decided like gold there, or if an agent's own check refuses the gold.
+    stage, its step, what gold has there ("gold_value") and its rung ("mended_by"), or in "why" the
+    reason that none is known. A rung is left out if the run decided like gold there, or if an agent's
+    own check refuses the gold.
     """
     decisions = gold_decisions_of(setup.system)
     f1_by_rung: dict[str, float] = {}
@@ -252,7 +250,7 @@ def apply_rungs(
             continue
         run = next_run
         f1_by_rung[name] = f1
-        step = next(iter(rung.values))
+        step, gold_value = next(iter(rung.values.items()))
         first_wrong_step = first_wrong_step or step
         if f1 == 1:
             return {
@@ -260,6 +258,7 @@ def apply_rungs(
                 "stage": rung.stage or setup.system.stage_by_agent.get(rung.agent),
                 "step": step,
                 "first_wrong_step": first_wrong_step,
+                "gold_value": to_data(gold_value),
                 "mended_by": name,
                 "rungs": f1_by_rung,
                 "model_calls": model_calls,

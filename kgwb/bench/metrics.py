@@ -403,29 +403,18 @@ class QuestionGroup:
     @property
     def errors(self) -> int:
         """The number of questions that ended in an error; they score 0."""
-        count = 0
-        for row in self.rows:
-            if row["error"] is not None:
-                count += 1
-        return count
+        return sum(row["error"] is not None for row in self.rows)
 
     @property
     def cut_results(self) -> int:
         """The number of answers that come from a result that a limit cut."""
-        count = 0
-        for row in self.rows:
-            if row.get("cut_rows"):
-                count += 1
-        return count
+        return sum(bool(row.get("cut_rows")) for row in self.rows)
 
     @property
     def named_answers(self) -> int:
         """The number of questions answered with names of gold things in place of the things."""
-        count = 0
-        for row in self.rows:
-            if row["error"] is None and read_names(row) != row["answers"]:
-                count += 1
-        return count
+        answered = [row for row in self.rows if row["error"] is None]
+        return sum(read_names(row) != row["answers"] for row in answered)
 
     @property
     def f1_with_names(self) -> float:

@@ -1077,21 +1077,6 @@ def _name_bars(
     return f"{set_title}: {configuration.name}"
 
 
-def make_list_table(folder: Path) -> Table:
-    """Return a table of all experiments: name, place in the paper, what it is, and what is at hand.
-
-    Question sets are looked for in ``folder``. Of an experiment that cannot be repeated the table
-    says so.
-    """
-    rows = []
-    for paper_name, paper in load_papers().items():
-        for experiment in paper.experiments:
-            name = f"{paper_name}.{experiment.id}"
-            at_hand = describe_availability(paper, experiment, folder)
-            rows.append((name, experiment.where, experiment.title, at_hand))
-    return Table(("experiment", "where", "what", "question sets"), rows)
-
-
 def describe_availability(paper: Paper, experiment: Experiment, folder: Path) -> str:
     """Return how many of an experiment's question sets are in a folder: "2 of 3 question sets at hand".
 

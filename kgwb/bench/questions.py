@@ -12,9 +12,10 @@ from itertools import chain, pairwise
 from typing import Annotated, Any
 from unicodedata import normalize
 
-from pydantic import BaseModel, BeforeValidator, model_validator
+from pydantic import AliasChoices, BaseModel, BeforeValidator, Field, model_validator
 from rdflib import Literal, URIRef
 
+from kgwb.bench.cost import NonNegativeAmount
 from kgwb.bench.metrics import is_iri, normalize_value
 from kgwb.errors import GraphError, InputError
 from kgwb.kg.base import Graph
@@ -60,6 +61,48 @@ LexicalForm = Annotated[str, BeforeValidator(to_lexical_form)]
 """A text that may be given as a JSON boolean or number."""
 
 
+def _to_list(value: object) -> object:
+    """Return a single value as a list, and several as they are. An empty value is none."""
+    if isinstance(value, list | tuple):
+        return value
+    return [value] if value else []
+
+
+Texts = Annotated[tuple[LexicalForm, ...], BeforeValidator(_to_list)]
+"""Texts of which a single one may be given without a list."""
+
+
+class Assertions(BaseModel, frozen=True):
+    """What is asserted of the answer to a question, whatever its gold.
+
+    A value is an IRI, a CURIE, or the lexical form of a literal, see ``resolve_assertions``. The
+    names follow those of promptfoo ("contains", "not-contains", "cost").
+    """
+
+    contains: Texts = ()
+    """Values that the answer has."""
+    not_contains: Texts = ()
+    uses_predicate: Texts = ()
+    """Predicates of the SPARQL queries that the answer came from."""
+    not_uses_predicate: Texts = ()
+    max_model_calls: NonNegativeAmount | None = None
+    max_tokens: NonNegativeAmount | None = None
+    """Of prompts and replies together."""
+    max_seconds: NonNegativeAmount | None = None
+    max_cost: NonNegativeAmount | None = None
+    """In the currency of the table of prices."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_names(cls, data: Any) -> Any:
+        """Return the data. Raises ValueError for a name that is no assertion."""
+        known = list(cls.model_fields)
+        for name in data if isinstance(data, dict) else ():
+            if name not in known:
+                raise ValueError(f"{name!r} is no assertion; there are {', '.join(known)}")
+        return data
+
+
 TEST_SPLIT = "test"
 SLICE_FIELDS = ("hops", "type", "language", "dialogue", "split")
 """Fields by which questions can be chosen, beside their tags."""
@@ -92,7 +135,7 @@ class BenchQuestion(BaseModel, frozen=True):
     """Every wording of the question, as (language, text), if the set has several."""
     hops: int | str | None = None
     type: str | None = None
-    tags: tuple[LexicalForm, ...] = ()
+    tags: Texts = ()
     """Words of the person's own, by which questions are chosen and figures are given."""
     split: LexicalForm | None = None
     """The part of the set. TEST_SPLIT is for a last check alone: nothing is chosen by it."""
@@ -107,22 +150,30 @@ class BenchQuestion(BaseModel, frozen=True):
     """The meaning of the question outside its dialogue."""
     right: str | None = None
     """What counts as right, for a person who judges the answer."""
+    assertions: Assertions = Field(
+        Assertions(), validation_alias=AliasChoices("assert", "assertions")
+    )
+    """What else must be true of the answer; "assert" in a file."""
 
     @model_validator(mode="before")
     @classmethod
     def _read_table(cls, data: Any) -> Any:
         """Convert data of a question file before validation, and return a changed copy.
 
-        ``answers`` may be rows of a table, ``tags`` a single one, and ``kind`` is the old name of
-        ``type``. Data that is no dictionary is returned as it is.
+        ``answers`` may be rows of a table, and ``kind`` is the old name of ``type``. Data that is no
+        dictionary is returned as it is. Raises ValueError for a misspelled "assert", which would be
+        checked by nobody.
         """
         if not isinstance(data, dict):
             return data
         data = dict(data)
         if isinstance(data.get("kind"), str):
             data.setdefault("type", data["kind"])
-        if not isinstance(data.get("tags", ()), list | tuple):
-            data["tags"] = [data["tags"]] if data["tags"] else ()
+        for name in data:
+            if name.startswith("assert") and name not in ("assert", "assertions"):
+                raise ValueError(
+                    f"{name!r} is no field of a question; assertions stand in 'assert'"
+                )
         if isinstance(data.get("answers"), list):
             data.update(_read_answer_rows(data["answers"]))
         return data
@@ -180,6 +231,18 @@ def find_in_slices(questions: Iterable[Mapping[str, Any]], slices: Collection[st
             hint=f"choose among {list_first(sorted(known, reverse=True)) or 'questions with tags'} (--slice)",
         )
     return ids
+
+
+def select_slices(
+    questions: Sequence[BenchQuestion], slices: Collection[str]
+) -> list[BenchQuestion]:
+    """Return the questions that are in all of the slices, with the earlier turns of their dialogues.
+
+    Without slices these are all. Raises InputError if there is none.
+    """
+    fields = list(map(vars, questions))
+    ids = with_earlier_turns(fields, find_in_slices(fields, slices))
+    return [question for question in questions if question.id in ids]
 
 
 def with_earlier_turns(questions: Iterable[Mapping[str, Any]], ids: Collection[str]) -> set[str]:
@@ -557,13 +620,14 @@ def find_named_gold(questions: Iterable[BenchQuestion], kg: Graph) -> list[Named
     """Return the gold texts of the questions that are exactly the name of a thing in the graph.
 
     A right answer with the thing is not equal to such a gold. Looked at are gold answers that the
-    question set has. Texts without a letter, such as numbers, are no names here, nor is a text that
-    the question's gold query gives. Empty if the graph cannot be asked.
+    question set has, and the values that it asserts. Texts without a letter, such as numbers, are no
+    names here, nor is a text that the question's gold query gives. Empty if the graph cannot be asked.
     """
     texts_by_id: dict[str, list[str]] = {}
     queries: dict[str, str | None] = {}
     for question in questions:
-        texts = [text for text in question.answers or () if _may_be_name(text)]
+        asserted = (*question.assertions.contains, *question.assertions.not_contains)
+        texts = [text for text in (*(question.answers or ()), *asserted) if _may_be_name(text)]
         if texts:
             texts_by_id[question.id] = texts
             queries[question.id] = question.sparql
@@ -625,6 +689,6 @@ def describe_named_gold(found: Sequence[NamedGold], places: Mapping[str, str]) -
     if more:
         shown += f"; {more}"
     return (
-        f"{questions} {verb} a text as gold that is the name of a thing in the graph, so that an answer "
-        f"with the thing is wrong: {shown}"
+        f"{questions} {verb} a text, as gold or in an assertion, that is the name of a thing in the graph: "
+        f"an answer with the thing is not that text: {shown}"
     )

@@ -20,6 +20,7 @@ from urllib.parse import quote
 
 from kgwb import disk
 from kgwb.bench import comparisons, figures
+from kgwb.bench.assertions import list_failed
 from kgwb.bench.comparisons import QuestionChange, ResultsComparison
 from kgwb.bench.cost import Prices, summarize_costs
 from kgwb.bench.figures import (
@@ -611,7 +612,8 @@ def render_answers(row: BenchRow, names: Mapping[str, str]) -> Html:
     """Render the verdict on a row as a badge, and below it the answers or the error.
 
     A lost answer that should be a table also has the F1 of each gold column. An answer from a
-    result that a limit cut says so, and one that is the name of a gold thing. ``names`` are those of ``name_values``.
+    result that a limit cut says so, one that is the name of a gold thing, and one of which an assertion
+    does not hold. ``names`` are those of ``name_values``.
     """
     parts = [h.div("", render_verdict(row))]
     if row["error"]:
@@ -628,6 +630,8 @@ def render_answers(row: BenchRow, names: Mapping[str, str]) -> Html:
         parts.append(h.div("soft", cut))
     if read_names(row) != row["answers"]:
         parts.append(h.div("soft", "a name of a gold thing: the answer should have the thing"))
+    for failed in list_failed(row):
+        parts.append(h.div("soft", failed))
     return h.join(*parts)
 
 

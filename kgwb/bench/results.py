@@ -20,7 +20,12 @@ from pydantic import BaseModel, Field, PlainValidator, ValidationError
 from rdflib import URIRef
 
 from kgwb import disk
-from kgwb.bench.cost import list_served_models, sum_seconds_by_stage, sum_usage
+from kgwb.bench.cost import (
+    NonNegativeAmount,
+    list_served_models,
+    sum_seconds_by_stage,
+    sum_usage,
+)
 from kgwb.bench.metrics import (
     FROM_GRAPH,
     OWN_KNOWLEDGE,
@@ -34,6 +39,7 @@ from kgwb.bench.metrics import (
 from kgwb.bench.questions import (
     SLICE_FIELDS,
     TEST_SPLIT,
+    Assertions,
     BenchQuestion,
     answer_to_strings,
     find_things,
@@ -148,7 +154,13 @@ class ResultRowSchema(RowSchema):
     queries: NonNegativeInt
     """Requests to the graph."""
     executed_queries: NonNegativeInt = 0
-    """The queries that the answer came from."""
+    """How many queries the answer came from."""
+    answer_queries: list[str] = []
+    """These queries. Rows of earlier versions do not have them."""
+    assertions: Assertions = Assertions()
+    """What is asserted of the answer, with IRIs in full."""
+    money: NonNegativeAmount = 0
+    """What the question cost by the prices of then; missing if a model had none."""
     words: NonNegativeInt = 0
     predicates: NonNegativeInt = 0
     """The predicates of the gold query."""
@@ -668,11 +680,13 @@ def row_right_answer(row: BenchRow) -> RightAnswer | None:
 _FIELDS_OF_GOLD = frozenset(
     (
         "hops type tags split language dialogue turn standalone right sparql predicates columns gold_table by_column "
-        "labels linking asks asks_before seeds"
+        "labels linking asks asks_before seeds assertions"
     ).split()
 ) | {score.name for score in fields(Scores)}
 """Fields of a row that are left out if the present question does not give them."""
-QUESTION_FIELDS = "id question hops type tags split language dialogue turn standalone right sparql columns".split()
+QUESTION_FIELDS = (
+    "id question hops type tags split language dialogue turn standalone right sparql columns assertions"
+).split()
 """Fields of a row that a question has by the same name."""
 
 
@@ -694,11 +708,7 @@ def make_row(question: BenchQuestion, run: Run | None, error: str | None) -> Ben
         recorded["source"] = FROM_GRAPH
         if answer is not None and answer.ungrounded:
             recorded["source"] = OWN_KNOWLEDGE
-    if answer is not None and answer.columns:
-        recorded["table"] = []
-        for value in answer.values:
-            cells = row_to_strings(value.row)
-            recorded["table"].append(list(cells))
+    recorded |= _describe_table(answer)
     labels = _labels_of_answer(answer)
     if run is not None:
         labels |= _find_answered_names(question, recorded["answers"], run.kg.inner)
@@ -707,12 +717,20 @@ def make_row(question: BenchQuestion, run: Run | None, error: str | None) -> Ben
         row["doubt"] = answer.doubt
     if answer is not None and not answer:
         row["reason"] = answer.reason
+    row["answer_queries"] = list(map(str, answer.queries)) if answer is not None else []
     cut_rows = _count_cut_rows(run, answer)
     if cut_rows:
         row["cut_rows"] = cut_rows
     row.update(_describe_usage(question, run))
     row["error"] = error
     return row
+
+
+def _describe_table(answer: Answer | None) -> BenchRow:
+    """Return the field "table" of a row, with the rows of an answer that has columns; empty for any other."""
+    if answer is None or not answer.columns:
+        return {}
+    return {"table": [list(row_to_strings(value.row)) for value in answer.values]}
 
 
 def _count_cut_rows(run: Run | None, answer: Answer | None) -> int:
@@ -728,8 +746,7 @@ def describe_reading(reading: Reading, run: Run | None, error: str | None) -> Be
     """Return what was answered with a question read in another way, as a row keeps it."""
     answer = run.answer if run and error is None else None
     described: BenchRow = {"other": reading.other, "answers": answer_to_strings(answer)}
-    if answer is not None and answer.columns:
-        described["table"] = [list(row_to_strings(value.row)) for value in answer.values]
+    described |= _describe_table(answer)
     if error is not None:
         described["error"] = error
     return described
@@ -778,18 +795,27 @@ def rescore_results(
 ) -> int:
     """Score the rows of questions whose gold has changed again, write the results file, and return how many.
 
-    ``load_run`` returns the finished run of a row, if it was saved. Rows of another wording are
+    Rows with other assertions are written again, too. ``load_run`` returns the finished run of a row, if
+    it was saved. Rows of another wording are
     left as they are; without changes nothing is written. Raises InputError if the file cannot be
     written.
     """
     rescored = []
     for question in questions:
         row = results.rows.get(question.id)
-        if row and row["question"] == question.question and not has_gold_of(row, question):
+        if row is None or row["question"] != question.question:
+            continue
+        is_same = row.get("assertions", {}) == _dump_assertions(question)
+        if not is_same or not has_gold_of(row, question):
             rescored.append(rescore_row(row, question, load_run(row)))
     if rescored:
         results.replace_rows(rescored)
     return len(rescored)
+
+
+def _dump_assertions(question: BenchQuestion) -> dict[str, Any]:
+    """Return the assertions of a question as a row has them; empty without any."""
+    return question.assertions.model_dump(mode="json", exclude_defaults=True)
 
 
 def question_of_row(row: BenchRow) -> BenchQuestion:
@@ -848,7 +874,7 @@ def _describe_question(question: BenchQuestion) -> BenchRow:
     """Return the fields of a row that identify and classify a question, as far as they are known.
 
     These are id, number of words, hops, type, language, dialogue, turn, standalone wording, what
-    counts as right, and the gold query with its number of predicates.
+    counts as right, the assertions, and the gold query with its number of predicates.
     """
     row: BenchRow = {"id": question.id, "words": len(question.question.split())}
     for name in (*SLICE_FIELDS, "tags", "standalone", "right", "sparql"):
@@ -857,6 +883,9 @@ def _describe_question(question: BenchQuestion) -> BenchRow:
             row[name] = value
     if question.turn:
         row["turn"] = question.turn
+    assertions = _dump_assertions(question)
+    if assertions:
+        row["assertions"] = assertions
     predicates = count_gold_predicates(question)
     if predicates:
         row["predicates"] = predicates

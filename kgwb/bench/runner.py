@@ -22,6 +22,7 @@ from typing import Any, Literal, NamedTuple
 from urllib.parse import quote
 
 from kgwb.background import shielded
+from kgwb.bench.assertions import resolve_assertions
 from kgwb.bench.cost import (
     Budget,
     add_usage,
@@ -314,11 +315,11 @@ def _get_versions() -> dict[str, str]:
 def _fingerprint_of(questions: Sequence[BenchQuestion]) -> str:
     """Return the fingerprint of all fields of all questions; it depends on their order.
 
-    Those are left out that change neither what is asked nor the scores: ``right``, tags and split.
+    Those are left out that change neither what is asked nor the scores, such as ``right`` and tags.
     """
     lines = []
     for question in questions:
-        data = question.model_dump(exclude={"right", "tags", "split"})
+        data = question.model_dump(exclude={"right", "tags", "split", "assertions"})
         lines.append(json.dumps(data, ensure_ascii=False, separators=(",", ":")))
     return fingerprint("\n".join(lines))
 
@@ -436,9 +437,10 @@ class Benchmark:
         """
         self._unreachable_in_a_row = 0
         self._places = self._find_places()
+        questions = resolve_assertions(questions, self.setup.kg)
         self.rescored += rescore_results(self.results, questions, self._load_finished_run)
         for row in self.results.rows_for(questions):
-            self.budget.add(row)
+            self.budget.add(row, self.results.folder)
         is_finished = len(self.results.rows_for(questions)) == len(questions)
         if not is_finished:
             announce_models(self.setup.models.values(), self.setup.kg)
@@ -556,7 +558,9 @@ class Benchmark:
 
     def _add_row(self, row: BenchRow) -> None:
         """Add what was paid for a row to the budget and to the counts of calls, and write the row."""
-        self.budget.add(row)
+        self.budget.add(row, self.results.folder)
+        with suppress(InputError):  # a model without a price
+            row["money"] = self.budget.prices.compute_money(row)
         paid = row.get("paid", row)["model_calls"]
         self.made_calls += paid
         self.reused_calls += max(0, row["model_calls"] - paid)

@@ -16,6 +16,7 @@ from kgwb.cli.bench import BenchCommand, CompareProfilesCommand
 from kgwb.cli.demo import DemoCommand
 from kgwb.cli.doctor import DoctorCommand
 from kgwb.cli.experiment import ExperimentCommand
+from kgwb.cli.improve import ImproveCommand
 from kgwb.cli.judgements import ErrorsCommand, RateCommand, ScoreCommand
 from kgwb.cli.lab import JupyterLabCommand
 from kgwb.cli.labs import LabsCommand
@@ -157,6 +158,7 @@ COMMANDS: dict[str, type[Any]] = {
     "compare-profiles": CompareProfilesCommand,
     "experiment": ExperimentCommand,
     "retry": RetryCommand,
+    "improve": ImproveCommand,
     "keep": KeepCommand,
     "score": ScoreCommand,
     "rate": RateCommand,

@@ -19,6 +19,7 @@ from kgwb.text import mask_url, shortest_distinct_names, single_line
 if TYPE_CHECKING:
     from kgwb.bench.cost import Budget
     from kgwb.bench.exports import Suite
+    from kgwb.bench.questions import BenchQuestion
     from kgwb.kg.base import Graph
     from kgwb.llm.base import ChatModel
     from kgwb.settings import Settings
@@ -210,10 +211,11 @@ class QuestionArguments(GraphArguments):
                 return replace(self, system=name)
         return replace(self, system=names[0])
 
-    def make_workbench(self) -> Workbench:
+    def make_workbench(self, graph: Graph | None = None) -> Workbench:
         """Open the models and the graph, and return a workbench with the settings and prompts of the arguments.
 
-        Settings, agents and prompts are checked before the graph is opened. Raises what opening the
+        ``graph`` is the graph if it is open already. Settings, agents and prompts are checked before
+        the graph is opened. Raises what opening the
         graph and the models raises, SettingError for an unknown setting, system or agent, and
         PromptError for prompts that the system cannot use.
         """
@@ -230,7 +232,7 @@ class QuestionArguments(GraphArguments):
         prompts = Prompts.of(self.prompts)
         system.check_prompts(prompts)
         return Workbench(
-            self.open_graph(self.kg),
+            graph or self.open_graph(self.kg),
             system=system,
             models=models,
             settings=settings,
@@ -260,16 +262,20 @@ class WorkArguments:
         numbers = parse_assignments(self.budget, "NAME=NUMBER")
         return bench.Budget(numbers, bench.load_prices(self.prices))
 
-    def check_prices(self, budget: Budget, models: Iterable[ChatModel]) -> None:
+    def check_prices(
+        self, budget: Budget, models: Iterable[ChatModel], questions: Iterable[BenchQuestion]
+    ) -> None:
         """Print the first model without a price, if a table of prices was given; nothing was asked yet.
 
-        Raises InputError for it if money is limited.
+        Raises InputError for it if money is limited, by the budget or by an assertion on a question.
         """
+        is_limited = "money" in budget.limits
+        is_limited |= any(question.assertions.max_cost is not None for question in questions)
         for model in models:
             try:
                 budget.prices.find_price(model.name)
             except InputError:
-                if "money" in budget.limits:
+                if is_limited:
                     raise
                 if self.prices is not None:
                     print_error(

@@ -42,15 +42,26 @@ from kgwb.text import and_more, list_first, list_within, pluralize, shorten, sin
 
 if TYPE_CHECKING:
     from kgwb.bench.cost import Budget, Prices
+    from kgwb.bench.figures import AllResults
     from kgwb.bench.questions import BenchQuestion
     from kgwb.bench.results import BenchRow
     from kgwb.bench.runner import BenchSetup
-    from kgwb.workbench import Workbench
+    from kgwb.kg.base import Graph
+
 
 MAX_LISTED_FAILURES = 10
 """Lost answers, and questions right by luck, that are printed. The report has all."""
 MAX_LISTED_CHARS = 150
 """Characters of the answers, and of the gold, of a lost answer that is printed."""
+
+
+@dataclass
+class SharedQuestions:
+    """Questions that one or several commands ask on one graph, which the first of them opens."""
+
+    questions: list[BenchQuestion]
+    """With the gold answers that the graph gives, once it is open."""
+    graph: Graph | None = None
 
 
 @dataclass(kw_only=True)
@@ -76,13 +87,9 @@ class MeasurementArguments(WorkArguments, QuestionArguments):
         dialogues, whose turns need each other.
         """
         from kgwb.bench import load_questions
-        from kgwb.bench.questions import find_in_slices, with_earlier_turns
+        from kgwb.bench.questions import select_slices
 
-        questions = load_questions(self.questions, self.language)
-        if self.slice:
-            fields = list(map(vars, questions))
-            ids = with_earlier_turns(fields, find_in_slices(fields, self.slice))
-            questions = [question for question in questions if question.id in ids]
+        questions = select_slices(load_questions(self.questions, self.language), self.slice)
         if self.every > 1 and any(question.dialogue is not None for question in questions):
             raise InputError(
                 f"--every cannot be used with {self.questions}: it has dialogues, whose turns cannot be asked "
@@ -141,11 +148,12 @@ class BenchCommand(CheckArguments, MeasurementArguments):
             commands += command._commands_for_each()
         for command in commands:
             check_repeats(command.settings, command.repeats, command.given_settings)
+        shared = SharedQuestions(questions)
         measured: dict[Path, list[BenchRow]] = {}
         for command in commands:
             if self.each or self.systems:
                 print(unquote(str(command.out.relative_to(self.out))))
-            measured[command.out] = command.run_benchmark(questions)
+            measured[command.out] = command.run_benchmark(shared)
         if self.each:
             write_report(list(measured), self.out / "report.html", self.prices)
         elif self.systems:
@@ -215,11 +223,12 @@ class BenchCommand(CheckArguments, MeasurementArguments):
         return commands
 
     def run_benchmark(
-        self, questions: list[BenchQuestion], *, prints_metrics: bool = True
+        self, shared: SharedQuestions, *, prints_metrics: bool = True
     ) -> list[BenchRow]:
         """Find the gold answers, ask all questions, print the results, and return a row for each question.
 
-        ``prints_metrics`` False leaves out the tables and counts. With ``retention``, the questions
+        The graph is opened, and gold looked for, unless an earlier command has done so for these
+        questions. ``prints_metrics`` False leaves out the tables and counts. With ``retention``, the questions
         of dialogues are asked alone too. Before any question is asked, the budget, the models'
         prices if money is limited, and the system's gold for the ladder are checked. Raises
         InputError if one of them is missing, and what ``_ask_questions`` raises. The model
@@ -229,12 +238,15 @@ class BenchCommand(CheckArguments, MeasurementArguments):
         from kgwb.bench.ladder import gold_decisions_of
 
         budget = self.make_budget()
-        workbench = self.make_workbench()
+        workbench = self.make_workbench(shared.graph)
         if self.ladder:
             gold_decisions_of(workbench.system)
-        self.check_prices(budget, workbench.models.values())
-        self._warn_about_gold(questions, workbench)
-        questions = _find_gold(questions, workbench)
+        self.check_prices(budget, workbench.models.values(), shared.questions)
+        if shared.graph is None:
+            self._warn_about_gold(shared.questions, workbench.kg)
+            shared.questions = _find_gold(shared.questions, workbench.kg)
+            shared.graph = workbench.kg
+        questions = shared.questions
         setup = bench.BenchSetup.from_workbench(workbench)
         rows = self._ask_questions(
             setup, budget, self.out, questions, prints_metrics=prints_metrics
@@ -244,7 +256,7 @@ class BenchCommand(CheckArguments, MeasurementArguments):
         warn_about_rules(workbench)
         return rows
 
-    def _warn_about_gold(self, questions: Sequence[BenchQuestion], workbench: Workbench) -> None:
+    def _warn_about_gold(self, questions: Sequence[BenchQuestion], kg: Graph) -> None:
         """Print, on the error output, gold texts that are names of things, and gold that its query contradicts.
 
         The gold queries are executed if the graph is a file.
@@ -257,7 +269,7 @@ class BenchCommand(CheckArguments, MeasurementArguments):
             find_named_gold,
         )
 
-        contradicted = find_contradicted_gold(questions, workbench.kg)
+        contradicted = find_contradicted_gold(questions, kg)
         if contradicted:
             print_error(
                 f"the gold query of {pluralize(len(contradicted), 'question')} gives other answers than the "
@@ -265,7 +277,7 @@ class BenchCommand(CheckArguments, MeasurementArguments):
                 "correct one of the two: answers are scored by those of the file",
             )
 
-        found = find_named_gold(questions, workbench.kg)
+        found = find_named_gold(questions, kg)
         if found:
             places = locate_questions(self.questions)
             print_error(describe_named_gold(found, places), NAMED_GOLD_HINT)
@@ -376,7 +388,7 @@ class BenchCommand(CheckArguments, MeasurementArguments):
         return rows
 
 
-def _find_gold(questions: Sequence[BenchQuestion], workbench: Workbench) -> list[BenchQuestion]:
+def _find_gold(questions: Sequence[BenchQuestion], kg: Graph) -> list[BenchQuestion]:
     """Return the questions, in their order, with gold answers from the graph added where they lack them.
 
     A gold query is added where it can be made, and executed. Questions that still have no gold stay
@@ -384,9 +396,9 @@ def _find_gold(questions: Sequence[BenchQuestion], workbench: Workbench) -> list
     """
     from kgwb import bench
 
-    with_queries = bench.add_gold_queries(questions, workbench.kg)
+    with_queries = bench.add_gold_queries(questions, kg)
     with progress_bar(iterable=with_queries, unit="gold answer") as bar:
-        answered = bench.add_gold_answers(bar, workbench.kg)
+        answered = bench.add_gold_answers(bar, kg)
     missing = [question for question in answered if question.answers is None]
     if missing:
         first = missing[0]
@@ -415,7 +427,7 @@ def name_failed_folders(measured: Mapping[Path, Sequence[BenchRow]]) -> int:
 
 
 def _print_side_by_side(measured: Mapping[Path, Sequence[BenchRow]]) -> None:
-    """Print tables of quality, stability, cost and lost answers that compare the results folders.
+    """Print all tables of figures, each with the results folders beside each other.
 
     ``measured`` has the rows of the questions that were asked for, by folder. Other rows of a
     folder do not count. A folder's name is its heading.
@@ -428,41 +440,16 @@ def _print_side_by_side(measured: Mapping[Path, Sequence[BenchRow]]) -> None:
         results = figures.LoadedResults.read(folder, name, f", {name}")
         all_results.append(results.with_rows(rows))
     print("\nside by side:")
-    print_tables(
-        figures.make_quality_table(all_results),
-        figures.make_readings_table(all_results),
-        figures.make_stability_table(all_results),
-        figures.make_cost_table(all_results),
-        figures.make_loss_table(all_results),
-    )
+    _print_figures(all_results)
 
 
-def print_metrics(folder: Path, rows: Sequence[BenchRow], prices: Prices) -> None:
-    """Print the main figures, the first lost answers, all tables, and the most frequent error.
-
-    ``rows`` are those of the questions that were asked for; other rows of the folder do not count.
-    At most MAX_LISTED_FAILURES lost answers are listed; a line says how many there are beyond, and
-    how to see them. Money is left out, with the reason on the error output, if a model has no
-    price.
-    """
+def _print_figures(all_results: AllResults, prices: Prices | None = None) -> None:
+    """Print all tables of results that have rows."""
     from kgwb.bench import figures
-    from kgwb.bench.results import is_lost, is_shown
 
-    asked = figures.LoadedResults.read(folder).with_rows(rows)
-    all_results = [asked]
-    headline = color(asked.headline, "key")
-    print(f"{headline}\n")
-    lost_rows = list(filter(is_shown, filter(is_lost, rows)))
-    for row in lost_rows[:MAX_LISTED_FAILURES]:
-        _print_lost_answer(row)
-    more = and_more(len(lost_rows) - MAX_LISTED_FAILURES)
-    if more:
-        print(f"{more}: kgwb report {folder}")
-    print()
-    for reason in [*asked.model_remarks, *figures.find_missing_prices(all_results, prices)]:
-        print_error(reason)
     print_tables(
         figures.make_quality_table(all_results),
+        figures.make_assertions_table(all_results),
         figures.make_readings_table(all_results),
         figures.make_stability_table(all_results),
         figures.make_luck_table(all_results, MAX_LISTED_FAILURES),
@@ -470,6 +457,34 @@ def print_metrics(folder: Path, rows: Sequence[BenchRow], prices: Prices) -> Non
         figures.make_linking_table(all_results),
         figures.make_loss_table(all_results),
     )
+
+
+def print_metrics(folder: Path, rows: Sequence[BenchRow], prices: Prices) -> None:
+    """Print the main figures, the first answers that are lost or fail an assertion, all tables, and the main error.
+
+    ``rows`` are those of the questions that were asked for; other rows of the folder do not count.
+    At most MAX_LISTED_FAILURES lost answers are listed; a line says how many there are beyond, and
+    how to see them. Money is left out, with the reason on the error output, if a model has no
+    price.
+    """
+    from kgwb.bench import figures
+    from kgwb.bench.assertions import list_failed
+    from kgwb.bench.results import is_lost, is_shown
+
+    asked = figures.LoadedResults.read(folder).with_rows(rows)
+    all_results = [asked]
+    headline = color(asked.headline, "key")
+    print(f"{headline}\n")
+    failed_rows = [row for row in rows if is_shown(row) and (is_lost(row) or list_failed(row))]
+    for row in failed_rows[:MAX_LISTED_FAILURES]:
+        _print_lost_answer(row)
+    more = and_more(len(failed_rows) - MAX_LISTED_FAILURES)
+    if more:
+        print(f"{more}: kgwb report {folder}")
+    print()
+    for reason in [*asked.model_remarks, *figures.find_missing_prices(all_results, prices)]:
+        print_error(reason)
+    _print_figures(all_results, prices)
     errors = Counter(row["error"] for row in rows if row["error"] is not None)
     for error, count in errors.most_common(1):
         print_error(
@@ -479,11 +494,12 @@ def print_metrics(folder: Path, rows: Sequence[BenchRow], prices: Prices) -> Non
 
 
 def _print_lost_answer(row: BenchRow) -> None:
-    """Print a lost answer in one line: verdict, id, question, answers or error, and gold.
+    """Print an answer in one line: verdict, id, question, answers or error, gold, and what assertions fail.
 
     Answers and gold are shown by their names (``name_values``), each list cut at MAX_LISTED_CHARS
     with the number left out. Columns of a table that were not asked for are named as such.
     """
+    from kgwb.bench.assertions import list_failed
     from kgwb.bench.report import name_values
     from kgwb.bench.results import get_verdict, split_answers
 
@@ -494,8 +510,10 @@ def _print_lost_answer(row: BenchRow) -> None:
         outcome = shorten(row["error"])
     if not_asked_for:
         outcome += f"; columns not asked for: {_list_names(names, not_asked_for)}"
-    gold = _list_names(names, row["gold"]) or "no answer"
-    text = single_line(f"{row['id']}: {shorten(row['question'])} → {outcome}; right: {gold}")
+    if row["gold"] is not None:
+        outcome += f"; right: {_list_names(names, row['gold']) or 'no answer'}"
+    details = "; ".join([outcome, *list_failed(row)])
+    text = single_line(f"{row['id']}: {shorten(row['question'])} → {details}")
     verdict = get_verdict(row)
     print(color(f"{verdict:<10}", "failure"), text)
 
@@ -523,13 +541,13 @@ class CompareProfilesCommand(MeasurementArguments):
         """
         from kgwb.bench.figures import LoadedResults, make_profile_table
 
-        questions = self.load_questions()
+        shared = SharedQuestions(self.load_questions())
         self.reuse = self.reuse or self.out  # all folders have one store
         measured: dict[Path, list[BenchRow]] = {}
         all_results = []
         for name, command in self._commands_for_settings().items():
             print(name)
-            rows = command.run_benchmark(questions, prints_metrics=False)
+            rows = command.run_benchmark(shared, prints_metrics=False)
             measured[command.out] = rows
             results = LoadedResults.read(command.out, name)
             all_results.append(results.with_rows(rows))

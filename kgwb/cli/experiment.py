@@ -8,8 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from kgwb.cli.arguments import PositiveInt, WorkArguments, option, parse_assignments, positional
-from kgwb.cli.bench import BenchCommand
+from kgwb.cli.arguments import (
+    SLICE_HELP,
+    PositiveInt,
+    WorkArguments,
+    option,
+    parse_assignments,
+    positional,
+)
+from kgwb.cli.bench import BenchCommand, SharedQuestions
 from kgwb.cli.report import print_chart
 from kgwb.cli.terminal import print_tables, write_and_print
 from kgwb.errors import InputError
@@ -66,6 +73,7 @@ class ExperimentCommand(WorkArguments):
         "NAME", "only this configuration, such as 'SQL only'; may be repeated", []
     )
     limit: PositiveInt | None = option("N", "only the first N questions of each set")
+    slice: list[str] = option("tag=NAME", SLICE_HELP, [])
     set: list[str] = option("NAME=VALUE", "change a setting of every configuration", [])
     out: Path = option("DIR", "folder of the results; continues what is there", Path("experiments"))
     to: str | None = option(
@@ -225,6 +233,7 @@ class ExperimentCommand(WorkArguments):
         """
         from kgwb.bench import load_questions, read_results
         from kgwb.bench.papers import Measurement, find_day, select_questions
+        from kgwb.bench.questions import select_slices
 
         if experiment.cannot:
             raise InputError(
@@ -236,20 +245,27 @@ class ExperimentCommand(WorkArguments):
         for line in _describe_cost(
             paper, experiment, self.limit, [part.set_name for part in parts]
         ):
-            print(line)
-        measurements = []
+            print(line + "; fewer, as only a slice is asked" * bool(self.slice))
+        shared: dict[tuple[str | bool, ...], SharedQuestions] = {}
+        chosen = []
         for part in parts:
             question_set = paper.sets[part.set_name]
-            print(f"{question_set.title}, {part.configuration.name}")
             language = part.configuration.language or question_set.language
-            questions = select_questions(
-                load_questions(part.file.path, language),
-                question_set,
-                part.file.stand_in,
-                part.configuration,
-                self.limit,
-            )
-            rows = part.command.run_benchmark(questions, prints_metrics=False)
+            key = (part.set_name, language or "", part.configuration.standalone)
+            if key not in shared:
+                questions = select_questions(
+                    select_slices(load_questions(part.file.path, language), self.slice),
+                    question_set,
+                    part.file.stand_in,
+                    part.configuration,
+                    self.limit,
+                )
+                shared[key] = SharedQuestions(questions)
+            chosen.append(shared[key])
+        measurements = []
+        for part, questions_of_part in zip(parts, chosen, strict=True):
+            print(f"{paper.sets[part.set_name].title}, {part.configuration.name}")
+            rows = part.command.run_benchmark(questions_of_part, prints_metrics=False)
             config, _ = read_results(part.command.out)
             measurement = Measurement(
                 part.set_name,

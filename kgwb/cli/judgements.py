@@ -8,16 +8,31 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kgwb.background import progress_bar
-from kgwb.cli.arguments import PositiveInt, option, positional
+from kgwb.cli.arguments import SLICE_HELP, PositiveInt, option, positional
 from kgwb.cli.terminal import print_tables
 from kgwb.errors import InputError
 
 if TYPE_CHECKING:
+    from kgwb.bench.figures import LoadedResults
     from kgwb.bench.results import BenchRow
 
 
 @dataclass(kw_only=True)
-class ScoreCommand:
+class ResultsArguments:
+    """The arguments that say whose answers are judged."""
+
+    folder: Path = positional("DIR", "folder of kgwb bench --out")
+    slice: list[str] = option("tag=NAME", SLICE_HELP, [])
+
+    def read_slice(self) -> LoadedResults:
+        """Read the questions in all slices. Raises InputError without any, or if the folder holds no results."""
+        from kgwb.bench.figures import LoadedResults
+
+        return LoadedResults.read(self.folder).in_slices(self.slice)
+
+
+@dataclass(kw_only=True)
+class ScoreCommand(ResultsArguments):
     """score recorded answers by a function of yours, a judging model, or your own labels"""
 
     scorer: list[str] = option(
@@ -30,7 +45,6 @@ class ScoreCommand:
     wrong: list[str] = option("ID", "label it as wrong all the same", [])
     note: str = option("TEXT", "what is remembered with the labels", "")
     questions: Path | None = option("FILE", "the question set that labels are kept beside")
-    folder: Path = positional("DIR", "folder of kgwb bench --out")
 
     def run(self) -> None:
         """Store the labels, apply the scorers, and print the table of all scores of the results folder.
@@ -41,7 +55,6 @@ class ScoreCommand:
         without ``questions`` or of a question that the folder does not have, if there are no scores
         to print, and what ``score_results`` raises.
         """
-        from kgwb.bench.figures import LoadedResults
         from kgwb.bench.judgements import (
             LABELS_PREFIX,
             make_scores_table,
@@ -49,7 +62,7 @@ class ScoreCommand:
             score_results,
         )
 
-        results = LoadedResults.read(self.folder)
+        results = self.read_slice()
         specs = list(self.scorer)
         if self.right or self.wrong:
             self._add_labels(results.rows)
@@ -57,7 +70,7 @@ class ScoreCommand:
         scorers = [open_scorer(spec) for spec in dict.fromkeys(specs)]
         total = len(scorers) * len(results.rows)
         with progress_bar(total=total, unit="score") as bar:
-            score_results(self.folder, scorers, bar.update)
+            score_results(self.folder, scorers, bar.update, self.slice)
         table = make_scores_table([results])
         if not table.rows:
             raise InputError(
@@ -92,12 +105,11 @@ class ScoreCommand:
 
 
 @dataclass(kw_only=True)
-class RateCommand:
+class RateCommand(ResultsArguments):
     """let people and models rate recorded answers from 1 to 5, and print the means and the agreement"""
 
     who: list[str] = option("NAME", "write the file that this person fills in", [])
     judge: list[str] = option("SPEC", "let this model rate every answer", [])
-    folder: Path = positional("DIR", "folder of kgwb bench --out")
 
     def run(self) -> None:
         """Write the forms of new raters, let models rate, then print the tables of means and of agreement.
@@ -107,7 +119,6 @@ class RateCommand:
         InputError for a rater that has a file already, and if the folder has no grades and no form
         was asked for.
         """
-        from kgwb.bench.figures import LoadedResults
         from kgwb.bench.judgements import (
             make_agreement_table,
             make_ratings_table,
@@ -117,7 +128,7 @@ class RateCommand:
         )
         from kgwb.run.models import open_model
 
-        results = LoadedResults.read(self.folder)
+        results = self.read_slice()
         for name in self.who:
             path = write_rating_form(results, name)
             print(f"{path}: give the grades in place of null, from 1 to 5")
@@ -131,12 +142,11 @@ class RateCommand:
                 f"the results in {self.folder} have no grades yet",
                 hint="give --who NAME, which writes a file to fill in",
             )
-        tables = (table, make_agreement_table(ratings))
-        print_tables(*(each for each in tables if each.rows))
+        print_tables(table, make_agreement_table(ratings))
 
 
 @dataclass(kw_only=True)
-class ErrorsCommand:
+class ErrorsCommand(ResultsArguments):
     """draw a sample of the lost questions for an error analysis, and print what people say of it"""
 
     sample: PositiveInt | None = option("N", "draw a sample of N lost questions")
@@ -145,14 +155,16 @@ class ErrorsCommand:
     category: list[str] = option(
         "TEXT", "a category of yours (default: the agents, and what else can be to blame)", []
     )
-    folder: Path = positional("DIR", "folder of kgwb bench --out")
+    coders: int = option(
+        "N", "share the questions out: each is given to N people (default: all)", 0
+    )
 
     def run(self) -> None:
         """Draw the sample that --sample asks for, or print the tables of the analysis.
 
         The tables are the shares of the categories, the agreement of the coders, their disagreements,
-        and the figures without questions whose gold is wrong. Raises InputError for categories
-        without --sample, and what ``draw_sample`` and ``ErrorAnalysis.read`` raise.
+        and the figures without questions whose gold is wrong. Raises InputError for categories or
+        slices without --sample, and what ``draw_sample`` and ``ErrorAnalysis.read`` raise.
         """
         from kgwb.bench.figures import LoadedResults
         from kgwb.bench.judgements import ErrorAnalysis, draw_sample
@@ -165,11 +177,13 @@ class ErrorsCommand:
                 seed=self.seed,
                 stratified_by=self.by,
                 categories=self.category,
+                slices=self.slice,
+                coders=self.coders,
             )
-        elif self.category:
+        elif self.category or self.slice or self.coders:
             raise InputError(
-                "--category has no effect without --sample: categories are chosen when a sample is drawn",
-                hint="give --sample N, too, or leave --category out",
+                "--category, --slice and --coders have no effect without --sample: they are of a sample",
+                hint="give --sample N, too, or leave them out",
             )
         analysis = ErrorAnalysis.read(results)
         print(analysis.describe())

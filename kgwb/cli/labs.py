@@ -135,11 +135,6 @@ class LabsCommand:
         by_hand = HandGrades(self.by_hand) if self.by_hand else None
         grading = Grading(points, due, self.late_percent, by_hand)
         roster = Roster(self.roster) if self.roster else None
-        if not 0 <= self.late_percent <= 100:
-            raise InputError(
-                f"{self.late_percent:g} % cannot be taken off the points for a day",
-                hint="give a number from 0 to 100, such as --late-percent 20",
-            )
         if self.grades and roster is None:
             raise InputError(
                 "--grades needs the list of the class", hint="name it with --roster FILE"
@@ -161,7 +156,7 @@ class LabsCommand:
         if self.feedback:
             count = save_student_pages(collected, self.feedback, by_hand)
             print(f"feedback for {pluralize(count, 'student')}: {self.feedback}")
-        print(f"the page of the class: {save_class_page(collected, self.out)}")
+        print(f"the page of the class: {save_class_page(collected, self.out, grading)}")
         if self.csv:
             print(f"the points: {save_points(collected, self.csv, grading)}")
         if self.grades and roster:

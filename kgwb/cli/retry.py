@@ -33,10 +33,46 @@ if TYPE_CHECKING:
     from kgwb.bench.cost import Budget
     from kgwb.bench.lab import PromptHistory, RetryExperiment
     from kgwb.bench.runner import BenchSetup
+    from kgwb.kg.base import Graph
 
 
 @dataclass(kw_only=True)
-class RetryCommand(CheckArguments, WorkArguments, GraphArguments):
+class MeasuredArguments(WorkArguments, GraphArguments):
+    """The arguments that say which questions of measured results are asked again, and of which model."""
+
+    kg: str = option("GRAPH", "default: the one that was measured", "")
+    model: str = option("SPEC", "default: the one that was measured", "")
+    agent_model: list[str] = option("AGENT=SPEC", "model of one agent, or of all of a role", [])
+    system: str = option(
+        "SYSTEM", "an import path or a file, if what was measured is not a system by name", ""
+    )
+    slice: list[str] = option("tag=NAME", SLICE_HELP, [])
+
+    def open_experiment(self, folder: Path, graph: Graph | None) -> RetryExperiment:
+        """Open results with the models and the system of these arguments.
+
+        ``graph`` is opened anew if it is None. Raises what ``RetryExperiment`` raises.
+        """
+        from kgwb.bench.lab import RetryExperiment
+
+        if graph is None and self.kg:
+            graph = self.open_graph(self.kg)
+        models = open_model_arguments(self.given_models())
+        return RetryExperiment(folder, kg=graph, models=models, system=self.system or None)
+
+    def given_models(self) -> dict[str, str]:
+        """Return the models that the arguments give, by agent; "" stands for all agents without one of their own.
+
+        Raises InputError for an ``agent_model`` without "=".
+        """
+        models = parse_assignments(self.agent_model, "AGENT=SPEC")
+        if self.model:
+            models = {"": self.model, **models}
+        return models
+
+
+@dataclass(kw_only=True)
+class RetryCommand(CheckArguments, MeasuredArguments):
     """ask questions of a benchmark again after a change, and show what it fixed and what it broke"""
 
     EPILOG = EXIT_CODES
@@ -44,22 +80,15 @@ class RetryCommand(CheckArguments, WorkArguments, GraphArguments):
     folder: Path = positional(
         "DIR", "folder of kgwb bench --out; what was asked there is not asked again"
     )
-    kg: str = option("GRAPH", "default: the one that was measured", "")
     prompts: Path | None = option("DIR", "folder of prompts that are used in place of kgwb's own")
-    model: str = option("SPEC", "default: the one that was measured", "")
-    agent_model: list[str] = option("AGENT=SPEC", "model of one agent, or of all of a role", [])
-    system: str = option(
-        "SYSTEM", "an import path or a file, if what was measured is not a system by name", ""
-    )
     set: list[str] = option("NAME=VALUE", "change a setting", [])
     each: list[str] = option(EACH_SYNTAX, EACH_HELP, [])
     only: list[str] = option(
         "WHAT",
-        "lost, wrong, errors, right, all, blamed=AGENT, type=NAME, an id "
+        "lost, wrong, errors, right, all, failed (an assertion), blamed=AGENT, type=NAME, an id "
         "(default: lost, and as many right)",
         [],
     )
-    slice: list[str] = option("tag=NAME", SLICE_HELP, [])
     repeats: PositiveInt = option(
         "N", "ask what comes out otherwise N times before and after the change, as a test of it", 1
     )
@@ -83,21 +112,17 @@ class RetryCommand(CheckArguments, WorkArguments, GraphArguments):
         nothing differs from what was measured.
         """
         from kgwb.bench.exports import CHANGE_FIGURES, make_change_suite
-        from kgwb.bench.lab import RetryExperiment
         from kgwb.bench.ladder import gold_decisions_of
 
         if self.retries:
             return self._list_retries()
         self.check_conditions(CHANGE_FIGURES)
         budget = self.make_budget()
-        graph = self.open_graph(self.kg) if self.kg else None
+        graph = None
         folders = []
         stop_reason = ""
         for name, command in commands_for_each(self, self.each, after_measurement=True):
-            models = open_model_arguments(command._given_models())
-            experiment = RetryExperiment(
-                self.folder, kg=graph, models=models, system=self.system or None
-            )
+            experiment = command.open_experiment(self.folder, graph)
             graph = experiment.kg  # opened once, for all values of --each
             if self.ladder:
                 gold_decisions_of(experiment.system)
@@ -124,7 +149,8 @@ class RetryCommand(CheckArguments, WorkArguments, GraphArguments):
             page_folder = page_folder.parent
         page = self.out or page_folder / "report.html"
         report = write_report([self.folder, *folders], page, self.prices)
-        self._suggest_keeping(folders)
+        if self.prompts or any(text.startswith("prompts=") for text in self.each):
+            suggest_keeping(folders)
         suites = list(map(make_change_suite, report.comparisons))
         condition_code = self.finish(suites, CHANGE_FIGURES)
         if stop_reason:
@@ -139,28 +165,6 @@ class RetryCommand(CheckArguments, WorkArguments, GraphArguments):
         retries = list_retries(LoadedResults.read(self.folder))
         print("\n".join(map(str, retries)) or "nothing was asked again yet")
         return 0
-
-    def _suggest_keeping(self, folders: Sequence[Path]) -> None:
-        """Print on the error output, for each results folder, the ``kgwb keep`` command for its prompts.
-
-        Nothing is printed if neither ``prompts`` nor ``each`` gave prompts.
-        """
-        gives_prompts = any(assignment.startswith("prompts=") for assignment in self.each)
-        if self.prompts is None and not gives_prompts:
-            return
-        for folder in folders:
-            command = shlex.join(["kgwb", "keep", "my_prompts", "--results", str(folder)])
-            print_error(f"to keep these prompts: {command}")
-
-    def _given_models(self) -> dict[str, str]:
-        """Return the models that the arguments give, by agent; "" stands for all agents without one of their own.
-
-        Raises InputError for an ``agent_model`` without "=".
-        """
-        models = parse_assignments(self.agent_model, "AGENT=SPEC")
-        if self.model:
-            models = {"": self.model, **models}
-        return models
 
     def _make_setup(self, experiment: RetryExperiment, *, must_differ: bool) -> BenchSetup:
         """Return the measured setup changed by ``prompts`` and ``set``.
@@ -188,14 +192,14 @@ class RetryCommand(CheckArguments, WorkArguments, GraphArguments):
         from kgwb.bench.lab import TEST_SLICE, write_note
         from kgwb.bench.runner import check_repeats
 
-        changes = [*self._given_models().values(), *self.set]
+        changes = [*self.given_models().values(), *self.set]
         if self.prompts:
             changes.insert(0, self.prompts.resolve().name)
         folder_name = name or ", ".join(changes) or "prompts"
         given = parse_assignments(self.set, "NAME=VALUE")
         check_repeats(setup.settings, self.repeats, given)
-        self.check_prices(budget, setup.models.values())
         questions = experiment.choose_questions(self.only, self.slice)
+        self.check_prices(budget, setup.models.values(), questions)
         is_test = TEST_SLICE in self.slice
         folder = experiment.get_results_folder(setup, folder_name, is_test=is_test)
         if is_test:
@@ -226,6 +230,13 @@ class RetryCommand(CheckArguments, WorkArguments, GraphArguments):
                     setup, questions, folder, workers=self.workers, on_row=lambda row: bar.update()
                 )
         return folder, benchmark.stop_reason
+
+
+def suggest_keeping(folders: Sequence[Path]) -> None:
+    """Print, on the error output, for each results folder, the ``kgwb keep`` command for its prompts."""
+    for folder in folders:
+        command = shlex.join(["kgwb", "keep", "my_prompts", "--results", str(folder)])
+        print_error(f"to keep these prompts: {command}")
 
 
 @dataclass(kw_only=True)

@@ -7,6 +7,7 @@ by this person. On a graph in which these go apart, it gives another answer than
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import NamedTuple
 
@@ -17,7 +18,9 @@ from kgwb.kg.local import LocalGraph
 from kgwb.labs.tasks import open_sample
 from kgwb.labs.texts import Problem, say
 from kgwb.run import Run
+from kgwb.run.answers import Link
 
+WORD = re.compile(r"\w+")
 ALL_TRIPLES = "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }"
 PREFIXES = """PREFIX fl: <https://kgwb.example/films/>
 PREFIX sc: <https://kgwb.example/scholars/>
@@ -54,9 +57,16 @@ def change_sample(sample: str, update: str) -> Graph:
 def find_other_reason(run: Run, change: ChangedGraph) -> Problem:
     """Return "" if a run with the right answer has the right one on a changed graph too, else feedback.
 
-    A fork of a run of Chatty-KG is executed on the changed graph, with its overrides and its triples:
-    the question is not read again. The feedback has both answers. Raises what the execution raises.
+    A name that is that of nothing in the graph, for which a similar one was taken, is another
+    reason, too. A fork of a run of Chatty-KG is executed on the changed graph, with its overrides
+    and its triples: the question is not read again. The feedback has both answers. Raises what the
+    execution raises.
     """
+    for step in run.steps:
+        if step.agent == "vertex_selection":
+            problem = _find_other_name(step.output)
+            if problem:
+                return problem
     changed = run.fork(kg=change_sample(change.sample, change.update))
     changed.override("qir", run.output("qir"))
     answer = changed.go().answer
@@ -67,3 +77,14 @@ def find_other_reason(run: Run, change: ChangedGraph) -> Problem:
         right=", ".join(change.labels),
         answer=answer or say("result.nothing"),
     )
+
+
+def _find_other_name(selection: Link) -> Problem:
+    """Return "" if all words of a name are in the label or the types of its vertex, else feedback."""
+    name, vertex = selection.entity, selection.vertex
+    if vertex is None:
+        return ""
+    known = " ".join((vertex.label, *vertex.types))
+    if set(WORD.findall(name.casefold())) <= set(WORD.findall(known.casefold())):
+        return ""
+    return say("result.other-name", name=name, label=vertex.label)

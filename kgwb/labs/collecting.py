@@ -206,7 +206,7 @@ def _remark_on_work(lab: Lab, work: CollectedWork) -> Iterator[str]:
     disagreements = work.disagreements or {}
     for name, problem in disagreements.items():
         state = hand_in.progress(name).state
-        yield f"{name} is {state} in the file, but {problem}"
+        yield f"{name} is {state} in the file: {problem}"
 
 
 def _group_states(works: Sequence[CollectedWork]) -> list[list[CollectedWork]]:

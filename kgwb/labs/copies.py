@@ -122,7 +122,8 @@ def _describe_shared(
     shown = []
     for kind in KINDS:
         listed = ", ".join(filter(tasks[kind].__contains__, lab.tasks))
-        shown.append(f"{kind}: {listed or 'none'}")
+        if listed:
+            shown.append(f"{kind}: {listed}")
     return "; ".join(shown)
 
 

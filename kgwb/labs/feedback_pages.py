@@ -26,12 +26,16 @@ MAX_NAME_BYTES = 200
 def render_student_page(lab: Lab, work: CollectedWork, by_hand: HandGrades | None) -> str:
     """Render what a student gets back, as a complete HTML document in the language of the lab.
 
-    It has the table of the tasks as the notebook shows it, and for each task that was tried or graded
-    the feedback that the student saw, what was found when it was checked again, the mean points of
-    each criterion by those who graded it by hand, and their comments.
+    It has the table of the tasks, in which one that is found wrong again is not solved, and for each
+    task that was tried or graded the feedback that the student saw, what was found when it was
+    checked again, the mean points of each criterion by those who graded it by hand, and their
+    comments.
     """
     tasks = []
     disagreements = work.disagreements or {}
+    hand_in = work.hand_in.model_copy(deep=True)
+    for name in disagreements:
+        hand_in.tasks[name].state = "tried"
     for name, task in lab.tasks.items():
         progress = work.hand_in.progress(name)
         answer = OpenAnswer.of_progress(name, progress)
@@ -49,7 +53,7 @@ def render_student_page(lab: Lab, work: CollectedWork, by_hand: HandGrades | Non
         language=Path(lab.texts.language).stem,
         style=h.Html(load_style()),
         student=work.student,
-        table=render_progress_table(lab, work.hand_in),
+        table=render_progress_table(lab, hand_in),
         tasks=tasks,
     )
 

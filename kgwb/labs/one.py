@@ -13,8 +13,8 @@ from kgwb.labs.answers import AnswerTriples, NamedChoice, NumberedChoice, expand
 from kgwb.labs.changed_graphs import ChangedGraph, change_sample, find_other_reason
 from kgwb.labs.material import DIALOGUE
 from kgwb.labs.recorded import (
+    FIRST_WRONG_AGENTS,
     find_first_edited_steps,
-    find_first_wrong_agents,
     open_lost_run,
     set_triples,
 )
@@ -31,7 +31,7 @@ from kgwb.labs.texts import Problem, say
 from kgwb.records import to_data
 from kgwb.run import Run
 from kgwb.run.answers import Answer
-from kgwb.workbench import Workbench, recording
+from kgwb.workbench import Workbench
 
 
 def prepare_checks() -> None:
@@ -69,6 +69,11 @@ OTHER_SUBJECTS = (
     "the first book of Harry Potter",
     "Harry Potter's first actor",
     "the first Harry Potter trailer",
+    "the teaser of the first Harry Potter movie",
+    "the first Harry Potter DVD",
+    "the first Harry Potter series",
+    "the first Harry Potter fan movie",
+    "the first two Harry Potter movies",
     "the first Harry Potter game",
     "the soundtrack of the first Harry Potter movie",
     "the author of Harry Potter's first movie",
@@ -85,7 +90,9 @@ RELEASE_QUESTIONS = (
     "What is the release date of {}?",
     "In which year was {} released?",
 )
-ASKS_MORE = re.compile(r"\b(and|or|but|also|before|after|19\d\d|20\d\d)\b|\?\s*\w+", re.IGNORECASE)
+ASKS_MORE = re.compile(
+    r"\b(and|or|but|also|not|never|before|after|19\d\d|20\d\d)\b|\?\s*\w+", re.IGNORECASE
+)
 """What joins another question to a question, or says something that the original one does not say."""
 FIRST_RELEASE = re.compile(
     r"^(?!.*\b(first|initial|earliest|debut)\b.+\b(first|initially|originally)\b)"
@@ -93,26 +100,16 @@ FIRST_RELEASE = re.compile(
     re.IGNORECASE,
 )
 """What asks for the first release of a movie that is not said to be the first."""
-OTHER_QUESTIONS = (
-    "Who released {}?",
-    "Why was {} released?",
-    "Where was {} released?",
-    "How was {} released?",
-    "Was {} released?",
-    "Who directed {}?",
-    "Who starred in {}?",
-    "What is {}?",
-    "When was {} filmed?",
-    "How long is {}?",
-    "How long ago was {} released?",
-    "How many years ago did {} come out?",
-    "On which day of the week was {} released?",
-    "When was {} announced?",
-    "When was {} made?",
-    "When did {} win an award?",
-    "{}",
+ASKS_DATE = re.compile(
+    r"^(?!.*\b(how|why|who|whose|where|week)\b).*\b(when|date|year|day)\b", re.IGNORECASE
 )
-"""What is asked about the right thing instead."""
+"""What asks for a date, and for nothing else."""
+RELEASE = re.compile(
+    r"releas|premi|cinema|theat|\b(come|comes|came|out|hit|opened|open|appear|appeared|shown|screened"
+    r"|available|launched|published|debut(?! *(film|movie|picture)))\b",
+    re.IGNORECASE,
+)
+"""A word for the release of a movie."""
 FILMS_NAMESPACE = "https://kgwb.example/films/"
 FILMS_PREFIX = "fl:"
 
@@ -232,9 +229,9 @@ def check_rephrased_question(question: str) -> Problem:
 
     It is judged by what Chatty-KG makes of it: after the first question of DIALOGUE its classifier
     must find the question self-contained, and it must take nothing but Harry Potter for a name. The
-    question must have no words of ASKS_MORE or FIRST_RELEASE. By the embeddings with which Chatty-KG links words, it
-    must be nearer to a question for the date of the first movie than to any question beside that.
-    The first problem found is returned.
+    question must have no words of ASKS_MORE or FIRST_RELEASE, and those of ASKS_DATE and RELEASE. By
+    the embeddings with which Chatty-KG links words, it must be nearer to a question about the first
+    movie than to one about anything else. The first problem found is returned.
     """
     workbench = Workbench(open_sample("films"), "rules")
     workbench.ask(DIALOGUE[0])
@@ -249,44 +246,31 @@ def check_rephrased_question(question: str) -> Problem:
     for name in run.go(until="qir").output("qir").entities:
         if NAME not in name.casefold():
             return say("1.2.other-name", name=name)
-    if FIRST_RELEASE.search(question):
-        return "1.2.no-first-movie"
     return _find_other_meaning(question)
 
 
 def _find_other_meaning(question: str) -> Problem:
-    """Return "" if a question means what is asked for, else the key of what it means instead.
-
-    It means the same as the question of ``_list_meanings`` that is nearest to it by its embedding.
-    """
-    questions = _index_questions(Embeddings().name)
-    [(nearest, _)] = questions.nearest(question, 1)
-    return list(_list_meanings().values())[nearest]
-
-
-@cache
-def _index_questions(embeddings: str) -> EmbeddingIndex:
-    """Return an index of the questions of ``_list_meanings``, made once for these embeddings."""
-    return EmbeddingIndex(list(_list_meanings()), Embeddings(embeddings))
+    """Return "" if a question asks for the release date of the first movie, else the key of what it lacks."""
+    if not (ASKS_DATE.search(question) and RELEASE.search(question)):
+        return "1.2.no-date"
+    index, first_movies = _index_questions(Embeddings().name)
+    [(nearest, _)] = index.nearest(question, 1)
+    if FIRST_RELEASE.search(question) or nearest >= first_movies:
+        return "1.2.no-first-movie"
+    return ""
 
 
 @cache
-def _list_meanings() -> dict[str, str]:
-    """Return, for each known question, "" if it asks for the release date of the first movie, else a problem's key.
+def _index_questions(embeddings: str) -> tuple[EmbeddingIndex, int]:
+    """Return an index of RELEASE_QUESTIONS about RIGHT_SUBJECTS, then OTHER_SUBJECTS, and how many the first are.
 
-    They are made of the constants above: right questions about right subjects, right questions
-    about other subjects ("1.2.no-first-movie"), and other questions about right subjects
-    ("1.2.no-date").
+    It is made once for these embeddings.
     """
-    meanings = dict.fromkeys(_combine(RELEASE_QUESTIONS, RIGHT_SUBJECTS), "")
-    meanings |= dict.fromkeys(_combine(RELEASE_QUESTIONS, OTHER_SUBJECTS), "1.2.no-first-movie")
-    meanings |= dict.fromkeys(_combine(OTHER_QUESTIONS, RIGHT_SUBJECTS), "1.2.no-date")
-    return meanings
-
-
-def _combine(questions: Sequence[str], subjects: Sequence[str]) -> list[str]:
-    """Return each question template filled with each subject, by question first."""
-    return [question.format(subject) for question in questions for subject in subjects]
+    questions = []
+    for subject in (*RIGHT_SUBJECTS, *OTHER_SUBJECTS):
+        questions += [question.format(subject) for question in RELEASE_QUESTIONS]
+    first_movies = len(RIGHT_SUBJECTS) * len(RELEASE_QUESTIONS)
+    return EmbeddingIndex(questions, Embeddings(embeddings)), first_movies
 
 
 @LAB.task(
@@ -502,32 +486,26 @@ def _add_repair_task(number: int) -> None:
         open_run=partial(open_lost_run, number),
     )
     def check_repaired_run(run: Run) -> Problem:
-        """Return "" if the student's run is the lost run, rightly repaired, else feedback."""
-        return _check_repaired_run(run, number)
+        """Return "" if the student's run is the lost run, rightly repaired, else feedback.
+
+        Feedback is on another question, a run without edits, edits that were not executed, and what
+        ``_judge_repair`` finds.
+        """
+        lost_run = open_lost_run(number)
+        if run.question != lost_run.question:
+            return say("lost.other-question", question=lost_run.question)
+        if not run.overrides:
+            return "lost.not-changed"
+        if run.has_pending_edits:
+            return "lost.not-executed"
+        return _judge_repair(run, lost_run, number)
 
 
 for _number in LOST_ANSWERS:
     _add_repair_task(_number)
 
 
-def _check_repaired_run(run: Run, number: int) -> Problem:
-    """Return "" if a run has the right answer because its first wrong step was repaired.
-
-    ``number`` is that of the lost run. Otherwise return feedback: on another question, a run
-    without edits or with edits that were not executed, a wrong answer, or a first edit that is not
-    at the first wrong step.
-    """
-    question = recording(f"lost/chatty_kg/{number}").question
-    if run.question != question:
-        return say("lost.other-question", question=question)
-    if not run.overrides:
-        return "lost.not-changed"
-    if run.has_pending_edits:
-        return "lost.not-executed"
-    return _judge_repair(run, number)
-
-
-def _judge_repair(run: Run, number: int) -> Problem:
+def _judge_repair(run: Run, lost_run: Run, number: int) -> Problem:
     """Return "" if the first edit of a run is at a first wrong step and the answer is right, else feedback.
 
     Feedback says that no edit changes a value, that the step is right but not the new value, that
@@ -535,10 +513,10 @@ def _judge_repair(run: Run, number: int) -> Problem:
     right for another reason.
     """
     problem = _compare_answer(run.answer, LOST_ANSWERS[number].labels)
-    edited = find_first_edited_steps(run, number)
+    edited = find_first_edited_steps(run, lost_run)
     if not edited:
         return "lost.same-value"
-    is_first = not set(edited).isdisjoint(find_first_wrong_agents(number))
+    is_first = not set(edited).isdisjoint(FIRST_WRONG_AGENTS[number])
     if is_first and problem:
         return say("lost.right-step", problem=problem)
     if not is_first and not problem:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from kgwb.labs.hand_ins import HandIn, TaskProgress, write_file
 from kgwb.labs.rows import CollectedHandIns
@@ -16,6 +16,9 @@ from kgwb.show.html import Html
 from kgwb.show.run_state import ANSWER_STATE_ICONS, RIGHT, WRONG
 from kgwb.show.static_form import load_style
 from kgwb.text import display_name
+
+if TYPE_CHECKING:
+    from kgwb.labs.points import Grading
 
 STATE_ICONS = {
     "solved": ANSWER_STATE_ICONS[RIGHT],
@@ -103,25 +106,29 @@ def render_state(progress: TaskProgress, texts: Texts) -> Html:
     return h.state_badge(STATE_ICONS[progress.state], texts.get(f"state.{progress.state}"))
 
 
-def render_class_page(collected: Sequence[CollectedHandIns]) -> str:
+def render_class_page(collected: Sequence[CollectedHandIns], grading: Grading | None = None) -> str:
     """Render the page of a class, with the template labs/templates/class.html, as a complete HTML document.
 
     It sums up by stage, and shows who solved which task, who is stuck, what is remarkable, the
-    latest answers side by side, and who handed in nothing that can be read. The page is in English.
+    latest answers side by side, and who handed in nothing that can be read. With ``grading`` it has
+    the points. The page is in English.
     """
     return h.render_template(
         "labs/templates/class.html",
         title="Labs of the class",
         style=Html(load_style()),
         labs=collected,
+        grading=grading,
         display_name=display_name,
         render_state=render_state,
     )
 
 
-def save_class_page(collected: Sequence[CollectedHandIns], path: str | Path) -> Path:
-    """Write the page of a class to a file, and return its path.
+def save_class_page(
+    collected: Sequence[CollectedHandIns], path: str | Path, grading: Grading | None = None
+) -> Path:
+    """Write the page of a class, as ``render_class_page`` renders it, to a file, and return its path.
 
     Raises InputError if the file cannot be written.
     """
-    return write_file(Path(path), render_class_page(collected))
+    return write_file(Path(path), render_class_page(collected, grading))

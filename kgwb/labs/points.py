@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from math import ceil
 from pathlib import Path
-from typing import NamedTuple
 
 from kgwb.errors import InputError
 from kgwb.labs.hand_grades import HandGrades, OpenAnswer
@@ -55,10 +55,11 @@ def parse_due(text: str) -> datetime:
         ) from exc
 
 
-class Grading(NamedTuple):
-    """How a class is graded."""
+@dataclass(frozen=True)
+class Grading:
+    """How a class is graded. Raises InputError for a percentage that is not from 0 to 100."""
 
-    points: Mapping[str, float] = {}
+    points: Mapping[str, float] = field(default_factory=dict)
     """The points of a solved task, by its name; DEFAULT_POINTS for a task that is not named."""
     due: datetime | None = None
     """When hand-ins were due; None if that does not matter."""
@@ -66,6 +67,14 @@ class Grading(NamedTuple):
     """What is taken off the points of a late hand-in for each day that has begun since then."""
     by_hand: HandGrades | None = None
     """Points that were given by hand, which count in place of those of a solved task."""
+
+    def __post_init__(self) -> None:
+        """Raise InputError if the percentage cannot be taken off for a day."""
+        if not 0 <= self.late_percent <= 100:
+            raise InputError(
+                f"{self.late_percent:g} % cannot be taken off the points for a day",
+                hint="give a number from 0 to 100, such as --late-percent 20",
+            )
 
     def days_late(self, work: CollectedWork) -> int | None:
         """Return for how many days that have begun a hand-in is late, 0 if it is not; None if that is not known.
@@ -83,13 +92,17 @@ class Grading(NamedTuple):
             pass
         return max(1, days or 0) if work.file.is_late else days
 
+    def points_by_hand(self, work: CollectedWork, task: str) -> float | None:
+        """Return the points that people gave a hand-in for a task; None if nobody did."""
+        if self.by_hand is None:
+            return None
+        return self.by_hand.points_of(OpenAnswer.of_progress(task, work.hand_in.progress(task)))
+
     def points_of(self, work: CollectedWork, task: str) -> float:
         """Return the points that a hand-in has for a task, before what is taken off because it is late."""
-        if self.by_hand:
-            answer = OpenAnswer.of_progress(task, work.hand_in.progress(task))
-            given = self.by_hand.points_of(answer)
-            if given is not None:
-                return given
+        given = self.points_by_hand(work, task)
+        if given is not None:
+            return given
         return self.points.get(task, DEFAULT_POINTS) if work.is_solved(task) else 0.0
 
     def total_of(self, lab: Lab, work: CollectedWork) -> float:

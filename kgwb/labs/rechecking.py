@@ -16,7 +16,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -178,16 +178,17 @@ def check_with_hidden(task: Task, stored: StoredAnswer) -> str:
         if problem:
             return problem
         hidden = check_stored_answer(replace(task, check=check), stored)
-        problem = hidden and f"hidden check: {hidden}"
+        problem = hidden and task.texts.get("again.hidden", problem=hidden)
     return problem
 
 
-NOT_KEPT = "the file has no answer that can be checked again"
-NOT_ENDED = "the check of its answer did not end within its limits of time and memory"
-IS_WRONG = "when checked again, the answer is wrong: {}"
-IS_RIGHT = "when checked again, the answer is right"
 PROCESSOR_S = 10
 """Seconds of processor time for the answers of one student. All tasks of a lab take about 3."""
+ONE_THREAD = {"OMP_NUM_THREADS": "1"}
+"""Lets a process compute with matrices on one thread. As many copies run at once as there are processors.
+
+Each of them would start threads of its own again, which took a tenth of the processor time.
+"""
 START_TIMEOUT_S = 120.0
 """Seconds for the start of a process and what all checks need."""
 
@@ -218,9 +219,7 @@ def check_again(lab: Lab, hand_ins: Sequence[HandIn]) -> list[dict[str, str]]:
     results |= _run_jobs(lab, missing_jobs)
     found = []
     for hand_in, answers in zip(hand_ins, answers_of, strict=True):
-        by_task = {}
-        for answer in answers:
-            by_task[answer.task] = results.get(answer, NOT_ENDED)
+        by_task = {answer.task: results.get(answer) for answer in answers}
         found.append(_compare_states(lab, hand_in, by_task))
     return found
 
@@ -259,10 +258,8 @@ def _run_jobs(lab: Lab, jobs: Sequence[Sequence[_Answer]]) -> dict[_Answer, str]
     InputError if one cannot be started.
     """
     results: dict[_Answer, str] = {}
-    batches: list[Sequence[Sequence[_Answer]]] = [jobs] if jobs else []
-    if not hasattr(os, "fork"):
-        batches = [[job] for job in jobs]
-    for batch in batches:
+    batches = [jobs] if hasattr(os, "fork") else [[job] for job in jobs]
+    for batch in filter(None, batches):
         results |= _run_process(lab, batch)
     return results
 
@@ -286,6 +283,7 @@ def _run_process(lab: Lab, jobs: Sequence[Sequence[_Answer]]) -> dict[_Answer, s
             stderr=subprocess.DEVNULL,
             timeout=START_TIMEOUT_S + JOB_TIMEOUT_S * len(jobs),
             check=False,
+            env=os.environ | ONE_THREAD,
         )
         output = process.stdout
     except subprocess.TimeoutExpired as exc:
@@ -303,26 +301,27 @@ def _run_process(lab: Lab, jobs: Sequence[Sequence[_Answer]]) -> dict[_Answer, s
     return results
 
 
-def _compare_states(lab: Lab, hand_in: HandIn, by_task: dict[str, str]) -> dict[str, str]:
+def _compare_states(lab: Lab, hand_in: HandIn, by_task: Mapping[str, str | None]) -> dict[str, str]:
     """Return, by task, why the state in a file disagrees with the check of its answer; empty if all agree.
 
-    ``by_task`` has what is wrong with each checked answer. A solved task without one, a check that
-    did not end, a solved task with a wrong answer, and an unsolved one with a right answer
-    disagree.
+    ``by_task`` has what is wrong with each answer that is stored, and None if its check did not
+    end. A solved task without one, a check that did not end, a solved task with a wrong answer, and
+    an unsolved one with a right answer disagree.
     """
     disagreements = {}
     for name in lab.tasks:
         is_solved = hand_in.progress(name).state == "solved"
         problem = by_task.get(name)
-        if problem is None:
-            if is_solved:
-                disagreements[name] = NOT_KEPT
-        elif problem == NOT_ENDED:
-            disagreements[name] = NOT_ENDED
-        elif is_solved and problem:
-            disagreements[name] = IS_WRONG.format(problem)
-        elif not is_solved and not problem:
-            disagreements[name] = IS_RIGHT
+        if name not in by_task:
+            key = "again.not-kept" if is_solved else ""
+        elif problem is None:
+            key = "again.not-ended"
+        elif problem:
+            key = "again.wrong" if is_solved else ""
+        else:
+            key = "" if is_solved else "again.right"
+        if key:
+            disagreements[name] = lab.texts.get(key, problem=problem)
     return disagreements
 
 

@@ -1,24 +1,21 @@
 """The recorded questions: what each system answered, how right that is, what it cost, and which runs lost answers.
 
-Where a recorded run lost its answer is derived from repairs that experts would make. A reference
-repair makes everything right that was wrong in a run. The first step at which the run and its
-repaired copy decide differently is the first wrong step. A run with several reference repairs has
-several.
+Where a run lost its answer is known from repairs that experts would make, which are in
+``tests/lost_repairs.py``. A repair makes everything right that was wrong in a run. The first step at
+which the run and its repaired copy decide differently is the first wrong step. A run that can be
+repaired in several ways has several.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from statistics import fmean
 from typing import Any
 
 from kgwb import disk
-from kgwb.bench.metrics import score_answers
-from kgwb.bench.questions import answer_to_strings
 from kgwb.labs.tasks import open_sample
-from kgwb.records import to_data
 from kgwb.run import Run
 from kgwb.run.agents import agent_of_key
 from kgwb.run.steps import Step, Totals
@@ -88,6 +85,10 @@ def answers_of_system(system: str) -> tuple[RecordedAnswer, ...]:
     Those in UNMEASURED_FOLDERS are left out. Empty for an unknown system. Replaying takes about a
     second for a system; the result is kept for later calls.
     """
+    # Lab 1 needs no benchmarks, whose import takes a quarter of a second.
+    from kgwb.bench.metrics import score_answers
+    from kgwb.bench.questions import answer_to_strings
+
     answers = []
     for name in list_recordings():
         graph, recorded_system, number = name.split("/")
@@ -121,10 +122,17 @@ def mean_f1(system: str) -> float:
 
 SCHOLARS_RUN = 5
 """The only one of the runs over the graph scholars; the others are over films."""
-YEAR_QUERY = """SELECT DISTINCT ?answer WHERE {
-  ?answer <https://kgwb.example/scholars/turingAwardYear> ?year FILTER(STR(?year) = "2018")
-}"""
-Repair = Callable[[Run], object]
+FIRST_WRONG_AGENTS: dict[int, tuple[str, ...]] = {
+    1: ("rephraser", "vertex_selection"),
+    2: ("qir",),
+    3: ("translator",),
+    4: ("qir",),
+    5: ("qir", "query_generator"),
+}
+"""The agents of the first wrong steps of each run in recordings/lost/chatty_kg, by its number.
+
+There is one for each repair that experts would make.
+"""
 
 
 def open_lost_run(number: int) -> Run:
@@ -137,67 +145,6 @@ def open_lost_run(number: int) -> Run:
     return recording(f"lost/chatty_kg/{number}", kg=open_sample(graph), model="rules")
 
 
-def _name_the_novel(run: Run) -> None:
-    """Repair run 1 at the rephraser: override the question with one that says which Little Women is meant."""
-    question = {"question": "Who wrote the novel Little Women?", "original": run.question}
-    run.override("rephraser", question)
-
-
-def _select_the_novel(run: Run) -> None:
-    """Repair run 1 at the vertex selection: override the vertex with the candidate that is no film."""
-    retrieved = to_data(run.output("entity_retriever"))
-    selected = to_data(run.output("vertex_selection"))
-    for vertex in retrieved["candidates"]:
-        if "film" not in vertex["types"]:
-            selected["vertex"] = vertex
-    run.override("vertex_selection", selected)
-
-
-def _ask_for_the_composer(run: Run) -> None:
-    """Repair run 2 at the QIR: the unknown is the composer of Vertigo."""
-    set_triples(run, [("Vertigo", "composer", "?answer")])
-
-
-def _translate(run: Run) -> None:
-    """Repair run 3 at the translator."""
-    translated = to_data(run.output("translator"))
-    run.override("translator", translated | {"text": "Who directed The Godfather?"})
-
-
-def _name_the_music(run: Run) -> None:
-    """Repair run 4 at the QIR: to write music is to compose."""
-    set_triples(run, [("?answer", "composer", "Joe Hisaishi")])
-
-
-def _keep_the_year(run: Run) -> None:
-    """Repair run 5 at two agents: the QIR names the year, and the query filters by it.
-
-    Triples cannot say the value of the year. The run is executed up to the query generator in
-    between.
-    """
-    award = ("?answer", "award", "Turing Award")
-    set_triples(run, [award, ("?answer", "Turing Award year", "?year")])
-    run.go(until="query_generator")
-    _query_the_year(run)
-
-
-def _query_the_year(run: Run) -> None:
-    """Repair run 5 at the query generator: override the SPARQL of its first query with YEAR_QUERY."""
-    generated = to_data(run.output("query_generator"))
-    generated["queries"][0]["sparql"] = YEAR_QUERY
-    run.override("query_generator", generated)
-
-
-REFERENCE_REPAIRS: dict[int, tuple[Repair, ...]] = {
-    1: (_name_the_novel, _select_the_novel),
-    2: (_ask_for_the_composer,),
-    3: (_translate,),
-    4: (_name_the_music,),
-    5: (_keep_the_year, _query_the_year),
-}
-"""The repairs of each run, by its number in the folder recordings/lost/chatty_kg."""
-
-
 def set_triples(run: Run, triples: Iterable[tuple[str, str, str]], target: str = "?answer") -> None:
     """Override the output of the QIR agent with these triples, and the unknown that is asked for."""
     facts = []
@@ -207,32 +154,13 @@ def set_triples(run: Run, triples: Iterable[tuple[str, str, str]], target: str =
     run.override("qir", {"facts": facts, "target": target})
 
 
-@cache
-def find_first_wrong_agents(number: int) -> tuple[str, ...]:
-    """Return the agents of the first wrong steps of a lost run, each once, in the order of its repairs.
-
-    For each of its REFERENCE_REPAIRS, a copy of the run is repaired and executed; the first step at
-    which it differs from the lost run is a first wrong step. The result is kept for later calls.
-    """
-    lost = open_lost_run(number)
-    agents: dict[str, None] = {}
-    for repair in REFERENCE_REPAIRS[number]:
-        repaired = open_lost_run(number)
-        repair(repaired)
-        first = lost.diff(repaired.go()).first_difference
-        if first:
-            agents[agent_of_key(first.key)] = None
-    return tuple(agents)
-
-
-def find_first_edited_steps(run: Run, number: int) -> list[str]:
+def find_first_edited_steps(run: Run, lost: Run) -> list[str]:
     """Return the agent that a repaired run changed first, followed by the agents that it supervises.
 
     A value that was put in but equals that of the recording does not count. First is the earliest
     step in the lost run; if none of its steps was changed, the first agent in the order of the
-    system. Empty if nothing was changed. ``number`` is that of the lost run.
+    system. Empty if nothing was changed. ``lost`` is the run before its repair.
     """
-    lost = open_lost_run(number)
     changed = set()
     for key, value in run.overrides.items():
         if _changes(lost, key, value):

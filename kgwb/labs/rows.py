@@ -93,14 +93,6 @@ class CollectedHandIns:
         """Return the names of the students who are stuck at a task; see TaskProgress.is_stuck."""
         return [work.name for work in self.works if work.hand_in.progress(task).is_stuck]
 
-    def with_answers(self, task: str) -> list[CollectedWork]:
-        """Return the hand-ins that have an answer to a task."""
-        return [work for work in self.works if work.hand_in.progress(task).answers]
-
-    def with_discussion(self, task: str) -> list[CollectedWork]:
-        """Return the hand-ins that say something about the question that a task leaves open."""
-        return [work for work in self.works if work.hand_in.progress(task).discussion]
-
     def count_solved(self, task: str) -> int:
         """Return how many students have solved a task."""
         return sum(work.is_solved(task) for work in self.works)

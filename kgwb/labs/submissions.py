@@ -206,18 +206,25 @@ def _entry_of_path(path: Path, place: str) -> _Entry:
 
 
 def _list_zip(archive: ZipFile, place: str) -> Iterator[_Entry]:
-    """Yield the first MAX_MEMBERS files in a zip, and its folders without files, also the zip as a whole."""
+    """Yield the first MAX_MEMBERS files in a zip, and its folders without files, also the zip as a whole.
+
+    A zip can have several files of one name: a number is added to the names of the later ones.
+    """
     folders = {PurePosixPath()}
     filled: set[PurePosixPath] = set()
+    files: set[PurePosixPath] = set()
     for member in archive.infolist()[:MAX_MEMBERS]:
-        path = PurePosixPath(member.filename)
+        path = PurePosixPath(member.filename.lstrip("/"))
         shown = PurePosixPath(*takewhile(_is_shown, path.parts))
         filled.update(shown.parents)
-        if member.is_dir() or shown != path:
+        if not shown.name or shown != path or member.is_dir():
             folders.add(shown)
-        else:
-            opener = partial(archive.open, member)
-            yield _Entry(f"{place}/{path}", _time_of_member(member), opener)
+            continue
+        while path in files:
+            path = path.with_stem(f"{path.stem} (2)")
+        files.add(path)
+        opener = partial(archive.open, member)
+        yield _Entry(f"{place}/{path}", _time_of_member(member), opener)
     for folder in sorted(folders - filled):
         yield _Entry(f"{PurePosixPath(place) / folder}/")
 

@@ -125,7 +125,7 @@ def load_texts(language: str = "", lab_file: Path | None = None) -> Texts:
     if not found_paths:
         languages = ", ".join(list_languages())
         looked_for = " or ".join(path.name for path in _list_catalogues(language, lab_file))
-        hint = f"choose one of {languages}, or give the path of a .po file"
+        hint = f"choose one of {languages}, write such a file, or give the path of one that ends in .po"
         raise InputError(
             f"there is no catalogue for the language {language!r}: {looked_for or 'none'} was looked for",
             hint=hint,
@@ -140,8 +140,9 @@ def load_texts(language: str = "", lab_file: Path | None = None) -> Texts:
     if lab_file and not frame.has(FRAME_KEY):
         warnings.warn(
             f"the words around the tasks, such as “{texts.get(FRAME_KEY)}”, are in English: "
-            f"{found_paths[0].name} does not have them. Copy their entries from {FOLDER / 'en.po'}",
-            stacklevel=2,
+            f"{found_paths[0].name} does not have them. Copy the entries from lab.heading to "
+            f"again.hidden from {FOLDER / 'en.po'}, and translate them",
+            stacklevel=4,  # where kgwb.lab is called
         )
     return texts
 

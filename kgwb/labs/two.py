@@ -16,9 +16,8 @@ from kgwb.labs.answers import NamedNumber, NumberedChoice, to_name
 from kgwb.labs.changed_graphs import ChangedGraph, change_sample, find_other_reason
 from kgwb.labs.material import REPLIES, QirReply, TripleReply
 from kgwb.labs.recorded import (
-    REFERENCE_REPAIRS,
+    FIRST_WRONG_AGENTS,
     answers_of_system,
-    find_first_wrong_agents,
     mean_f1,
     open_lost_run,
 )
@@ -135,13 +134,8 @@ def _judge_lack(lack: Message) -> Problem:
         lack=lack,
         question=recorded.question,
         reply=reply,
-        problem=_to_message(problem),
+        problem=problem,
     )
-
-
-def _to_message(problem: Problem) -> Message:
-    """Return a problem as a message, which can be a value in another message."""
-    return problem if isinstance(problem, Message) else Message(problem, {})
 
 
 def _is_shipped_prompt(messages: str) -> bool:
@@ -307,15 +301,13 @@ def _list_blamed_agents() -> list[tuple[str, ...]]:
     """Return, for each lost answer, the agents that can be blamed for it.
 
     First come the recorded questions of Chatty-KG with an F1 below 1, with one agent each, then the
-    runs of lab 1 by number, with one agent for each reference repair.
+    runs of lab 1 by number, with one agent for each repair.
     """
     blamed: list[tuple[str, ...]] = []
     for answer in answers_of_system("chatty_kg"):
         if answer.f1 < 1:
             blamed.append((_blamed_agent(answer.run),))
-    for number in REFERENCE_REPAIRS:
-        blamed.append(find_first_wrong_agents(number))
-    return blamed
+    return [*blamed, *FIRST_WRONG_AGENTS.values()]
 
 
 def _blamed_agent(run: Run) -> str:
@@ -343,7 +335,7 @@ def _check_reply(question: str, reply: str) -> Problem:
         _, _, problem = exc.message.rpartition("the last one ")
         return say("reply.rejected", problem=problem)
     if len(run["qir"].attempts) > 1:
-        return "reply.asked-again"
+        return say("reply.asked-again")
     labels = _answer_labels(run)
     if labels == GOLD_ANSWERS.get(question):
         return _find_reversed_fact(run) or find_other_reason(run, CHANGES[question])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from kgwb.kg.survey_records import Survey
 from kgwb.records import summarize
@@ -33,7 +33,7 @@ from kgwb.show.html import (
 from kgwb.show.records import render
 from kgwb.show.run import render_answer_banner
 from kgwb.show.run_state import RunState, setup_text, subject_text
-from kgwb.show.terms import RenderContext, prefixes_of
+from kgwb.show.terms import RenderContext, prefixes_of, replace_iris
 from kgwb.terms import DisplayNames
 from kgwb.text import display_name, pluralize
 
@@ -46,6 +46,10 @@ SAME_IN_SHORT = " (the results differ, though not in this short form: see in ful
 """What is said of two results that differ and have the same outcome."""
 NO_STEP = "no such step"
 """Stands for the outcome of a step that only the other run has."""
+MAX_REPEATED_LINES = 4
+"""So many lines of two runs are shown again where they come again; of more it is said where they stand."""
+Sides: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
+"""The lines of a part of a step in both runs."""
 
 
 class ComparedRun(NamedTuple):
@@ -172,20 +176,23 @@ def render_differences(differences: Differences, runs: Sequence[Run] = ()) -> Ht
     ``runs`` are the two runs, or none, and then agents have no icons. If no decision differs, a
     line says so.
     """
-    names = _names_in(differences)
+    context = RenderContext(_names_in(differences))
+    if runs:
+        context = replace(context, prefixes=prefixes_of(runs[0]))
     rows: list[SameSteps | DifferentStep] = []
+    shown: dict[Sides, str] = {}
     for are_same, pairs in groupby(differences.leaves, _is_same):
         if are_same:
             rows.append(_same_steps(list(pairs), key=f"same-{len(rows)}"))
             continue
         for pair in pairs:
-            rows.append(_different_step(pair, runs, names))
+            rows.append(_different_step(pair, runs, context, shown))
     message = NO_DIFFERENT_DECISION
     if all(map(_is_same, differences)):
         message = NO_DIFFERENCE
     return render_template(
         "show/templates/differences.html",
-        decision=_different_decision(differences, runs, names),
+        decision=_different_decision(differences, runs, context),
         message=message,
         letters=join(*SIDE_LETTERS),
         rows=rows,
@@ -230,19 +237,16 @@ def _render_icon(pair: StepDifference, runs: Sequence[Run], *, small: bool = Fal
 
 
 def _different_decision(
-    differences: Differences, runs: Sequence[Run], names: DisplayNames
+    differences: Differences, runs: Sequence[Run], context: RenderContext
 ) -> DifferentDecision | None:
     """Return the first decision that differs, with both outputs in full; None if none differs.
 
-    An output that a person put in has a badge. ``runs`` are the two runs, or none: then there are
-    no icon and no prefixes.
+    An output that a person put in has a badge. ``runs`` are the two runs, or none: then there is no
+    icon.
     """
     pair = differences.first_difference
     if pair is None:
         return None
-    context = RenderContext(names)
-    if runs:
-        context = replace(context, prefixes=prefixes_of(runs[0]))
     sides = []
     for letter, side in zip(SIDE_LETTERS, (pair.first, pair.second), strict=True):
         badge = Html()
@@ -290,14 +294,15 @@ def _same_steps(pairs: Sequence[StepDifference], key: str) -> SameSteps:
 
 
 def _different_step(
-    pair: StepDifference, runs: Sequence[Run], names: DisplayNames
+    pair: StepDifference, runs: Sequence[Run], context: RenderContext, shown: dict[Sides, str]
 ) -> DifferentStep:
     """Return the row of a step that differs: both outcomes, different words marked, and the details.
 
-    The details are all parts of the step that differ, collapsed.
+    The details are all parts of the step that differ, collapsed. ``shown`` has the lines of the rows
+    above, see ``_render_different_sections``.
     """
     first, second = _render_outcomes(pair)
-    sections = _render_different_sections(pair, names)
+    sections = _render_different_sections(pair, context, shown)
     title = muted_text("in full")
     return DifferentStep(
         icon=_render_icon(pair, runs, small=True) or span("sign", "≠"),
@@ -337,58 +342,62 @@ def _render_lone_outcome(step: Step | None) -> Html:
     return span("", step.outcome)
 
 
-def _render_different_sections(pair: StepDifference, names: DisplayNames) -> list[Html]:
+def _render_different_sections(
+    pair: StepDifference, context: RenderContext, shown: dict[Sides, str]
+) -> list[Html]:
     """Render the parts of a step that differ, each with its title and the lines that differ.
 
-    Parts that do not differ are left out. Deleted and added lines are marked.
+    Parts that do not differ are left out. Deleted and added lines are marked. ``shown`` says where
+    lines stand already, such as an output that is now an input: if they are more than
+    MAX_REPEATED_LINES, that place is named instead. What is rendered is added to it.
     """
-    first_sections = _sections_as_lines(pair.first, names)
-    second_sections = _sections_as_lines(pair.second, names)
+    first_sections = _sections_as_lines(pair.first, context)
+    second_sections = _sections_as_lines(pair.second, context)
+    agent_name = display_name(agent_of_key(pair.key))
     rendered = []
     for title in {**first_sections, **second_sections}:
         first = first_sections.get(title, [])
         second = second_sections.get(title, [])
-        if first != second:
-            _, lines = render_line_diff(first, second)
-            rendered.append(div("", span("caption", title), lines))
+        if first == second:
+            continue
+        sides = (tuple(first), tuple(second))
+        _, lines = render_line_diff(first, second)
+        if sides in shown and len(first + second) > MAX_REPEATED_LINES:
+            lines = muted_text(f" as in the {shown[sides]}")
+        shown.setdefault(sides, f"{title} of {agent_name}")
+        rendered.append(div("", span("caption", title), lines))
     return rendered
 
 
-def _sections_as_lines(step: Step | None, names: DisplayNames) -> dict[str, list[str]]:
-    """Return the lines of each part of a step by title: output, inputs, calls, replies, cost.
+def _sections_as_lines(step: Step | None, context: RenderContext) -> dict[str, list[str]]:
+    """Return the lines of each part of a step by title: output, notes, inputs, calls, replies, cost.
 
-    Notes are part of the output. A part without content has no lines. Returns an empty dictionary
-    without a step.
+    Each input is a part of its own. IRIs are CURIEs, but for what models were sent and replied. A
+    part without content has no lines. Returns an empty dictionary without a step.
     """
     if step is None:
         return {}
-    notes = [f"note: {text}" for text in step.notes]
+    sections = {"output": output_lines(step, context.names), "notes": step.notes}
+    for name, value in step.inputs.items():
+        summary = summarize(value, context.names, limit=None)
+        sections[f"input {display_name(name)}"] = summary.splitlines()
+    for title, lines in sections.items():
+        sections[title] = [replace_iris(line, context, {}) for line in lines]
     costs = step_costs(step, step.known_calls)
     return {
-        "output": output_lines(step, names) + notes,
-        "inputs": _input_lines(step, names),
-        "calls": _lines_of_calls(step),
+        **sections,
+        "calls": _lines_of_calls(step, context),
         "replies": _reply_lines(step),
         "cost": [" · ".join(costs)],
     }
 
 
-def _input_lines(step: Step, names: DisplayNames) -> list[str]:
-    """Return the inputs of a step in full, each line beginning with the name of its input."""
-    lines = []
-    for name, value in step.inputs.items():
-        summary = summarize(value, names, limit=None)
-        for line in summary.splitlines():
-            lines.append(f"{name}: {line}")
-    return lines
-
-
-def _lines_of_calls(step: Step) -> list[str]:
+def _lines_of_calls(step: Step, context: RenderContext) -> list[str]:
     """Return what the calls of a step asked, as lines, without calls that the step does not know."""
     lines = []
     for key in step.calls:
         if key in step.known_calls:
-            lines += _call_lines(step.known_calls[key])
+            lines += _call_lines(step.known_calls[key], context)
     return lines
 
 
@@ -405,12 +414,12 @@ def _reply_lines(step: Step) -> list[str]:
     return lines
 
 
-def _call_lines(call: Call) -> list[str]:
+def _call_lines(call: Call, context: RenderContext) -> list[str]:
     """Return the lines of what a call asked.
 
     Of a model call these are the model's name and each message below its role. Of a call to the
-    graph it is the query, or the text that was searched for, after the kind of the call; another
-    call has no lines.
+    graph it is the query with CURIEs, or the text that was searched for, after the kind of the call;
+    another call has no lines.
     """
     lines = []
     if call.kind == "model":
@@ -422,5 +431,6 @@ def _call_lines(call: Call) -> list[str]:
         return lines
     for name in ("query", "text", "phrase"):
         if name in call.request:
-            lines.append(f"{call.kind}: {call.request[name]}")
+            asked = replace_iris(call.request[name], context, {})
+            lines.append(f"{call.kind}: {asked}")
     return lines

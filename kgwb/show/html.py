@@ -34,36 +34,6 @@ MIN_SHARED_RATIO = 0.35
 NO_TEX_CLASSES = "tex2jax_ignore mathjax_ignore"
 """JupyterLab and MathJax set no text inside these classes as TeX."""
 CLASSES_OF_ALL_VIEWS = {"kg", "light", "dark", "theme-light", "theme-dark"}
-ICON_PATHS = {
-    "model": "M8 1.8 9.5 6.5 14.2 8 9.5 9.5 8 14.2 6.5 9.5 1.8 8 6.5 6.5Z",
-    "search": "M7 11.5a4.5 4.5 0 1 0 0-9 4.5 4.5 0 0 0 0 9ZM10.3 10.3 14 14",
-    "sparql": "M3.2 12.8a1.7 1.7 0 1 0 0-.1ZM9.4 3.6a1.7 1.7 0 1 0 3.4 0 1.7 1.7 0 1 0-3.4 0Z"
-    "M10.9 12.6a1.5 1.5 0 1 0 3 0 1.5 1.5 0 1 0-3 0ZM6 11.4l4-6.3M6.6 12.8h4.2",
-    "sql": "M3 4.2c0-1.2 2.2-2 5-2s5 .8 5 2-2.2 2-5 2-5-.8-5-2ZM3 4.2v7.6c0 1.2 2.2 2 5 2s5-.8 5-2V4.2"
-    "M3 8c0 1.2 2.2 2 5 2s5-.8 5-2",
-    "code": "M5.5 4.5 2 8l3.5 3.5M10.5 4.5 14 8l-3.5 3.5",
-    "person": "M8 7.6a2.8 2.8 0 1 0 0-5.6 2.8 2.8 0 0 0 0 5.6ZM2.6 14c.5-3 2.6-4.4 5.4-4.4s4.9 1.4 5.4 4.4",
-    "group": "M4 6l4 4 4-4",
-    "ok": "M3 8.6 6.4 12 13 4.6",
-    "done": "M3 8.6 6.4 12 13 4.6",
-    "kept": "M3 8.6 6.4 12 13 4.6",
-    "given": "M3 8h9.5M8.6 4 12.6 8l-4 4",
-    "doubt": "M8 2.4 14.4 13.4H1.6ZM8 6.4v3.4M8 11.4v.4",
-    "none": "M8 14A6 6 0 1 0 8 2a6 6 0 0 0 0 12ZM3.8 3.8l8.4 8.4",
-    "bad": "M4 4l8 8M12 4l-8 8",
-    "stale": "M13 8a5 5 0 1 1-1.6-3.7M13 2v3h-3",
-    "hand": "M3 13l.7-2.8 7.2-7.2a1.4 1.4 0 0 1 2 2L5.8 12.3Z",
-    "run": "M5 3.2v9.6L12.6 8Z",
-    "step": "M3.5 3.5v9L10 8ZM12.5 3.5v9",
-    "back": "M12.5 3.5v9L6 8ZM3.5 3.5v9",
-    "start": "M8 3.5v9L2.5 8ZM13.5 3.5v9L8 8Z",
-    "stop": "M4.5 4.5h7v7h-7Z",
-    "wait": "M8 2a6 6 0 1 1-6 6",
-    "off": "M4 8h8",
-    "open": "M6 3.5 10.5 8 6 12.5",
-    "plus": "M8 3v10M3 8h10",
-}
-"""Icons as SVG paths of 16 by 16, drawn with strokes in the colour of the text."""
 AGENT_KIND_LABELS = {
     "model": "model",
     "search": "graph search",
@@ -223,8 +193,7 @@ def span(class_: str, *contents: object, **attributes: object) -> Html:
 
 def join_with_dots(*items: object) -> Html:
     """Return items with dots between them. Empty items are left out."""
-    dot = span("soft", " · ")
-    return join_with(dot, filter(None, items))
+    return join_with(" · ", filter(None, items))
 
 
 def join_with(separator: object, items: Iterable[object]) -> Html:
@@ -262,16 +231,15 @@ def embed_style(markup: Html) -> Html:
     static sections alone. A page may also have widgets, whose own style sheet stands before this
     one. The markup itself is not changed otherwise.
     """
-    used_classes: set[str] = set()
-    for class_names in re.findall(r'class="([^"]*)"', markup):
-        used_classes.update(class_names.split())
+    names = re.findall(r'(?<=<)\w+|(?<=class=")[^"]*', markup)
+    used_names = set(" ".join(names).split())
     style = ""
     for condition, rules in groupby(_css_rules(), key=attrgetter("condition")):
-        kept = "".join(rule.reduce_to(used_classes) for rule in rules)
+        kept = "".join(rule.reduce_to(used_names) for rule in rules)
         if condition and kept:
             kept = f"{condition}{{{kept}}}"
         style += kept
-    start = f"><style>{style}</style>"
+    start = f"><style>.kg[data-static]{{{style}}}</style>"
     return Html(markup.replace(">", start, 1))
 
 
@@ -280,12 +248,12 @@ class CssRule(NamedTuple):
 
     condition: str
     selectors: tuple[tuple[str, frozenset[str]], ...]
-    """Each selector for static sections, with the classes without which it selects nothing."""
+    """Each selector inside of a static section, with the names without which it selects nothing."""
     declarations: str
 
-    def reduce_to(self, used_classes: set[str]) -> str:
-        """Return the rule with the selectors that need these classes only; empty without any."""
-        kept = [selector for selector, class_names in self.selectors if class_names <= used_classes]
+    def reduce_to(self, used_names: set[str]) -> str:
+        """Return the rule with the selectors that need these names only; empty without any."""
+        kept = [selector for selector, names in self.selectors if names <= used_names]
         if not kept:
             return ""
         return ",".join(kept) + self.declarations
@@ -308,28 +276,26 @@ def _css_rules() -> tuple[CssRule, ...]:
 
 
 def _parse_selector(selector: str) -> tuple[str, frozenset[str]]:
-    """Return a selector for static sections, and the classes without which it selects nothing.
+    """Return a selector as it is nested in the rule for static sections, and the names it needs.
 
-    CLASSES_OF_ALL_VIEWS and classes inside of :is(), :not() and the like are left out.
+    Names are those of classes and elements without which it selects nothing. CLASSES_OF_ALL_VIEWS
+    and what is inside of :is(), :not() and the like are left out.
     """
-    without_functions = re.sub(r":[\w-]+\([^()]*\)", " ", selector)
-    class_names = re.findall(r"\.([A-Za-z][\w-]*)", without_functions)
-    static = re.sub(r"(?<!\.kg)\.kg(?![\w-])", ".kg[data-static]", selector.strip())
-    return static, frozenset(class_names) - CLASSES_OF_ALL_VIEWS
+    plain = re.sub(r":[\w-]+(\([^()]*\))?|\[[^]]*\]", " ", selector)
+    names = re.findall(r"[A-Za-z][\w-]*", plain)
+    nested = re.sub(r"(?<!\.kg)\.kg(?![\w-])", "&", selector.strip())
+    return nested.removeprefix("& "), frozenset(names) - CLASSES_OF_ALL_VIEWS
 
 
 # Icons, states and controls
 
 
-@lru_cache(maxsize=256)
-def icon(name: str, class_: str = "") -> Html:
-    """Render an icon of ICON_PATHS. Screen readers skip it.
+def icon(name: str) -> Html:
+    """Render an icon, in the colour of the text. Screen readers skip it.
 
-    The results are cached: a view has dozens of icons, of few kinds.
+    ``look.css`` has a class with a picture for each name.
     """
-    path = tag("path", d=ICON_PATHS[name])
-    classes = f"i {class_}".strip()
-    return tag("svg", path, class_=classes, viewBox="0 0 16 16", aria_hidden="true")
+    return tag("i", class_=f"i i-{name}")
 
 
 @lru_cache(maxsize=256)
@@ -337,7 +303,8 @@ def agent_kind_badge(kind: str, *, small: bool = False, outlined: bool = False) 
     """Render the icon of a kind of agent, with the name of the kind as the tooltip.
 
     ``outlined`` is for an agent whose model was not asked: the icon is drawn hollow, and the
-    tooltip says so. ``kind`` is one of AGENT_KIND_LABELS. The results are cached as those of ``icon``.
+    tooltip says so. ``kind`` is one of AGENT_KIND_LABELS. The results are cached: a view has dozens of
+    badges, of few kinds.
     """
     classes = f"kind {kind}"
     tooltip = AGENT_KIND_LABELS[kind]
@@ -355,13 +322,9 @@ def state_badge(state: str, label: str, *, pill: bool = False) -> Html:
     ``state`` is the name of an icon. The icon of "wait" turns. A ``pill`` has a background.
     """
     classes = f"st {state}"
-    icon_class = ""
-    if state == "wait":
-        classes = "st run"
-        icon_class = "spin"
     if pill:
         classes += " pill"
-    return span(classes, icon(state, icon_class), label)
+    return span(classes, icon(state), label)
 
 
 def button(
@@ -737,8 +700,8 @@ def render_line_diff(before: list[str], after: list[str]) -> tuple[int, Html]:
     """Return how many lines differ, and the first MAX_ROWS of them as HTML.
 
     Lines in the same place of a part that differs stand below each other, with changed words
-    marked, and count as one. Each line is cut at MAX_COMPARED_CHARS. A note says how many are left
-    out.
+    marked, and count as one. A line of one list alone has no marks. Each line is cut at
+    MAX_COMPARED_CHARS. A note says how many are left out.
     """
     pairs: list[tuple[str | None, str | None]] = []
     for part in align_lists(before, after):
@@ -746,18 +709,16 @@ def render_line_diff(before: list[str], after: list[str]) -> tuple[int, Html]:
             pairs += zip_longest(part.first, part.second)
     rows = []
     for old, new in pairs[:MAX_ROWS]:
-        old_text = shorten(old or "", MAX_COMPARED_CHARS)
-        new_text = shorten(new or "", MAX_COMPARED_CHARS)
-        old_line, new_line = mark_changed_words(old_text, new_text)
+        old_line = shorten(old or "", MAX_COMPARED_CHARS)
+        new_line = shorten(new or "", MAX_COMPARED_CHARS)
+        if old and new:
+            old_line, new_line = mark_changed_words(old_line, new_line)
         if old is not None:
-            row = div("del", old_line, data_s="−")
-            rows.append(row)
+            rows.append(tag("del", "- ", old_line, "\n"))
         if new is not None:
-            row = div("ins", new_line, data_s="+")
-            rows.append(row)
-    number = len(pairs)
-    omitted = omitted_count(number - MAX_ROWS)
-    return number, div("diff", *rows, omitted)
+            rows.append(tag("ins", "+ ", new_line, "\n"))
+    lines = tag("pre", *rows, class_="diff")
+    return len(pairs), join(lines, omitted_count(len(pairs) - MAX_ROWS))
 
 
 def highlight_pattern(text: str, pattern: str, class_: str = "filled") -> Html:

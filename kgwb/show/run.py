@@ -118,16 +118,11 @@ def render_answer_banner(state: RunState) -> Html:
     """
     answer = answer_view(state)
     has_failed = answer.label == ANSWER_STATE_LABELS[ERROR]
-    css_class = answer.icon
-    icon_class = ""
-    if answer.icon == "wait":
-        css_class = "run"
-        icon_class = "spin"
     return render_template(
         "show/templates/answer_banner.html",
-        css_class=css_class,
+        state=answer.icon,
         has_failed=has_failed,
-        icon=icon(answer.icon, icon_class),
+        icon=icon(answer.icon),
         headline=shorten_at_word(answer.headline, MAX_BANNER_CHARS),
         is_long=len(answer.headline) > MAX_LARGE_CHARS,
         label=answer.label,
@@ -265,12 +260,11 @@ def render_step_body(
         context = replace(context, inputs=tuple(step.inputs.values()))
         output = render(step.output, context)
     attempts = _shown_attempts(step, calls)
-    key = muted_text(single_line(step.key))
     return render_template(
         "show/templates/step_body.html",
         notes=render_step_notes(step),
         output=output,
-        costs=join_with_dots(key, *_render_cost_and_origin(step, calls)),
+        costs=join_with_dots(single_line(step.key), *_cost_and_origin(step, calls)),
         has_inputs=bool(step.inputs),
         input_count=pluralize(len(step.inputs), "input"),
         inputs=inputs,
@@ -343,22 +337,24 @@ def _render_step_facts(state: RunState, step: Step | None, agent: str, kind: str
     if step is None:
         return facts
     if step.done or step.error:
-        facts += _render_cost_and_origin(step, state.run.calls)
+        facts += map(muted_text, _cost_and_origin(step, state.run.calls))
         if step.attempts:
             model_name = state.run.model_name(agent)
             facts.append(muted_text(f"by {model_name}"))
     return facts
 
 
-def _render_cost_and_origin(step: Step, calls: Mapping[str, Call]) -> list[Html]:
-    """Render what a step cost, and if it made calls, whether they were recorded or live.
+def _cost_and_origin(step: Step, calls: Mapping[str, Call]) -> list[str]:
+    """Return what a step cost, and if it made calls, whether they were recorded or live.
 
-    An origin that ORIGIN_TEXTS does not name is not said.
+    An origin that ORIGIN_TEXTS does not name is not said. A live call of a model that replays a file
+    has recorded replies.
     """
-    costs = " · ".join(step_costs(step, calls))
-    parts = [muted_text(costs)]
-    if step.calls and step.origin in ORIGIN_TEXTS:
-        parts.append(muted_text(ORIGIN_TEXTS[step.origin]))
+    parts = [" · ".join(step_costs(step, calls))]
+    if any(call.request["model"].startswith("replay:") for call in step.model_calls):
+        parts.append("recorded replies")
+    elif step.calls and step.origin in ORIGIN_TEXTS:
+        parts.append(ORIGIN_TEXTS[step.origin])
     return parts
 
 

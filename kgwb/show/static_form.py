@@ -39,13 +39,27 @@ DROPPED_ATTRIBUTES = frozenset(
     }
 )
 """Attributes of those elements that mean nothing elsewhere."""
+NEEDLESS_ATTRIBUTES = frozenset({"id", "rel", "target"})
+"""Attributes that are dropped from every element.
+
+Ids come again in the next output of the same page. How a link is opened is decided by what shows the
+notebook, which also says where it leads: so a title that is the address is dropped, too.
+"""
 TEXT_ELEMENTS = frozenset({"pre", "textarea"})
 """Elements in which a space is a part of the text."""
+BLOCK_ELEMENTS = frozenset({"details", "div", "li", "summary", "table", "tr"})
+"""Elements that begin on a line of their own, without a style sheet too."""
 VOID_ELEMENTS = frozenset({"br", "img", "input"})
 """Elements that have no content and no end tag."""
 SVG_NAMESPACE = "http://www.w3.org/2000/svg"
 TITLE = re.compile(r"<title>(.*?)</title>", re.DOTALL)
 DESCRIPTION = re.compile(r"<desc>(.*?)</desc>", re.DOTALL)
+ICON = (
+    rf"""url("data:image/svg+xml,<svg xmlns='{SVG_NAMESPACE}' viewBox='0 0 16 16' fill='none' """
+    r"""stroke='black' stroke-width='1.7' stroke-linecap='round' stroke-linejoin='round'>"""
+    r"""<path d='\1'/></svg>")"""
+)
+"""What stands in the style sheet for ``icon("PATH")``: the path as a picture."""
 MAX_WIDTH = re.compile(r"max-width:(\d+)px")
 LEAST_SIZE = re.compile(r"(min-width:\d+px;max-height:\d+px)")
 SIZE = re.compile(r'viewBox="0 0 (\d+) (\d+)"')
@@ -83,8 +97,7 @@ def make_static(markup: str) -> str:
     """Return a section of kgwb's HTML as it stands where no kernel is.
 
     What a person would press or type into is gone, or text. Pictures are images. Between two
-    elements there is a space. What only the style sheet says elsewhere, such as the arrows of a
-    triple, is said in elements of the class "unstyled", which the style sheet hides.
+    elements there is a space.
     """
     return "".join(_Rewriter(markup).pieces())
 
@@ -120,12 +133,13 @@ class _Rewriter:
             previous = token
 
     def _needs_space(self, previous: str, token: str) -> bool:
-        """Return whether an element begins right after the end of another one.
+        """Return whether an inline element begins right after the end of another element.
 
         False inside of preformatted text, where a blank would show.
         """
-        is_between = previous.startswith("</") and TAG_NAME.match(token) is not None
-        if not is_between or token.startswith("</"):
+        name = _element_name(token)
+        is_between = previous.startswith("</") and not token.startswith("</")
+        if not is_between or not name or name in BLOCK_ELEMENTS:
             return False
         return not any(tag.name in TEXT_ELEMENTS for tag in self._open)
 
@@ -141,8 +155,7 @@ class _Rewriter:
             self._take_element()
             return ""
         if tag.name == "svg":
-            svg = self._take_element()
-            return _as_image(svg) if "graph" in tag.classes else svg
+            return _as_image(self._take_element())
         self._position += 1
         if tag.name == "input":
             return _typed_text(tag)
@@ -185,26 +198,20 @@ def _element_end(tokens: list[str], start: int) -> int:
 def _start_tag(tag: Tag) -> str:
     """Return a start tag without the attributes that send events.
 
-    After it stands what the style sheet would add before the content: the line of a relation, or a
-    sign. An element of ELEMENTS_INSTEAD is replaced by another one.
+    An element of ELEMENTS_INSTEAD is replaced by another one.
     """
     name = ELEMENTS_INSTEAD.get(tag.name, tag.name)
-    attributes = dict(tag.attributes)
-    sign = attributes.get("data-s", "").strip()
     is_replaced = name != tag.name
     kept = ""
-    for key, value in attributes.items():
-        if key.startswith("data-") and key not in ("data-static", "data-s"):
+    for key, value in tag.attributes.items():
+        if key.startswith("data-") and key != "data-static":
+            continue
+        if key in NEEDLESS_ATTRIBUTES or (key == "title" and value == tag.attributes.get("href")):
             continue
         if is_replaced and key in DROPPED_ATTRIBUTES:
             continue
         kept += f' {key}="{value}"'
-    before = ""
-    if "rel" in tag.classes:
-        before = _unstyled("— ")
-    elif sign:
-        before = _unstyled(f"{sign} ")
-    return f"<{name}{kept}>{before}"
+    return f"<{name}{kept}>"
 
 
 def _typed_text(tag: Tag) -> str:
@@ -215,15 +222,9 @@ def _typed_text(tag: Tag) -> str:
 
 
 def _end_tag(tag: Tag) -> str:
-    """Return the end tag of an element, after the arrow that the style sheet adds to relations."""
+    """Return the end tag of an element, or of the one that replaces it."""
     name = ELEMENTS_INSTEAD.get(tag.name, tag.name)
-    after = _unstyled(" →") if "rel" in tag.classes else ""
-    return f"{after}</{name}>"
-
-
-def _unstyled(text: str) -> str:
-    """Return a text that only a page without the style sheet shows."""
-    return f'<span class="unstyled">{text}</span>'
+    return f"</{name}>"
 
 
 # Pictures
@@ -266,12 +267,12 @@ def _first_group(pattern: re.Pattern[str], text: str) -> str:
 
 @cache
 def load_style() -> str:
-    """Return the style sheet of all views, without comments and line ends."""
+    """Return the style sheet of all views with its icons, without comments and needless spaces."""
     file = Path(__file__).with_name("look.css")
     text = file.read_text(encoding="utf-8")
     without_comments = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
-    in_one_line = re.sub(r"\s*\n\s*", " ", without_comments)
-    return in_one_line.strip()
+    dense = re.sub(r"\s*([{};,])\s*|(?<=:)\s+|\n", r"\1", without_comments)
+    return re.sub(r'icon\("(.*?)"\)', ICON, dense)
 
 
 @cache
@@ -287,8 +288,8 @@ def _picture_style() -> str:
     for rule in re.findall(r"[^{}]*\{[^{}]*\}", text):
         stripped = rule.strip()
         selector, _, declarations = stripped.partition("{")
-        is_class = re.fullmatch(r"\.kg \.\w+ ", selector) is not None
-        is_state = is_class and declarations.strip().startswith("--c")
+        is_class = re.fullmatch(r"\.kg \.\w+", selector) is not None
+        is_state = is_class and declarations.startswith("--c")
         if is_state or "svg.graph" in selector:
             rules += stripped
     style = f".kg{{color-scheme:light;{colours}}}{rules}"

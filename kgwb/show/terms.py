@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import Any, TypeVar
 
 from pygments.lexers.rdf import SparqlLexer
@@ -268,7 +269,7 @@ def _render_triple(triple: Triple, context: RenderContext, answer_terms: frozens
     relation = tag("em", format_term(predicate, context.names))
     parts = [
         _render_term_pill(subject, context, answer_terms),
-        span("rel", relation, title=shorten(str(predicate))),
+        span("rel", "— ", relation, " →", title=shorten(str(predicate))),
         _render_term_pill(object_, context, answer_terms),
     ]
     has_blank_node = isinstance(subject, BNode) or isinstance(object_, BNode)
@@ -384,20 +385,28 @@ def _split_prologue(query: str) -> tuple[str, str]:
 def readable_query(query: str, context: RenderContext) -> str:
     """Return a query laid out, with CURIEs and PREFIX lines; it means the same as before.
 
-    A query that has PREFIX or BASE already is only laid out. An IRI stays whole if its CURIE would
-    need escapes, or if its prefix stands for another namespace in this query.
+    A query that has PREFIX or BASE already is only laid out.
     """
-    if re.search(r"\bPREFIX\b|\bBASE\b", query, re.I):
-        return lay_out(query)
     namespaces: dict[str, str] = {}
-    """The namespaces that are used, by prefix."""
+    body = replace_iris(lay_out(query), context, namespaces)
+    prologue = ""
+    for prefix, namespace in namespaces.items():
+        prologue += f"PREFIX {prefix}: <{namespace}>\n"
+    return prologue + body
+
+
+def replace_iris(text: str, context: RenderContext, namespaces: dict[str, str]) -> str:
+    """Return a text with CURIEs for the IRIs in angle brackets.
+
+    The namespace of each prefix is noted in ``namespaces``. An IRI stays whole inside of quotes, or
+    if its CURIE would need escapes, or if its prefix stands for another namespace in
+    ``namespaces``. A text that has PREFIX or BASE is not changed.
+    """
+    if re.search(r"\bPREFIX\b|\bBASE\b", text, re.I):
+        return text
 
     def to_curie(match: re.Match[str]) -> str:
-        """Return the CURIE of a matched IRI, and note its prefix in ``namespaces``.
-
-        What was matched is returned for a quoted text, for an IRI whose CURIE would need escapes,
-        and if the prefix stands for another namespace in this query.
-        """
+        """Return the CURIE of a matched IRI, or what was matched if that stays."""
         iri = match["iri"]
         if iri is None:  # a quoted string, in which an IRI is text
             return match[0]
@@ -411,11 +420,7 @@ def readable_query(query: str, context: RenderContext) -> str:
             return match[0]
         return f"{prefix}:{local}"
 
-    body = re.sub(f"{QUOTED_STRING_PATTERN}|{IRI_PATTERN}", to_curie, lay_out(query))
-    prologue = ""
-    for prefix, namespace in namespaces.items():
-        prologue += f"PREFIX {prefix}: <{namespace}>\n"
-    return prologue + body
+    return re.sub(f"{QUOTED_STRING_PATTERN}|{IRI_PATTERN}", to_curie, text)
 
 
 def declare_known_prefixes(query: str, context: RenderContext) -> str:
@@ -446,8 +451,8 @@ def render_query(query: str, context: RenderContext) -> Html:
     """
     parts = []
     readable = readable_query(query, context)
-    for token_type, text in SPARQL_LEXER.get_tokens(readable):
-        token_class = _token_class(token_type)
+    for token_class, tokens in groupby(SPARQL_LEXER.get_tokens(readable), key=_token_class):
+        text = "".join(text for _, text in tokens)
         if token_class:
             parts.append(span(token_class, text))
         else:
@@ -455,8 +460,14 @@ def render_query(query: str, context: RenderContext) -> Html:
     return preformatted(*parts)
 
 
-def _token_class(token_type: _TokenType) -> str:
-    """Return the CSS class of a token type or of a more general one; "" if it has none."""
+def _token_class(token: tuple[_TokenType, str]) -> str:
+    """Return the CSS class of a token's type or of a more general one; "" if it has none.
+
+    The colon of a CURIE belongs to its name.
+    """
+    token_type, text = token
+    if text == ":":
+        return "nm"
     for group, token_class in TOKEN_CLASSES.items():
         if token_type[: len(group)] == group:
             return token_class

@@ -230,12 +230,9 @@ class Chat(Live):
         """
         state = session_of(run).run_state()
         answer = answer_view(state)
-        answer_class = answer.icon
-        if answer_class == "wait":
-            answer_class = "run"
         badge = h.state_badge(answer.icon, answer.label)
         small_text = answer.small_text(MAX_LABEL_CHARS)
-        details = h.span("", small_text) if small_text else Html()
+        details = h.span("", small_text)
         question = single_line(run.question)
         standalone_question = ""
         if run.turn is not None and run.turn.standalone != run.question:
@@ -271,8 +268,8 @@ class Chat(Live):
             dots=_agent_dots(run),
             worked_count=len(worked),
             answer=shorten(answer.headline),
-            answer_class=answer_class,
-            status=h.join_with_dots(badge, details),
+            answer_class=answer.icon,
+            status=h.join(badge, details),
             previous_answer=self._previous_answer(run),
             can_resume=run.status not in ("done", "running") and not self.is_busy,
             able_system="" if self.is_busy else find_able_system(run),

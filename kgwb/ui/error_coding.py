@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from kgwb.bench.judgements import (
     DEFAULT_SAMPLE_SIZE,
+    Coding,
+    ErrorAnalysis,
     add_coding,
     draw_sample,
     read_codings,
     read_sample,
     require_name,
+    reserve_question,
 )
 from kgwb.bench.report import Report, name_values, render_answers, render_gold
 from kgwb.errors import InputError
@@ -28,8 +32,8 @@ class ErrorCoding(Live):
     """The widget in which a person gives the lost questions of a sample categories.
 
     It shows one question at a time, with its gold and its run in the debugger, and keeps each category
-    at once. It never reads what other people say, so that two people code without seeing each other's
-    categories.
+    at once. What other people say is shown only once nothing is left for the person: then the
+    questions come that got different categories.
     """
 
     def __init__(
@@ -40,29 +44,37 @@ class ErrorCoding(Live):
         kg: Graph | str | None = None,
         model: ChatModel | str | None = None,
         sample: int = DEFAULT_SAMPLE_SIZE,
-        seed: int = 0,
+        **drawing: Any,
     ) -> None:
         """Open the error analysis of a results folder for one person.
 
-        If no sample was drawn yet, one of ``sample`` questions is drawn with ``seed``; otherwise these
-        have no effect. For categories of one's own, call ``draw_sample`` first. ``coder`` names the
-        person's file. ``kg`` and ``model`` are those of the debugger, by default the measured ones.
+        If no sample was drawn yet, one of ``sample`` questions is drawn; ``drawing`` are the further
+        arguments of ``draw_sample``, such as ``seed``, ``slices``, ``categories`` and ``coders``. Otherwise
+        these have no effect. ``coder`` names the person's file. ``kg`` and ``model`` are those of the
+        debugger, by default the measured ones.
 
-        Raises InputError for a coder without a name, if the folder holds no results or no lost
-        questions, and for a damaged file.
+        Raises InputError for a coder without a name, if all questions are given to others, if the
+        folder holds no results or no lost questions, and for a damaged file.
         """
         require_name(coder, "codes", "kgwb.ErrorCoding(FOLDER, 'ann')")
         self.coder = coder
         self.report = Report(folder)
         self.results = self.report.results[0]
         known_sample = read_sample(self.results)
-        self.sample = known_sample or draw_sample(self.results, sample, seed=seed)
+        self.sample = known_sample or draw_sample(self.results, sample, **drawing)
         self.codings = read_codings(self.results, self.sample, coder)
         """What this person said, by question id."""
         self._kg = kg
         self._model = model
-        self.selected_id = self._find_uncoded() or self.sample.ids[0]
+        self.others: dict[str, Coding] = {}
+        """What the others say of the question that is shown, by person, if they gave it another category."""
+        self.selected_id = self._find_next() or next(iter(self.codings), "")
         """The id of the question that is shown."""
+        if not self.selected_id:
+            raise InputError(
+                f"no question of {folder} is left for {coder}: all are given to others",
+                hint="wait until they have coded them: what is not coded within an hour is given again",
+            )
         self.debugger: Debugger | None = None
         """Of the question that is shown; None if its run was not saved."""
         super().__init__()
@@ -72,12 +84,28 @@ class ErrorCoding(Live):
         """Return the debugger of the question that is shown, if its run was saved."""
         return {"debugger": self.debugger}
 
-    def _find_uncoded(self) -> str:
-        """Return the first question of the sample without a category; "" if all have one."""
-        for id_ in self.sample.ids:
-            if id_ not in self.codings:
+    def _find_next(self) -> str:
+        """Return the next question that is free for the person, else one to settle; "" if there is none.
+
+        To settle is what the person and others gave different categories, until the person has seen
+        those.
+        """
+        self.others = {}
+        free_id = reserve_question(self.results, self.sample, self.coder)
+        if free_id:
+            return free_id
+        analysis = ErrorAnalysis.read(self.results)
+        for id_ in analysis.conflicts:
+            if id_ in self.codings and not self.codings[id_].is_settled:
+                self.others = {name: of[id_] for name, of in analysis.codings.items() if id_ in of}
+                del self.others[self.coder]
                 return id_
         return ""
+
+    def _list_shown(self) -> list[str]:
+        """Return the questions that the person may open: of those that are shared out, the person's own."""
+        own = {*self.codings, self.selected_id}
+        return [id_ for id_ in self.sample.ids if not self.sample.coders or id_ in own]
 
     def _open_debugger(self) -> None:
         """Open the question that is shown at the step to blame; without a saved run, nothing is."""
@@ -120,6 +148,7 @@ class ErrorCoding(Live):
             question=self.results.question_titles[id_],
             answers=render_answers(row, names),
             gold=render_gold(row, names),
+            others=self.others,
             blamed_agent=self.results.losses_by_id.get(id_, {}).get("agent") or "",
             category=coding.category if coding else "",
             categories=self.sample.categories,
@@ -133,7 +162,7 @@ class ErrorCoding(Live):
     def _render_marks(self, *, is_interactive: bool) -> Html:
         """Render the number of each question of the sample; a tick marks the coded ones."""
         marks = []
-        for number, id_ in enumerate(self.sample.ids, start=1):
+        for number, id_ in enumerate(self._list_shown(), start=1):
             is_coded = id_ in self.codings
             label = f"{number} ✓" if is_coded else str(number)
             if not is_interactive:
@@ -156,7 +185,8 @@ class ErrorCoding(Live):
     def do_go(self, event: Event) -> None:
         """Show the question of the sample whose id is the event's ``arg``."""
         id_ = argument_of(event)
-        if id_ in self.sample.ids:
+        if id_ in self._list_shown():
+            self.others = {}
             self._show(id_)
 
     def do_code(self, event: Event) -> str:
@@ -171,12 +201,19 @@ class ErrorCoding(Live):
                 "the coding was not saved: no category was chosen", hint="choose one of the list"
             )
         coding = add_coding(
-            self.results, self.sample, self.coder, self.selected_id, category, form.get("note", "")
+            self.results,
+            self.sample,
+            self.coder,
+            self.selected_id,
+            category,
+            form.get("note", ""),
+            is_settled=bool(self.others),
         )
         self.codings[coding.id] = coding
-        next_id = self._find_uncoded()
+        next_id = self._find_next()
         if not next_id:
-            return f"All are coded. The tables: kgwb errors {self.results.folder}"
+            given = " or given to others" * bool(self.sample.coders)
+            return f"All are coded{given}. The tables: kgwb errors {self.results.folder}"
         self._show(next_id)
         return ""
 

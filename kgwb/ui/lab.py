@@ -12,6 +12,7 @@ from kgwb.bench.cost import Budget, load_prices
 from kgwb.bench.figures import LoadedResults, make_luck_table, show_folder_name
 from kgwb.bench.formats import load_questions, locate_questions
 from kgwb.bench.lab import (
+    TEST_SLICE,
     PromptHistory,
     RetryExperiment,
     list_retries,
@@ -25,6 +26,7 @@ from kgwb.bench.questions import (
     add_gold_answers,
     describe_named_gold,
     find_named_gold,
+    select_slices,
 )
 from kgwb.bench.report import Report, name_values, render_answers, render_gold
 from kgwb.bench.results import BenchRow, QuestionSample, Results, is_lost, is_shown, lock_folder
@@ -62,8 +64,9 @@ from kgwb.ui.worker import Worker
 
 MAX_REPEATS = 100
 OPTION_LABELS = {
-    "only": "questions: lost, wrong, errors, right, all, blamed=AGENT, an id (default: the lost ones "
+    "only": "questions: lost, wrong, errors, right, all, failed, blamed=AGENT, an id (default: the lost ones "
     "and as many right ones)",
+    "slice": "only of slices, such as tag=person, split=dev",
     "repeats": "times each is asked",
     "budget": "budget, such as model_calls=100",
     "note": "note, to remember why",
@@ -81,6 +84,10 @@ class Retry(NamedTuple):
     """What they say about all questions."""
     repeats: int
     """How often each question is asked."""
+    folder: Path
+    """Where its results are written. It is named by setup and prompts, so that the same retry continues there."""
+    remark: str
+    """What to know before it; "" if there is nothing."""
 
 
 class PromptLab(Live):
@@ -127,7 +134,7 @@ class PromptLab(Live):
         """The folder in which prompts are kept."""
         self.estimate_text = ""
         """The cost of the retry, as it was estimated last."""
-        self.option_texts = {"only": "", "repeats": "1", "budget": "", "note": ""}
+        self.option_texts = {**dict.fromkeys(OPTION_LABELS, ""), "repeats": "1"}
         """The options as they were typed, by name."""
         self.debugger: Debugger | None = None
         """Of the question that was opened last."""
@@ -149,6 +156,7 @@ class PromptLab(Live):
         folder: str | Path,
         *,
         limit: int | None = None,
+        slices: Sequence[str] = (),
         ladder: bool = False,
         workers: int = 4,
         **options: Any,
@@ -156,13 +164,13 @@ class PromptLab(Live):
         """Ask a workbench the questions of a file, and return a lab with the results.
 
         ``folder`` is the results folder; questions that it has are not asked again. It blocks until
-        the first ``limit`` questions, or all, are asked. With ``ladder`` the agent that lost each
-        answer is found, which asks several times more. ``options`` are those of the lab. It shows
-        which gold texts of the file are names of things in the graph. Raises
+        the first ``limit`` questions of those in all ``slices``, or all, are asked. With ``ladder``
+        the agent that lost each answer is found, which asks several times more. ``options`` are
+        those of the lab. It shows which gold texts of the file are names of things in the graph. Raises
         InputError if the file cannot be used, if the folder holds results of another setup, or if
         the system has no ladder.
         """
-        chosen = load_questions(questions)[:limit]
+        chosen = select_slices(load_questions(questions), slices)[:limit]
         named_gold = find_named_gold(chosen, workbench.kg)
         asked = add_gold_answers(chosen, workbench.kg)
         setup = BenchSetup.from_workbench(workbench)
@@ -341,10 +349,17 @@ class PromptLab(Live):
             text = self._edited_prompt(name)
             prompts = prompts.with_text(name, text)
         selection = self.option_texts["only"].split()
-        questions = self.lab.choose_questions(selection)
+        slices = [part.strip() for part in self.option_texts["slice"].split(",") if part.strip()]
+        questions = self.lab.choose_questions(selection, slices)
         setup = self.lab.make_setup(prompts)
         check_repeats(setup.settings, repeats)
-        return Retry(setup, questions, self.lab.sample(selection), repeats)
+        sample = self.lab.sample(selection, slices)
+        names = [_short_name(name) for name in self._edited_prompts()]
+        is_test = TEST_SLICE in slices
+        changes = ", ".join(names) or "prompts"
+        folder = self.lab.get_results_folder(setup, changes, is_test=is_test)
+        remark = self.lab.describe_test_look(folder) if is_test else ""
+        return Retry(setup, questions, sample, repeats, folder, remark)
 
     def _keep_form(self, form: Mapping[str, str]) -> None:
         """Keep the options and the template that were typed; fields that are missing stay.
@@ -388,23 +403,17 @@ class PromptLab(Live):
             cost = self.lab.estimate_cost(
                 retry.setup, retry.questions, prices=self.prices, repeats=retry.repeats
             )
-            self.estimate_text = str(cost)
+            self.estimate_text = "; ".join(filter(None, (str(cost), retry.remark)))
 
         self.worker.submit("estimating the cost", estimate)
 
     def _submit_retry(self, retry: Retry, budget: Budget) -> None:
-        """Submit a retry, which asks the questions on the worker's thread.
-
-        Its folder is named by setup and prompts, so that the same retry continues there.
-        """
-        names = [_short_name(name) for name in self._edited_prompts()]
-        changes = ", ".join(names) or "prompts"
-        folder = self.lab.get_results_folder(retry.setup, changes)
-        ask_again = partial(self._ask_again, retry, budget, folder)
+        """Submit a retry, which asks the questions on the worker's thread."""
+        ask_again = partial(self._ask_again, retry, budget)
         self.worker.submit("asking again", ask_again)
 
-    def _ask_again(self, retry: Retry, budget: Budget, folder: Path) -> None:
-        """Ask the questions, write the results to a folder, and load the report with them.
+    def _ask_again(self, retry: Retry, budget: Budget) -> None:
+        """Ask the questions, write the results to the retry's folder, and load the report with them.
 
         It is called on the worker's thread.
 
@@ -426,7 +435,7 @@ class PromptLab(Live):
             benchmark = self.lab.ask_again(
                 retry.setup,
                 retry.questions,
-                folder,
+                retry.folder,
                 sample=retry.sample,
                 repeats=retry.repeats,
                 workers=self.worker_count,
@@ -436,8 +445,8 @@ class PromptLab(Live):
             stopped = benchmark.stop_reason
         except Cancelled:
             stopped = "cancelled"
-        write_note(folder, self.option_texts["note"])
-        self._show_folder(folder)
+        write_note(retry.folder, self.option_texts["note"])
+        self._show_folder(retry.folder)
         if stopped:
             raise InputError(
                 f"stopped after {pluralize(len(asked), 'question')}: {stopped}",

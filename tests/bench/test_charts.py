@@ -291,7 +291,9 @@ def test_an_experiment_writes_its_table_and_its_figure(
     assert main([*command, "--figure"]) == 2
     assert main([*command, "--figure", "--to", "csv"]) == 2
     assert main([*command, "--to", "svg"]) == 2
+    assert main([*command, "--slice", "hops=2"]) == 2
     assert not Path("experiments").exists()
+    command += ["--slice", "hops=1"]
     folder = Path("experiments/dog.table1_metaqa")
     capsys.readouterr()
     assert main([*command, "--to", "latex"]) == 0

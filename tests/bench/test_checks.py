@@ -122,4 +122,6 @@ def test_what_is_amiss_with_prices_and_gold_is_said(here: Path, capsys: Capture)
     said = capsys.readouterr().err
     assert "1 question gives other answers than the file has: contradicted" in said
     assert said.index("no price for 'rules'") < said.index("contradicted")
+    assert main([*command[:-4], "--out", "each", "--each", "theta=1,2"]) == 0
+    assert capsys.readouterr().err.count("contradicted") == 1
     assert main([*command, "--budget", "money=1"]) == 2

@@ -96,6 +96,7 @@ def set_right(folder: Path, *right: bool) -> None:
     path = folder / "results.jsonl"
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     for row, is_right in zip(rows, right, strict=True):
+        row["answers"] = row["gold"] if is_right else []
         row["f1"] = row["precision"] = row["recall"] = float(is_right)
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
@@ -134,6 +135,8 @@ def test_a_second_change_is_compared_with_what_is_kept_now(retried: Path, capsys
     assert keep(retried)[1] == ""
     effect, on_kept = keep(second)
     assert effect.startswith(counts(3, 1)) and on_kept.startswith(counts(1, 1))
+    change = PromptHistory(KEPT).changes[-1]  # it was chosen among three that were asked
+    assert all("as one of 3 by" in said for said in (change.effect, change.effect_on_kept))
     capsys.readouterr()
     assert main(["keep", "my_prompts"]) == 0
     assert capsys.readouterr().out.count("F1") == 3

@@ -136,3 +136,43 @@ def test_looks_at_the_test_part_are_counted_and_limited(bench: list[str], capsys
             assert f"{number} of {MAX_TEST_LOOKS} changes" in capsys.readouterr().err
     assert main([*look, f"theta={MAX_TEST_LOOKS + 4}"]) == 2
     assert main(["retry", "r", "--only", "all", "--set", f"theta={MAX_TEST_LOOKS + 4}"]) == 0
+
+
+def test_a_slice_of_the_answers_is_judged_and_other_scores_stay(bench: list[str]) -> None:
+    assert main(bench) == 0
+    Path("s.py").write_text("def score(row):\n    return len(row['id']) == 5\n")
+    score = ["score", "r", "--scorer", "./s.py:score"]
+    for chosen, judged in ((["hops=3"], 2), (["tag=short", "split=dev"], 5)):
+        slices = [argument for text in chosen for argument in ("--slice", text)]
+        assert main([*score, *slices]) == 0
+        assert len(Path("r/scores.jsonl").read_text().splitlines()) == judged
+    assert main(["rate", "r", "--who", "ann", "--slice", "hops=3"]) == 0
+    forms = Path("r/ratings.ann.jsonl").read_text().splitlines()
+    assert [json.loads(line)["id"] for line in forms] == ["dev-3", "held-3"]
+    for wrong in (["--slice", "hops=3"], ["--sample", "9", "--slice", "split=test"]):
+        assert main(["errors", "r", *wrong]) == 2
+    assert main(["errors", "r", "--sample", "9", "--slice", "tag=short"]) == 0
+    sample = json.loads(Path("r/errors.json").read_text())
+    assert (sample["ids"], sample["lost_count"], sample["slices"]) == (["dev-1"], 1, ["tag=short"])
+
+
+def test_a_turn_of_the_test_part_that_only_comes_before_a_chosen_one_is_no_look(
+    here: Path,
+) -> None:
+    lines = []
+    turns = ("Who directed Arrival?", "test"), ("When was he born?", "dev")
+    for turn, (question, part) in enumerate(turns, 1):
+        line = {"id": f"{turn}", "question": question, "answers": ["x"], "dialogue": "d"}
+        lines.append(json.dumps({**line, "turn": turn, "split": part}))
+    Path("q.jsonl").write_text("\n".join(lines))
+    assert main("bench --kg films --questions q.jsonl --out r".split()) == 0
+    for chosen, is_test in (
+        (["all"], False),
+        (["lost"], False),
+        (["all", "--slice", "split=test"], True),
+    ):
+        known = retries()
+        assert main(["retry", "r", "--set", "theta=5", "--only", *chosen]) == 0
+        for folder in retries() - known:
+            assert LoadedResults.read(folder).has_test_part == is_test
+    assert len(retries()) == 2

@@ -27,6 +27,7 @@ def test_a_question_is_stepped_edited_and_undone_without_seeing_it(
         press(cell, "To the start")
         press(cell, "Step")
         assert spoken(cell).startswith("translator: done")
+        assert 'button "qir qir agent ahead 1 triple' in read(cell)
         press(cell, "Continue")
         assert spoken(cell) == "execution: done, Answered, Denis Villeneuve"
 

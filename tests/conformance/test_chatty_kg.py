@@ -3,8 +3,10 @@
 The model is scripted. What it is asked, and what comes of its replies, is what the paper says.
 """
 
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +15,7 @@ from small import answer_of, asked, chatty, films, iri, predicates, published, q
 
 from conformance.claims import Gap, conforms, violated_by
 from conformance.whole_runs import WholeRuns, check_whole_runs
-from kgwb import profile
+from kgwb import open_kg, profile
 from kgwb.errors import InvalidReplyError
 from kgwb.kg import Graph
 from kgwb.llm import ChatRequest, Scripted
@@ -1598,6 +1600,275 @@ def make_whole_runs() -> WholeRuns:
         ("no vertex", invalid, "Wer hat Arrival gedreht?", {"question_language": "de"}),
     ]:
         runs[name] = (answered(model, question=question, **options), model)
+    return {**runs, **make_tangled_runs()}
+
+
+TANGLED = """
+@prefix : <http://example.org/> . @prefix two: <http://example.org/two#> .
+@prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . @prefix skos: <http://www.w3.org/2004/02/skos/core#> .
+@prefix dct: <http://purl.org/dc/terms/> . @prefix wdt: <http://www.wikidata.org/prop/direct/> .
+:iliad a :Poem, :Work ; rdfs:label "Iliad"@en, "Ilias"@de ; :author :homer ; two:author :pseudo ; wdt:P57 :homer ;
+    dct:subject :troy ; :isSetIn :troy, :olympus ; :partCount 24 ; :named "Wrath"@en, "Zorn"@de, "Wrath" ;
+    :verse [ :of :iliad ] ; :scrolls ( :one :two ) ; rdfs:comment "a poem" ; owl:sameAs two:iliad .
+:odyssey a :Poem ; rdfs:label "Odyssey" ; :author :homer ; two:author :homer ; :follows :iliad ; :isSetIn :ithaca ;
+    :partCount 24 , 12 .
+:troilus a :Poem ; rdfs:label "Troy" ; :author :chaucer ; :parts "five" .
+:troy a :City ; rdfs:label "Troy" ; :near :ida .
+two:troy a :City ; rdfs:label "Troy" ; :near :utica . :Troy rdfs:label "TROY" . :film rdfs:label "Troy (film)" .
+:homer a :Person ; rdfs:label "Homer" ; skos:altLabel "Homeros" ; :knows :homer, :pseudo ; :bornIn :chios ;
+    :alive false .
+:pseudo a :Person ; rdfs:label "Pseudo-Homer" ; :bornIn :smyrna . :chaucer a :Person ; rdfs:label "Geoffrey Chaucer" .
+:chios rdfs:label "Chios" ; :in :greece . :smyrna rdfs:label "Smyrna" ; :in :turkey .
+:ithaca rdfs:label "Ithaca" ; :in :greece .
+:greece rdfs:label "Greece" . :turkey rdfs:label "Türkiye" . :ida :height 1774 ; :in :turkey .
+wdt:P57 rdfs:label "creator" . :in rdfs:label "located within" .
+:Poem rdfs:label "epic poem" . :City rdfs:label "city" .
+:Epic rdfs:label "Troy epic" . :one rdfs:label "Scroll one" . :two rdfs:label "Scroll two" .
+"""
+"""Twins, labels in two languages or that differ in case, predicates of one name, lists, loops, stored falsehoods."""
+FIRST_LABEL = {"label": "Troy"}
+DEPENDENT = {"reason": "", "label": "dependent"}
+TANGLES: Mapping[str, Any] = {
+    "translations that are none": (
+        "Wer schrieb die Ilias?",
+        {
+            "translator": ["x", {"question": " "}, {"question": ""}],
+            "qir": qir("Ilias | author | ?x"),
+        },
+        {"question_language": ""},
+    ),
+    "given back": (
+        "Who wrote the Iliad?",
+        {"qir": qir("Iliad | author | ?who", target="?who")},
+        {"question_language": ""},
+    ),
+    "translated and referring": (
+        "Und wer hat sie geschrieben?",
+        {
+            "translator": {"question": "  And who wrote it? "},
+            "classifier": ["x", DEPENDENT],
+            "rephraser": ["x", {"question": " "}, {"question": " Who  wrote\nthe Iliad? "}],
+            "qir": qir("Iliad | author | ?x"),
+            "pool": {"reasoning": "", "predicates": ["author"]},
+            "answer_writer": [{"sentence": "Homer."}, {"sentence": " pseudo-HOMER did. "}],
+        },
+        {"question_language": "", "dialogue": SAID, "reword_answer": True},
+    ),
+    "never classified": ("Who?", {"classifier": "x", "qir": "x"}, {"dialogue": SAID}),
+    "never rephrased": (
+        "And he?",
+        {"classifier": DEPENDENT, "rephraser": "x", "qir": qir("Homer | born | ?where")},
+        {"dialogue": SAID},
+    ),
+    "three faults": (
+        "Who wrote the Iliad?",
+        {"qir": [qir("Iliad | | ?x"), qir("?y | author | ?x"), qir("Iliad | author | Homer")]},
+        {},
+    ),
+    "the last lacks a part": (
+        "Who wrote the Iliad?",
+        {"qir": [qir("?y | author | ?x"), qir("?y | author | ?x"), qir("Iliad | | ?x")]},
+        {},
+    ),
+    "the last is no JSON": (
+        "Who wrote the Iliad?",
+        {"qir": [qir("Iliad | | ?x"), qir("?y | author | Iliad ?"), "x"]},
+        {},
+    ),
+    "only unknowns": ("Who wrote what?", {"qir": qir("?y | author | ?x", target="?x")}, {}),
+    "yes without a query": (
+        "Does Troy know it?",
+        {"qir": qir("Troy | knows | Chios", kind="boolean")},
+        {},
+    ),
+    "yes by the second": (
+        "Did Homer write the Odyssey?",
+        {"qir": qir("Odyssey | by | Homer", kind="boolean")},
+        {},
+    ),
+    "yes with an unknown": (
+        "Is somebody born there?",
+        {"qir": qir("?x | born | Chios", "?x | is | alive", kind="boolean")},
+        {},
+    ),
+    "the same fact twice": (
+        "Who wrote the Iliad?",
+        {"qir": qir("Iliad | author | ?x y", "iliad | Author | ?X y", "Iliad | author | ?größe")},
+        {},
+    ),
+    "another target": (
+        "Where were authors of the Iliad born?",
+        {"qir": qir("Iliad | author | ?a", "?a | born in | ?b", target="the place")},
+        {},
+    ),
+    "two targets": (
+        "Which authors, and where born?",
+        {"qir": qir("Iliad | author | ?a", "?a | born in | ?b", target="?b, ?a")},
+        {},
+    ),
+    "twins of one label": (
+        "What is near Troy?",
+        {
+            "qir": qir("troy | near | ?x"),
+            "label": [{"label": "tRoy"}, {"label": "Troia"}, FIRST_LABEL],
+            "name": [{"name": "Troy"}, {"name": "troy"}, {"name": "http://example.org/two#troy"}],
+        },
+        {},
+    ),
+    "never a name": ("What is near Troy?", {"qir": qir("Troy | near | ?x"), "name": "x"}, {}),
+    "never a label": ("What is it?", {"qir": qir("Troy | near | ?x"), "label": {"label": "x"}}, {}),
+    "words of a name": ("Who is it?", {"qir": qir("Homer of Chios | knows | ?x")}, {}),
+    "another spelling": ("Who is it?", {"qir": qir("Pseudo-Homre | knows | ?x")}, {}),
+    "no word of it": ("Who?", {"qir": qir("Zorblax | knows | ?x", "Iliad | author | ?x")}, {}),
+    "all at a loop": (
+        "Whom does Homer know?",
+        {"qir": qir("Homer | knows | Homer", "Homer | x | ?x")},
+        {},
+    ),
+    "an unknown twice": (
+        "Who knows himself?",
+        {"qir": qir("?x | knows | ?x", "?x | wrote | Iliad")},
+        {},
+    ),
+    "three joins": (
+        "In which countries were the authors born?",
+        {
+            "qir": qir("Iliad | author | ?a", "?a | born in | ?b", "?b | in | ?c", target="?c"),
+            "pool": {"reasoning": "", "predicates": ["in", "x", "in", "Born In"]},
+        },
+        {},
+    ),
+    "a triangle": (
+        "Which poems are set where their authors were born?",
+        {
+            "qir": qir(
+                "?p | type | epic poem", "?p | author | ?a", "?a | born | ?b", "?p | set in | ?b"
+            )
+        },
+        {},
+    ),
+    "two islands": ("Who?", {"qir": qir("Iliad | author | ?a", "?q | near | ?r", target="?r")}, {}),
+    "a class and a text": (
+        "Which epic poems are called Troy?",
+        {
+            "qir": qir("?x | type | epic poem", "?x | label | Troy epic"),
+            "label": [{"label": "Epic Poem"}, {"label": "Troy epic"}],
+        },
+        {},
+    ),
+    "values of all kinds": (
+        "What has the Iliad?",
+        {"qir": qir("Iliad | named | ?x"), "answer_writer": {"sentence": "None."}},
+        {"reword_answer": True},
+    ),
+    "not the names offered": (
+        "Who wrote the Iliad?",
+        {
+            "qir": qir("Iliad | author | ?x"),
+            "pool": [
+                {"reasoning": "", "predicates": ["Author"]},
+                {"reasoning": "", "predicates": ["writer", "creator"]},
+            ],
+        },
+        {},
+    ),
+    "yes by another": (
+        "Did somebody of Smyrna write the Iliad?",
+        {"qir": qir("Iliad | author | ?a", "?a | born in | Smyrna", kind="boolean"), "pool": None},
+        {},
+    ),
+    "a word of a class": ("Which are poems?", {"qir": qir("?x | type | poem")}, {}),
+    "numbers and things": (
+        "How many?",
+        {
+            "qir": qir("Odyssey | number of parts | ?n", kind="count"),
+            "pool": {"reasoning": "", "predicates": ["part count", "follows"]},
+        },
+        {},
+    ),
+    "counted": ("How many?", {"qir": qir("?x | author | Homer", kind="count")}, {}),
+    "a stored count": (
+        "How many parts?",
+        {
+            "qir": qir("Odyssey | number of parts | ?n", kind="count"),
+            "pool": {"reasoning": "", "predicates": ["part count"]},
+        },
+        {},
+    ),
+    "a count in words": (
+        "How many parts?",
+        {
+            "qir": qir("Troy | parts | ?n", kind="count"),
+            "name": {"name": "troilus"},
+            "pool": {"reasoning": "", "predicates": ["parts"]},
+        },
+        {},
+    ),
+    "alone, yes": ("Is it?", {"model_alone": {"answers": ["YES", "no"]}}, {"model_alone": True}),
+    "alone, many": (
+        "Which?",
+        {"model_alone": {"answers": [" Homer ", "Troy", "", "Homer", "homer"]}},
+        {"model_alone": True, "dialogue": SAID},
+    ),
+    "alone, nothing": ("How many?", {"model_alone": "x"}, {"model_alone": True}),
+}
+"""Questions over TANGLED, with what the model says, and settings."""
+LIKE_THE_CODE = {
+    "still dependent": (
+        "And who wrote it?",
+        {
+            "classifier": DEPENDENT,
+            "rephraser": [{"question": "Who wrote that?"}, {"question": "Who wrote the Iliad?"}],
+            "qir": qir("Iliad | author | ?b", "?b | knows | ?a", target="?b"),
+        },
+        {"dialogue": SAID},
+    ),
+    "then self-contained": (
+        "And who wrote it?",
+        {
+            "classifier": [DEPENDENT, {"reason": "", "label": "self-contained"}],
+            "qir": qir("Homer | wrote | Iliad"),
+        },
+        {"dialogue": SAID},
+    ),
+    "counts by words": ("How many are there?", {"qir": qir("?x | author | Homer")}, {}),
+    "yes by words": (
+        "Is it set in Troy?",
+        {"qir": qir("Iliad | is set in | Olympus", kind="list")},
+        {},
+    ),
+    "connecting first": (
+        "Who wrote it?",
+        {"qir": qir("Odyssey | written by | Homer", "Homer | x | ?x")},
+        {},
+    ),
+    "a fact left out": ("Who?", {"qir": qir("Iliad | author | ?a", "Türkiye | x | Troy epic")}, {}),
+    "no fact is left": (
+        "Who?",
+        {"qir": qir("Troy epic | of | ?a"), "label": {"label": "Troy epic"}},
+        {},
+    ),
+}
+"""The same in ``reference``."""
+
+
+def take_two(request: ChatRequest) -> Any:
+    """Reply with the first two of the predicates."""
+    return {"reasoning": "", "predicates": request.variables["predicates"][:2]}
+
+
+def make_tangled_runs() -> WholeRuns:
+    """Runs over TANGLED: faults of replies, names and triples at each step, and every kind of answer."""
+    file = Path(tempfile.mkdtemp()) / "tangled.ttl"  # of which the triples always come in one order
+    file.write_text(TANGLED, encoding="utf-8")
+    graph = open_kg(file)
+    runs: dict[str, tuple[Run, Scripted]] = {}
+    for name, table in (("paper", TANGLES), ("reference", LIKE_THE_CODE)):
+        for title, (question, replies, options) in table.items():
+            model = script(**{"pool": take_two, **replies})
+            run = answered(model, name, question, kg=graph, **options)
+            runs[f"{name}: {title}"] = (run, model)
     return runs
 
 

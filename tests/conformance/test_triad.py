@@ -66,10 +66,10 @@ GAPS: list[Gap] = [
     ),
     Gap(
         source="section 3.1; appendix B, template 2",
-        paper="relation variables of a standard SPARQL query are replaced by URIs",
-        reason="a relation is replaced in a triple that is written out, between the ends of its triplet. "
-        "A template with predicate lists (;), paths, FILTER NOT EXISTS over such a triple, or other "
-        "names of variables than the triplets have is an unusable reply, and costs an attempt",
+        paper="all relation variables of a standard SPARQL query are replaced by their own URIs",
+        reason="outside of the triples that are triplets, such as in a list with ; or in a path, a name "
+        "that is both an entity and a relation is replaced as the entity, and of two triplets with the "
+        "same relation the first one's URI is taken",
     ),
     Gap(
         source="section 3.3",
@@ -325,8 +325,8 @@ ROUTE = """
 
 @conforms(
     "appendix B, template 2",
-    "a template is a standard SPARQL query: it may have types, filters on further triples, and variables "
-    "as predicates",
+    "a template is a standard SPARQL query: it may have types, filters on further triples, variables "
+    "as predicates, lists with ; or a comma, paths, and other variables than the triplets",
     fast="each triple is one of the triplets",
     setting="free_templates",
 )
@@ -385,6 +385,40 @@ def test_a_class_is_an_entity() -> None:
     [request] = requests_of(model, "entity_choice_published")
     assert request.variables["uris"].split() == [str(iri("Film")), str(iri("Unused"))]
     assert {*answer_of(run).labels} == {"Alien", "Dune"}
+
+
+@violated_by(DECISION_MAKER, "fills_all = settings.free_templates", "fills_all = False")
+@violated_by(
+    GENERALIST,
+    "predicates.setdefault(triplet.relation, predicate)",
+    "predicates[triplet.relation] = relation_terms[0][0]",
+)
+@pytest.mark.parametrize(
+    ("sparql", "labels"),
+    [
+        ("SELECT ?x WHERE { <Dune> <directed by> ?x ; <costs> ?n . }", ["Denis Villeneuve"]),
+        ("SELECT ?n WHERE { <Dune> <directed by> ?x , ?y ; <costs> ?n . }", ["165"]),
+        ("SELECT ?who WHERE { <Dune> <directed by> ?who }", ["Denis Villeneuve"]),
+        ("SELECT ?x WHERE { ?x ^<Directed By> <dune> }", ["Denis Villeneuve"]),
+        ("SELECT ?x WHERE { <Dune> <directed by>|<costs> ?x }", ["165", "Denis Villeneuve"]),
+        (
+            "SELECT ?m WHERE { ?m <directed by> ?x FILTER NOT EXISTS { ?m <costs> 165 } }",
+            ["Alien"],
+        ),
+        ("ASK { <Dune> <directed by> ?who ; <costs> 165 }", ["true"]),
+    ],
+)
+def test_a_template_may_have_lists_paths_and_other_variables(
+    sparql: str, labels: list[str]
+) -> None:
+    replies = {
+        "triplets": triplets("Dune | directed by | ?x", "Dune | costs | ?n"),
+        "entity_choice": uris("dune"),
+        "relation_choice": [uris("director"), uris("budget")],
+        "settings": {"entities": 1, "relations": 1, "own_knowledge": False},
+    }
+    run, _ = as_published("What of Dune?", **replies, template=template(sparql), kg=films(ROUTE))
+    assert sorted(answer_of(run).labels) == labels
 
 
 BACKWARDS = triplets("?x | directs | Arrival")

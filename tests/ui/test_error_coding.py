@@ -1,5 +1,6 @@
 """The widget of an error analysis: one question after the other, each kept at once."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ from small import films, predicates, qir
 
 import kgwb
 from kgwb.bench import Benchmark, BenchSetup, Results
+from kgwb.bench.figures import LoadedResults
+from kgwb.bench.judgements import ErrorAnalysis
 from kgwb.bench.questions import BenchQuestion
 from kgwb.errors import InputError
 from kgwb.llm import Scripted
@@ -88,3 +91,49 @@ def test_pages_are_told_of_the_widget_that_they_display_and_of_no_part_of_it(
     assert "0 of 3 coded" in text(coding)
     assert coding.debugger is not None
     assert coding.debugger.comm is None
+
+
+def test_questions_that_are_shared_out_are_given_once_and_conflicts_come_together(
+    measured: Path,
+) -> None:
+    def open_for(coder: str) -> kgwb.ErrorCoding:
+        return kgwb.ErrorCoding(measured, coder, kg=KG, model=MODEL, coders=1)
+
+    ann, bob = open_for("ann"), open_for("bob")
+    first, second = ann.selected_id, bob.selected_id
+    assert first != second
+    assert open_for("ann").selected_id == first  # what was given to a person stays the person's
+    ann.update({"do": "go", "arg": second})
+    assert ann.selected_id == first
+    press(ann, "Save and next", category="qir")
+    assert {first, second, ann.selected_id} == set(ann.sample.ids)
+    with pytest.raises(InputError, match="carl"):
+        open_for("carl")
+    press(bob, "Save and next", category="other")
+    assert "given to others" in bob.message
+    queue = measured / "queue.jsonl"
+    queue.write_text(re.sub(r'(?<="when": ")\d+', "2000", queue.read_text()))  # the hour is over
+    assert open_for("carl").selected_id == ann.selected_id
+    analysis = ErrorAnalysis.read(LoadedResults.read(measured))
+    assert analysis.conflicts == [] and {*analysis.codings} == {"ann", "bob"}
+
+
+def test_what_two_people_say_otherwise_comes_once_both_are_done(measured: Path) -> None:
+    people = [kgwb.ErrorCoding(measured, name, kg=KG, model=MODEL) for name in ("ann", "bob")]
+    for person, categories in zip(
+        people, (("qir", "qir", "qir"), ("qir", "other", "qir")), strict=True
+    ):
+        for category in categories:
+            assert "Others gave" not in text(person)
+            press(person, "Save and next", category=category, note=f"by {person.coder}")
+    bob = people[1]
+    assert bob.selected_id == bob.sample.ids[1] and "ann: qir: by ann" in text(bob)
+    press(bob, "Save and next", category="other", note="still")
+    assert "All are coded" in bob.message
+    again = kgwb.ErrorCoding(measured, "ann", kg=KG, model=MODEL)
+    assert again.selected_id == bob.selected_id and "bob: other: still" in text(again)
+    press(again, "Save and next", category="other")
+    analysis = ErrorAnalysis.read(LoadedResults.read(measured))
+    assert analysis.conflicts == []
+    [(_, agreed, _)] = analysis.make_agreement_table().rows
+    assert agreed == "2 of 3"  # as they said before they saw each other's

@@ -104,7 +104,9 @@ def test_what_cannot_be_asked_is_said(measured: Path) -> None:
         ({"template": "[user]\n{{nonsense}}"}, "nonsense"),
         ({"template": template(lab) + "\nWith care.", "repeats": "0"}, "repeats cannot be '0'"),
         ({"repeats": "1", "only": "nobody"}, "'nobody'"),
-        ({"only": "", "budget": "hope=1"}, "'hope'"),
+        ({"only": "all", "slice": "hops=2"}, "hops=2"),
+        ({"slice": "split=test", "only": "lost"}, "test part"),
+        ({"only": "", "slice": "", "budget": "hope=1"}, "'hope'"),
     ):
         press(lab, "Ask again", **typed)
         assert problem in text(lab)

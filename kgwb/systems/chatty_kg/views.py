@@ -73,7 +73,7 @@ def render_fact_end(name: str, targets: Collection[str] = ()) -> Html:
 
 
 def _render_relation(relation: str) -> Html:
-    return span("rel", tag("em", shorten(relation)))
+    return span("rel", "— ", tag("em", shorten(relation)), " →")
 
 
 def render_facts(qir: QIR) -> Html:
@@ -293,12 +293,12 @@ def _render_other_queries(
     for position, query in enumerate(shown):
         if position < skipped:
             continue
-        patterns = [div("", shorten(line)) for line in read_as[position].splitlines()]
-        take_button: object = ""
-        if can_be_chosen:
-            take_button = button("take this one", "take", class_="ghost", arg=position)
         names = shorten(" · ".join(query.predicates))
-        rows.append((f"{query.score:.2f}", names, join(*patterns), take_button))
+        patterns = [join(shorten(line), tag("br")) for line in read_as[position].splitlines()]
+        row = [f"{query.score:.2f}", names, join(*patterns)]
+        if can_be_chosen:
+            row.append(button("take this one", "take", class_="ghost", arg=position))
+        rows.append(row)
     number = len(queries) - skipped
     text = pluralize(number, "other candidate query")
     if not skipped:
@@ -306,7 +306,10 @@ def _render_other_queries(
             f"all {pluralize(number, 'candidate query')}" if number > 1 else "the candidate query"
         )
     summary = muted_text(text)
-    query_table = table(("score", "predicates", "reads as", ""), rows)
+    headings = ["score", "predicates", "reads as"]
+    if can_be_chosen:
+        headings.append("")
+    query_table = table(headings, rows)
     omitted = omitted_count(number - len(rows))
     return collapsible(summary, query_table, omitted, key="other-queries")
 

@@ -314,21 +314,23 @@ def simplify_question(
     rounds, and each sees all earlier remarks (DoG, "Question Simplifying"). The setting
     ``debate_end`` says when the debate ends: with the first question that passes
     ``make_question_checks``, after a round in which all proposed the same, or after the last round.
+    A role that speaks alone agrees when it proposes the same as in the round before.
     The question of the last remark is the result. ``filled`` has the result of each hop in
     ``solved``.
     """
     settings = DogSettings.of_run(run)
     checks = make_question_checks(question, solved)
     debate: Debate = ()
+    roles = ROLE_AGENTS_BY_ABLATION[settings.ablation]
+    agreeing = max(len(roles), 2)
     for number in range(1, settings.max_debate_rounds + 1):
-        proposals = set()
-        for speak in ROLE_AGENTS_BY_ABLATION[settings.ablation]:
+        for speak in roles:
             remark = speak(f"round {number}", question, solved, debate, filled, run)
             debate = (*debate, remark)
-            proposals.add(remark.question)
             if settings.debate_end == "first_valid" and goes_on(remark.question, checks):
                 return SimplifiedQuestion(remark.question, question, debate)
-        if settings.debate_end == "agreed" and len(proposals) == 1:
+        proposals = [remark.question for remark in debate[-agreeing:]]
+        if settings.debate_end == "agreed" and proposals == [remark.question] * agreeing:
             break
     return SimplifiedQuestion(debate[-1].question, question, debate)
 

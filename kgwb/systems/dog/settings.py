@@ -115,7 +115,7 @@ class DogSettings(Settings):
     """When a debate ends.
 
     - "agreed": after a round in which all roles propose the same question, word for word, and in
-      any case after ``debate_rounds`` rounds.
+      any case after ``debate_rounds`` rounds. A role alone has to propose it twice.
     - "last_round": after ``debate_rounds`` rounds, as the scripts do.
     - "first_valid": with the first question that passes the checks. So critic and linguist mostly
       do not speak: it is the cheapest, and no debate.

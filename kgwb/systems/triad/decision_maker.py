@@ -678,9 +678,10 @@ def _fill_query(
             predicates.append((option.path or n3(option.iri), direction))
             names.append((f"<{option.name}>", direction))
 
-    sparql = fill_template(template, triplets, terms, predicates)
+    fills_all = settings.free_templates
+    sparql = fill_template(template, triplets, terms, predicates, fills_all=fills_all)
     bracketed = [f"<{description}>" for description in descriptions]
-    readable = fill_template(template, triplets, bracketed, names)
+    readable = fill_template(template, triplets, bracketed, names, fills_all=fills_all)
     parts = analyze_query(sparql)
     relation_names = tuple(relation.name for relation in relations)
     query = CandidateQuery(sparql, parts.patterns, relation_names, 1.0, parts.filters)

@@ -140,10 +140,10 @@ def find_slot_problems(
 
     Every IRI in it must be a slot for an end of the triplets, or for a relation between its ends,
     and it must not make IRIs of texts: so a model cannot invent one; the first other IRI is named.
-    It must have no triple that is not a triplet, unless it ``allows_more``, and pass the gate. It
-    is not executed.
+    It must have no triple that is not a triplet, and pass the gate. If it ``allows_more``, it may
+    have other triples, and relations wherever a query may have a predicate. It is not executed.
     """
-    filled = _fill_with_slots(template, triplets)
+    filled = _fill_with_slots(template, triplets, fills_all=allows_more)
     slots = {*_mention_slots(triplets), *_relation_slots(triplets)}
     for iri in IRI_OR_IRI_FUNCTION.findall(filled):
         if iri not in slots or iri in template:
@@ -162,10 +162,11 @@ def _relation_slots(triplets: Triplets) -> list[str]:
     return [f"<urn:slot:r{number}>" for number, _ in enumerate(triplets)]
 
 
-def _fill_with_slots(template: str, triplets: Triplets) -> str:
-    """Return a template with an IRI of its own in each of its slots."""
+def _fill_with_slots(template: str, triplets: Triplets, *, fills_all: bool = False) -> str:
+    """Return a template with an IRI of its own in each of its slots; ``fills_all`` as in ``fill_template``."""
     relations: list[RelationTerm] = [(slot, "out") for slot in _relation_slots(triplets)]
-    return fill_template(template, triplets, _mention_slots(triplets), relations)
+    mentions = _mention_slots(triplets)
+    return fill_template(template, triplets, mentions, relations, fills_all=fills_all)
 
 
 def _has_several_columns(sparql: str) -> bool:
@@ -203,6 +204,8 @@ def fill_template(
     triplets: Triplets,
     entity_terms: Sequence[str],
     relation_terms: Sequence[RelationTerm],
+    *,
+    fills_all: bool = False,
 ) -> str:
     """Return a template with its slots filled with SPARQL terms, or with names for a reader.
 
@@ -210,7 +213,9 @@ def fill_template(
     ``relation_terms`` has a term and a direction for each triplet. A triple of the template that
     has the relation and both ends of a triplet gets subject and object in the order of the triplet,
     in the other order with the direction "in", or with None in the order of the template. The
-    relation of any other triple stays as it is.
+    relation of any other triple stays as it is, but with ``fills_all`` it is replaced too, in the
+    order of the template: in a list with ";", in a path, or between other ends. A name that is also
+    that of a mention is not, and of several triplets with one relation the first counts.
 
     Of two triplets with the same relation and ends, "Plato admires Aristotle" and the reverse, a
     triple is the one that has its order. A slot means the name that is written like it, else the
@@ -245,7 +250,18 @@ def fill_template(
     end = rf"(\?\w+|{end_slot})"
     triple = rf"{end}\s*({relation_slot})\s*{end}"
     with_triples = re.sub(triple, fill_triple, template, flags=re.IGNORECASE)
-    return re.sub(end_slot, fill_mention, with_triples, flags=re.IGNORECASE)
+    filled = re.sub(end_slot, fill_mention, with_triples, flags=re.IGNORECASE)
+    if not fills_all:
+        return filled
+    predicates: dict[str, str] = {}
+    for triplet, (predicate, _) in zip(triplets, relation_terms, strict=True):
+        predicates.setdefault(triplet.relation, predicate)
+
+    def fill_relation(match: re.Match[str]) -> str:
+        """Return the term of the relation that a matched slot means; the slot unchanged if it means none."""
+        return predicates.get(_read_end(match[0], list(predicates)), match[0])
+
+    return re.sub(relation_slot, fill_relation, filled, flags=re.IGNORECASE)
 
 
 def _find_triplet(subject: str, relation: str, object_: str, triplets: Triplets) -> Triplet | None:

@@ -98,7 +98,7 @@ class TriadSettings(Settings):
     As published, it is to "make an effort" to use them (appendix B).
     """
     free_templates: bool = False
-    """Whether a template may have triples that are no triplets: types, variables as predicates, values.
+    """Whether a template may have triples that are no triplets, and relations in lists and paths.
 
     As published, it is any standard query over the names of the triplets (appendix B).
     """

@@ -24,7 +24,7 @@ from kgwb.run.steps import Step
 from kgwb.settings import Settings
 
 QUESTIONS = Path(__file__).parents[3] / "sample_kgs" / "films.questions.jsonl"
-EVERY = 15
+EVERY = 20
 """Every so many questions one is asked; 1 asks all, in an hour on two cores."""
 SETTINGS = Settings(max_output_tokens=160, shown_candidates=8, workers=1, model_timeout_s=600.0)
 """Short replies and short lists: a token costs this model as much as a call costs others."""

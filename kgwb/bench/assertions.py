@@ -1,0 +1,143 @@
+"""What is asserted of the answer to a question beside its gold, and whether it holds.
+
+A row of a results file has what was asserted (``kgwb.bench.questions.Assertions``) and all that is needed
+to check it, so an assertion can be changed after its question was asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from kgwb.bench.cost import Prices
+from kgwb.bench.metrics import is_iri, normalize_value
+from kgwb.bench.questions import Assertions, BenchQuestion
+from kgwb.errors import GraphError, InputError, QueryError
+from kgwb.kg.algebra import analyze_query
+from kgwb.kg.base import Graph
+from kgwb.kg.term_text import TermIds
+
+NOT_KNOWN = "not known"
+"""Found in place of an amount that no server reported or no price is known for, and of queries that were not kept."""
+
+
+class Check(NamedTuple):
+    """An assertion on one answer."""
+
+    name: str
+    """That of the field of ``Assertions``."""
+    value: str
+    """What is asserted, in words."""
+    found: str
+    """What was found instead; "" if the assertion holds."""
+
+    def __str__(self) -> str:
+        return f"assertion {self.name} {self.value}: {self.found or 'holds'}"
+
+
+def resolve_assertions(questions: Iterable[BenchQuestion], kg: Graph) -> list[BenchQuestion]:
+    """Return the questions, with CURIEs in their assertions replaced by IRIs.
+
+    The prefixes are those of the graph's files, and well-known ones. Raises InputError, which names the
+    question, for another prefix, and for a predicate that is no IRI.
+    """
+    prefixes = {}
+    for namespace, prefix in getattr(kg, "prefixes", {}).items():
+        prefixes[prefix] = str(namespace)
+    ids = TermIds(tuple(prefixes.items()))
+    resolved = []
+    for question in questions:
+        changes: dict[str, tuple[str, ...]] = {}
+        for name, values in question.assertions:
+            if not isinstance(values, tuple):
+                continue
+            try:
+                changes[name] = tuple(_resolve(value, ids, "predicate" in name) for value in values)
+            except QueryError as exc:
+                known = ", ".join(sorted(dict(ids.namespaces)))
+                raise InputError(
+                    f"the assertion {name} of the question {question.id!r} cannot be checked: {exc.message}",
+                    hint=f"write the IRI in full, or with one of these prefixes: {known}",
+                ) from exc
+        assertions = question.assertions.model_copy(update=changes)
+        resolved.append(question.model_copy(update={"assertions": assertions}))
+    return resolved
+
+
+def _resolve(text: str, ids: TermIds, must_be_iri: bool) -> str:
+    """Return the IRI that a text stands for, or the lexical form of a literal.
+
+    An IRI is written in full, in brackets, or as a CURIE. A literal that looks like a CURIE is written in
+    quotes. Raises QueryError for an unknown prefix, and for a literal if it ``must_be_iri``.
+    """
+    try:
+        iri = str(ids.parse_id(text))
+    except QueryError:
+        if must_be_iri:
+            raise QueryError(f"{text!r} is no IRI") from None
+        return text.strip('"')
+    if not is_iri(iri) and not text.startswith("<"):
+        raise QueryError(f"the prefix of {text!r} is not known")
+    return iri
+
+
+def check_assertions(row: Mapping[str, Any]) -> Iterator[Check]:
+    """Yield each assertion on the answer of a row. After an error none holds."""
+    asserted = Assertions.model_validate(row.get("assertions", {}))
+    answers = set(map(normalize_value, row["answers"]))
+    for kind, present in (("contains", answers), ("uses_predicate", _predicates_of(row))):
+        for name, is_wanted in ((kind, True), (f"not_{kind}", False)):
+            for value in getattr(asserted, name):
+                found = NOT_KNOWN
+                if present is not None:
+                    is_there = normalize_value(value) in present
+                    found = "" if is_there == is_wanted else ("found" if is_there else "missing")
+                yield Check(name, value, row["error"] or found)
+    for name, amount in _amounts_of(row).items():
+        limit = getattr(asserted, name)
+        if limit is not None:
+            found = NOT_KNOWN if amount is None else f"{amount:,.6g}" * (amount > limit)
+            yield Check(name, f"{limit:,.6g}", row["error"] or found)
+
+
+def list_failed(row: Mapping[str, Any]) -> list[str]:
+    """Return each assertion on the answer of a row that does not hold, in words."""
+    return [str(check) for check in check_assertions(row) if check.found]
+
+
+def count_held(rows: Iterable[Mapping[str, Any]]) -> tuple[int, int]:
+    """Return of how many rows all assertions hold, and how many rows have any."""
+    held = asserted = 0
+    for row in rows:
+        if row.get("assertions"):
+            asserted += 1
+            held += not list_failed(row)
+    return held, asserted
+
+
+def _predicates_of(row: Mapping[str, Any]) -> set[Hashable] | None:
+    """Return the predicates of the queries that an answer came from; None if not all are known."""
+    if "answer_queries" not in row:
+        return None
+    predicates: set[Hashable] = set()
+    try:
+        for sparql in row["answer_queries"]:
+            for _, predicate, _ in analyze_query(sparql).steps:
+                predicates.add(normalize_value(predicate.strip("<>")))
+    except GraphError:
+        return None
+    return predicates
+
+
+def _amounts_of(row: Mapping[str, Any]) -> dict[str, float | None]:
+    """Return what the question of a row used, by the assertion that limits it; None for what is not known."""
+    tokens = None
+    with suppress(InputError):
+        tokens = Prices(currency="").compute_amount(row, "tokens")
+    return {
+        "max_model_calls": row["model_calls"],
+        "max_tokens": tokens,
+        "max_seconds": row["seconds"],
+        "max_cost": row.get("money"),
+    }

@@ -1,0 +1,200 @@
+"""A search for a better prompt of one agent: what it finds, what it asks, and what it refuses."""
+
+import json
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from kgwb.bench.results import read_results
+from kgwb.cli import main
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+
+import improving
+from improving import HARMING, HELPING, NEUTRAL, World
+
+Capture = pytest.CaptureFixture[str]
+SYSTEM = ["--system", improving.__file__, "--model", "scripted:model.py"]
+FAULT = 4
+"""The relation is chosen wrongly."""
+CHANGES = [HARMING[FAULT], *NEUTRAL[:2], HELPING[FAULT]]
+PROMPT = "scripted/relation"
+MODEL = f"""
+import improving
+WORLD = improving.World({FAULT}, 14, improving.HELPING, trait_share=0.5)
+def SCRIPT(request):
+    return WORLD._reply(request)
+"""
+PROPOSER = """
+import json
+from pathlib import Path
+REPLIES = {replies!r}
+GIVEN = []
+def SCRIPT(request):
+    asked = request.messages[0].content
+    with Path("proposer.jsonl").open("a") as file:
+        file.write(json.dumps(asked) + "\\n")
+    GIVEN.append(1)
+    change = REPLIES[min(len(GIVEN), len(REPLIES)) - 1]
+    prompt = asked.split("```")[1].strip()
+    return "Here:\\n```\\n" + prompt.replace(*change) + "\\n```"
+"""
+ADDED = "\n\n[user]"
+
+
+def add(instruction: str) -> tuple[str, str]:
+    return ADDED, f"\n{instruction}{ADDED}"
+
+
+@pytest.mark.parametrize("has_fault", [True, False])
+def test_the_missing_instruction_is_found_and_nothing_is_claimed_without_a_fault(
+    tmp_path: Path, has_fault: bool
+) -> None:
+    world = World(FAULT, 20, CHANGES, has_fault=has_fault, trait_share=0.5)
+    outcome = improving.improve(world, tmp_path)
+    assert (outcome.found, outcome.claims) == (has_fault, has_fault)
+    if has_fault:
+        assert outcome.agent == "relation"
+        assert world.score_on_test(outcome.texts) > world.score_on_test({}) + 0.15
+        assert outcome.searching < 0.4 * len(CHANGES) * 20 * len(improving.AGENTS)
+
+
+@pytest.fixture(scope="module")
+def measured_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a world that was measured in the terminal, with the ladder."""
+    folder = tmp_path_factory.mktemp("world")
+    world = World(FAULT, 14, HELPING, trait_share=0.5)
+    world.graph.serialize(folder / "g.ttl")
+    lines = [question.model_dump_json(exclude_defaults=True) for question in world.questions]
+    (folder / "q.jsonl").write_text("\n".join(lines))
+    (folder / "model.py").write_text(MODEL)
+    bench = ["bench", "--kg", "g.ttl", "--questions", "q.jsonl", "--out", "r", "--ladder"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        assert main([*bench, *SYSTEM]) == 0
+    return folder
+
+
+@pytest.fixture
+def measured(measured_once: Path, here: Path) -> list[str]:
+    """The command that improves an agent of the measured world; the second proposal helps."""
+    shutil.copytree(measured_once, here, dirs_exist_ok=True)
+    propose(add(NEUTRAL[0]), add(HELPING[FAULT]))
+    given = ["--proposer", "scripted:proposer.py", "--budget", "model_calls=400"]
+    return ["improve", "relation", "r", *SYSTEM, *given]
+
+
+def propose(*changes: tuple[str, str]) -> None:
+    """Write the model that proposes: each change replaces a text of the prompt by another."""
+    Path("proposer.py").write_text(PROPOSER.format(replies=changes))
+
+
+def proposals() -> list[str]:
+    """Each request for a changed prompt."""
+    path = Path("proposer.jsonl")
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def candidates() -> list[Path]:
+    return sorted(path.parent for path in Path("r").glob("retries/improve*/change.diff"))
+
+
+def test_from_the_loss_to_a_kept_prompt(measured: list[str], capsys: Capture) -> None:
+    assert main(measured) == 0
+    captured = capsys.readouterr()
+    [asked, *_] = proposals()
+    lost = [json.loads(line) for line in Path("r/ladder.jsonl").read_text().splitlines()]
+    blamed = [loss for loss in lost if loss["agent"] == "relation"]
+    [first] = [loss for loss in blamed if f"# Example 1\n## question\n{loss['question']}" in asked]
+    assert first["gold_value"] in asked and improving.PROMPTS[PROMPT].strip() in asked
+
+    neutral, helping, *_ = candidates()
+    changed = (helping / f"{PROMPT}.md").read_text()
+    assert HELPING[FAULT] in changed
+    assert f"+{HELPING[FAULT]}" in (helping / "change.diff").read_text().splitlines()
+    rows = read_results(neutral)[1]
+    assert len(rows) == 3 and {row["id"] for row in rows} <= {loss["id"] for loss in blamed}
+    for row in rows:  # only the relation is chosen again
+        assert row["paid"]["model_calls"] == 1 and row["model_calls"] == len(improving.AGENTS)
+    assert Path("r/improved.html").is_file()
+
+    tested = []
+    for config in Path("r").glob("retries/*/config.json"):
+        [part] = {row["split"] for row in read_results(config.parent)[1]}
+        if part == "test":
+            tested.append(config.parent)
+    [winner] = tested
+    assert not Path("my_prompts").exists()
+    [line] = [line for line in captured.err.splitlines() if "kgwb keep" in line]
+    command = shlex.split(line.partition("kgwb ")[2])
+    assert Path(command[-1]).resolve() == winner.resolve()
+    assert main([*command, *SYSTEM[:2]]) == 0
+    assert Path("my_prompts", f"{PROMPT}.md").read_text() == changed
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("{{question}}", "the question"),
+        ("[user]", "[usr]"),
+        ("reply: Choice", "reply: Reading"),
+        ("Choose", "Choose"),
+    ],
+)
+def test_a_proposal_that_cannot_be_used_asks_nothing(
+    change: tuple[str, str], measured: list[str]
+) -> None:
+    propose(change)
+    assert main([*measured, "--proposals", "2"]) == 0
+    assert len(proposals()) == 2 and not candidates()
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"relation": "writr"}, "writer"),
+        ({"relation": "look_up"}, "--ladder"),
+        ({"model_calls=400": "model_calls=50"}, "56"),
+        ({"scripted:proposer.py": "nothing"}, "nothing"),
+    ],
+)
+def test_what_cannot_be_searched_is_said_before_anything_is_asked(
+    changed: dict[str, str], said: str, measured: list[str], capsys: Capture
+) -> None:
+    assert main([changed.get(word, word) for word in measured]) == 2
+    assert said in capsys.readouterr().err
+    assert not proposals() and not candidates()
+
+
+def test_a_budget_stops_the_search_and_more_of_it_continues(
+    measured: list[str], capsys: Capture
+) -> None:
+    propose(*[add(text) for text in NEUTRAL])
+    assert main([*measured, "--budget", "model_calls=70"]) == 3
+    few = candidates()
+    calls = sum(row["paid"]["model_calls"] for each in few for row in read_results(each)[1])
+    assert calls + len(proposals()) <= 70 - 14 * len(improving.AGENTS) + 3
+    assert main([*measured, "--proposals", "8"]) == 0
+    assert set(few) < set(candidates())
+
+
+def test_gepa_is_needed_for_nothing_else(
+    measured: list[str], capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "gepa", None)
+    assert main(measured) == 2
+    assert "kgwb[improve]" in capsys.readouterr().err
+
+
+def test_an_error_of_the_model_that_proposes_ends_the_search(
+    measured: list[str], capsys: Capture
+) -> None:
+    Path("proposer.py").write_text(
+        "def SCRIPT(request):\n    raise ZeroDivisionError('worn out')\n"
+    )
+    assert main(measured) == 2
+    assert "worn out" in capsys.readouterr().err
+    assert not candidates()
