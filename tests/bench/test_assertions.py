@@ -132,6 +132,7 @@ UNCOUNTED = {
         ({"max_cost": 9}, {}, NOT_KNOWN),
         ({"not_contains": ["x"]}, {"error": "no server"}, "no server"),
         ({"not_uses_predicate": ["http://e/p"]}, {"answer_queries": ["SELEC"]}, NOT_KNOWN),
+        ({"uses_predicate": ["http://e/p"]}, {"support_predicates": ["http://e/p"]}, ""),
         (
             {"not_uses_predicate": ["http://e/p"]},
             {"answer_queries": ["ASK { ?s (<http://e/q>|^<http://E/p>)+ ?o }"]},
