@@ -85,11 +85,11 @@ def _resolve(text: str, ids: TermIds, must_be_iri: bool) -> str:
 def check_assertions(row: Mapping[str, Any]) -> Iterator[Check]:
     """Yield each assertion on the answer of a row. After an error none holds."""
     asserted = Assertions.model_validate(row.get("assertions", {}))
-    answers = set(map(normalize_value, row["answers"]))
-    for kind, present in (("contains", answers), ("uses_predicate", _predicates_of(row))):
+    for kind, find_present in (("contains", _answers_of), ("uses_predicate", _predicates_of)):
         for name, is_wanted in ((kind, True), (f"not_{kind}", False)):
             for value in getattr(asserted, name):
                 found = NOT_KNOWN
+                present = find_present(row)
                 if present is not None:
                     is_there = normalize_value(value) in present
                     found = "" if is_there == is_wanted else ("found" if is_there else "missing")
@@ -116,11 +116,18 @@ def count_held(rows: Iterable[Mapping[str, Any]]) -> tuple[int, int]:
     return held, asserted
 
 
+def _answers_of(row: Mapping[str, Any]) -> set[Hashable]:
+    return set(map(normalize_value, row["answers"]))
+
+
 def _predicates_of(row: Mapping[str, Any]) -> set[Hashable] | None:
-    """Return the predicates of the queries that an answer came from; None if not all are known."""
+    """Return the predicates of the queries that an answer came from, and of the triples that support it.
+
+    None if not all are known. Some systems take predicates as values of a variable, or send no query.
+    """
     if "answer_queries" not in row:
         return None
-    predicates: set[Hashable] = set()
+    predicates = set(map(normalize_value, row.get("support_predicates", ())))
     try:
         for sparql in row["answer_queries"]:
             for _, predicate, _ in analyze_query(sparql).steps:

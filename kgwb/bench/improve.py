@@ -9,7 +9,7 @@ a candidate costs only the steps that its prompt changes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
 from pathlib import Path
@@ -22,11 +22,11 @@ from kgwb.bench.comparisons import MORE_THAN_CHANCE, ResultsComparison
 from kgwb.bench.cost import Budget, sum_usage
 from kgwb.bench.lab import RetryExperiment
 from kgwb.bench.results import BenchRow, QuestionSample, is_lost, is_shown, question_of_row
-from kgwb.bench.runner import BenchSetup, run_file_path
+from kgwb.bench.runner import BenchSetup
 from kgwb.errors import InputError, PromptError
 from kgwb.llm.base import ChatModel, ChatRequest, Message
 from kgwb.records import encode_data
-from kgwb.run import Run, systems
+from kgwb.run import Run
 from kgwb.run.calls import Call
 from kgwb.run.models import recorded_messages
 from kgwb.run.prompts import Prompts
@@ -70,7 +70,7 @@ class PromptSearch:
     agent: str
     proposer: ChatModel
     budget: Budget
-    slices: Collection[str]
+    slices: Sequence[str]
     workers: int
     report: Callable[[str], object]
     """Called with a line for what is asked with a candidate, and for a proposal that cannot be used."""
@@ -82,7 +82,7 @@ class PromptSearch:
         """What stopped the search: GEPA itself goes on after a proposal failed."""
         self._rows = self.experiment.earlier_results.rows
         self._sample = self.experiment.sample(slices=self.slices)
-        self.judged_ids = [id_ for id_ in self._rows if id_ in self._sample.ids]
+        self.judged_ids = sorted(self._sample.ids)
         self.test_ids = [id_ for id_, row in self._rows.items() if not is_shown(row)]
         self.blamed = self._find_blamed()
         """The row of the ladder of each answer that the agent lost, by the id of the question."""
@@ -110,7 +110,7 @@ class PromptSearch:
         """Return the prompts that the agent used where it lost an answer. Raises InputError if it used none."""
         texts = {}
         for id_ in self.blamed:
-            run = self._load_run(id_, None)
+            run = self.experiment.load_run(question_of_row(self._rows[id_]))
             for step in self._find_lost_steps(id_, run):
                 for name in step.prompts:
                     texts[name] = run.prompts.text(name)
@@ -120,16 +120,6 @@ class PromptSearch:
                 hint="change its settings, or name another agent",
             )
         return texts
-
-    def _load_run(self, id_: str, candidate: Candidate | None) -> Run:
-        """Return the run of a question with a candidate, or as it was measured.
-
-        Raises KgwbError if what was asked is not recorded.
-        """
-        if candidate:
-            file = candidate.folder / run_file_path(id_)
-            return systems.load_run(file, system=self.experiment.system)
-        return self.experiment.load_earlier_run(question_of_row(self._rows[id_]))
 
     def _find_lost_steps(self, id_: str, run: Run) -> list[Step]:
         """Return the steps of the agent in a run of a question that it lost, and that asked a model.
@@ -210,14 +200,11 @@ class PromptSearch:
 
     def _find_candidate(self, texts: PromptTexts) -> Candidate | None:
         """Return the candidate with these texts; None for the measured ones."""
-        for candidate in self.candidates:
-            if candidate.texts == texts:
-                return candidate
-        return None
+        return next((each for each in self.candidates if each.texts == texts), None)
 
     def _ask(self, candidate: Candidate, batch: Sequence[str]) -> Mapping[str, BenchRow]:
         """Ask questions with a candidate, as far as the budget allows, and return all rows of it by id."""
-        is_whole = set(batch) == set(self.judged_ids)
+        is_whole = set(batch) == self._sample.ids
         benchmark = self.experiment.ask_again(
             candidate.setup,
             self.experiment.choose_questions([f"id={id_}" for id_ in batch]),
@@ -231,9 +218,10 @@ class PromptSearch:
         if benchmark.made_calls:
             candidate.model_calls += benchmark.made_calls
             lost = sum(map(is_lost, rows.values()))
-            calls = pluralize(candidate.model_calls, "model call")
-            asked = f"{len(rows)} asked, {lost} lost, {calls}"
-            self.report(f"{candidate.name}: {asked}; {candidate.folder}")
+            cost = pluralize(candidate.model_calls, "model call")
+            self.report(
+                f"{candidate.name}: {len(rows)} asked, {lost} lost, {cost}; {candidate.folder}"
+            )
         return rows
 
     # --- proposals
@@ -275,13 +263,16 @@ class PromptSearch:
     ) -> list[dict[str, str]]:
         """Return what the agent was sent with a prompt and replied, and what is right, where it lost answers.
 
-        ``rows`` are of questions that were asked with these texts.
+        ``rows`` are of questions that were asked with these texts. Raises KgwbError if what was asked is
+        not recorded.
         """
         candidate = self._find_candidate(texts)
+        folder = candidate.folder if candidate else None
         examples = []
         for row in rows:
             id_ = row["id"]
-            for step in self._find_lost_steps(id_, self._load_run(id_, candidate)):
+            run = self.experiment.load_run(question_of_row(row), folder)
+            for step in self._find_lost_steps(id_, run):
                 if name not in step.prompts:
                     continue
                 call = step.model_calls[-1]
@@ -339,8 +330,8 @@ class PromptSearch:
         folder = self.experiment.get_results_folder(setup, name)
         lines: list[str] = []
         for prompt, text in texts.items():
-            before = self.measured_texts[prompt].splitlines(keepends=True)
-            lines += unified_diff(before, text.splitlines(keepends=True), prompt, prompt)
+            before = self.measured_texts[prompt].splitlines(True)
+            lines += unified_diff(before, text.splitlines(True), prompt, prompt)
             disk.write_atomically(folder / f"{prompt}.md", [text])
         disk.write_atomically(folder / "change.diff", lines)
         self.candidates.append(Candidate(name, texts, setup, folder))

@@ -565,7 +565,7 @@ class RetryExperiment:
         if run.error is None or not changed_agents:
             return [], []
         try:
-            before = self.load_earlier_run(question)
+            before = self.load_run(question)
         except KgwbError:
             return None
         later_steps: list[Step] = []
@@ -578,13 +578,14 @@ class RetryExperiment:
         least_calls = _list_model_calls(changed_steps, run)
         return least_calls, _list_model_calls(later_steps, run)
 
-    def load_earlier_run(self, question: BenchQuestion) -> Run:
+    def load_run(self, question: BenchQuestion, retry: Path | None = None) -> Run:
         """Return the run of a question as it was measured: replayed from its file, else from the store.
 
-        No model is asked. Raises KgwbError if neither has all that was asked.
+        With the folder of a ``retry``, its run file comes first. No model is asked. Raises KgwbError if
+        none of these has all that was asked.
         """
         folder = self.earlier_results.folder
-        file = find_run_file(folder, {"run": run_file_path(question.id)})
+        file = find_run_file(retry or folder, {"run": run_file_path(question.id)})
         if file:
             return systems.load_run(file, system=self.system)
         setup = self.make_setup(must_differ=False)

@@ -83,7 +83,7 @@ class Assertions(BaseModel, frozen=True):
     """Values that the answer has."""
     not_contains: Texts = ()
     uses_predicate: Texts = ()
-    """Predicates of the SPARQL queries that the answer came from."""
+    """Predicates of the SPARQL queries that the answer came from, or of the triples that support it."""
     not_uses_predicate: Texts = ()
     max_model_calls: NonNegativeAmount | None = None
     max_tokens: NonNegativeAmount | None = None

@@ -157,6 +157,8 @@ class ResultRowSchema(RowSchema):
     """How many queries the answer came from."""
     answer_queries: list[str] = []
     """These queries. Rows of earlier versions do not have them."""
+    support_predicates: list[str] = []
+    """The predicates of the triples that support the answer."""
     assertions: Assertions = Assertions()
     """What is asserted of the answer, with IRIs in full."""
     money: NonNegativeAmount = 0
@@ -717,7 +719,10 @@ def make_row(question: BenchQuestion, run: Run | None, error: str | None) -> Ben
         row["doubt"] = answer.doubt
     if answer is not None and not answer:
         row["reason"] = answer.reason
-    row["answer_queries"] = list(map(str, answer.queries)) if answer is not None else []
+    row["answer_queries"] = []
+    if answer is not None:
+        row["answer_queries"] += map(str, answer.queries)
+        row["support_predicates"] = sorted({predicate for _, predicate, _ in answer.support})
     cut_rows = _count_cut_rows(run, answer)
     if cut_rows:
         row["cut_rows"] = cut_rows

@@ -43,8 +43,11 @@ class ImproveCommand(MeasuredArguments):
         budget = self.make_budget()
         [proposer] = open_models(open_model_arguments({"": self.proposer})).values()
         experiment = self.open_experiment(self.folder, None)
-        models = [*experiment.models.values(), proposer]
-        self.check_prices(budget, models, experiment.earlier_results.questions())
+        self.check_prices(
+            budget,
+            [*experiment.models.values(), proposer],
+            experiment.earlier_results.questions(),
+        )
         search = PromptSearch(
             experiment,
             self.agent,
@@ -52,7 +55,7 @@ class ImproveCommand(MeasuredArguments):
             budget,
             self.slice,
             self.workers,
-            report=partial(print, flush=True),
+            partial(print, flush=True),
         )
         print(
             f"{self.agent} lost {pluralize(len(search.blamed), 'answer')}; prompts are judged by "

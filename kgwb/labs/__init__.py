@@ -119,9 +119,12 @@ class LabWork:
         It is neither checked nor kept. ``model`` is a model, or its specification, such as
         "ollama:MODEL". Raises InputError for another task, and what asking the model raises.
         """
-        from kgwb.labs.live import try_task
+        from kgwb.labs.live import LIVE
 
-        return try_task(task, answer, model)
+        if task not in LIVE:
+            hint = f"the tasks that can be tried with a model are {', '.join(LIVE)}"
+            raise InputError(f"task {task[:40]!r} cannot be tried with a model", hint=hint)
+        return LIVE[task](answer, model)
 
     def hint(self, task: str) -> Feedback:
         """Return the next hint for a task, count it, and write the count to the file of the work.

@@ -38,6 +38,8 @@ EXAMPLES: dict[Any, str] = {
 """The key of the text that shows how an answer of each type is written."""
 SEPARATORS = re.compile(r"[,;\n]")
 NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
+WHOLE_NUMBER = re.compile(r"-?\d+")
+"""A number in a list such as "2,4,5", where a comma is no decimal comma."""
 TRIPLE_FIELDS = (("subject",), ("predicate", "relation", "property"), ("object",))
 """The keys that the parts of a triple may have in a dictionary."""
 
@@ -93,7 +95,7 @@ def _fit_numbers(data: Any) -> Any:
     Other data, and items that are no numbers, are returned unchanged.
     """
     if isinstance(data, str):
-        data = NUMBER.findall(data) or data
+        data = WHOLE_NUMBER.findall(data) or data
     if isinstance(data, int | float) and not isinstance(data, bool):
         data = [data]
     if not isinstance(data, list):

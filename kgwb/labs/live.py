@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kgwb.errors import InputError, KgwbError
+from kgwb.errors import KgwbError
 from kgwb.labs.recorded import load_questions
 from kgwb.labs.tasks import open_sample
 from kgwb.labs.three import MUTED_RUN_NAME
@@ -85,17 +85,6 @@ LIVE: dict[str, Callable[[Any, ChatModel | str], list[TriedQuestion]]] = {
     "3.5": try_muted_triples,
 }
 """How a task is tried with a model. The other tasks need none."""
-
-
-def try_task(task: str, answer: Any, model: ChatModel | str) -> list[TriedQuestion]:
-    """Try an answer to a task with a model, as LIVE says, and return what came of each question.
-
-    Raises InputError for a task that is not in LIVE, and what its function raises.
-    """
-    if task not in LIVE:
-        hint = f"the tasks that can be tried with a model are {', '.join(LIVE)}"
-        raise InputError(f"task {task[:40]!r} cannot be tried with a model", hint=hint)
-    return LIVE[task](answer, model)
 
 
 def _try_question(

@@ -325,7 +325,7 @@ def check_vertex(iri: str) -> Problem:
     wanted = iri.casefold()
     chosen = [vertex for vertex in candidates if str(vertex).casefold() == wanted]
     if not chosen:
-        return say("1.4.no-candidate", number=len(candidates), end=iri[-20:])
+        return say("1.4.no-candidate", number=len(candidates), iri=iri[:200])
     described = describe_vertices(films, chosen)[chosen[0]]
     for name in described.types:
         if "novel" in name.casefold():
@@ -347,17 +347,19 @@ def check_predicates(names: NamedChoice) -> Problem:
     run = _run_with_triples(
         STORY_QUESTION, [STORY_TRIPLE], STORY_TRIPLE[2], until="query_generator"
     )
-    chosen = {_to_display_name(name) for name in names}
+    chosen = {_to_display_name(name): name for name in names}
     queries = []
     used_names: set[str] = set()
     for query in run.output("query_generator").queries:
         query_names = {_to_display_name(name) for name in query.predicates}
-        if not chosen.isdisjoint(query_names):
+        if not query_names.isdisjoint(chosen):
             queries.append(to_data(query))
             used_names |= query_names
-    unknown = sorted(chosen - used_names)
-    if unknown or not queries:
-        return say("1.5.unknown", name=unknown[0][:80]) if unknown else "1.5.no-name"
+    unknown = sorted(chosen.keys() - used_names)
+    if unknown:
+        return say("1.5.unknown", name=chosen[unknown[0]][:80])
+    if not queries:
+        return "1.5.no-name"
     run.override("predicate_selection", {"predicates": names, "queries": queries})
     return _compare_answer(run.go().answer, [STORY])
 

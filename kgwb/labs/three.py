@@ -139,11 +139,11 @@ def check_muted_triples(triples: AnswerTriples) -> Problem:
 def check_claims(letters: NamedChoice) -> Problem:
     """Return "" for exactly the letters of VERIFIABLE_CLAIMS, in any case and order, else feedback.
 
-    The feedback names the first letter, by the alphabet, that is no claim or a wrong one, or says
-    that one is missing.
+    They may be written together, as "CEF". The feedback names the first letter, by the alphabet,
+    that is no claim or a wrong one, or says that one is missing.
     """
     return compare_choices(
-        [letter.strip().upper() for letter in letters],
+        [letter for letter in "".join(letters).upper() if letter.isalnum()],
         VERIFIABLE_CLAIMS,
         CLAIMS,
         unknown="3.6.unknown",

@@ -182,18 +182,18 @@ def _find_missing_values(messages: str) -> Iterator[Message]:
 
 
 def _find_format_problems(messages: str) -> Iterator[Message]:
-    """Yield a message for each of these: no unknown as "?x", no word "JSON", a request for another form.
+    """Yield a message for each of these: no unknown as "?x", a request for another form, no word "JSON".
 
-    The last is found by OTHER_FORMS, such as "write a poem", in a sentence without NEGATION before it.
+    The second is found by OTHER_FORMS, such as "write a poem", in a sentence without NEGATION before it.
     """
     if not re.search(r"\?\w", messages.replace("{{question}}", "")):
         yield say("2.1.no-unknown")
-    if not re.search(r"\bjson\b", messages, re.IGNORECASE):
-        yield say("2.1.no-format")
     for other_form in OTHER_FORMS.finditer(messages):
         sentence = re.split(r"[.\n]", messages[: other_form.end()])[-1]
         if not NEGATION.search(sentence):
             yield say("2.1.other-form", text=other_form[0], name=other_form.lastgroup)
+    if not re.search(r"\bjson\b", messages, re.IGNORECASE):
+        yield say("2.1.no-format")
 
 
 @LAB.task(
@@ -334,8 +334,9 @@ def _check_reply(question: str, reply: str) -> Problem:
     except InvalidReplyError as exc:  # its hint is for people who have a model
         _, _, problem = exc.message.rpartition("the last one ")
         return say("reply.rejected", problem=problem)
-    if len(run["qir"].attempts) > 1:
-        return say("reply.asked-again")
+    first, *again = run["qir"].attempts
+    if again:
+        return say("reply.asked-again", problem=first.problems[0].problem)
     labels = _answer_labels(run)
     if labels == GOLD_ANSWERS.get(question):
         return _find_reversed_fact(run) or find_other_reason(run, CHANGES[question])

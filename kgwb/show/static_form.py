@@ -24,21 +24,8 @@ DROPPED_CLASSES = frozenset({"btn", "controls", "gut", "keys", "ask"})
 DROPPED_ELEMENTS = frozenset({"iframe", "select"})
 ELEMENTS_INSTEAD = {"button": "span", "form": "div", "textarea": "pre"}
 """The elements that stand in place of those that a person presses or types into."""
-DROPPED_ATTRIBUTES = frozenset(
-    {
-        "type",
-        "name",
-        "rows",
-        "tabindex",
-        "spellcheck",
-        "role",
-        "aria-controls",
-        "aria-label",
-        "aria-pressed",
-        "aria-selected",
-    }
-)
-"""Attributes of those elements that mean nothing elsewhere."""
+KEPT_ATTRIBUTES = frozenset({"class", "style", "title"})
+"""Attributes of those elements that mean something elsewhere."""
 NEEDLESS_ATTRIBUTES = frozenset({"id", "rel", "target"})
 """Attributes that are dropped from every element.
 
@@ -208,7 +195,7 @@ def _start_tag(tag: Tag) -> str:
             continue
         if key in NEEDLESS_ATTRIBUTES or (key == "title" and value == tag.attributes.get("href")):
             continue
-        if is_replaced and key in DROPPED_ATTRIBUTES:
+        if is_replaced and key not in KEPT_ATTRIBUTES:
             continue
         kept += f' {key}="{value}"'
     return f"<{name}{kept}>"

@@ -63,6 +63,9 @@ def test_each_assertion_is_checked_in_the_table_the_gate_and_junit(
     assert held["questions"] == "4 of 12" and held["not_contains"] == "2 of 3"
     assert "q12" not in capsys.readouterr().out  # nothing is asserted of it
     assert main([*BENCH, "--fail-if", "failed_assertions>7"]) == 4
+    write(ASSERTIONS[6][0], ASSERTIONS[8][0])  # the queries of DoG have predicates as values
+    assert main([*BENCH[:-1], "dog", "--system", "dog"]) == 0
+    assert [bool(list_failed(row)) for row in read_results("dog")[1]] == [False, True]
 
 
 @pytest.mark.parametrize(
@@ -132,6 +135,7 @@ UNCOUNTED = {
         ({"max_cost": 9}, {}, NOT_KNOWN),
         ({"not_contains": ["x"]}, {"error": "no server"}, "no server"),
         ({"not_uses_predicate": ["http://e/p"]}, {"answer_queries": ["SELEC"]}, NOT_KNOWN),
+        ({"uses_predicate": ["http://e/p"]}, {"support_predicates": ["http://e/p"]}, ""),
         (
             {"not_uses_predicate": ["http://e/p"]},
             {"answer_queries": ["ASK { ?s (<http://e/q>|^<http://E/p>)+ ?o }"]},

@@ -322,6 +322,13 @@ def test_a_budget_stops_the_run_and_a_larger_one_continues_it(
     assert rows[0]["models"] == {"openai:large": calls}
 
 
+def test_a_budget_counts_a_question_once_however_often_its_folder_is_asked(tmp_path: Path) -> None:
+    budget = Budget({"model_calls": 99})
+    for folder, calls in (("first", 12), ("first", 12), ("second", 24), ("first", 24)):
+        bench(tmp_path / folder, budget)
+        assert budget.used == {"model_calls": calls}
+
+
 def test_pending_questions_are_finished_when_the_budget_is_used_up(tmp_path: Path) -> None:
     assert 1 <= len(bench(tmp_path, Budget({"tokens": 30}), workers=4)[1]) <= 4
 

@@ -141,7 +141,12 @@ def test_a_row_has_exactly_these_fields(tmp_path: Path) -> None:
         **{
             "model_calls": 1,
             "queries": 1,
-            **{"executed_queries": 0, "answer_queries": [], "words": 3},  # the toy names no queries
+            **{
+                "executed_queries": 0,
+                "answer_queries": [],
+                "support_predicates": [],
+                "words": 3,
+            },  # the toy names no queries
             **tokens,
             "models": {"scripted": {"calls": 1, **tokens}},
         },

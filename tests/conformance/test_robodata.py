@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import string
+import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache
@@ -1569,6 +1570,110 @@ def make_whole_runs() -> WholeRuns:
     }
     for name, reply in kinds.items():
         runs[name] = answered("paper", kg, produce=reply)
+    return {**runs, **make_wide_runs()}
+
+
+WIDE = (
+    "@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> ."
+    ':hub rdfs:label "Hub" ; rdfs:comment "the middle"@en, "die Mitte"@de ; :told "2", 2, "two"@en, "two"@de .'
+    + "".join(
+        f':hub :p{n % 110} :n{n} . :n{n} rdfs:label "Spoke" ; :of :hub ; :next :n{n + 1} . '
+        for n in range(520)
+    )
+)
+"""A thing with more predicates, neighbours, facts and namesakes than any limit of the code shows."""
+EVERY_LOOK = [
+    search("Spoke"),
+    search("Hub of"),
+    use("explore_entity_neighbors", entity="orgx:hub", predicate="", limit=0),
+    use("explore_entity_neighbors", entity="orgx:hub", predicate="orgx:of", limit=2),
+    use("sparql_query", sparql="SELECT ?s WHERE { ?s orgx:of orgx:hub } ORDER BY ?s"),
+    use("get_entity_info", entity="orgx:hub"),
+    use("get_property_info", property="orgx:of"),
+    use("get_property_info", property="orgx:nowhere"),
+]
+EVERY_FETCH = [
+    use("build_local_graph", entity="orgx:n7", predicates=["orgx:next", "orgx:of"]),
+    use("build_local_graph", entity="orgx:n0", predicates=["orgx:of", "orgx:p0", "orgx:told"]),
+    use(
+        "build_local_graph",
+        entity="orgx:hub",
+        predicates=["orgx:next", *(f"orgx:p{n}" for n in range(30))],
+    ),
+]
+WIDE_FETCHES = [
+    fetch("orgx:of", "orgx:hub", to=True),
+    fetch("orgx:told", "orgx:hub"),
+    fetch("orgx:next", "orgx:n1", "orgx:n1", "orgx:n3", others=("orgx:n2", "orgx:n4", "orgx:n9")),
+    fetch("orgx:next"),
+]
+
+
+def make_wide_runs() -> WholeRuns:
+    """Runs over WIDE without what limits them, with replies that no state allows, and answers that are not proved."""
+    built = [goes("REMOTE", search("Hub")), goes("EVAL_REMOTE", *EVERY_FETCH[:2])]
+    far = {"eval_remote": judges("UPDATE"), "remote": built}
+    explored = {
+        **far,
+        "remote": [
+            goes("PRODUCE", search()),
+            goes("REMOTE", use("get_node", node="orgx:hub")),
+            goes("REMOTE", *EVERY_LOOK, thought="  look\n at it "),
+            goes("EVAL_REMOTE", *EVERY_FETCH),
+        ],
+        "update": [
+            goes("REMOTE"),
+            goes("EVAL_LOCAL", *[WIDE_FETCHES[3]] * 13),
+            goes("EVAL_LOCAL", *WIDE_FETCHES),
+        ],
+    }
+    to_local = {
+        "eval_local": [judges("UPDATE"), judges("LOCAL"), *[judges("PRODUCE")] * 2],
+        "remote": [
+            goes("EVAL_REMOTE"),
+            goes("REMOTE", search("Spoke")),
+            goes("EVAL_LOCAL", *EVERY_FETCH[:2]),
+        ],
+        "local": [
+            goes("LOCAL", use("get_edge", predicate="orgx:next")),
+            goes("EVAL_LOCAL", search()),
+            *[goes("EVAL_LOCAL", use("get_node", node="orgx:n7"))] * 5,
+        ],
+    }
+    of_two = [["orgx:n7", "orgx:of", "orgx:hub"], ["orgx:n7"], ["orgx:n7", "orgx:of"], []]
+    says = [said(of_two[0], text="One."), said(of_two[1], text="Two."), said(text="Three.")]
+    answers = ["orgx:n8", "orgx:n7", "two", "2", "orgx:n7", "Spoke", "orgx:lost"]
+    kinds = {
+        "things": produce(answers=answers, sentences=[said(of_two[0]), *says], missing="more"),
+        "cut support": produce(answers=["orgx:hub"], sentences=[said(*of_two)]),
+        "in order": produce(
+            answers=answers[:2],
+            sentences=[said(of_two[0]), said(["orgx:n8", "orgx:of", "orgx:hub"]), said(of_two[0])],
+        ),
+        "yes, half of it": produce(kind="yes", answers=[], sentences=says[:2]),
+        "no": produce(kind="no", answers=["orgx:hub"], sentences=says[:1]),
+        "yes, unproved": produce(kind="yes", answers=[], sentences=says[1:]),
+        "counted": produce(kind="count", answers=answers[:4], sentences=[]),
+        "no sentence": produce(answers=["orgx:hub"], sentences=[]),
+    }
+    file = Path(tempfile.mkdtemp()) / "wide.ttl"  # of which the triples always come in one order
+    file.write_text(WIDE, encoding="utf-8")
+    kg = kgwb.open_kg(file)
+    after_remote = {"after_remote": "remote_or_eval_local"}
+    runs = {
+        "wide": answered("paper", kg, **explored),
+        "wide, as the code": answered(
+            "reference", kg, {"after_remote": "remote_or_eval_remote"}, **explored
+        ),
+        "to the local evaluation": answered(
+            "paper", kg, {**after_remote, "shown_chars": 2_000}, **to_local
+        ),
+        "no longer asked": answered("paper", kg, {"turn_limit": 5, "metacognition": True}, **far),
+    }
+    for name, reply in kinds.items():
+        runs[f"wide: {name}"] = answered(
+            "paper", kg, **far, update=goes("EVAL_LOCAL"), produce=reply
+        )
     return runs
 
 

@@ -427,8 +427,8 @@ class _Referents:
         self.has_one_answer = len(turn["answers"]) == 1
         self.answers: list[str] = []
         for name in turn["answers"]:
-            own_kind = _find_kind(name, kg) or ("person" if name in persons else "")
-            if _fits(kind, own_kind) and not NUMBER_OR_DATE.fullmatch(name):
+            own_kind = "person" if name in persons else self.asked_kind
+            if _fits(kind, _find_kind(name, kg) or own_kind) and not NUMBER_OR_DATE.fullmatch(name):
                 self.answers.append(name)
         self.has_answer_without_label = (
             kg is not None and self.has_one_answer and not kg.exact(turn["answers"])

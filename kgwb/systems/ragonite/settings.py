@@ -38,6 +38,7 @@ class RagoniteSettings(Settings):
     }
     REFERENCE: ClassVar = {
         **PAPER,
+        "passage_ranking": "fused",
         "verbalization": "facts_is_a",
         "reverse_facts": False,
         "reverse_literals": False,
@@ -61,7 +62,8 @@ class RagoniteSettings(Settings):
     passage_ranking: Literal["fused", "vectors"] = "fused"
     """How passages are ranked for a sentence.
 
-    - "fused": by embeddings and by words (BM25), combined by reciprocal rank fusion.
+    - "fused": by embeddings and by words (BM25), combined by reciprocal rank fusion. The published
+      screenshots show a search by words beside that by embeddings.
     - "vectors": by embeddings alone (section 2.2, "dense retriever").
     """
     tables: Literal["root_class", "type_combination"] = "root_class"
