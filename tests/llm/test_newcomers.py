@@ -135,6 +135,24 @@ def test_a_follow_up_says_what_its_pronoun_stands_for(
     assert is_as_said or (NOT_CLEAR in forms and not answer.values)
 
 
+FOR_EACH = {
+    "When were Anna Riedl and Marta Skov born?": ["1902-03-12", "1920-05-25"],
+    "How high are Ushba, the Grauhorn and Wolf's Tooth?": ["3105", "3421", "4710"],
+    "Where were Josef Riedl and Karl Riedl born?": ["Linz"],
+    "When were Anna Riedl and Orla Petersen married?": [],
+}
+
+
+@pytest.mark.parametrize(("question", "labels"), FOR_EACH.items())
+def test_a_value_of_each_of_several_things_is_an_answer_of_its_own(
+    question: str, labels: list[str]
+) -> None:
+    answer = ask(Workbench(open_kg(FOLDER / "climbers.ttl"), "rules"), question)
+    assert sorted(answer.labels) == labels
+    assert all(value.term in triple for value in answer.values for triple in value.support)
+    assert not answer.doubt
+
+
 BY_MEANING = {
     "Who handles The Hollow Oaks?": (["Tilda Bray"], "manager"),
     "When did The Hollow Oaks split up?": (["2017"], "disbanded in"),

@@ -24,8 +24,8 @@ from kgwb.llm.rules.words import (
     singularize,
     stem,
 )
+from kgwb.terms import CAMEL_CASE_BOUNDARY
 
-CAMEL_CASE = re.compile(r"(?<=[a-z])(?=[A-Z])")
 PREFIX = re.compile(r"\b(sub|super) (?=\w)")
 SIBILANT_PLURAL = re.compile(r"(?<=ss|ch|sh)es$")
 AGENT_NOUN = re.compile(r"\w{3,}(or|er|ist|ian)")
@@ -177,7 +177,7 @@ def _name_converses(ends: NamedEnds) -> NamedEnds:
 
 def _separate(name: str) -> list[str]:
     """Return the words of a name in normal form; "sub" and "super" are joined to the word after."""
-    normal = normalize(CAMEL_CASE.sub(" ", name))
+    normal = normalize(CAMEL_CASE_BOUNDARY.sub(" ", name))
     return PREFIX.sub(r"\1", normal).split()
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
 from rdflib import Literal, URIRef
+from rdflib.namespace import OWL
 
 from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
@@ -20,6 +21,7 @@ from kgwb.kg.nodes import is_of_container, write_membership
 from kgwb.kg.queries import find_class_names
 from kgwb.kg.sparql import n3, values_clause
 from kgwb.llm.rules import words as en
+from kgwb.llm.rules.directions import leads_to_agent
 from kgwb.llm.rules.grammar import IS_A_RELATION, expected_value_type
 from kgwb.llm.rules.mentions import kept_by_graph
 from kgwb.llm.rules.words import Words, singularize, stem
@@ -59,6 +61,8 @@ class VertexPredicate:
     """Whether a value has neither a class nor a datatype."""
     inner_predicates: list[str] = field(default_factory=list)
     """Names of the predicates of blank nodes that it leads to, sorted."""
+    inverse_name: str = ""
+    """Name of the predicate that the graph declares to be its inverse (owl:inverseOf)."""
 
     @property
     def is_temporal(self) -> bool:
@@ -100,6 +104,7 @@ def fetch_predicates(kg: Graph, vertices: Vertices) -> Predicates:
     if any(str(row[-1]) in TRUE_FORMS for row in rows):
         inner_rows = _select_inner_predicates(kg, vertices)
     names = kg.names(sorted(_iris_in([*rows, *inner_rows])))
+    inverse_names = _fetch_inverse_names(kg, str(OWL.inverseOf))
 
     found: dict[tuple[str, bool], VertexPredicate] = {}  # texts are sorted far faster than URIRefs
     for iri, direction, value_type, _ in rows:
@@ -108,7 +113,8 @@ def fetch_predicates(kg: Graph, vertices: Vertices) -> Predicates:
         is_incoming = str(direction) == "in"
         end = (str(iri), is_incoming)
         if end not in found:
-            found[end] = VertexPredicate(iri, names[iri], is_incoming)
+            inverse_name = inverse_names.get(iri, "")
+            found[end] = VertexPredicate(iri, names[iri], is_incoming, inverse_name=inverse_name)
         if value_type is None:
             found[end].has_untyped_values = True
         elif isinstance(value_type, URIRef):
@@ -119,6 +125,21 @@ def fetch_predicates(kg: Graph, vertices: Vertices) -> Predicates:
             predicate.inner_predicates.append(names[inner])
             predicate.inner_predicates.sort()
     return [found[end] for end in sorted(found)]
+
+
+@kept_by_graph
+def _fetch_inverse_names(kg: Graph, declaration: str) -> dict[URIRef, str]:
+    """Return for each predicate that a graph declares to have an inverse the name of that, fetched once.
+
+    ``declaration`` is the IRI of owl:inverseOf.
+    """
+    rows = kg.select(f"SELECT ?p ?q WHERE {{ ?p <{declaration}> ?q }}").rows
+    names = kg.names(sorted(_iris_in(rows)))
+    inverse_names: dict[URIRef, str] = {}
+    for first, second in rows:
+        if isinstance(first, URIRef) and isinstance(second, URIRef):
+            inverse_names |= {first: names[second], second: names[first]}
+    return inverse_names
 
 
 def _select_predicates(
@@ -481,4 +502,5 @@ def find_kind(kg: Graph, name: str) -> str:
         return "person"
     if not (class_words.isdisjoint(PLACE_CLASSES) and stems.isdisjoint(STEMS_OF_PLACES)):
         return "place"
-    return "thing" if class_words else ""
+    is_unclear = not class_words or any(map(leads_to_agent, class_words))  # an examiner, a river
+    return "" if is_unclear else "thing"

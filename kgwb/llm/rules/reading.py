@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import chain, pairwise
+from dataclasses import replace
+from itertools import chain, pairwise, product
 from typing import NamedTuple
 from weakref import ref
 
@@ -26,9 +27,10 @@ from kgwb.kg.embeddings import Embeddings
 from kgwb.kg.label_search import UNIT_WORDS, names_unit, normalize
 from kgwb.kg.queries import find_exact_values
 from kgwb.llm.rules import words as en
-from kgwb.llm.rules.directions import NAME, compare_wordings, find_wording
+from kgwb.llm.rules.directions import NAME, compare_wordings, find_wording, leads_to_agent
 from kgwb.llm.rules.grammar import (
     IS_A_RELATION,
+    JOINING_WORDS,
     ORIGIN_VERB,
     SHARING_WORDS,
     Fact,
@@ -41,6 +43,7 @@ from kgwb.llm.rules.grammar import (
     remove_filler_phrases,
 )
 from kgwb.llm.rules.mentions import (
+    LETTER_OR_DIGIT,
     Mention,
     Mentions,
     bracketed_mentions,
@@ -76,7 +79,7 @@ from kgwb.llm.rules.words import (
     KIN_GROUPS,
     MEANINGS,
     RELATION_PHRASES,
-    RIVAL_GROUPS,
+    RIVALS,
     Token,
     Words,
     are_kin,
@@ -88,7 +91,6 @@ from kgwb.llm.rules.words import (
     stem,
     tokenize,
 )
-from kgwb.terms import Term
 from kgwb.text import shorten
 
 MIN_PREDICATE_SIMILARITY = 0.45
@@ -123,6 +125,9 @@ UNSPECIFIC_WORDS = en.FUNCTION_WORDS | en.TIME_WORDS | {"place", "location", "ty
 """Words that two relations may have in common and still be different."""
 PASSING_TIMES = [["night"], ["week"], ["month"], ["year"], ["weekend"], ["summer"], ["time"]]
 WHY_WORDS = ("why", "why's")
+TIME_AND_PLACE_ENDINGS = ("at", "in", "on")
+VALUE_KINDS = ("a time", "a place", "a number")
+"""What is asked for of each of several things, and seldom in common."""
 COMPARING_WORDS = frozenset(
     "more most less least fewer fewest better best worse worst older younger".split()
 )
@@ -135,7 +140,6 @@ WHO_WORDS = frozenset(("who", "whom", "who's"))
 WORDS_BEFORE_ASKED_NOUN = ("what", "which", "many")
 SKIPPED_WORDS = en.BE_FORMS | en.DETERMINERS | en.ACTIVE_AUXILIARIES
 """Words that may stand between these and the noun: "what is the"."""
-LETTER_OR_DIGIT = re.compile(r"[^\W_]")
 CLAUSE_SIGNS = re.compile(r"[,;:.?!…–—][\"'”)]*\s+$|\s-+\s+$")
 MAX_OPENING_WORDS = 3
 """Words at the beginning of a clause of which one may be its question word: "and in which"."""
@@ -146,8 +150,9 @@ def ground_question(question: str, kg: Graph | None, embeddings: Embeddings) -> 
 
     If the graph has no predicates like the relations that are read, the reading becomes one triple:
     of the name, and its predicate most like the words of the question. ``_LookUp.read`` has the
-    details. The grammar's reading is returned as it is without a graph, for a yes-or-no question,
-    and if not exactly one name is found in the graph. It is kept for the questions asked last.
+    details. The grammar's reading is returned as it is without a graph, and if not exactly one name is
+    found in the graph. A yes-or-no question about two names is read by what may join them.
+    It is kept for the questions asked last.
 
     Raises ModelError if the grammar cannot read the question.
     """
@@ -171,7 +176,9 @@ def _ground_question(kg: Graph, asked: tuple[str, ref[Embeddings]]) -> ParsedQue
     if reading.kind == "boolean":
         if len(named) == 2 == len(mentions):
             predicates = fetch_predicates(kg, vertices[named[0]])
-            return _with_worded_direction(reading, tokens, named, predicates, embeddings)
+            read = _with_worded_direction(reading, tokens, named, predicates, embeddings)
+            question_words = _QuestionWords(words_without_names(mentions, tokens), embeddings)
+            return _with_joining_kin(read, question_words, vertices, kg)
         return reading
     mention = _only_mention(vertices)
     if mention is None:
@@ -228,6 +235,44 @@ def _with_worded_direction(
     fact = (first, name, other) if is_subject else (other, name, first)
     classes = [each for each in reading.facts if each[1] == CLASS_RELATION]
     return reading._replace(facts=(fact, *classes))
+
+
+def _with_joining_kin(
+    reading: ParsedQuestion,
+    question: _QuestionWords,
+    vertices_of: Mapping[Mention, Vertices],
+    kg: Graph,
+) -> ParsedQuestion:
+    """Return a yes-or-no question about the predicate that joins its two names, if the kin of a word says that.
+
+    "Was X a student at Y" may ask for "alumnus of". A predicate that is like the relation and joins
+    the names comes first. If nothing joins them and none is like the relation, the question is about
+    the only kin that X has. The answer will be in doubt.
+    """
+    (first, vertices), (second, others) = vertices_of.items()
+    predicates = fetch_predicates(kg, vertices)
+    similar = _predicates_like(reading.facts[0][1], predicates, question.embeddings)
+    said = [question.words[position] for position in question.kin_positions()]
+    stems = set(map(stem, said))
+    kin = []
+    for predicate in predicates:
+        is_kin = any(are_kin(word, normalize(predicate.name)) for word in said)
+        is_said = not stems.isdisjoint(_stems_of(predicate.name))
+        if is_kin and not (is_said or predicate.has_only_numbers or predicate in similar):
+            kin.append(predicate)
+    joining = [each for each in (*similar, *kin) if kin and _joins(each, vertices, others, kg)]
+    chosen = joining if joining or similar else kin
+    if len(reading.facts) != 1 or len(chosen) != 1 or chosen[0] in similar:
+        return reading
+    [predicate] = chosen
+    fact = (first.text, predicate.name, second.text)
+    return reading._replace(facts=(fact[::-1] if predicate.is_incoming else fact,))
+
+
+def _joins(predicate: VertexPredicate, vertices: Vertices, others: Vertices, kg: Graph) -> bool:
+    """Return whether a predicate of vertices leads to one of some others."""
+    start, end = (others, vertices) if predicate.is_incoming else (vertices, others)
+    return not set(end).isdisjoint(fetch_values(kg, start, [predicate.iri]))
 
 
 def _as_found(
@@ -335,7 +380,8 @@ def read_with_doubts(
     """Return the reading of ``ground_question`` with what it leaves out; else the nearest by meaning.
 
     The latter is in doubt. It is tried where a question about one name is not understood, or the
-    name has nothing like the relation that is read. A form that is not read gives no triples.
+    name has nothing like the relation that is read. A question for a value of each of several
+    things has an unknown for each. A form that is not read gives no triples.
     """
     unread = find_unread(question, kg, embeddings)
     reading = ParsedQuestion((), "", "list")
@@ -343,7 +389,47 @@ def read_with_doubts(
         reading = ground_question(question, kg, embeddings)
     if kg is None or (not unread.reasons and _has_relation(question, kg, embeddings)):
         return reading, unread
-    return _read_by_meaning(question, reading, kg, embeddings) or (reading, unread)
+    return (
+        _read_by_meaning(question, reading, kg, embeddings)
+        or _read_for_each(question, kg, embeddings)
+        or (reading, unread)
+    )
+
+
+def _read_for_each(
+    question: str, kg: Graph, embeddings: Embeddings
+) -> tuple[ParsedQuestion, Unread] | None:
+    """Return a reading with an unknown for each of several things; None if one of them cannot be asked for.
+
+    "When were X and Y born?" asks for two times: each as a question about one name does. An unknown
+    is called like the thing that it is of.
+    """
+    question = remove_filler_phrases(question)
+    tokens = tokenize(question)
+    mentions = find_mentions(question, kg)
+    words = words_without_names(mentions, tokens)
+    if len(mentions) < 2 or asked_kind(words) not in VALUE_KINDS:
+        return None
+    first, last = mentions[0], mentions[-1]
+    if not JOINING_WORDS.union([""]).issuperset(words[first.start : last.end]):
+        return None
+    before, after = question[: tokens[first.start].start], question[tokens[last.end - 1].end :]
+    facts: list[Fact] = []
+    targets: list[str] = []
+    doubts: list[str] = []
+    for mention in mentions:
+        asked = before + mention.text + after
+        reading, unread = read_with_doubts(asked, kg, embeddings)
+        is_value = reading.kind == "list" and len(reading.facts) == 1
+        if unread.reasons or not is_value:
+            return None
+        unknown = "?" + re.sub(r"\W+", "_", mention.text)
+        [(subject, relation, object_)] = reading.facts
+        is_object = object_ == reading.target
+        facts.append((subject, relation, unknown) if is_object else (unknown, relation, object_))
+        targets.append(unknown)
+        doubts += unread.doubts
+    return ParsedQuestion(tuple(facts), ", ".join(targets), "list"), Unread((), doubts)
 
 
 def _read_by_meaning(
@@ -587,7 +673,7 @@ class _QuestionWords:
             pairs.append(f"{self.words[position - 1]}_{word}")
         return [word, *(RELATION_PHRASES[pair] for pair in pairs if pair in RELATION_PHRASES)]
 
-    def _kin_positions(self) -> list[int]:
+    def kin_positions(self) -> list[int]:
         """Return where words stand that may say a relation by their kin."""
         last = len(self.words) - 1
         positions = []
@@ -678,9 +764,9 @@ class _LookUp(_QuestionWords):
     def _read_by_predicates(self, last_question: Words) -> ParsedQuestion:
         """Return the reading of ``read``, without parts and the class that is asked for."""
         facts = self.reading.facts
-        compound = self._find_compound() if len(facts) > 1 else None
-        if compound is not None:
-            return self._reading_of_predicate(compound)
+        whole = self._find_compound() if len(facts) > 1 else self._find_inverse()
+        if whole is not None:
+            return self._reading_of_predicate(whole)
 
         unfit: list[VertexPredicate] = []
         predicates = list(self.predicates)
@@ -696,7 +782,7 @@ class _LookUp(_QuestionWords):
         is_only_unfit = similar_unfit and not similar
         closest = None
         if len(similar) > 1 and len(facts) == 1:
-            closest = self._find_kin(similar) or self._find_only_timely(similar)
+            closest = self._choose_similar(similar)
         elif asks_who and is_only_unfit:
             closest = self._find_kin(predicates)
         if closest is not None:
@@ -727,6 +813,26 @@ class _LookUp(_QuestionWords):
             return self.reading
         return self._reading_of_predicate(predicate)
 
+    def _find_inverse(self) -> VertexPredicate | None:
+        """Return the only predicate whose declared inverse is what a reading of one fact asks for, else None.
+
+        It is not looked for where the name has a predicate like the relation.
+        """
+        inverses: dict[VertexPredicate, VertexPredicate] = {}
+        for predicate in self.predicates:
+            name = predicate.inverse_name
+            inverse = replace(predicate, name=name, is_incoming=not predicate.is_incoming)
+            if name:
+                inverses[inverse] = predicate
+        if not inverses or len(self.reading.facts) != 1:
+            return None
+        [fact] = self.reading.facts
+        if _predicates_like(fact[1], self.predicates, self.embeddings):
+            return None
+        asked = _predicates_like(fact[1], list(inverses), self.embeddings)
+        asked = [each for each in asked if not _has_other_direction(fact, self.name, each)]
+        return inverses[asked[0]] if len(asked) == 1 else None
+
     def _is_unfit(self, predicate: VertexPredicate, asks_who: bool) -> bool:
         """Return whether a predicate is no answer to "who", or else for a place, by its name and values.
 
@@ -738,9 +844,42 @@ class _LookUp(_QuestionWords):
         if not asks_who:
             return last_word == "by"
         if not predicate.is_incoming:
-            return last_word == "at"
-        is_joined = last_word != "by" and last_word in en.PREPOSITIONS
+            return last_word == "at" or self._has_verb_of_another(predicate)
+        is_joined = last_word not in ("by", "of") and last_word in en.PREPOSITIONS
         return is_joined and en.PREPOSITIONS.isdisjoint(self.words)
+
+    def _has_verb_of_another(self, predicate: VertexPredicate) -> bool:
+        """Return whether a predicate has the verb after "who", and leads to somebody else.
+
+        Who "recorded" X is not its "record label", and who "prescribed" X not whom it is "prescribed
+        to". Who "was prescribed" X is not whom it is "prescribed by".
+        """
+        name = normalize(predicate.name)
+        last_word = name.rpartition(" ")[2]
+        is_passive = not en.BE_FORMS.isdisjoint(self.words)
+        for word, verb in pairwise(each for each in self.words if each not in en.BE_FORMS):
+            if word in WHO_WORDS and verb not in en.AUXILIARIES and _has_word_of_stem(name, verb):
+                is_whole = last_word in TIME_AND_PLACE_ENDINGS or stem(last_word) == stem(verb)
+                if is_passive:
+                    return en.is_verb(verb) and leads_to_agent(name)
+                return not (is_whole or leads_to_agent(name))
+        return False
+
+    def _choose_similar(self, predicates: Predicates) -> VertexPredicate | None:
+        """Return the predicate of several like ones that the question means; None if nothing tells.
+
+        It is the only one of the asked kind that has a form of a word of the question, or else the
+        only kin of a word, or the only one for a time or not.
+        """
+        said = {self.words[position] for position in self.positions} - UNSPECIFIC_WORDS
+        stems = set(map(stem, said))
+        found = []
+        for predicate in predicates:
+            is_said = not stems.isdisjoint(_stems_of(predicate.name))
+            if is_said and self._leads_to_asked_kind(predicate):
+                found.append(predicate)
+        named = found[0] if len(found) == 1 else None
+        return named or self._find_kin(predicates) or self._find_only_timely(predicates)
 
     def _find_only_timely(self, predicates: Predicates) -> VertexPredicate | None:
         """Return the only predicate for a time, or the only other one, as is asked for; None if there are more.
@@ -766,7 +905,7 @@ class _LookUp(_QuestionWords):
 
         It must lead to the kind of value that is asked for. The answer will be in doubt.
         """
-        words = [self.words[position] for position in self._kin_positions()]
+        words = [self.words[position] for position in self.kin_positions()]
         found = []
         for predicate in predicates:
             leads_elsewhere = self.kind == "a place" and predicate.name.endswith(AGENT_ENDINGS)
@@ -1259,7 +1398,7 @@ class _Coverage(_QuestionWords):
         asked = self.chosen if self.is_lookup else self.predicates
         names: list[str] = []
         for predicate in asked:
-            names += [predicate.name, *predicate.inner_predicates]
+            names += [predicate.name, predicate.inverse_name, *predicate.inner_predicates]
         if not self.is_lookup:
             names += predicates_within_two_steps(kg, self.vertices)
         self.predicate_names = list(dict.fromkeys(names))
@@ -1295,35 +1434,56 @@ class _Coverage(_QuestionWords):
         for position in unread:
             if position not in left_out:
                 reasons.append(f"nothing in the query stands for “{self.words[position]}”")
-        if not unread and self.reading.kind == "boolean":
-            return Unread(self._find_unknown_truth())
+        if self.reading.kind == "boolean" and not reasons:
+            doubted = [] if self._is_said() else self._kin_of_chosen()
+            return Unread(self._find_unknown_truth(), list(map(self._doubt_of, doubted)))
+        if not self.is_lookup and not reasons and self._asks_for_each():
+            reasons = ["it asks for a value of each of several things"]
         if reasons or not self.is_lookup:
-            return Unread(reasons or self._find_values_of_each())
+            return Unread(reasons)
         if not self._is_supported():
-            kin = [each for each in self._kin_positions() if self._find_kin_name(each)]
-            if not kin and self.kind not in ("a time", "a place", "a number"):
+            kin = self._kin_of_chosen()
+            if not kin and self.kind not in VALUE_KINDS:
                 return Unread(["no word says which predicate is asked for"])
             left_out = sorted({*left_out, *kin})
-        return Unread(self.find_wrong_values(), list(map(self._doubt_of, left_out)))
+        doubts = [*map(self._doubt_of, left_out), *self._find_unsaid_kind()]
+        return Unread(self.find_wrong_values(), doubts)
 
-    def _find_values_of_each(self) -> list[str]:
-        """Return the reason that several things have no value in common; [] if they have one.
+    def _find_unsaid_kind(self) -> list[str]:
+        """Return the doubt that a predicate says more than the question, where others lead to the same class.
 
-        "When were X and Y born?" asks for the value of each. A query gives what all of them have.
+        "The doctor of X" may be the "referring doctor", or who treats X.
         """
-        relation, *others = {relation for _, relation, _ in self.reading.facts}
-        is_of_each = not others and len(self.reading.facts) == len(self.vertices_of)
-        if not is_of_each or self.kind not in ("a time", "a place", "a number"):
+        if self._is_fully_named():
             return []
-        values: list[set[Term]] = []
-        for vertices in self.vertices_of.values():
-            predicates = fetch_predicates(self.kg, vertices)
-            similar = _predicates_like(relation, predicates, self.embeddings)
-            iris = [predicate.iri for predicate in similar]
-            values.append(set(fetch_values(self.kg, vertices, iris)))
-        if set.intersection(*values):
-            return []
-        return ["it asks for a value of each of several things, which have none in common"]
+        others = [predicate for predicate in self.predicates if predicate not in self.chosen]
+        classes = _types_of(self.chosen) & _types_of(others)
+        for word in self.words:
+            for predicate in self.chosen if word in map(normalize, classes) else ():
+                if _has_word_of_stem(predicate.name, word):
+                    return [f"“{word}” was read as “{predicate.name}”"]
+        return []
+
+    def _is_said(self) -> bool:
+        """Return whether a word of the question is like the name of a chosen predicate."""
+        for position, predicate in product(self.positions, self.chosen):
+            for phrase in self._phrases_at(position):
+                if self._is_like(phrase, predicate.name, MIN_PREDICATE_SIMILARITY):
+                    return True
+        return False
+
+    def _kin_of_chosen(self) -> list[int]:
+        """Return where words stand that may say the only chosen predicate."""
+        return [position for position in self.kin_positions() if self._find_kin_name(position)]
+
+    def _asks_for_each(self) -> bool:
+        """Return whether a value of each of several things is asked for: "When were X and Y born?"
+
+        A query gives what all of them have in common.
+        """
+        relations = {relation for _, relation, _ in self.reading.facts}
+        is_of_each = len(relations) == 1 and len(self.reading.facts) == len(self.vertices_of)
+        return is_of_each and self.kind in VALUE_KINDS
 
     def _doubt_of(self, position: int) -> str:
         """Return the sentence that says how a word that may be left out was taken."""
@@ -1334,11 +1494,9 @@ class _Coverage(_QuestionWords):
         return f"“{word}” was read as “{kin}”" if kin else f"“{word}” was not read"
 
     def _find_kin_name(self, position: int) -> str:
-        """Return the name of the only chosen predicate, if the word at a position may say it; else ""."""
-        for predicate in self.chosen if len(self.chosen) == 1 else ():
-            if are_kin(self.words[position], normalize(predicate.name)):
-                return predicate.name
-        return ""
+        """Return the name of the chosen predicates, if they have one and the word at a position may say it; else ""."""
+        name, *others = {predicate.name for predicate in self.chosen} or {""}
+        return name if not others and are_kin(self.words[position], normalize(name)) else ""
 
     def _selects(self, position: int) -> bool:
         """Return whether a word selects among things wherever it stands: "second", "oldest".
@@ -1361,16 +1519,16 @@ class _Coverage(_QuestionWords):
         """
         word = self.words[position]
         following = self.words[position + 1 : position + 2]
-        if not self.is_lookup or _is_comparing(word):
+        if not (self.is_lookup or self.reading.kind == "boolean") or _is_comparing(word):
             return False
         if self._find_kin_name(position):
             return True
         if word == "first" and self.kind == "a time":
             return following == [""] or any(map(en.is_verb, following))
         is_kind = word in en.TIME_WORDS or word in en.PLACE_WORDS or self._is_asked_noun(position)
-        if is_kind or self.kind == "a place" or not self._is_fully_named():
+        if is_kind or not self.is_lookup or self.kind == "a place" or not self._is_fully_named():
             return False
-        if self._selects(position) or word in RELATION_PHRASES or stem(word) in RIVAL_GROUPS:
+        if self._selects(position) or word in RELATION_PHRASES or stem(word) in RIVALS:
             return False
         return self._is_apposition(position) or self._is_verb_of_clause(position)
 

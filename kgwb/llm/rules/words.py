@@ -99,8 +99,6 @@ IRREGULAR_FORMS = _keys_by_word("forms")
 """For a form such as "built", its word."""
 
 
-RIVALS = _keys_by_word("rivals")
-"""For a word, the group of words in which no two mean the same: "open" and "close"."""
 ENDINGS = (
     *("ations", "ation", "ings", "ing", "ments", "ment", "ists", "ist", "ions", "ion"),
     *("ers", "er", "ors", "or", "ies", "ied", "ed", "es", "s", "e", "y"),
@@ -230,16 +228,15 @@ def stem(word: str) -> str:
 
 
 def are_rivals(first: str, second: str) -> bool:
-    """Return whether two words are opposites: in one group of RIVALS, such as "open" and "close".
+    """Return whether a group of RIVALS has two words with different meanings: "open" and "close".
 
     They are compared by their stems. False for forms of one word.
     """
-    first_stem = stem(first)
-    second_stem = stem(second)
-    group = RIVAL_GROUPS.get(first_stem)
-    if group is None or first_stem == second_stem:
+    meanings = RIVALS.get(stem(first))
+    if not meanings:
         return False
-    return group == RIVAL_GROUPS.get(second_stem)
+    others = RIVALS.get(stem(second), {})
+    return any(meaning != others.get(group, meaning) for group, meaning in meanings.items())
 
 
 def have_same_relation(word: str, name: str) -> bool:
@@ -275,8 +272,15 @@ def relation_phrase(word: str) -> str:
     return RELATION_PHRASES.get(word, word)
 
 
-RIVAL_GROUPS = {stem(word): group for word, group in RIVALS.items()}
-"""The groups of RIVALS by the stem of each word."""
+RIVALS: defaultdict[str, dict[str, str]] = defaultdict(dict)
+"""For a stem, its meaning in each group of words that never mean the same: "begin" and "end".
+
+Words joined by slashes in the lexicon have one meaning there: "end/terminus".
+"""
+for _group, _meanings in LEXICON["rivals"].items():
+    for _meaning in _meanings.split():
+        for _word in _meaning.split("/"):
+            RIVALS[stem(_word)][_group] = _meaning
 KIN_GROUPS: defaultdict[str, set[str]] = defaultdict(set)
 """For a stem, the lists of words that may say one relation which it is in."""
 for _group, _kin in LEXICON["kin"].items():

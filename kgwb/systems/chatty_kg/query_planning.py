@@ -452,8 +452,27 @@ def _answer_table(
             values.setdefault(value.row, value)
     if not values:
         return Answer(qir.kind, queries=tuple(sparql), reason=NO_ROWS)
+    if _asks_for_each(qir):
+        return Answer(qir.kind, _split_rows(values.values(), run), tuple(sparql))
     titles = tuple(column.lstrip("?").replace("_", " ") for column in qir.columns)
     return Answer(qir.kind, tuple(values.values()), tuple(sparql), columns=titles)
+
+
+def _asks_for_each(qir: QIR) -> bool:
+    """Return whether each column is asked of another entity, as in "when were X and Y born"."""
+    return len(qir.facts) == len(qir.columns) == len(qir.entities)
+
+
+def _split_rows(rows: Iterable[Value], run: Run) -> tuple[Value, ...]:
+    """Return a value for each cell of the values of rows, with the triples of its row that have it."""
+    values: dict[Term, Value] = {}
+    for row in rows:
+        cells = list(filter(_is_bound, row.row))
+        labels = label_terms(cells, run)
+        for cell in cells:
+            support = tuple(triple for triple in row.support if cell in triple)
+            values.setdefault(cell, Value(cell, labels[cell], support))
+    return tuple(values.values())
 
 
 def _make_row_values(executed: _Executed, columns: Sequence[str], run: Run) -> list[Value]:

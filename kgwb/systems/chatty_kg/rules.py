@@ -41,9 +41,7 @@ PLURAL_PRONOUNS = frozenset("they them their theirs these those".split())
 DEMONSTRATIVES = frozenset(("this", "that", "these", "those"))
 WORDS_BEFORE_DEMONSTRATIVES = AUXILIARIES | PREPOSITIONS | WH_WORDS
 WORDS_WITHOUT_CONTENT = WORDS_BEFORE_DEMONSTRATIVES | {"many", "much", "the"}
-FOLLOW_UP_OPENING = re.compile(
-    r"^(and|but|or|what about|how about|and what about|also)\b[\s,]*", re.I
-)
+FOLLOW_UP_OPENING = re.compile(r"^((and|but|or|what about|how about|also)\b[\s,]*)+", re.I)
 MAX_ELLIPTICAL_TOKENS = 7
 """Length up to which a question with a FOLLOW_UP_OPENING is taken for incomplete."""
 QUESTION_OPENING = re.compile(r"^(\w+ )?(whom?|what|which|when|where|how)\b( year)?", re.I)
@@ -54,6 +52,11 @@ INSERTION_POINT = re.compile(rf"\bthe ({TYPE_NOUNS})\b(?! of)|(?<![?!. ])(?=[?!.
 ASKS_FOR_PERSON = re.compile(
     r"^(by )?(whom?|(which|what) (?!paper|number|river)\w*(or|er|ist|ian|man)s?)\b", re.I
 )
+ASKS_HOW_MANY = re.compile(
+    r"(and )?how many( of (them|these|those))?( (are|were) (there|they|those))?\W*", re.I
+)
+COUNTED_OPENING = re.compile(r"^(who |(?:which|what) (\w+s ))", re.I)
+"""The beginning of a question whose answers can be counted."""
 ORDINALS_IN_ORDER = "first second third fourth fifth".split()
 ORDINAL_ONE = re.compile(rf"\bthe ({'|'.join(ORDINALS_IN_ORDER)}) one\b", re.I)
 YEAR = re.compile(r"\b\d{4}\b")
@@ -206,12 +209,18 @@ def rephrase_question(
     An elliptical question ("and where?") is completed from the previous one. Otherwise pronouns
     outside of names are replaced by what they stand for. If there are neither pronouns nor names,
     the most recent thing of the dialogue is inserted where the question asks for something that it
-    has. "The second one" is the second of the latest answers that are several. A pronoun that
-    nothing said before fits stays, and the answer asks what it stands for. The result begins with a
-    capital letter. Without a dialogue the question stays as it is.
+    has. "How many are there" counts the previous answers. "The second one" is the second of the
+    latest answers that are several. A pronoun that nothing said before fits stays, and the answer
+    asks what it stands for. The result begins with a capital letter. Without a dialogue the question
+    stays as it is.
     """
     if not dialogue:
         return {"question": question}
+    counted = COUNTED_OPENING.sub(
+        lambda opening: f"How many {opening[2] or 'people '}", dialogue[-1]["question"]
+    )
+    if ASKS_HOW_MANY.fullmatch(question) and counted != dialogue[-1]["question"]:
+        return {"question": counted}
     shortened = FOLLOW_UP_OPENING.sub("", question)
     tokens = tokenize(shortened)
     mentions = find_mentions(shortened, kg)
@@ -312,9 +321,14 @@ def _replace_pronoun(question: str, tokens: Sequence[Token], position: int, name
     end = pronoun.end
     if following and pronoun.lowercase in POSSESSIVE_PRONOUNS:
         name = f"{name}'s"
-    elif following and pronoun.lowercase in DEMONSTRATIVES:
-        end = following[0].end
+    elif pronoun.lowercase in DEMONSTRATIVES and not any(map(_is_verb_form, following)):
+        end = [pronoun, *following][-1].end
     return question[: pronoun.start] + name + question[end:]
+
+
+def _is_verb_form(token: Token) -> bool:
+    """Return whether a word is a verb or an auxiliary, which a demonstrative does not belong to."""
+    return is_verb(token.lowercase) or token.lowercase in AUXILIARIES
 
 
 def _find_answer_at(ordinal: str, dialogue: Dialogue) -> str:
