@@ -722,7 +722,7 @@ def make_row(question: BenchQuestion, run: Run | None, error: str | None) -> Ben
     row["answer_queries"] = []
     if answer is not None:
         row["answer_queries"] += map(str, answer.queries)
-        row["support_predicates"] = sorted({predicate for _, predicate, _ in answer.support})
+        row["support_predicates"] = sorted({str(predicate) for _, predicate, _ in answer.support})
     cut_rows = _count_cut_rows(run, answer)
     if cut_rows:
         row["cut_rows"] = cut_rows
