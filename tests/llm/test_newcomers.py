@@ -140,6 +140,7 @@ FOR_EACH = {
     "How high are Ushba, the Grauhorn and Wolf's Tooth?": ["3105", "3421", "4710"],
     "Where were Josef Riedl and Karl Riedl born?": ["Linz"],
     "When were Anna Riedl and Orla Petersen married?": [],
+    "In which year did Josef Riedl and Marta Skov get the Silver Needle?": [],
 }
 
 

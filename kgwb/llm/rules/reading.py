@@ -30,7 +30,6 @@ from kgwb.llm.rules import words as en
 from kgwb.llm.rules.directions import NAME, compare_wordings, find_wording, leads_to_agent
 from kgwb.llm.rules.grammar import (
     IS_A_RELATION,
-    JOINING_WORDS,
     ORIGIN_VERB,
     SHARING_WORDS,
     Fact,
@@ -126,6 +125,8 @@ UNSPECIFIC_WORDS = en.FUNCTION_WORDS | en.TIME_WORDS | {"place", "location", "ty
 PASSING_TIMES = [["night"], ["week"], ["month"], ["year"], ["weekend"], ["summer"], ["time"]]
 WHY_WORDS = ("why", "why's")
 TIME_AND_PLACE_ENDINGS = ("at", "in", "on")
+LIST_JOINT = re.compile(r"(,|,? and) (the )?", re.I)
+"""What stands between two names of a list: "A, B and the C"."""
 VALUE_KINDS = ("a time", "a place", "a number")
 """What is asked for of each of several things, and seldom in common."""
 COMPARING_WORDS = frozenset(
@@ -410,9 +411,11 @@ def _read_for_each(
     words = words_without_names(mentions, tokens)
     if len(mentions) < 2 or asked_kind(words) not in VALUE_KINDS:
         return None
+    for mention, following in pairwise(mentions):
+        between = question[tokens[mention.end - 1].end : tokens[following.start].start]
+        if not LIST_JOINT.fullmatch(between):
+            return None
     first, last = mentions[0], mentions[-1]
-    if not JOINING_WORDS.union([""]).issuperset(words[first.start : last.end]):
-        return None
     before, after = question[: tokens[first.start].start], question[tokens[last.end - 1].end :]
     facts: list[Fact] = []
     targets: list[str] = []
