@@ -6,6 +6,7 @@ to check it, so an assertion can be changed after its question was asked.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -20,6 +21,9 @@ from kgwb.kg.term_text import TermIds
 
 NOT_KNOWN = "not known"
 """Found in place of an amount that no server reported or no price is known for, and of queries that were not kept."""
+
+_WRAPPED = re.compile(r'"(.*)"|<([A-Za-z][\w+.-]*:[^\s<>]+)>', re.DOTALL)
+"""A literal in quotes, or an IRI in brackets."""
 
 
 class Check(NamedTuple):
@@ -37,7 +41,7 @@ class Check(NamedTuple):
 
 
 def resolve_assertions(questions: Iterable[BenchQuestion], kg: Graph) -> list[BenchQuestion]:
-    """Return the questions, with CURIEs in their assertions replaced by IRIs.
+    """Return the questions, with CURIEs in their assertions replaced by IRIs. What was replaced stays as it is.
 
     The prefixes are those of the graph's files, and well-known ones. Raises InputError, which names the
     question, for another prefix, and for a predicate that is no IRI.
@@ -66,32 +70,44 @@ def resolve_assertions(questions: Iterable[BenchQuestion], kg: Graph) -> list[Be
 
 
 def _resolve(text: str, ids: TermIds, must_be_iri: bool) -> str:
-    """Return the IRI that a text stands for, or the lexical form of a literal.
+    """Return the IRI that a text stands for; the text itself if that is a literal.
 
     An IRI is written in full, in brackets, or as a CURIE. A literal that looks like a CURIE is written in
-    quotes. Raises QueryError for an unknown prefix, and for a literal if it ``must_be_iri``.
+    quotes. Quotes stay, and so do the brackets of an IRI that would look like a CURIE, since rows are
+    resolved again by a retry. Raises QueryError for an unknown prefix, and for a literal if it
+    ``must_be_iri``.
     """
     try:
         iri = str(ids.parse_id(text))
     except QueryError:
         if must_be_iri:
             raise QueryError(f"{text!r} is no IRI") from None
-        return text.strip('"')
-    if not is_iri(iri) and not text.startswith("<"):
-        raise QueryError(f"the prefix of {text!r} is not known")
-    return iri
+        return text
+    if is_iri(iri):
+        return iri
+    if text.startswith("<"):
+        return text
+    raise QueryError(f"the prefix of {text!r} is not known")
+
+
+def _unwrap(text: str) -> str:
+    """Return a text without the quotes or the brackets that it stands in."""
+    wrapped = _WRAPPED.fullmatch(text)
+    return wrapped[wrapped.lastindex or 0] if wrapped else text
 
 
 def check_assertions(row: Mapping[str, Any]) -> Iterator[Check]:
     """Yield each assertion on the answer of a row. After an error none holds."""
-    asserted = Assertions.model_validate(row.get("assertions", {}))
+    if not row.get("assertions"):
+        return
+    asserted = Assertions.model_validate(row["assertions"])
     for kind, find_present in (("contains", _answers_of), ("uses_predicate", _predicates_of)):
         for name, is_wanted in ((kind, True), (f"not_{kind}", False)):
             for value in getattr(asserted, name):
                 found = NOT_KNOWN
                 present = find_present(row)
                 if present is not None:
-                    is_there = normalize_value(value) in present
+                    is_there = normalize_value(_unwrap(value)) in present
                     found = "" if is_there == is_wanted else ("found" if is_there else "missing")
                 yield Check(name, value, row["error"] or found)
     for name, amount in _amounts_of(row).items():

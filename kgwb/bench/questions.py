@@ -65,7 +65,7 @@ def _to_list(value: object) -> object:
     """Return a single value as a list, and several as they are. An empty value is none."""
     if isinstance(value, list | tuple):
         return value
-    return [value] if value else []
+    return [] if value in (None, "") else [value]
 
 
 Texts = Annotated[tuple[LexicalForm, ...], BeforeValidator(_to_list)]
@@ -170,7 +170,7 @@ class BenchQuestion(BaseModel, frozen=True):
         if isinstance(data.get("kind"), str):
             data.setdefault("type", data["kind"])
         for name in data:
-            if name.startswith("assert") and name not in ("assert", "assertions"):
+            if str(name).startswith("assert") and name not in ("assert", "assertions"):
                 raise ValueError(
                     f"{name!r} is no field of a question; assertions stand in 'assert'"
                 )

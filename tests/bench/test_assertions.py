@@ -117,6 +117,20 @@ def test_a_changed_assertion_counts_at_once_and_a_retry_says_what_holds(
     assert ElementTree.parse("j.xml").find(".//failure") is not None
 
 
+def test_what_is_asserted_of_literals_is_checked_and_asked_again(here: Path) -> None:
+    texts = ['"fll:Dune"', "<urn:x:y>", "<b>", 'say "hi"']
+    write({"contains": 0}, {"contains": False}, {"not_contains": texts}, {"contains": texts})
+    assert main(BENCH) == 0
+    _, rows = read_results("r")
+    assert [len(list_failed(row)) for row in rows] == [1, 1, 0, 4]
+    assert main(["retry", "r", "--only", "all", "--set", "theta=5"]) == 0
+    [folder] = (path.parent for path in Path("r/retries").glob("*/results.jsonl"))
+    assert [len(list_failed(row)) for row in read_results(folder)[1]] == [1, 1, 0, 4]
+    for row in rows:
+        row["answers"] = ["fll:Dune", "urn:x:y", "<b>", 'say "hi"', "0", "false"]
+    assert [len(list_failed(row)) for row in rows] == [0, 0, 4, 0]
+
+
 ROW = {"id": "1", "question": "?", "answers": [], "gold": None, "error": None, "seconds": 1.0}
 USAGE = {"model_calls": 2, "prompt_tokens": 5, "completion_tokens": 6, "answer_queries": []}
 UNCOUNTED = {
