@@ -293,7 +293,8 @@ class ResultsComparison:
         noun = "question" if compared.questions == "1" else "questions"
         text = f"{change}, {compared.chance}, from {compared.questions} {noun}"
         if self.sample and self.sample.name not in ("", "all"):
-            text += f" (--only {self.sample.name})"
+            option = "" if self.sample.name.startswith("--slice ") else "--only "
+            text += f" ({option}{self.sample.name})"
         return text
 
     @property

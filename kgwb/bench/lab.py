@@ -440,7 +440,7 @@ class RetryExperiment:
         chosen_ids = self._find_chosen(selectors, slices)
         if not all(map(_is_independent_of_outcome, selectors)):
             return QuestionSample()
-        name = " ".join([*selectors, *slices])
+        name = " ".join([*selectors, *(f"--slice {each}" for each in slices)])
         if selectors:
             return QuestionSample(frozenset(chosen_ids), 1.0, name, len(chosen_ids))
         right_ids = set()
@@ -637,10 +637,9 @@ class RetryExperiment:
         measured_setup = self._make_measured_setup() if repeats > 1 else None
         earlier = self.earlier_results
         config = setup.to_config(questions)
-        for question in questions:
-            is_chosen = sample is None or question.id in sample.ids
-            if is_chosen and not is_shown(vars(question)):
-                self.describe_test_look(folder)
+        chosen = [each for each in questions if sample is None or each.id in sample.ids]
+        if not all(is_shown(vars(question)) for question in chosen):
+            self.describe_test_look(folder)
         if sample is not None:
             config = sample.add_to_config(config, _read_stored_config(folder))
         with lock_folder(folder, "wait until it ends, or stop it, and ask again then"):

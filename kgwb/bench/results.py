@@ -222,7 +222,7 @@ class QuestionSample:
     right_weight: float = 1.0
     """How many questions each question that was right before stands for; a lost one stands for itself."""
     name: str = ""
-    """The selectors that chose them, with blanks between; "" for the default ones."""
+    """The selectors that chose them, and --slice before each slice, with blanks between; "" for the default ones."""
     represented: int = 0
     """How many questions they stand for in all."""
 

@@ -97,7 +97,10 @@ def test_what_is_lost_of_the_test_part_is_not_shown(bench: list[str], capsys: Ca
     assert ids_in(folder) == [f"held-{number}" for number in range(4)]
     assert main(["report", "r", str(folder), "--out", "page.html"]) == 0
     page = Path("page.html").read_text()
-    assert "held-" not in printed + capsys.readouterr().out
+    again = capsys.readouterr().out
+    assert "held-" not in printed + again and "(--only all --slice split=test)" in again
+    assert main(["retry", "r", "--slice", "tag=short", "--set", "theta=5"]) == 0
+    assert "(--slice tag=short)" in capsys.readouterr().out
     assert ">held-" not in page
     assert "dev-1" in printed and ">dev-1" in page
 
