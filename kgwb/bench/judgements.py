@@ -960,9 +960,13 @@ def reserve_question(results: LoadedResults, sample: ErrorSample, coder: str) ->
     """Return the first question of the sample that is free for a coder, and reserve it; "" if none is left.
 
     Free is what the coder has not coded, and what was not given to as many others as the sample
-    says. What somebody was given and has not coded is free again after RESERVED_FOR. Raises InputError
-    if the queue cannot be read or written.
+    says. What somebody was given and has not coded is free again after RESERVED_FOR. In a sample that
+    is not shared out, nothing is reserved, and what others say is not read. Raises InputError if the queue
+    cannot be read or written.
     """
+    if not sample.coders:
+        own = read_codings(results, sample, coder)
+        return next((id_ for id_ in sample.ids if id_ not in own), "")
     path = results.folder / QUEUE_FILE
     hint = "remove this line of the queue: its question is then given again"
     oldest = datetime.now(UTC) - RESERVED_FOR
@@ -976,13 +980,10 @@ def reserve_question(results: LoadedResults, sample: ErrorSample, coder: str) ->
             others = {name for name, by_id in codings.items() if id_ in by_id}
             others |= {each.coder for each in given if each.id == id_ and each.when > oldest}
             others.discard(coder)
-            is_full = 0 < sample.coders <= len(others)
-            if is_full or id_ in codings.get(coder, ()):
-                continue
-            if sample.coders:
+            if len(others) < sample.coders and id_ not in codings.get(coder, ()):
                 reservation = Reservation(id=id_, coder=coder, when=datetime.now(UTC))
                 disk.append_json_line(path, reservation.model_dump(mode="json"))
-            return id_
+                return id_
     return ""
 
 

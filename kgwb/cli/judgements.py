@@ -155,7 +155,7 @@ class ErrorsCommand(ResultsArguments):
     category: list[str] = option(
         "TEXT", "a category of yours (default: the agents, and what else can be to blame)", []
     )
-    coders: int = option(
+    coders: PositiveInt = option(
         "N", "share the questions out: each is given to N people (default: all)", 0
     )
 

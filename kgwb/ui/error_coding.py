@@ -66,8 +66,8 @@ class ErrorCoding(Live):
         """What this person said, by question id."""
         self._kg = kg
         self._model = model
-        self.others: dict[str, Coding] = {}
-        """What the others say of the question that is shown, by person, if they gave it another category."""
+        self.others: dict[str, dict[str, Coding]] = {}
+        """By the id of each question that came to be settled, what the others said of it, by person."""
         self.selected_id = self._find_next() or next(iter(self.codings), "")
         """The id of the question that is shown."""
         if not self.selected_id:
@@ -90,15 +90,15 @@ class ErrorCoding(Live):
         To settle is what the person and others gave different categories, until the person has seen
         those.
         """
-        self.others = {}
         free_id = reserve_question(self.results, self.sample, self.coder)
         if free_id:
             return free_id
         analysis = ErrorAnalysis.read(self.results)
         for id_ in analysis.conflicts:
             if id_ in self.codings and not self.codings[id_].is_settled:
-                self.others = {name: of[id_] for name, of in analysis.codings.items() if id_ in of}
-                del self.others[self.coder]
+                said = {name: of[id_] for name, of in analysis.codings.items() if id_ in of}
+                del said[self.coder]
+                self.others[id_] = said
                 return id_
         return ""
 
@@ -148,7 +148,7 @@ class ErrorCoding(Live):
             question=self.results.question_titles[id_],
             answers=render_answers(row, names),
             gold=render_gold(row, names),
-            others=self.others,
+            others=self.others.get(id_),
             blamed_agent=self.results.losses_by_id.get(id_, {}).get("agent") or "",
             category=coding.category if coding else "",
             categories=self.sample.categories,
@@ -186,7 +186,6 @@ class ErrorCoding(Live):
         """Show the question of the sample whose id is the event's ``arg``."""
         id_ = argument_of(event)
         if id_ in self._list_shown():
-            self.others = {}
             self._show(id_)
 
     def do_code(self, event: Event) -> str:
@@ -207,7 +206,7 @@ class ErrorCoding(Live):
             self.selected_id,
             category,
             form.get("note", ""),
-            is_settled=bool(self.others),
+            is_settled=self.selected_id in self.others,
         )
         self.codings[coding.id] = coding
         next_id = self._find_next()

@@ -128,11 +128,15 @@ def test_what_two_people_say_otherwise_comes_once_both_are_done(measured: Path) 
             press(person, "Save and next", category=category, note=f"by {person.coder}")
     bob = people[1]
     assert bob.selected_id == bob.sample.ids[1] and "ann: qir: by ann" in text(bob)
+    for id_ in bob.sample.ids[:2]:  # who looks elsewhere meanwhile has seen it all the same
+        bob.update({"do": "go", "arg": id_})
+        assert ("ann: qir: by ann" in text(bob)) == (id_ == bob.sample.ids[1])
     press(bob, "Save and next", category="other", note="still")
     assert "All are coded" in bob.message
     again = kgwb.ErrorCoding(measured, "ann", kg=KG, model=MODEL)
     assert again.selected_id == bob.selected_id and "bob: other: still" in text(again)
     press(again, "Save and next", category="other")
+    assert not list(measured.glob("queue*"))
     analysis = ErrorAnalysis.read(LoadedResults.read(measured))
     assert analysis.conflicts == []
     [(_, agreed, _)] = analysis.make_agreement_table().rows
