@@ -62,7 +62,8 @@ def resolve_assertions(questions: Iterable[BenchQuestion], kg: Graph) -> list[Be
                 known = ", ".join(sorted(dict(ids.namespaces)))
                 raise InputError(
                     f"the assertion {name} of the question {question.id!r} cannot be checked: {exc.message}",
-                    hint=f"write the IRI in full, or with one of these prefixes: {known}",
+                    hint="write an IRI in angle brackets, a text in quotes, or use one of these prefixes: "
+                    f"{known}",
                 ) from exc
         assertions = question.assertions.model_copy(update=changes)
         resolved.append(question.model_copy(update={"assertions": assertions}))
