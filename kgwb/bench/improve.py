@@ -81,11 +81,11 @@ class PromptSearch:
         self._failure: Exception | None = None
         """What stopped the search: GEPA itself goes on after a proposal failed."""
         self._rows = self.experiment.earlier_results.rows
-        self._sample = self.experiment.sample(slices=self.slices)
-        self.judged_ids = sorted(self._sample.ids)
         self.test_ids = [id_ for id_, row in self._rows.items() if not is_shown(row)]
         self.blamed = self._find_blamed()
         """The row of the ladder of each answer that the agent lost, by the id of the question."""
+        self._sample = self.experiment.sample(slices=self.slices)
+        self.judged_ids = sorted(self._sample.ids)
         self.measured_texts = self._find_measured_texts()
         self.reserved: dict[str, float] = {}
         """What is kept of each limit of the budget for the test part."""
@@ -96,12 +96,13 @@ class PromptSearch:
     def _find_blamed(self) -> dict[str, BenchRow]:
         """Return the ladder's row of each answer that the agent lost. Raises InputError without any."""
         blamed = {}
-        for id_, loss in self.experiment.earlier_results.losses_by_id.items():
-            if loss["agent"] == self.agent and id_ in self._sample.ids:
+        results = self.experiment.earlier_results.in_slices(self.slices)
+        for id_, loss in results.losses_by_id.items():
+            if loss["agent"] == self.agent and is_shown(self._rows[id_]):
                 blamed[id_] = loss
         if not blamed:
             raise InputError(
-                f"no lost answer of {self.experiment.earlier_results.folder} is blamed on {self.agent}",
+                f"no lost answer of {results.folder} outside its test part is blamed on {self.agent}",
                 hint="name an agent that lost answers: kgwb bench ... --ladder finds out which did",
             )
         return blamed

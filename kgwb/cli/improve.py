@@ -83,7 +83,8 @@ class ImproveCommand(MeasuredArguments):
     def _confirm(self, search: PromptSearch, winner: LoadedResults) -> int:
         """Ask the test part with the best candidate, as ``kgwb retry`` does, and return its exit code.
 
-        The command that keeps the prompts is printed. What was kept of the budget for it counts.
+        The command that keeps the prompts is printed. It may use what was kept of the budget for it, and what
+        the search left.
         """
         from kgwb.bench.lab import TEST_SLICE
 
@@ -96,6 +97,11 @@ class ImproveCommand(MeasuredArguments):
             return 0
         print(f"\n{winner.name}, on the test part")
         given = {field.name: getattr(self, field.name) for field in fields(MeasuredArguments)}
-        given["budget"] = [f"{name}={left}" for name, left in search.reserved.items() if left]
+        budget = search.budget
+        given["budget"] = []
+        for name, reserved in search.reserved.items():
+            left = reserved + max(0, budget.limits[name] - budget.used[name])
+            if left:
+                given["budget"].append(f"{name}={left}")
         given["slice"] = [TEST_SLICE]
         return RetryCommand(**given, folder=self.folder, prompts=winner.folder, only=["all"]).run()

@@ -120,6 +120,7 @@ class RetryCommand(CheckArguments, MeasuredArguments):
         budget = self.make_budget()
         graph = None
         folders = []
+        with_prompts = []
         stop_reason = ""
         for name, command in commands_for_each(self, self.each, after_measurement=True):
             experiment = command.open_experiment(self.folder, graph)
@@ -132,6 +133,8 @@ class RetryCommand(CheckArguments, MeasuredArguments):
                 continue
             folder, stop_reason = command._ask_again(experiment, setup, name, budget)
             folders.append(folder)
+            if command.prompts:
+                with_prompts.append(folder)
             if stop_reason:
                 print_error(
                     f"stopped: the budget is used up ({stop_reason})",
@@ -149,8 +152,7 @@ class RetryCommand(CheckArguments, MeasuredArguments):
             page_folder = page_folder.parent
         page = self.out or page_folder / "report.html"
         report = write_report([self.folder, *folders], page, self.prices)
-        if self.prompts or any(text.startswith("prompts=") for text in self.each):
-            suggest_keeping(folders)
+        suggest_keeping(with_prompts)
         suites = list(map(make_change_suite, report.comparisons))
         condition_code = self.finish(suites, CHANGE_FIGURES)
         if stop_reason:

@@ -169,6 +169,13 @@ def test_what_cannot_be_searched_is_said_before_anything_is_asked(
     assert not proposals() and not candidates()
 
 
+def test_no_prompt_is_chosen_by_the_test_part(measured: list[str], capsys: Capture) -> None:
+    assert main([*measured, "--slice", "split=test"]) == 2
+    said = capsys.readouterr().err
+    assert "--ladder" in said and "--only" not in said  # an option that the command lacks
+    assert not proposals() and not candidates()
+
+
 def test_a_budget_stops_the_search_and_more_of_it_continues(
     measured: list[str], capsys: Capture
 ) -> None:

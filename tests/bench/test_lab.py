@@ -496,8 +496,9 @@ def SCRIPT(request):
     matrix = ["--each", "prompts=measured,mine", "--each", "model=scripted:one.py,scripted:two.py"]
     capsys.readouterr()
     assert main(["retry", "r", "--only", "all", *matrix]) == 0
-    out = capsys.readouterr().out
+    out, err = capsys.readouterr()
     assert "prompts=measured, model=scripted:one.py: this is what was measured" in out
+    assert err.count("kgwb keep") == 2 and "prompts=measured" not in err
     folders = [path for path in Path("r/retries").iterdir() if (path / "results.jsonl").is_file()]
     report = Report("r", *sorted(folders))
     grid = make_grid_table(report.comparisons)
