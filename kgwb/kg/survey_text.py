@@ -169,7 +169,7 @@ class SurveyWriter:
         The first has the top class, the number of instances, what patterns find if there are
         subclasses, and the class's description in the graph. Then comes a line for each predicate,
         and last, if there are any, the predicates of other groups that lead to it. A text that
-        another predicate has as a link comes right below that.
+        another predicate has as a link comes right below that, unless the link is such a text, too.
         """
         title = f"{self.format_title(group)} instances{self._format_patterns(group)}"
         lines = [title + self.format_note(group.top_class.iri)]
@@ -177,8 +177,11 @@ class SurveyWriter:
             lines.append("  its predicates are not known")
         properties = {prop.predicate: prop for prop in group.properties}
         texts: dict[URIRef, list[str]] = defaultdict(list)
-        for found in self.survey.texts_of_links:
-            if found.of == group.top_class.iri:
+        pairs = [each for each in self.survey.texts_of_links if each.of == group.top_class.iri]
+        text_predicates = {found.text for found in pairs}
+        for found in pairs:
+            # A predicate with texts and things as values may be a text as well as a link.
+            if found.link not in text_predicates:
                 link = properties[found.link]
                 text = properties.pop(found.text)
                 texts[found.link].append(self._format_text_of(found, link, text, group.size))

@@ -135,6 +135,16 @@ def test_a_thing_and_its_text_are_shown_together() -> None:
     ]
 
 
+def test_a_predicate_that_is_the_text_of_one_and_the_link_of_another_has_its_own_line() -> None:
+    towns = ':o a :Town ; rdfs:label "Oslo" . :r a :Town ; rdfs:label "Roma" . '
+    firms = (
+        ':a a :Firm ; :in :o, "Oslo" ; :town :o, "Oslo" . :b a :Firm ; :in :r ; :town :r, "Roma" .'
+    )
+    more = ' :b :in "Roma" . :a :name "Oslo" . :b :name "Roma" . :c a :Firm ; :in :o .'
+    lines = described(towns + firms + more)["org:Firm"].splitlines()
+    assert [line.split(":")[1] for line in lines[1:]] == ["in", "name", "town"]
+
+
 @pytest.mark.parametrize(
     ("values", "expected"),
     [
