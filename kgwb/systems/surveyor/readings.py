@@ -161,12 +161,15 @@ def _with_measure(executed: Executed) -> Iterator[Reading]:
 
 def _by_text_or_link(sparql: str, writer: SurveyWriter) -> Iterator[Reading]:
     """Yield the query with a link in the place of the text that stands for it, or the reverse."""
-    for pair in writer.survey.texts_of_links:
-        for used, other in permutations((pair.text, pair.link)):
-            parts = re.split(_written(used, writer), sparql)
-            if len(parts) > 1:
-                query = bracket_iri(other).join(parts)
-                yield Reading(f"by {writer.to_curie(used)}", f"by {writer.to_curie(other)}", query)
+    pairs: dict[tuple[URIRef, ...], None] = {}
+    for found in writer.survey.texts_of_links:
+        # Several classes may have the same pair.
+        pairs.update(dict.fromkeys(permutations((found.text, found.link))))
+    for used, other in pairs:
+        parts = re.split(_written(used, writer), sparql)
+        if len(parts) > 1:
+            query = bracket_iri(other).join(parts)
+            yield Reading(f"by {writer.to_curie(used)}", f"by {writer.to_curie(other)}", query)
 
 
 def _written(iri: URIRef, writer: SurveyWriter) -> str:

@@ -101,6 +101,14 @@ def test_no_reading_is_offered_that_gives_nothing_else(sparql: str) -> None:
     assert read(sparql).readings == ()
 
 
+def test_a_pair_of_text_and_link_that_several_classes_have_gives_one_reading() -> None:
+    firms = ":x a :Firm ; :port :oslo, :bergen ; :portName 'Oslo' . :y a :Firm ; :port :oslo ."
+    firms += " :y :portName 'Oslo' ."
+    query = draft("SELECT DISTINCT ?p { ?s org:portName ?p }")
+    run, _ = answered(query, names=NOBODY, kg=films(YARD + firms), settings=UNREVIEWED)
+    assert [reading.other for reading in run.readings if reading.sparql] == ["by org:port"]
+
+
 def test_two_readings_of_the_model_leave_room_for_one_of_the_query() -> None:
     both = [READ, {"taken": "sea-going", "others": ["on rivers, too"]}]
     run = read("SELECT ?s { ?s a org:Ship }", assumptions=both)
