@@ -46,6 +46,7 @@ class SurveyFacts:
         """Sort the predicates of a survey, and what they lead to, by the classes of their subjects."""
         self.classes: dict[URIRef, ClassSurvey] = {}
         self.unused = frozenset(survey.unused)
+        self.undescribed = frozenset(survey.undescribed)
         self.values: dict[URIRef, dict[URIRef | None, list[ValueSurvey]]] = {}
         """What a predicate leads to from the instances of a class; None stands for other things and nodes."""
         self._subclasses: dict[URIRef, set[URIRef]] = defaultdict(set)
@@ -198,7 +199,7 @@ class _QueryCheck:
                 told = "is no predicate of the graph"
                 if predicate in self.facts.unused:
                     told = "is declared, but has no triple"
-                if not _is_schema(predicate):
+                if not _is_schema(predicate) and predicate not in self.facts.undescribed:
                     yield f"{curie} {told}{self._name_alike(predicate, self.facts.values)}"
             elif not classes and predicate in self.of_schemas:
                 continue
@@ -215,7 +216,12 @@ class _QueryCheck:
     def _check_object(
         self, curie: str, object_: str, values: Collection[ValueSurvey]
     ) -> Iterator[str]:
-        """Yield whether what a query looks for is none of the values that a predicate leads to."""
+        """Yield whether what a query looks for is none of the values that a predicate leads to.
+
+        Without values it is not known what they are.
+        """
+        if not values:
+            return
         classes = self.classes[object_]
         found = {each.of for each in values if each.sort == "class"}
         others = [each for each in values if each.sort != "class"]

@@ -56,7 +56,7 @@ from kgwb.text import pluralize
 
 CACHE_LIFETIME_S = 86_400.0
 """How long the survey of an endpoint is used. That of a file is used as long as it is unchanged."""
-SURVEY_VERSION = 7
+SURVEY_VERSION = 8
 """Part of a survey's identity: surveys of other versions are built again."""
 INCOMPLETE_LIFETIME_S = 600.0
 """How long a survey that lacked time is used: else each question of a slow endpoint would wait for another."""
@@ -235,6 +235,10 @@ class SurveyBuilder:
         predicates = [surveyed.predicate for surveyed in all_properties]
         notes = self._find_descriptions([*triples_by_predicate, *predicates, *classes, *unused])
 
+        described: set[URIRef] = set()
+        for surveyed in all_properties:
+            described.update(used.predicate for used in (surveyed, *surveyed.inner))
+
         survey = Survey(
             triples=triples,
             things=things,
@@ -243,6 +247,7 @@ class SurveyBuilder:
             unlabelled=unlabelled,
             languages=languages,
             unused=unused,
+            undescribed=tuple(sorted(triples_by_predicate.keys() - described)),
             notes=notes,
             names=tuple(sorted(names.items())),
             sampled=instances.is_sample,

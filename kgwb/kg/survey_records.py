@@ -199,6 +199,8 @@ class Survey(Record):
     """How many things have a label in each language; "" is no language. Labels in a sample."""
     unused: tuple[Iri, ...] = ()
     """Predicates, then classes, that are declared and never used."""
+    undescribed: tuple[Iri, ...] = ()
+    """Predicates with triples that no class has here: of classes, or of nodes within nodes."""
     both_ways: tuple[tuple[Iri, int, int], ...] = ()
     """Predicates within one class: their triples, and how many are also asserted in reverse."""
     notes: tuple[tuple[Iri, str], ...] = ()

@@ -22,7 +22,8 @@ YARD = f"""
   :flag <http://other.example/Norway> ; :since "2020-05-01"^^<{rdflib.XSD.date}> ; :berth [ :depth 9 ] .
 :t2 a :Ferry ; rdfs:label "Bella"@en ; :owner :o1 ; :built "2003" ; :length 90 ; :state "laid up" .
 :o1 a :Firm ; rdfs:label "Castell"@en ; :town "Oslo" ; :year "1988"^^<{rdflib.XSD.gYear}> .
-:loose :owner :o1 .
+:loose :owner :o1 . :Tug :defined "pulls others" . :t2 :berth [ :depth 8 ; :quay [ :number 4 ] ] .
+:o1 :partner :w . :w a [ a owl:Restriction ] ; :rank 1 .
 """
 WRITER = SurveyWriter(SurveyBuilder(films(YARD)).build())
 
@@ -80,6 +81,10 @@ def test_what_the_survey_denies_is_found(where: str, words: Sequence[str]) -> No
         'VALUES ?y { "1997" } ?x :built ?y FILTER(?y != "2003")',
         '?x :since ?y FILTER(?y < "2021-01-01"^^xsd:date && YEAR(?y) > 2000)',
         "?x :flag ?y . ?y ?p ?z",
+        "?x :berth ?b . ?b :quay ?q . ?q :number ?n",
+        "?k :defined ?y",
+        "?x :partner ?y . ?y :rank ?z",
+        "?x :partner :w",
         "?x ^:owner :loose",
         "?x ?p ?y",
         f"?x <{WIKIDATA}P31> :Tug",
