@@ -203,12 +203,14 @@ class SurveyWriter:
         names = []
         lines = []
         for prop in group.properties:
-            line = self.format_property(prop, group)
-            max_chars -= len(line)
-            if max_chars < 0:
-                names.append(self.to_curie(prop.predicate))
-            else:
+            line = ""
+            if max_chars > 0:
+                line = self.format_property(prop, group)
+                max_chars -= len(line)
+            if line and max_chars >= 0:
                 lines.append(line)
+            else:
+                names.append(self.to_curie(prop.predicate))
         title = f"{self.format_title(group)}: {list_first(names, MAX_OUTLINED)}"
         return "\n".join([title, *lines])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from itertools import repeat
 from typing import Literal
@@ -90,8 +90,8 @@ def excerpt_for_question(
         lacks_value = value_predicates.isdisjoint(prop.predicate for prop in group.properties)
         ranks[position] = (requested.isdisjoint(classes), is_unwanted, lacks_value, not classes)
     positions = sorted(ranks, key=ranks.__getitem__)
-    named = [position for position in positions if not all(ranks[position][:3])]
-    return _write_excerpt(positions, named or positions, writer, run)
+    named = {position for position in positions if not all(ranks[position][:3])}
+    return _write_excerpt(positions, named or set(positions), writer, run)
 
 
 def _class_names_in(mentions: Mentions) -> list[str]:
@@ -118,7 +118,7 @@ def _classes_of(position: int, writer: SurveyWriter) -> set[URIRef]:
 
 
 def _write_excerpt(
-    positions: Iterable[int], named: Sequence[int], writer: SurveyWriter, run: Run
+    positions: Iterable[int], named: Set[int], writer: SurveyWriter, run: Run
 ) -> Part:
     """Return an excerpt with the groups at these positions that fit in ``survey_tokens``, in order.
 
@@ -135,17 +135,19 @@ def _write_excerpt(
     shown: list[int] = []
     omitted: list[ClassGroup] = []
     for position in positions:
-        text = writer.group_text(position)
-        is_full = position in named and (not texts or used_chars + len(text) <= max_chars)
-        if is_full:
+        left = max_chars - used_chars
+        is_named = position in named
+        text = ""
+        if is_named:
+            text = writer.group_text(position)
+        if is_named and (not texts or len(text) <= left):
             shown.append(position)
         else:
-            left = max_chars - used_chars
-            text = writer.outline(position)
-            if position in named and len(text) <= left:
+            if is_named or position in near:
+                text = writer.outline(position)
+            if is_named and len(text) <= left:
                 text = writer.outline(position, left - len(text))
-            is_near = position in named or position in near
-            if not is_near or len(text) > left:
+            if not text or len(text) > left:
                 omitted.append(writer.groups[position])
                 continue
         used_chars += len(text)
