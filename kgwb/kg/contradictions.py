@@ -109,9 +109,9 @@ def find_contradictions(
       its texts where the survey has all of them.
 
     ``known_classes`` are the classes of things that the query may name, and ``vocabulary`` is that of
-    the graph. Nothing is yielded for a
-    query that cannot be analyzed, nor by a survey of a sample, or one that lacks something: what
-    these do not have may be in the graph.
+    the graph. Nothing is yielded for a query that cannot be analyzed, nor by a survey of a sample, or
+    one that lacks something: what these do not have may be in the graph. The same goes for predicates
+    that the survey does not describe.
     """
     if writer.survey.sampled or writer.survey.lacks:
         return

@@ -344,10 +344,11 @@ class PropertyCollector:
         """Ask the graph which predicates the instances of each class use; return them by class.
 
         A predicate has the number of instances that have it, of its triples, its values by sort,
-        its inner predicates, and the number of values that the graph says nothing about. Type predicates are left
-        out. Numbers of a sample are scaled to the whole class. The predicates are in the order in
-        which the graph returns them. The largest classes of a sample are asked for first. If the
-        graph refuses a query about all instances, nothing is returned, and ``refused_whole`` is set.
+        its inner predicates, and the number of values that the graph says nothing about. Type
+        predicates are left out. Numbers of a sample are scaled to the whole class. The predicates
+        are in the order in which the graph returns them. The largest classes of a sample are asked
+        for first. If the graph refuses a query about all instances, nothing is returned, and
+        ``refused_whole`` is set.
         """
         instances = self.instances
         queries = self.queries

@@ -371,9 +371,8 @@ def _shares_only_weak_words(name: str, label: str, kinds: Collection[str]) -> bo
     """Return whether a label has a weak word of a name, and none that is like another word of it.
 
     A weak word is one of ``kinds``, or has at most MAX_WEAK_WORD_CHARS letters of a to z, all small:
-    "of", but not "IBM". A
-    name of weak words only shares no others, and counts. A word is like a part of the label, or one
-    in another spelling.
+    "of", but not "IBM". A name of weak words only shares no others, and counts. A word is like a part
+    of the label, or one in another spelling.
     """
     label_words = normalize(label).split()
     weak = []
