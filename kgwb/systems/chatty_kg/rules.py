@@ -55,7 +55,9 @@ ASKS_FOR_PERSON = re.compile(
 ASKS_HOW_MANY = re.compile(
     r"(and )?how many( of (them|these|those))?( (are|were) (there|they|those))?\W*", re.I
 )
-COUNTED_OPENING = re.compile(r"^(who |(?:which|what) (\w+s ))", re.I)
+COUNTED_OPENING = re.compile(
+    rf"^(who |(?:which|what) (?!(?:{'|'.join(AUXILIARIES)})\b)(\w+s ))", re.I
+)
 """The beginning of a question whose answers can be counted."""
 ORDINALS_IN_ORDER = "first second third fourth fifth".split()
 ORDINAL_ONE = re.compile(rf"\bthe ({'|'.join(ORDINALS_IN_ORDER)}) one\b", re.I)
@@ -216,11 +218,10 @@ def rephrase_question(
     """
     if not dialogue:
         return {"question": question}
-    counted = COUNTED_OPENING.sub(
-        lambda opening: f"How many {opening[2] or 'people '}", dialogue[-1]["question"]
-    )
-    if ASKS_HOW_MANY.fullmatch(question) and counted != dialogue[-1]["question"]:
-        return {"question": counted}
+    asked: str = dialogue[-1]["question"]
+    opening = COUNTED_OPENING.match(asked)
+    if opening and ASKS_HOW_MANY.fullmatch(question):
+        return {"question": f"How many {opening[2] or 'people '}{asked[opening.end() :]}"}
     shortened = FOLLOW_UP_OPENING.sub("", question)
     tokens = tokenize(shortened)
     mentions = find_mentions(shortened, kg)
@@ -232,7 +233,7 @@ def rephrase_question(
     pronouns = [place for place in sorted(outside) if _pronoun_kind(tokens, place)]
     has_verb = any(map(is_verb, words)) or not AUXILIARIES.isdisjoint(words)
     is_fragment = not has_verb and (bool(mentions) or not pronouns)
-    asked_before = set(dialogue[-1]["question"].casefold().split())
+    asked_before = set(asked.casefold().split())
     repeats = bool(mentions) and words <= asked_before & WORDS_WITHOUT_CONTENT
     if shortened != question and (is_fragment or repeats):
         completed = _complete_from(dialogue[-1], shortened, mentions, kg)
