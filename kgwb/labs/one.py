@@ -546,7 +546,7 @@ def _compare_answer(answer: Answer | None, right_labels: Collection[str]) -> Pro
     is missing or empty has a feedback of its own.
     """
     if answer is None:
-        return "result.none-yet"
+        return say("result.none-yet")
     labels = set(answer.labels)
     if not labels:
         return say("result.empty", reason=answer.reason or say("result.nothing-found"))
