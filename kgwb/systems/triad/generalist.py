@@ -227,13 +227,28 @@ def fill_template(
     end_slot = _make_slot_pattern(mentions)
     relation_slot = _make_slot_pattern([triplet.relation for triplet in triplets])
 
-    def fill_triple(match: re.Match[str]) -> str:
-        """Return a matched triple with its terms in the wanted order; unchanged if it is none of the triplets."""
-        subject = _read_end(match[1], mentions)
-        object_ = _read_end(match[3], mentions)
-        triplet = _find_triplet(subject, match[2][1:-1], object_, triplets)
+    predicates: dict[str, str] = {}
+    if fills_all:
+        for triplet, (predicate, _) in zip(triplets, relation_terms, strict=True):
+            predicates.setdefault(triplet.relation, predicate)
+
+    def fill_slot(match: re.Match[str]) -> str:
+        """Return the term that a matched slot means, of mentions first; the slot unchanged if it means none."""
+        slot = match[0]
+        mention = _read_end(slot, mentions)
+        if mention in term_of:
+            return term_of[mention]
+        return predicates.get(_read_end(slot, list(predicates)), slot)
+
+    def fill_part(match: re.Match[str]) -> str:
+        """Return a matched triple with its terms in the wanted order, and what is no triplet with filled slots."""
+        triplet = None
+        if match[2]:
+            subject = _read_end(match[1], mentions)
+            object_ = _read_end(match[3], mentions)
+            triplet = _find_triplet(subject, match[2][1:-1], object_, triplets)
         if triplet is None:
-            return match[0]
+            return re.sub(slot_pattern, fill_slot, match[0], flags=re.IGNORECASE)
         predicate, direction = relation_of[triplet]
         ends = [subject, object_]
         if direction == "out":
@@ -243,25 +258,11 @@ def fill_template(
         first, last = (term_of.get(end, end) for end in ends)
         return f"{first} {predicate} {last}"
 
-    def fill_mention(match: re.Match[str]) -> str:
-        """Return the term of the mention that a matched slot means; the slot unchanged if it means none."""
-        return term_of.get(_read_end(match[0], mentions), match[0])
-
+    slot_pattern = rf"{end_slot}|{relation_slot}"
     end = rf"(\?\w+|{end_slot})"
     triple = rf"{end}\s*({relation_slot})\s*{end}"
-    with_triples = re.sub(triple, fill_triple, template, flags=re.IGNORECASE)
-    filled = re.sub(end_slot, fill_mention, with_triples, flags=re.IGNORECASE)
-    if not fills_all:
-        return filled
-    predicates: dict[str, str] = {}
-    for triplet, (predicate, _) in zip(triplets, relation_terms, strict=True):
-        predicates.setdefault(triplet.relation, predicate)
-
-    def fill_relation(match: re.Match[str]) -> str:
-        """Return the term of the relation that a matched slot means; the slot unchanged if it means none."""
-        return predicates.get(_read_end(match[0], list(predicates)), match[0])
-
-    return re.sub(relation_slot, fill_relation, filled, flags=re.IGNORECASE)
+    # In one pass, so that a name that was put in is not taken for a slot.
+    return re.sub(rf"{triple}|{slot_pattern}", fill_part, template, flags=re.IGNORECASE)
 
 
 def _find_triplet(subject: str, relation: str, object_: str, triplets: Triplets) -> Triplet | None:

@@ -80,6 +80,14 @@ def test_names_that_differ_in_letter_case_are_slots_of_their_own(sparql: str) ->
     assert filled == "ASK { <e:city> <e:p> <e:fruit> }"
 
 
+def test_a_name_that_is_put_in_is_no_slot_itself() -> None:
+    sparql = "SELECT ?y { ?x <wrote> <Plato> ; <by> ?y }"
+    triplets = (Triplet("?x", "wrote", "Plato"), Triplet("?x", "by", "?y"))
+    names = (("<by>", "out"), ("<creator>", "out"))
+    filled = fill_template(sparql, triplets, ["<by>"], names, fills_all=True)
+    assert filled == "SELECT ?y { ?x <by> <by> ; <creator> ?y }"
+
+
 def test_a_slot_that_may_be_either_of_two_names_is_none() -> None:
     [lacking, *_] = find_template_problems("ASK { <ORANGE> <named after> <orange> }", FRUIT)
     assert "lacks" in lacking
