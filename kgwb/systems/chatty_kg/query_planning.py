@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice, product
 from typing import NamedTuple, TypeGuard
@@ -463,13 +463,13 @@ def _asks_for_each(qir: QIR) -> bool:
     return len(qir.facts) == len(qir.columns) == len(qir.entities)
 
 
-def _split_rows(rows: Iterable[Value], run: Run) -> tuple[Value, ...]:
+def _split_rows(rows: Collection[Value], run: Run) -> tuple[Value, ...]:
     """Return a value for each cell of the values of rows, with the triples of its row that have it."""
+    cells = chain.from_iterable(row.row for row in rows)
+    labels = label_terms(filter(_is_bound, cells), run)
     values: dict[Term, Value] = {}
     for row in rows:
-        cells = list(filter(_is_bound, row.row))
-        labels = label_terms(cells, run)
-        for cell in cells:
+        for cell in filter(_is_bound, row.row):
             support = tuple(triple for triple in row.support if cell in triple)
             values.setdefault(cell, Value(cell, labels[cell], support))
     return tuple(values.values())
