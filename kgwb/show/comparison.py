@@ -361,9 +361,10 @@ def _render_different_sections(
         if first == second:
             continue
         sides = (tuple(first), tuple(second))
-        _, lines = render_line_diff(first, second)
         if sides in shown and len(first + second) > MAX_REPEATED_LINES:
             lines = muted_text(f" as in the {shown[sides]}")
+        else:
+            _, lines = render_line_diff(first, second)
         shown.setdefault(sides, f"{title} of {agent_name}")
         rendered.append(div("", span("caption", title), lines))
     return rendered
