@@ -168,7 +168,7 @@ def test_the_right_answer_differs_from_an_answer_of_the_same_name() -> None:
 def test_only_what_is_right_is_green_and_what_is_given_has_no_colour() -> None:
     green = [name for name, icon in ANSWER_STATE_ICONS.items() if icon == "ok"]
     assert green == ["right"]
-    colours = dict(re.findall(r"\.kg \.(\w+) \{ --c: var\(--(\w+)\) \}", load_style()))
+    colours = dict(re.findall(r"\.kg \.(\w+)\{--c:var\(--(\w+)\)\}", load_style()))
     assert colours["given"] == "ink"
     assert [name for name, colour in colours.items() if colour == "ok"] == ["ok"]
 

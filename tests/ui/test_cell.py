@@ -250,7 +250,7 @@ def test_what_is_asked_of_the_graph_stands_where_it_was_asked() -> None:
     assert "degree " in text(made)
     made, _, _ = cell("relation_linking", done=True)
     do(made, "examples")
-    assert "Arrival director Denis Villeneuve" in text(made)
+    assert "Arrival — director → Denis Villeneuve" in text(made)
 
 
 def test_a_query_is_edited_where_it_is_shown_run_and_used() -> None:

@@ -318,7 +318,7 @@ def test_an_ungrounded_answer_says_so_wherever_it_is_shown() -> None:
 
 def test_the_prompt_says_what_was_left_out_of_it_for_room() -> None:
     """The excerpt has room for the first class alone."""
-    left_out = "2 classes of the survey (without a class, Story)"
+    left_out = "2 classes of the survey (Story, without a class)"
     nothing_named = surveying.mention("Denis Villeneuve", classes=())
     settings = surveying.SURVEYOR.settings(survey_tokens=1)
     run, _ = surveying.answered(names=nothing_named, settings=settings)
