@@ -120,7 +120,9 @@ def assert_only_text(html: str, where: str) -> Page:
     page = Page(html)
     assert page.odd == [], where
     assert page.parts <= usual(), (where, page.parts - usual())
-    assert all(static_style_rules(style) <= style_rules(load_style()) for style in page.styles), where
+    assert all(static_style_rules(style) <= style_rules(load_style()) for style in page.styles), (
+        where
+    )
     assert not CONTROL_CHARACTERS.search(html), where
     assert not page.text or AS_IT_IS.match(html), where
     html.encode()
