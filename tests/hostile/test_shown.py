@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
@@ -198,9 +197,9 @@ def shown_by_widgets(run: Run, one_in: int = 9) -> Iterator[str]:
 
 
 def markup(widget: Live) -> Iterator[str]:
-    """What is sent to a page, and what is shown without a kernel. A worker may draw meanwhile."""
+    """What a page shows, and what is shown without a kernel. A worker may draw meanwhile."""
     widget.update({"do": "shown", "display": "page"})
-    yield zlib.decompress(widget.packed).decode()
+    yield widget.html
     yield widget.static_html()
 
 
@@ -356,5 +355,5 @@ def test_right_to_left_texts_stand_alone() -> None:
     html = record_html(Answer("list", (Value(term, "עברית", (triple,)),)))
     for text in ("עברית", "אבג"):
         assert set(re.findall(rf"<(\w+)[^<]*>{text}<", html)) <= {"bdi", "a", "span", "b"}
-    rule = ".kg :is(a, b, bdi, del, em, ins, mark, span, summary, td, th) { unicode-bidi: isolate }"
+    rule = ".kg :is(a,b,bdi,del,em,ins,mark,span,summary,td,th){unicode-bidi:isolate}"
     assert rule in load_style()
