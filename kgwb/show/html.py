@@ -464,8 +464,13 @@ def _table_row(element: str, cells: Iterable[object]) -> Html:
 
 
 def preformatted(*texts: object) -> Html:
-    """Render texts in one block, with their line ends and spaces."""
-    return tag("pre", *texts, class_="src")
+    """Render texts in one block, with their line ends and spaces.
+
+    One that may be too high for its block can be focused, so that keys scroll it.
+    """
+    content = join(*texts)
+    is_high = len(content) > 1_000 or content.count("\n") > 15
+    return tag("pre", content, class_="src", tabindex="0" if is_high else None)
 
 
 def muted_text(text: object) -> Html:
