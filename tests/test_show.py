@@ -34,6 +34,7 @@ from kgwb.run.answers import (
 )
 from kgwb.run.steps import Attempt, CheckResult, Step, format_tree, step_costs
 from kgwb.run.systems import load_system
+from kgwb.show.html import SELECTOR_COMMA
 from kgwb.show.notebook import to_html
 from kgwb.show.records import render
 from kgwb.show.run import render_inputs, render_run_page, render_step_page
@@ -674,3 +675,15 @@ def test_values_that_look_alike_are_told_apart(labels: tuple[str, str]) -> None:
     titles = re.findall(r"<b>(.*?)</b>", page)
     assert len(set(titles[:2])) == 2
     assert all(f"({iri})" in page for iri in iris)
+
+
+@pytest.mark.parametrize(
+    "selectors",
+    [
+        (".kg b", ".kg i"),
+        (".kg :is(th, td):not(.num)", ".kg b"),
+        (".kg tr:is(:hover, :nth-child(odd), :nth-child(even)) td", ".kg tr:nth-child(odd) td"),
+    ],
+)
+def test_selectors_are_split_at_the_commas_between_them(selectors: tuple[str, ...]) -> None:
+    assert SELECTOR_COMMA.split(",".join(selectors)) == list(selectors)

@@ -243,6 +243,10 @@ def embed_style(markup: Html) -> Html:
     return Html(markup.replace(">", start, 1))
 
 
+SELECTOR_COMMA = re.compile(r",(?!(?:[^()]|\([^()]*\))*\))")
+"""A comma between selectors, and not one inside of :is(), :not() and the like, even within each other."""
+
+
 class CssRule(NamedTuple):
     """A rule of the style sheet. ``condition`` is the at-rule around it, such as @media, or empty."""
 
@@ -270,7 +274,7 @@ def _css_rules() -> tuple[CssRule, ...]:
             condition = head.strip()
             inner_rules = re.findall(r"([^{}]+)(\{[^{}]*\})", body[1:-1])
         for selectors, declarations in inner_rules:
-            parsed = tuple(map(_parse_selector, re.split(r",(?![^()]*\))", selectors)))
+            parsed = tuple(map(_parse_selector, SELECTOR_COMMA.split(selectors)))
             rules.append(CssRule(condition, parsed, declarations))
     return tuple(rules)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
@@ -96,7 +97,7 @@ def style_rules(style: str, at_rule: str = "") -> frozenset[tuple[str, str, str]
         if head.strip().startswith("@"):
             rules |= style_rules(body, head.strip())
             continue
-        for selector in re.split(r",(?![^()]*\))", head):
+        for selector in re.split(r",(?!(?:[^()]|\([^()]*\))*\))", head):
             rules.add((at_rule, selector.strip(), body))
     if no_rule := STYLE_RULE.sub("", style).strip():
         rules.add((at_rule, "", no_rule))
@@ -199,7 +200,10 @@ def shown_by_widgets(run: Run, one_in: int = 9) -> Iterator[str]:
 def markup(widget: Live) -> Iterator[str]:
     """What a page shows, and what is shown without a kernel. A worker may draw meanwhile."""
     widget.update({"do": "shown", "display": "page"})
-    yield widget.html
+    with widget._draw_lock:
+        shown, packed = widget.html, widget.packed
+    assert zlib.decompress(packed).decode() == shown
+    yield shown
     yield widget.static_html()
 
 
