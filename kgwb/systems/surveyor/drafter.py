@@ -53,7 +53,15 @@ from kgwb.build import (
     validate_query,
 )
 from kgwb.systems.surveyor.mentions import ClassNames, NamedClasses, format_mentions
-from kgwb.systems.surveyor.records import Asked, Draft, Executed, Mentions, Part, Review
+from kgwb.systems.surveyor.records import (
+    Asked,
+    Draft,
+    Executed,
+    Mentions,
+    Part,
+    Review,
+    has_nothing,
+)
 from kgwb.systems.surveyor.settings import SurveyorSettings
 
 CHARS_PER_TOKEN = 4
@@ -520,7 +528,7 @@ def is_open(mentions: Mentions, drafted: Draft, executed: Executed) -> bool:
         return True
     if not all(finding.settled for finding in executed.findings):
         return True
-    is_empty = not executed.rows or all(str(cell or 0) == "0" for cell in executed.rows[0])
+    is_empty = not executed.rows or has_nothing(executed.rows[0])
     if executed.truth is False or (executed.truth is None and is_empty):
         return True
     if drafted.asked == "one" and len(executed.rows) > 1:

@@ -25,7 +25,7 @@ from kgwb.build import (
     validate_query,
     variables_of,
 )
-from kgwb.systems.surveyor.records import Draft, Executed, format_row
+from kgwb.systems.surveyor.records import Draft, Executed, format_row, has_nothing
 
 MAX_READINGS = 3
 """Other readings of a question that are offered."""
@@ -66,9 +66,9 @@ def choose_readings(
         except (GraphError, NotRecordedError):
             continue
         is_same = executed.truth is None and set(rows) == set(executed.rows)
-        has_nothing = all(str(cell or 0) == "0" for row in rows for cell in row)
+        is_empty = all(map(has_nothing, rows))
         has_empty_column = any(set(column) == {None} for column in zip(*rows, strict=True))
-        if has_nothing or is_same or has_empty_column:
+        if is_empty or is_same or has_empty_column:
             continue
         texts = [format_row(row, names) for row in rows[:MAX_READING_ROWS]]
         if len(rows) > MAX_READING_ROWS:

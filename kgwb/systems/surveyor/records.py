@@ -216,6 +216,11 @@ class Executed(Record):
         return pluralize(len(self.rows), "row")
 
 
+def has_nothing(row: Row) -> bool:
+    """Return whether a row has no value, or zeros alone, as a count of nothing has."""
+    return all(str(cell or 0) == "0" for cell in row)
+
+
 def format_row(row: Row, names: Mapping[URIRef, str]) -> str:
     """Return the cells of a row with " · " between them: names of IRIs, and texts of literals.
 
