@@ -31,7 +31,7 @@ from kgwb.llm.base import ChatReply, ChatRequest
 from kgwb.run import Run
 from kgwb.run.agents import AgentSpec
 from kgwb.run.answers import Answer, Context, Dialogue, Link, Question, RetrievedCandidates
-from kgwb.run.calls import Call
+from kgwb.run.steps import Call
 from kgwb.systems.chatty_kg.records import (
     QIR,
     Classification,

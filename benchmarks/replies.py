@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from kgwb.run.calls import call_key
+from kgwb.run.steps import call_key
 from kgwb.run.store import STORE_FILE, read_calls
 
 RECORDINGS = Path(__file__).parent / "recordings"

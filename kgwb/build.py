@@ -106,8 +106,6 @@ from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, Message, ReplyData,
 from kgwb.llm.local import Scripted
 from kgwb.llm.rules.directions import compare_wordings, leads_to_agent
 from kgwb.llm.rules.grammar import ParsedQuestion, RelationStep, parse_question
-from kgwb.llm.rules.linking import LINKING_RULES, choose_vertex
-from kgwb.llm.rules.mentions import Mention, bracketed_mentions, find_mentions
 from kgwb.llm.rules.predicates import (
     NAME_SEPARATOR,
     SPELLING_WEIGHT,
@@ -127,7 +125,10 @@ from kgwb.llm.rules.words import (
     PRONOUNS,
     RELATIVES,
     WH_WORDS,
+    Mention,
     Token,
+    bracketed_mentions,
+    find_mentions,
     is_verb,
     looks_english,
     tokenize,
@@ -170,9 +171,26 @@ from kgwb.run.answers import (
     read_values,
     with_display_names,
 )
-from kgwb.run.ask import Tool, act, tool, tool_from_function, try_to_ask, use_tool
+from kgwb.run.ask import (
+    JSON_CHECK_NAME,
+    SCHEMA_CHECK_NAME,
+    Check,
+    Reply,
+    Tool,
+    act,
+    execute_sparql,
+    execute_unrecorded,
+    find_problems,
+    find_row_support,
+    get_names_in_rows,
+    has_form,
+    label_terms,
+    tool,
+    tool_from_function,
+    try_to_ask,
+    use_tool,
+)
 from kgwb.run.ask import ask as ask_model
-from kgwb.run.calls import RecordedGraph
 from kgwb.run.gold import (
     Alignment,
     GoldDecisions,
@@ -188,8 +206,10 @@ from kgwb.run.gold import (
 )
 from kgwb.run.linking import (
     LINKING_AGENTS,
+    LINKING_RULES,
     CandidateNumber,
     add_classes_with_words,
+    choose_vertex,
     collect_vertices,
     compute_similarities,
     find_candidate,
@@ -207,22 +227,7 @@ from kgwb.run.linking import (
     tell_rows_apart,
 )
 from kgwb.run.prompts import Prompts
-from kgwb.run.queries import (
-    execute_sparql,
-    execute_unrecorded,
-    find_row_support,
-    get_names_in_rows,
-    label_terms,
-)
-from kgwb.run.replies import (
-    JSON_CHECK_NAME,
-    SCHEMA_CHECK_NAME,
-    Check,
-    Reply,
-    find_problems,
-    has_form,
-)
-from kgwb.run.steps import Step
+from kgwb.run.steps import RecordedGraph, Step
 from kgwb.settings import STRICT_CONFIG, UNLIMITED, Count, Settings
 from kgwb.terms import (
     KNOWN_PREFIXES,
@@ -245,13 +250,22 @@ from kgwb.terms import (
 from kgwb.text import and_more, list_first, pluralize, shorten, single_line, tell_apart
 
 if TYPE_CHECKING:
-    from kgwb.adapt.answers import make_answer
-    from kgwb.adapt.checking import SystemCheck, check_system
-    from kgwb.adapt.clients import wrap_executor
-    from kgwb.adapt.graph_clients import wrap_rdflib, wrap_sparqlwrapper
-    from kgwb.adapt.langgraph import system_from_langgraph, wrap_langchain
-    from kgwb.adapt.openai_client import wrap_openai
-    from kgwb.adapt.pipelines import steps_in, system_from_file, system_from_function
+    from kgwb.adapt.clients import (
+        SystemCheck,
+        check_system,
+        wrap_executor,
+        wrap_openai,
+        wrap_rdflib,
+        wrap_sparqlwrapper,
+    )
+    from kgwb.adapt.pipelines import (
+        make_answer,
+        steps_in,
+        system_from_file,
+        system_from_function,
+        system_from_langgraph,
+        wrap_langchain,
+    )
     from kgwb.kg.contradictions import find_contradictions
     from kgwb.kg.survey import CACHE_LIFETIME_S, GENERIC_CLASSES, survey_graph
     from kgwb.kg.survey_records import ClassGroup, Survey
@@ -614,13 +628,13 @@ __all__ = [
 ]
 
 _IMPORTED_ON_USE = {
-    "kgwb.adapt.answers": "make_answer",
-    "kgwb.adapt.checking": "SystemCheck check_system",
-    "kgwb.adapt.clients": "wrap_executor",
-    "kgwb.adapt.langgraph": "system_from_langgraph wrap_langchain",
-    "kgwb.adapt.openai_client": "wrap_openai",
-    "kgwb.adapt.pipelines": "steps_in system_from_file system_from_function",
-    "kgwb.adapt.graph_clients": "wrap_rdflib wrap_sparqlwrapper",
+    "kgwb.adapt.clients": (
+        "SystemCheck check_system wrap_executor wrap_openai wrap_rdflib wrap_sparqlwrapper"
+    ),
+    "kgwb.adapt.pipelines": (
+        "make_answer steps_in system_from_file system_from_function system_from_langgraph "
+        "wrap_langchain"
+    ),
     "kgwb.kg.contradictions": "find_contradictions",
     "kgwb.kg.survey": "CACHE_LIFETIME_S GENERIC_CLASSES survey_graph",
     "kgwb.kg.survey_records": "ClassGroup Survey",
@@ -629,14 +643,16 @@ _IMPORTED_ON_USE = {
     "kgwb.llm.rules.reading": (
         "CLASS_RELATION can_be_answered find_not_understood ground_question read_with_doubts"
     ),
-    "kgwb.show.answers": "render_answer_parts render_query_block render_text render_texts with_unique_names",
-    "kgwb.show.records": "render render_choices render_explanation render_table",
+    "kgwb.show.answers": (
+        "render_answer_parts render_query_block render_text render_texts with_unique_names"
+    ),
     "kgwb.show.explain": "query_part_text render_graph_result",
     "kgwb.show.html": (
         "Html MAX_ROWS bar button collapsible div highlight_words join mark_changed_words "
         "muted_text note omitted_count preformatted render_word_diff score_bar span state_badge "
         "table tag"
     ),
+    "kgwb.show.records": "render render_choices render_explanation render_table",
     "kgwb.show.subgraph": "Edge Node Subgraph subgraph_of_answer",
     "kgwb.show.subgraph_picture": "render_svg",
     "kgwb.show.terms": (

@@ -15,10 +15,10 @@ from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatModel
 from kgwb.run import Run, Setup, System, systems
 from kgwb.run.answers import Dialogue, Turn
-from kgwb.run.conversations import ConversationFile, KeptConversation, new_conversation_id
 from kgwb.run.gold import RightAnswer
 from kgwb.run.models import open_model
 from kgwb.run.prompts import Prompts
+from kgwb.run.record import ConversationFile, KeptConversation, new_conversation_id
 from kgwb.run.systems import SystemSource
 from kgwb.settings import Settings
 

@@ -18,9 +18,8 @@ from kgwb.kg.embeddings import Embeddings
 from kgwb.llm import Scripted
 from kgwb.run import Run, System, agent
 from kgwb.run.answers import Answer, Dialogue, Question, Value
-from kgwb.run.ask import ask
+from kgwb.run.ask import Check, ask
 from kgwb.run.prompts import Prompts
-from kgwb.run.replies import Check
 from kgwb.run.systems import load_system
 from kgwb.settings import Settings
 from kgwb.workbench import Workbench

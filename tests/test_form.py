@@ -14,7 +14,7 @@ from small import HOMONYMS, chatty, dog
 
 from kgwb.errors import OverrideError
 from kgwb.llm import Scripted
-from kgwb.run.replies import schema_of
+from kgwb.run.ask import schema_of
 from kgwb.run.steps import Step
 from kgwb.show.form import (
     MANUAL_REASON,

@@ -12,10 +12,9 @@ from typing import Any, get_args, get_type_hints
 from pydantic import BaseModel
 
 from kgwb.run.answers import Answer, Dialogue
-from kgwb.run.calls import RESULT_TYPES
+from kgwb.run.ask import Reply
 from kgwb.run.prompts import shipped_folder
-from kgwb.run.replies import Reply
-from kgwb.run.steps import Totals
+from kgwb.run.steps import RESULT_TYPES, Totals
 from kgwb.run.systems import SYSTEM_NAMES, load_system
 from kgwb.systems.robodata.states import REPLY_CLASS_BY_STATE
 

@@ -13,7 +13,7 @@ from kgwb.labs.collecting import collect_hand_ins
 from kgwb.labs.points import Grading
 from kgwb.labs.pseudonyms import Pseudonyms
 from kgwb.labs.roster import Roster
-from kgwb.run.calls import utc_now
+from kgwb.run.steps import utc_now
 
 WORKSHEET = (
     "\ufeffIdentifier,Full name,Email address,Status,Grade,Maximum grade,Last modified (submission),"

@@ -47,7 +47,7 @@ from kgwb.run import Run, Setup, systems
 from kgwb.run.agents import agent_of_key
 from kgwb.run.answers import Dialogue
 from kgwb.run.differences import Differences, StepDifference
-from kgwb.run.run_file import RunFile
+from kgwb.run.record import RunFile
 from kgwb.show import html as h
 from kgwb.show.run_state import ANSWER_STATE_LABELS, ERROR, state_of_output
 from kgwb.show.tables import Best, Table

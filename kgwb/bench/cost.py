@@ -19,8 +19,7 @@ from kgwb.errors import InputError
 from kgwb.llm.base import is_local
 from kgwb.records import describe_validation_error
 from kgwb.run.agents import OTHER_STAGE, System
-from kgwb.run.calls import Call
-from kgwb.run.steps import Step, Totals
+from kgwb.run.steps import Call, Step, Totals
 from kgwb.text import pluralize
 
 DEFAULT_PRICES_FILE = Path(__file__).with_name("prices.toml")

@@ -27,10 +27,9 @@ from kgwb.errors import InputError, PromptError
 from kgwb.llm.base import ChatModel, ChatRequest, Message
 from kgwb.records import encode_data
 from kgwb.run import Run
-from kgwb.run.calls import Call
 from kgwb.run.models import recorded_messages
 from kgwb.run.prompts import Prompts
-from kgwb.run.steps import Step
+from kgwb.run.steps import Call, Step
 from kgwb.text import pluralize
 
 MAX_PROPOSAL_TOKENS = 8192

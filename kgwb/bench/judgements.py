@@ -44,8 +44,8 @@ from kgwb.bench.statistics import (
 from kgwb.errors import InputError
 from kgwb.llm.base import ChatModel, ChatRequest, Message
 from kgwb.records import describe_validation_error
+from kgwb.run.ask import check_reply, schema_of
 from kgwb.run.models import open_model
-from kgwb.run.replies import check_reply, schema_of
 from kgwb.run.systems import load_value
 from kgwb.show.tables import Table
 from kgwb.text import list_within, shorten, single_line

@@ -75,11 +75,10 @@ from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatModel
 from kgwb.run import Replay, Run, System, systems
 from kgwb.run.answers import Dialogue
-from kgwb.run.calls import Call
 from kgwb.run.models import open_model
 from kgwb.run.prompts import PROMPT_NAME, Prompts, shipped_names
-from kgwb.run.run_file import current_settings
-from kgwb.run.steps import Step
+from kgwb.run.record import current_settings
+from kgwb.run.steps import Call, Step
 from kgwb.run.store import CallStore, find_store
 from kgwb.run.systems import SystemSource
 from kgwb.settings import Settings

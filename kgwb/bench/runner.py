@@ -65,9 +65,8 @@ from kgwb.run import Run
 from kgwb.run import Setup as RunSetup
 from kgwb.run.agents import agent_of_key
 from kgwb.run.answers import Dialogue, Turn
-from kgwb.run.calls import Call
 from kgwb.run.models import request_of_call
-from kgwb.run.steps import used_calls
+from kgwb.run.steps import Call, used_calls
 from kgwb.run.store import CallStore, find_store
 from kgwb.settings import Settings
 from kgwb.text import pluralize

@@ -120,7 +120,7 @@ class AskCommand(QuestionArguments):
                 "--chats cannot be used with --history or --systems",
                 hint="a conversation has its own history, and one system",
             )
-        from kgwb.run.conversations import ConversationFile
+        from kgwb.run.record import ConversationFile
 
         workbench.conversation_file = ConversationFile(self.chats)
         conversations = workbench.conversations
@@ -182,8 +182,8 @@ def _check_save_file(path: Path, workbench: Workbench, question: str) -> None:
     Only the header of the file is read. A file that is missing or is no run file passes here:
     saving decides about it.
     """
+    from kgwb.run.record import RunFile
     from kgwb.run.run import check_question
-    from kgwb.run.run_file import RunFile
 
     try:
         header = next(RunFile(path).entries())
@@ -287,7 +287,7 @@ class ChatsCommand:
 
     def run(self) -> None:
         """Print a line for each conversation, or the turns of one. Raises InputError."""
-        from kgwb.run.conversations import ConversationFile
+        from kgwb.run.record import ConversationFile
 
         conversations = ConversationFile(self.file)
         if not self.show:

@@ -33,7 +33,7 @@ from kgwb.labs.hand_ins import (
 from kgwb.labs.pages import Feedback, render_lab_page
 from kgwb.labs.tasks import Lab, load_lab
 from kgwb.run import Run
-from kgwb.run.calls import utc_now
+from kgwb.run.steps import utc_now
 from kgwb.text import remove_controls
 
 if TYPE_CHECKING:

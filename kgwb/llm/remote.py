@@ -41,9 +41,9 @@ from kgwb.llm.base import (
     ChatReply,
     ChatRequest,
     ReplyMode,
+    announce,
     fields_of_text,
 )
-from kgwb.llm.notice import announce
 from kgwb.network import (
     MAX_ERROR_BYTES,
     RedirectError,
@@ -593,7 +593,7 @@ class RemoteModel(ChatModel):
         MAX_RETRIES times. The wait before a retry is what the server asks for, else
         INITIAL_BACKOFF_S, doubled each time; a longer wait than MAX_RETRY_AFTER_S is an error at
         once. The reply has the mode, the duration in seconds and the number of requests. Before
-        the first request, a notice says what leaves the machine (``kgwb.llm.notice``).
+        the first request, a notice says what leaves the machine (``kgwb.llm.base``).
 
         Raises Cancelled if ``cancel`` is set, ModelUnreachableError, ModelTimeoutError and
         ModelRefusedError.

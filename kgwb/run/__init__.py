@@ -5,11 +5,11 @@ costs something, varies or can fail goes through its Run, which records it by it
 system is executed again, recorded results are taken from the record. Stepping, editing, comparing
 and replaying all rest on that.
 
-A ``run`` is what a person holds, with its ``edits``. It has a ``record``, of ``calls`` and of what a
-person put in, and an ``execution``, with its ``steps``; ``engine`` is what the agents of a system
-see. ``run_file`` is a run on disk. ``store`` keeps the calls of many runs, and ``differences``
+A ``run`` is what a person holds, with its ``edits``. It has a ``record``, also on disk, of its calls
+and of what a person put in, and an ``execution``, with its ``steps``; ``engine`` is what the agents of
+a system see. ``store`` keeps the calls of many runs, and ``differences``
 compares two. ``spans`` and ``otlp`` export one as a trace.
-``agents`` has System and agents, ``ask`` asks models, ``models`` opens them, ``prompts`` reads
+``agents`` has System and agents, ``ask`` asks models and graphs, ``models`` opens models, ``prompts`` reads
 prompt files, ``systems`` finds systems, and ``gold`` is what agents should have decided. ``linking``
 has agents that systems share. ``diagnostics`` finds mistakes of an agent, and reasons to doubt an
 answer.

@@ -39,9 +39,8 @@ from kgwb.kg.base import Graph, ResultSet
 from kgwb.kg.sparql import tokenize
 from kgwb.records import JsonObject
 from kgwb.run.answers import Answer
-from kgwb.run.calls import Call
 from kgwb.run.differences import describe_difference
-from kgwb.run.steps import Frame, Step, current_frame
+from kgwb.run.steps import Call, Frame, Step, current_frame
 from kgwb.text import list_first, shorten, single_line
 
 MAX_SHOWN_CHARS = 80

@@ -41,8 +41,7 @@ from kgwb.run.answers import (
     NameReading,
     content_words,
 )
-from kgwb.run.calls import QUERY_KINDS
-from kgwb.run.steps import Step, names_in_steps, used_calls
+from kgwb.run.steps import QUERY_KINDS, Step, names_in_steps, used_calls
 from kgwb.terms import Term, Triple, name_from_iri
 
 CLASS_PREDICATES = frozenset((RDFS.subClassOf, RDFS.domain, RDFS.range))

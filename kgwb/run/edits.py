@@ -16,7 +16,7 @@ from kgwb.run.answers import Turn
 from kgwb.run.engine import Engine
 from kgwb.run.execution import check_override
 from kgwb.run.prompts import messages_from_text
-from kgwb.run.run_file import messages_entry
+from kgwb.run.record import messages_entry
 from kgwb.run.steps import Step
 from kgwb.text import pluralize
 

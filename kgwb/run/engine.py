@@ -22,21 +22,18 @@ from kgwb.errors import (
 )
 from kgwb.kg.base import Graph, ResultSet
 from kgwb.kg.embeddings import EmbeddingIndex, Embeddings
-from kgwb.llm.base import DEFAULT_TIMEOUT_S, PUT_IN, ChatModel, ChatReply, ChatRequest
-from kgwb.llm.notice import DataNotice, notices_collected_by
+from kgwb.llm.base import (
+    DEFAULT_TIMEOUT_S,
+    PUT_IN,
+    ChatModel,
+    ChatReply,
+    ChatRequest,
+    DataNotice,
+    notices_collected_by,
+)
 from kgwb.records import JsonObject, from_data, to_data
 from kgwb.run.agents import AgentSpec, System, subject_of
 from kgwb.run.answers import Answer, Dialogue
-from kgwb.run.calls import (
-    HTTP_KIND,
-    RESULT_TYPES,
-    Call,
-    CallIdentity,
-    CallSource,
-    RecordedGraph,
-    Sent,
-    utc_now,
-)
 from kgwb.run.diagnostics import (
     VARYING_HINT,
     call_in_its_place,
@@ -47,7 +44,23 @@ from kgwb.run.diagnostics import (
 from kgwb.run.execution import Execution
 from kgwb.run.prompts import Prompts
 from kgwb.run.record import Record
-from kgwb.run.steps import Attempt, Frame, Status, Step, Totals, current_frame, the_frame
+from kgwb.run.steps import (
+    HTTP_KIND,
+    RESULT_TYPES,
+    Attempt,
+    Call,
+    CallIdentity,
+    CallSource,
+    Frame,
+    RecordedGraph,
+    Sent,
+    Status,
+    Step,
+    Totals,
+    current_frame,
+    the_frame,
+    utc_now,
+)
 from kgwb.settings import Settings
 
 T = TypeVar("T")

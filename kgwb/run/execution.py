@@ -27,7 +27,6 @@ from kgwb.llm.base import ChatRequest
 from kgwb.records import JsonObject, copy_containers
 from kgwb.run.agents import AgentSpec, System, agent_of_key, subject_of
 from kgwb.run.answers import Answer
-from kgwb.run.calls import Call, CallIdentity, call_key
 from kgwb.run.diagnostics import (
     explain_failure,
     matches_type,
@@ -37,12 +36,15 @@ from kgwb.run.diagnostics import (
 from kgwb.run.record import Record
 from kgwb.run.steps import (
     NO_STOP,
+    Call,
+    CallIdentity,
     Frame,
     Inputs,
     Status,
     Step,
     StopCondition,
     Totals,
+    call_key,
     current_frame,
     the_frame,
 )

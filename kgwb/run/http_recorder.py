@@ -21,10 +21,8 @@ from urllib.parse import urlsplit
 from kgwb.disk import USER_AGENT
 from kgwb.errors import GraphError, NotRecordedError
 from kgwb.kg.base import Graph
-from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, Message
-from kgwb.llm.notice import announce
+from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, Message, announce
 from kgwb.records import JsonObject
-from kgwb.run.calls import Call, CallIdentity, Sent
 from kgwb.run.diagnostics import count_past_call, is_in_call
 from kgwb.run.http_protocols import (
     Api,
@@ -34,7 +32,7 @@ from kgwb.run.http_protocols import (
     read_model_request,
     reply_of_body,
 )
-from kgwb.run.steps import current_run
+from kgwb.run.steps import Call, CallIdentity, Sent, current_run
 from kgwb.text import (
     SECRET_NAME_PATTERN,
     is_distinctive_secret,

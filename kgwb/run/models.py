@@ -14,7 +14,6 @@ from kgwb.errors import NotRecordedError, SettingError
 from kgwb.kg.base import Graph
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, Message, seed_of_repeat
 from kgwb.records import JsonObject, Record
-from kgwb.run.calls import Call, call_key, encode_canonical
 from kgwb.run.differences import describe_difference
 from kgwb.run.http_protocols import (
     as_chat_messages,
@@ -23,7 +22,8 @@ from kgwb.run.http_protocols import (
     shown_text,
     tools_of_options,
 )
-from kgwb.run.run_file import RunFile, damage_errors
+from kgwb.run.record import RunFile, damage_errors
+from kgwb.run.steps import Call, call_key, encode_canonical
 from kgwb.text import common_prefix_length, pluralize
 
 Models = Mapping[str, ChatModel | str] | ChatModel | str | None

@@ -30,12 +30,10 @@ from kgwb.errors import (
 from kgwb.kg import GraphSource, open_kg
 from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
-from kgwb.llm.base import ChatModel, ChatRequest, Message
-from kgwb.llm.notice import DataNotice
+from kgwb.llm.base import ChatModel, ChatRequest, DataNotice, Message
 from kgwb.records import from_data, to_data
 from kgwb.run.agents import AgentKind, System, agent, agent_of_key
 from kgwb.run.answers import Answer, Dialogue, Question, Reading, Turn, add_units
-from kgwb.run.calls import Call, RecordedGraph, utc_now
 from kgwb.run.diagnostics import (
     doubt_cut_results,
     explained_failure,
@@ -57,7 +55,7 @@ from kgwb.run.models import (
     open_models,
 )
 from kgwb.run.prompts import Prompts, messages_from_text
-from kgwb.run.run_file import (
+from kgwb.run.record import (
     DAMAGED_FILE_ERRORS,
     End,
     Header,
@@ -66,7 +64,16 @@ from kgwb.run.run_file import (
     current_settings,
     damage_errors,
 )
-from kgwb.run.steps import Step, StopCondition, format_tree, names_in_steps, used_calls
+from kgwb.run.steps import (
+    Call,
+    RecordedGraph,
+    Step,
+    StopCondition,
+    format_tree,
+    names_in_steps,
+    used_calls,
+    utc_now,
+)
 from kgwb.settings import Settings
 from kgwb.terms import Triple
 from kgwb.text import list_first, pluralize, single_line

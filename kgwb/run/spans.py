@@ -13,9 +13,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from kgwb.records import JsonObject, to_data
-from kgwb.run.calls import QUERY_KINDS, Call, encode_canonical
 from kgwb.run.engine import Engine
-from kgwb.run.steps import Step, group_by_supervisor
+from kgwb.run.steps import QUERY_KINDS, Call, Step, encode_canonical, group_by_supervisor
 from kgwb.text import mask_data, mask_text, shorten
 
 MAX_VALUE_CHARS = 200_000

@@ -23,8 +23,8 @@ from filelock import BaseFileLock, FileLock, Timeout
 
 from kgwb.background import POLL_INTERVAL_S
 from kgwb.errors import InputError, RunFileError
-from kgwb.run.calls import Call
-from kgwb.run.run_file import DAMAGED_FILE_ERRORS, RunFile
+from kgwb.run.record import DAMAGED_FILE_ERRORS, RunFile
+from kgwb.run.steps import Call
 
 STORE_FILE = "kgwb-calls.sqlite"
 MAX_STORE_BYTES = 2_000_000_000

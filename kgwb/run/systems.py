@@ -30,8 +30,8 @@ from kgwb.run import Run, System
 from kgwb.run.diagnostics import last_own_frame, own_place
 from kgwb.run.models import open_model
 from kgwb.run.prompts import Prompts
+from kgwb.run.record import DAMAGED_FILE_ERRORS, RunFile, damaged_file_error
 from kgwb.run.run import read_only_run
-from kgwb.run.run_file import DAMAGED_FILE_ERRORS, RunFile, damaged_file_error
 from kgwb.settings import Settings
 
 __all__ = [

@@ -12,9 +12,8 @@ from kgwb.records import summarize
 from kgwb.run import Run
 from kgwb.run.agents import agent_of_key
 from kgwb.run.answers import Answer
-from kgwb.run.calls import Call
 from kgwb.run.differences import Differences, StepDifference, compare_steps, output_lines
-from kgwb.run.steps import Step, names_in_steps, step_costs
+from kgwb.run.steps import Call, Step, names_in_steps, step_costs
 from kgwb.show.html import (
     Html,
     agent_kind_badge,

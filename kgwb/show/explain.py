@@ -30,7 +30,7 @@ from kgwb.kg.sparql import is_valid_iri, n3, split_clauses, validate_query
 from kgwb.records import QueryPart, Record, nested_records
 from kgwb.run.agents import View
 from kgwb.run.answers import Answer, Candidate, Link, RetrievedCandidates
-from kgwb.run.queries import get_names_in_rows
+from kgwb.run.ask import get_names_in_rows
 from kgwb.run.steps import Step
 from kgwb.show.html import MAX_ROWS, Html, div, join, muted_text, note, span, table, tag
 from kgwb.show.terms import RenderContext, render_cell, render_triples

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kgwb.kg.survey_records import Survey
-from kgwb.llm.notice import DataNotice
+from kgwb.llm.base import DataNotice
 from kgwb.records import Record
 from kgwb.run import Run
 from kgwb.run.differences import Differences

@@ -7,16 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from kgwb.llm.notice import SHOWN_ONCE, DataNotice
+from kgwb.llm.base import SHOWN_ONCE, DataNotice
 from kgwb.records import one_line
 from kgwb.run import Run
 from kgwb.run.agents import AgentSpec, agent_of_key, current_version
 from kgwb.run.answers import Answer
-from kgwb.run.calls import Call
 from kgwb.run.http_protocols import shown_text
 from kgwb.run.models import NewReplies
 from kgwb.run.steps import (
     Attempt,
+    Call,
     CheckResult,
     Step,
     group_by_supervisor,

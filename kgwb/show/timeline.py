@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from kgwb.run.agents import System, agent_of_key
-from kgwb.run.calls import Call
-from kgwb.run.steps import Step, time_texts
+from kgwb.run.steps import Call, Step, time_texts
 from kgwb.show.html import (
     AGENT_KIND_LABELS,
     Html,

@@ -11,7 +11,7 @@ from IPython import get_ipython
 from kgwb.bench.formats import DEFAULT_FILE, keep_as_gold
 from kgwb.run import Run
 from kgwb.run.answers import Turn
-from kgwb.run.conversations import KeptConversation
+from kgwb.run.record import KeptConversation
 from kgwb.show import html as h
 from kgwb.show.answers import render_texts
 from kgwb.show.explain import render_questions, render_reasons, things_of_refusal

@@ -9,10 +9,10 @@ from typing import NamedTuple, Protocol
 
 from kgwb.errors import SettingError
 from kgwb.kg import Graph
-from kgwb.llm.notice import DataNotice
+from kgwb.llm.base import DataNotice
 from kgwb.run import Run, Setup
 from kgwb.run.answers import CANNOT_EXPRESS, Dialogue
-from kgwb.run.conversations import KeptConversation
+from kgwb.run.record import KeptConversation
 from kgwb.run.run import check_question
 from kgwb.run.systems import resolve_system
 from kgwb.text import shorten, single_line

@@ -13,7 +13,7 @@ from typing import Any
 
 from kgwb.background import shielded
 from kgwb.errors import KgwbError, SettingError
-from kgwb.llm.notice import DataNotice, presenter
+from kgwb.llm.base import DataNotice, presenter
 
 NOTIFY_DELAY_S = 0.05
 """Changes within this time are notified together.

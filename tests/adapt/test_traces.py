@@ -15,8 +15,7 @@ from rdflib import URIRef
 from traces_of import DATA
 
 import kgwb
-from kgwb.adapt import foreign_spans
-from kgwb.adapt.traces import TracedQuery
+from kgwb.adapt.traces import MODEL_OPERATIONS, TracedQuery
 from kgwb.errors import InputError, PromptError, SettingError
 from kgwb.llm import Scripted
 from kgwb.run.spans import NAMES
@@ -554,7 +553,7 @@ def test_the_names_are_those_of_the_conventions() -> None:
     known = {text for each in modules for text in vars(each).values() if isinstance(text, str)}
     assert {name for names in NAMES.values() for name in names} <= known
     operations = {each.value for each in gen_ai_attributes.GenAiOperationNameValues}
-    assert set(foreign_spans.MODEL_OPERATIONS) <= operations
+    assert set(MODEL_OPERATIONS) <= operations
 
 
 # --- files

@@ -28,8 +28,7 @@ from kgwb.kg.embeddings import Embeddings
 from kgwb.llm import ChatReply, Scripted
 from kgwb.run import Run, System, agent
 from kgwb.run.answers import Answer
-from kgwb.run.calls import Call
-from kgwb.run.steps import Step, Totals
+from kgwb.run.steps import Call, Step, Totals
 from kgwb.run.systems import list_systems, load_system
 
 TABLE = """

@@ -27,8 +27,8 @@ from kgwb.cli import main
 from kgwb.errors import InputError
 from kgwb.kg import sample_path
 from kgwb.llm import ChatReply
-from kgwb.run.calls import Call, call_key
 from kgwb.run.prompts import Prompts
+from kgwb.run.steps import Call, call_key
 from kgwb.run.store import (
     MAX_UNWRITTEN_CALLS,
     QUICK_CALL_S,

@@ -74,7 +74,7 @@ played.cell("qir")
 """
 HOSTED = """
 import os, tempfile
-from kgwb.llm.notice import announce
+from kgwb.llm.base import announce
 from kgwb.llm.rules import RulesModel
 
 class Hosted(RulesModel):

@@ -34,7 +34,7 @@ from kgwb.llm import ChatRequest, Scripted
 from kgwb.run import Run
 from kgwb.run.answers import Dialogue, Value
 from kgwb.run.prompts import Prompts
-from kgwb.run.run_file import current_settings
+from kgwb.run.record import current_settings
 from kgwb.run.systems import load_run, profile
 from kgwb.systems.dog.hop import filter_relation, get_relations
 from kgwb.systems.dog.question import find_topic_entities, simplify_question

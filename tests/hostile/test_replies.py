@@ -49,9 +49,8 @@ from kgwb.run.answers import (
     Turn,
     Value,
 )
-from kgwb.run.ask import act
+from kgwb.run.ask import Check, act, check_reply
 from kgwb.run.prompts import shipped_folder
-from kgwb.run.replies import Check, check_reply
 from kgwb.run.systems import list_systems, load_system
 from kgwb.settings import Settings
 from kgwb.show.notebook import to_html

@@ -23,9 +23,9 @@ from hostile.servers import serving
 from hostile.test_replies import JUNK
 from kgwb.errors import InputError, KgwbError, NotRecordedError, PromptError, RunFileError
 from kgwb.llm import ChatRequest, Message, Scripted
-from kgwb.run.calls import call_key
 from kgwb.run.models import Replay
 from kgwb.run.prompts import Prompts, shipped_folder
+from kgwb.run.steps import call_key
 from kgwb.show.notebook import to_html
 from kgwb.text import CONTROL_CHARACTERS
 from kgwb.ui.debugger import VIEW_LABELS, Debugger

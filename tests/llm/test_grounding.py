@@ -12,8 +12,8 @@ from small import answer_of, films
 from kgwb import open_kg
 from kgwb.kg import Graph
 from kgwb.kg.embeddings import DEFAULT_MODEL, Embeddings
-from kgwb.llm.rules.mentions import find_mentions
 from kgwb.llm.rules.reading import ground_question
+from kgwb.llm.rules.words import find_mentions
 from kgwb.workbench import Workbench
 
 REWORDED = Path(__file__).parents[2] / "benchmarks" / "metaqa_reworded.jsonl"

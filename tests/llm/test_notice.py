@@ -19,7 +19,7 @@ from kgwb.bench import Benchmark, BenchSetup, Results, load_questions
 from kgwb.errors import InvalidReplyError
 from kgwb.kg import open_kg, sample_path
 from kgwb.llm import OpenAIModel
-from kgwb.llm.notice import NOTICES_FOLDER, SWITCH, DataNotice, presenter
+from kgwb.llm.base import NOTICES_FOLDER, SWITCH, DataNotice, presenter
 from kgwb.network import is_loopback_host
 from kgwb.ui.session import session_of
 
@@ -82,7 +82,7 @@ def test_another_process_does_not_show_it_again(
     hosted: HostedServer, shown: list[DataNotice], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     complete()
-    monkeypatch.setattr("kgwb.llm.notice._shown_here", {})  # as in a new process
+    monkeypatch.setattr("kgwb.llm.base._shown_here", {})  # as in a new process
     complete()
     assert len(shown) == 1
 
@@ -98,7 +98,7 @@ def test_a_damaged_file_does_not_keep_the_model_from_answering(
     complete()
     [file] = (tmp_path / "cache" / NOTICES_FOLDER).iterdir()
     file.write_bytes(content)
-    monkeypatch.setattr("kgwb.llm.notice._shown_here", {})
+    monkeypatch.setattr("kgwb.llm.base._shown_here", {})
     complete()
     assert len(shown) == len(hosted.chats) == 2
     assert file.read_text() == shown[1].shown
@@ -183,7 +183,7 @@ def test_a_benchmark_shows_it_before_the_first_question_and_not_if_nothing_is_as
     results = Results(tmp_path / "results", setup.to_config(questions))
     Benchmark(setup, results).run(questions)
     assert asked_when_shown == [0]
-    monkeypatch.setattr("kgwb.llm.notice._shown_here", {})
+    monkeypatch.setattr("kgwb.llm.base._shown_here", {})
     shutil.rmtree(tmp_path / "cache" / NOTICES_FOLDER)
     Benchmark(setup, results).run(questions)
     presenter.reset(token)

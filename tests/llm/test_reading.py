@@ -15,10 +15,17 @@ from kgwb.kg import Graph
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.rules import reading
 from kgwb.llm.rules.grammar import IS_A_RELATION
-from kgwb.llm.rules.mentions import MAX_KEPT, find_mentions, kept_by_graph
 from kgwb.llm.rules.predicates import asked_kind, find_similar_predicates, kinds_of_value
 from kgwb.llm.rules.reading import find_not_understood, ground_question
-from kgwb.llm.rules.words import are_rivals, looks_english, singularize, stem
+from kgwb.llm.rules.words import (
+    MAX_KEPT,
+    are_rivals,
+    find_mentions,
+    kept_by_graph,
+    looks_english,
+    singularize,
+    stem,
+)
 
 LEXICAL = Embeddings("lexical")
 BOATS = films("""

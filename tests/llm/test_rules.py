@@ -16,7 +16,7 @@ from kgwb.errors import ModelError
 from kgwb.kg import Graph
 from kgwb.llm.base import ChatRequest
 from kgwb.llm.rules import RulesModel, grammar
-from kgwb.llm.rules.mentions import find_mentions
+from kgwb.llm.rules.words import find_mentions
 from kgwb.workbench import Workbench
 
 DIRECTOR, WRITER = "director directed by", "writer written by"

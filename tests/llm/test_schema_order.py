@@ -14,8 +14,7 @@ from model_server import VENV
 from model_servers import ModelServer, complete
 from pydantic import Field
 
-from kgwb.run.ask import Tool, _action_reply
-from kgwb.run.replies import Reply, schema_of
+from kgwb.run.ask import Reply, Tool, _action_reply, schema_of
 from kgwb.run.systems import SYSTEM_NAMES, load_system
 
 CONVERT = """

@@ -13,7 +13,7 @@ import kgwb
 from kgwb.cli import main
 from kgwb.errors import InputError, SettingError
 from kgwb.run.answers import Dialogue, Turn
-from kgwb.run.conversations import ConversationFile
+from kgwb.run.record import ConversationFile
 from kgwb.ui.chat import Chat
 from kgwb.workbench import Workbench
 

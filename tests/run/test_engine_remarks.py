@@ -12,8 +12,8 @@ from rdflib import Literal
 from kgwb import open_kg
 from kgwb.kg.findings import SchemaFacts, inspect_result
 from kgwb.run.answers import Answer, Value
-from kgwb.run.calls import RecordedGraph
 from kgwb.run.diagnostics import remark_on_engine
+from kgwb.run.steps import RecordedGraph
 
 GRAPH = """
 @prefix : <http://e/> .

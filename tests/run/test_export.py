@@ -19,7 +19,7 @@ from kgwb.llm import Scripted
 from kgwb.llm.base import ChatRequest, Message
 from kgwb.records import to_data
 from kgwb.run import Run, System, agent
-from kgwb.run.calls import QUERY_KINDS
+from kgwb.run.steps import QUERY_KINDS
 
 NAMES = ("films/chatty_kg/1", "films/ragonite/1", "scholars/triad/1")
 KEY = "sk-proj-abcdef0123456789"

@@ -11,7 +11,7 @@ import pytest
 from small import films
 
 import kgwb
-from kgwb.adapt.checking import check_system
+from kgwb.adapt.clients import check_system
 from kgwb.bench.runner import BenchSetup
 from kgwb.bench.serve import ANY_DATASET, Text2SparqlServer
 from kgwb.cli import main

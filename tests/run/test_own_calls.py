@@ -34,7 +34,7 @@ from kgwb.build import (
     ask_model,
 )
 from kgwb.errors import NotRecordedError, PromptError, SettingError
-from kgwb.run.calls import call_key
+from kgwb.run.steps import call_key
 from kgwb.show.run import render_attempts, render_step_header
 from kgwb.show.run_state import RunState
 from kgwb.ui.debugger import Debugger

@@ -17,7 +17,7 @@ import kgwb
 from kgwb.errors import NotRecordedError, RunFileError, SettingError
 from kgwb.llm import Scripted
 from kgwb.run import Run, System
-from kgwb.run.calls import call_key
+from kgwb.run.steps import call_key
 
 SYSTEM = System("not_installed", answer, [mention])
 

@@ -19,7 +19,7 @@ from kgwb.llm.base import ChatModel
 from kgwb.records import Record
 from kgwb.run import System, agent
 from kgwb.run.ask import ask
-from kgwb.run.replies import Reply
+from kgwb.run.ask import Reply
 from kgwb.show.html import div
 
 

@@ -31,10 +31,10 @@ from kgwb.kg.base import ResultSet
 from kgwb.llm import ChatRequest, Scripted
 from kgwb.records import JsonObject, encode_compact, to_data
 from kgwb.run import Run
-from kgwb.run.calls import Call, call_key
 from kgwb.run.models import Replay
+from kgwb.run.record import RunFile
 from kgwb.run.run import read_only_run
-from kgwb.run.run_file import RunFile
+from kgwb.run.steps import Call, call_key
 from kgwb.terms import Iri, Triple
 
 # --- replay

@@ -16,9 +16,8 @@ from kgwb.errors import InvalidReplyError
 from kgwb.llm import ChatReply, Scripted
 from kgwb.run import Run, System, agent
 from kgwb.run.answers import Answer, Value
-from kgwb.run.ask import ask, try_to_ask
+from kgwb.run.ask import JSON_CHECK_NAME, SCHEMA_CHECK_NAME, Check, ask, check_reply, try_to_ask
 from kgwb.run.prompts import Prompts
-from kgwb.run.replies import JSON_CHECK_NAME, SCHEMA_CHECK_NAME, Check, check_reply
 from kgwb.run.steps import CheckResult
 
 

@@ -18,15 +18,18 @@ from kgwb.errors import ModelError
 from kgwb.kg.base import Graph
 from kgwb.llm.rules import words as en
 from kgwb.llm.rules.directions import leads_to_agent
-from kgwb.llm.rules.mentions import Mention, Mentions, find_mentions, words_without_names
 from kgwb.llm.rules.words import (
     RELATION_PHRASES,
+    Mention,
+    Mentions,
     Token,
     Words,
+    find_mentions,
     is_verb,
     relation_phrase,
     singularize,
     tokenize,
+    words_without_names,
 )
 
 END_OF_QUESTION = "."

@@ -23,8 +23,7 @@ from kgwb.kg.sparql import n3, values_clause
 from kgwb.llm.rules import words as en
 from kgwb.llm.rules.directions import leads_to_agent
 from kgwb.llm.rules.grammar import IS_A_RELATION, expected_value_type
-from kgwb.llm.rules.mentions import kept_by_graph
-from kgwb.llm.rules.words import Words, singularize, stem
+from kgwb.llm.rules.words import Words, kept_by_graph, singularize, stem
 from kgwb.terms import Term
 
 Vertices = tuple[Term, ...]

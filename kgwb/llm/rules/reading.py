@@ -41,15 +41,6 @@ from kgwb.llm.rules.grammar import (
     parse_tokens,
     remove_filler_phrases,
 )
-from kgwb.llm.rules.mentions import (
-    LETTER_OR_DIGIT,
-    Mention,
-    Mentions,
-    bracketed_mentions,
-    find_mentions,
-    kept_by_graph,
-    words_without_names,
-)
 from kgwb.llm.rules.predicates import (
     AGENT_ENDINGS,
     MIN_RELATION_SIMILARITY,
@@ -76,19 +67,26 @@ from kgwb.llm.rules.predicates import (
 from kgwb.llm.rules.words import (
     IRREGULAR_FORMS,
     KIN_GROUPS,
+    LETTER_OR_DIGIT,
     MEANINGS,
     RELATION_PHRASES,
     RIVALS,
+    Mention,
+    Mentions,
     Token,
     Words,
     are_kin,
     are_rivals,
+    bracketed_mentions,
+    find_mentions,
     have_same_relation,
+    kept_by_graph,
     looks_english,
     relation_phrase,
     singularize,
     stem,
     tokenize,
+    words_without_names,
 )
 from kgwb.text import shorten
 

@@ -33,9 +33,9 @@ from kgwb.llm.servers import OpenAIModel
 from kgwb.records import to_data
 from kgwb.run import Run, System, systems
 from kgwb.run.answers import Answer, Dialogue, Question, Turn
-from kgwb.run.calls import Call
 from kgwb.run.prompts import Prompts
-from kgwb.run.run_file import RunFile
+from kgwb.run.record import RunFile
+from kgwb.run.steps import Call
 from kgwb.settings import Settings
 from kgwb.workbench import Workbench
 
