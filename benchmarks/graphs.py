@@ -26,9 +26,9 @@ from rdflib.namespace import RDF, RDFS
 from kgwb.kg import QueryLimits
 from kgwb.kg.dialects import DIALECTS
 from kgwb.kg.endpoint import Endpoint
+from kgwb.kg.files import identify_kind
 from kgwb.kg.label_search import normalized_words
 from kgwb.kg.local import LocalGraph, term_from_oxigraph
-from kgwb.kg.rdf_formats import identify_kind
 from kgwb.kg.sparql import string_literal
 from kgwb.kg.survey import survey_graph
 

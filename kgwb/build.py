@@ -102,9 +102,7 @@ from kgwb.kg.term_text import (
     short_name,
     to_curie,
 )
-from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, Message, ReplyData, Rule
-from kgwb.llm.local import Scripted
-from kgwb.llm.rules.directions import compare_wordings, leads_to_agent
+from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, Message, ReplyData, Rule, Scripted
 from kgwb.llm.rules.grammar import ParsedQuestion, RelationStep, parse_question
 from kgwb.llm.rules.predicates import (
     NAME_SEPARATOR,
@@ -128,8 +126,10 @@ from kgwb.llm.rules.words import (
     Mention,
     Token,
     bracketed_mentions,
+    compare_wordings,
     find_mentions,
     is_verb,
+    leads_to_agent,
     looks_english,
     tokenize,
 )

@@ -433,7 +433,7 @@ class ExperimentCommand(WorkArguments):
             return given[name]
         from kgwb.bench.papers import find_file_below
         from kgwb.kg import SAMPLE_NAMES
-        from kgwb.kg.rdf_formats import FORMAT_BY_EXTENSION
+        from kgwb.kg.files import FORMAT_BY_EXTENSION
 
         file_names = []
         for suffix in FORMAT_BY_EXTENSION:

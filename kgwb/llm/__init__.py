@@ -11,8 +11,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from kgwb.errors import ModelError, UnknownModelError
-from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, Message, ReplyMode
-from kgwb.llm.local import FunctionModel, Human, PendingRequest, Scripted, shared_human
+from kgwb.llm.base import (
+    ChatModel,
+    ChatReply,
+    ChatRequest,
+    FunctionModel,
+    Human,
+    Message,
+    PendingRequest,
+    ReplyMode,
+    Scripted,
+    shared_human,
+)
 from kgwb.llm.remote import RemoteModel
 from kgwb.llm.rules import RulesModel
 from kgwb.llm.servers import OllamaModel, OpenAIModel

@@ -12,8 +12,7 @@ from kgwb import disk
 from kgwb.errors import GraphFileError, KgwbError, SettingError
 from kgwb.kg import SAMPLE_NAMES, Graph, open_kg, sample_path
 from kgwb.kg.embeddings import LEXICAL_MODEL, Embeddings
-from kgwb.kg.suggestions import SuggestedQuestion, suggest_questions
-from kgwb.kg.survey import survey_graph
+from kgwb.kg.survey import SuggestedQuestion, suggest_questions, survey_graph
 from kgwb.kg.survey_records import Survey
 from kgwb.run import Run, systems
 from kgwb.run.answers import Answer

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kgwb.errors import InvalidReplyError, ModelError
-from kgwb.llm.base import ChatModel, ChatRequest
-from kgwb.llm.local import Human, PendingRequest
+from kgwb.llm.base import ChatModel, ChatRequest, Human, PendingRequest
 from kgwb.run.agents import agent_of_key
 from kgwb.run.models import open_model
 from kgwb.run.steps import Attempt, Step

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kgwb.errors import EmbeddingError, SettingError
-from kgwb.llm.base import ChatRequest
-from kgwb.llm.local import Human, PendingRequest
+from kgwb.llm.base import ChatRequest, Human, PendingRequest
 from kgwb.run import Run
 from kgwb.run.agents import agent_of_key
 from kgwb.run.diagnostics import explained_failure

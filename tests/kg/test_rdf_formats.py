@@ -10,8 +10,8 @@ from rdflib import Literal
 
 from kgwb.errors import GraphFileError
 from kgwb.kg import open_kg
+from kgwb.kg.files import FORMAT_BY_EXTENSION, KINDS, identify_kind
 from kgwb.kg.local import LocalGraph
-from kgwb.kg.rdf_formats import FORMAT_BY_EXTENSION, KINDS, identify_kind
 
 
 def open_file(path: Path) -> LocalGraph:

@@ -22,8 +22,7 @@ from kgwb.errors import GraphError, GraphTimeoutError, GraphUnreachableError, Qu
 from kgwb.kg import Graph, sample_path, survey_queries
 from kgwb.kg import survey as survey_module
 from kgwb.kg.base import ResultSet
-from kgwb.kg.suggestions import suggest_questions
-from kgwb.kg.survey import SurveyBuilder, survey_graph
+from kgwb.kg.survey import SurveyBuilder, suggest_questions, survey_graph
 from kgwb.kg.survey_records import ClassSurvey, PropertySurvey, Survey, ValueSurvey
 
 ODD = f"""{FILMS}

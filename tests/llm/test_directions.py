@@ -13,7 +13,7 @@ from kgwb import open_kg
 from kgwb.kg import Graph
 from kgwb.llm import Scripted
 from kgwb.llm.base import ChatRequest
-from kgwb.llm.rules.directions import compare_wordings, find_wording
+from kgwb.llm.rules.words import compare_wordings, find_wording
 from kgwb.workbench import Workbench
 
 DIRECTIONS = """

@@ -14,7 +14,7 @@ from page import wait_for
 
 from kgwb.errors import Cancelled, ModelError, SettingError
 from kgwb.llm import Human, model
-from kgwb.llm.local import PendingRequest
+from kgwb.llm.base import PendingRequest
 from kgwb.run import Run
 from kgwb.workbench import load_run
 from tests.small import CHATTY, chatty, films, predicates, qir
@@ -74,7 +74,7 @@ def test_a_cancelled_request_waits_no_longer() -> None:
 
 
 def test_without_a_listener_a_run_fails_with_a_hint(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kgwb.llm.local.LISTENER_TIMEOUT_S", 0.1)
+    monkeypatch.setattr("kgwb.llm.base.LISTENER_TIMEOUT_S", 0.1)
     run = chatty("Who directed Arrival?", Human())  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="chatty_kg/qir") as caught:
         run.go()
@@ -83,7 +83,7 @@ def test_without_a_listener_a_run_fails_with_a_hint(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_listener_of_another_run_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kgwb.llm.local.LISTENER_TIMEOUT_S", 0.1)
+    monkeypatch.setattr("kgwb.llm.base.LISTENER_TIMEOUT_S", 0.1)
     human, mine, other = Human(), threading.Event(), threading.Event()
     human.listeners[
         lambda: [

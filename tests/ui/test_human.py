@@ -162,7 +162,7 @@ def test_a_cancel_while_it_waits(desk: Desk) -> None:
 def test_a_run_from_elsewhere_fails_although_a_cell_is_open(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kgwb.llm.local.LISTENER_TIMEOUT_S", 0.1)
+    monkeypatch.setattr("kgwb.llm.base.LISTENER_TIMEOUT_S", 0.1)
     with pytest.raises(ModelError, match="human"):
         chatty("Who directed Dune?", desk.human).go()  # type: ignore[arg-type]
     desk.go()

@@ -17,7 +17,6 @@ from typing import Literal, NamedTuple
 from kgwb.errors import ModelError
 from kgwb.kg.base import Graph
 from kgwb.llm.rules import words as en
-from kgwb.llm.rules.directions import leads_to_agent
 from kgwb.llm.rules.words import (
     RELATION_PHRASES,
     Mention,
@@ -26,6 +25,7 @@ from kgwb.llm.rules.words import (
     Words,
     find_mentions,
     is_verb,
+    leads_to_agent,
     relation_phrase,
     singularize,
     tokenize,

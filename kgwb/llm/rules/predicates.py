@@ -21,9 +21,8 @@ from kgwb.kg.nodes import is_of_container, write_membership
 from kgwb.kg.queries import find_class_names
 from kgwb.kg.sparql import n3, values_clause
 from kgwb.llm.rules import words as en
-from kgwb.llm.rules.directions import leads_to_agent
 from kgwb.llm.rules.grammar import IS_A_RELATION, expected_value_type
-from kgwb.llm.rules.words import Words, kept_by_graph, singularize, stem
+from kgwb.llm.rules.words import Words, kept_by_graph, leads_to_agent, singularize, stem
 from kgwb.terms import Term
 
 Vertices = tuple[Term, ...]

@@ -27,7 +27,6 @@ from kgwb.kg.embeddings import Embeddings
 from kgwb.kg.label_search import UNIT_WORDS, names_unit, normalize
 from kgwb.kg.queries import find_exact_values
 from kgwb.llm.rules import words as en
-from kgwb.llm.rules.directions import NAME, compare_wordings, find_wording, leads_to_agent
 from kgwb.llm.rules.grammar import (
     IS_A_RELATION,
     ORIGIN_VERB,
@@ -69,6 +68,7 @@ from kgwb.llm.rules.words import (
     KIN_GROUPS,
     LETTER_OR_DIGIT,
     MEANINGS,
+    NAME,
     RELATION_PHRASES,
     RIVALS,
     Mention,
@@ -78,9 +78,12 @@ from kgwb.llm.rules.words import (
     are_kin,
     are_rivals,
     bracketed_mentions,
+    compare_wordings,
     find_mentions,
+    find_wording,
     have_same_relation,
     kept_by_graph,
+    leads_to_agent,
     looks_english,
     relation_phrase,
     singularize,
