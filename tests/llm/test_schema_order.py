@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 import json
-import re
-import subprocess
 from typing import Any, Literal
 
 import pytest
-from engines import leave_out
 from jsonschema import Draft202012Validator
-from model_server import VENV
 from model_servers import ModelServer, complete
 from pydantic import Field
 
 from kgwb.run.ask import Reply, Tool, _action_reply, schema_of
 from kgwb.run.systems import SYSTEM_NAMES, load_system
-
-CONVERT = """
-import json, sys
-from llama_cpp.llama_grammar import json_schema_to_gbnf
-print(json_schema_to_gbnf(sys.stdin.read()))
-"""
 
 
 class Part(Reply):
@@ -117,20 +107,3 @@ def test_the_replies_of_the_systems_require_all_fields_and_reason_first() -> Non
             assert names == each["required"]
             for thought in {"reasoning", "thought"} & set(names):
                 assert names[0] == thought, made
-
-
-@pytest.mark.parametrize("reply_class", CLASSES, ids=lambda made: made.__name__)
-def test_llama_cpp_lets_a_model_reason_first(server: ModelServer, reply_class: type[Reply]) -> None:
-    """Its grammar has the required properties first, and then the optional ones."""
-    python = VENV / "bin/python"
-    if not python.exists():
-        leave_out("no llama.cpp: make model-server")
-    sent = json.dumps(sent_schema(server, schema_of(reply_class)))
-    done = subprocess.run(
-        [python, "-c", CONVERT], input=sent, capture_output=True, text=True, check=True
-    )
-    grammar = done.stdout
-    [root] = [line for line in grammar.splitlines() if line.startswith("root ::=")]
-    fields = [*schema_of(reply_class)["properties"]]
-    assert re.findall(r"([a-z]+)-kv", root) == fields
-    assert "(" not in root  # nothing is optional
