@@ -14,7 +14,7 @@ from under_load import Figures, Load, Recording, load, record
 pytestmark = pytest.mark.timeout(900)  # it shares the machine
 SAMPLES = engines.ROOT / "sample_kgs"
 QUESTIONS, WORKERS = 2_000, 16
-DISTINCT = 500
+DISTINCT = 200
 """How many questions there are among these; each is asked several times."""
 GROWTH = 0.25
 """Share by which memory may peak higher after the first quarter of the questions than in it.
@@ -71,7 +71,7 @@ def test_two_thousand_questions(
 def test_with_runs_saved_and_without_the_runner(
     recording: Recording, how: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given = Load(recording, str(tmp_path / "out"), 400, WORKERS, how=how)
+    given = Load(recording, str(tmp_path / "out"), 200, WORKERS, how=how)
     nothing_wrong(load(given), given, capsys)
 
 
