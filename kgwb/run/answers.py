@@ -671,21 +671,22 @@ def read_values(
     *,
     reads_numbers: bool = False,
     shows_units: bool = False,
+    merges_forms: bool = True,
 ) -> Answer:
     """Return a copy of an answer with its values as a person reads them, and with display names.
 
     A container is replaced by its members, in their order; a remark counts the empty ones. A blank
     node is labelled by its name, or by what it has. With ``reads_numbers``, a node that stands for
     a number is replaced by it. With ``shows_units``, a number that a blank node has is labelled
-    with its units. Values that differ in language, datatype or spelling only are one value, and so
-    is a member that stands in a list several times: remarks say so. If nothing but empty containers
+    with its units. With ``merges_forms``, values that differ in language, datatype or spelling only
+    are one value. So is a member that stands in a list several times. Remarks say so. If nothing but empty containers
     was found, the answer is a text that says so. The graph is asked about blank nodes, if there are
     any, and for names unless ``known`` has all of them.
     """
     answer = with_display_names(kg, answer, known)
     terms = chain(*answer.support, *(value.terms for value in answer.values))
     if not any(isinstance(term, BNode) or term == RDF.nil for term in terms):
-        return _merge_equal_values(answer)
+        return _merge_equal_values(answer, merges_forms)
     nodes = read_nodes(kg, answer.support, {str(iri): name for iri, name in answer.names})
     values: list[Value] = []
     empty_containers = 0
@@ -711,7 +712,7 @@ def read_values(
     read = replace(answer, values=tuple(values), remarks=tuple(remarks), names=names)
     if answer and not values:
         return replace(read, text="none: the list is empty", evidence=answer.support)
-    return _merge_equal_values(read)
+    return _merge_equal_values(read, merges_forms)
 
 
 def _read_value(value: Value, nodes: Nodes, reads_numbers: bool) -> Value:
@@ -747,15 +748,17 @@ def _with_unit(value: Value, nodes: Nodes, labels: Collection[str]) -> Value:
     return replace(value, label=f"{value.label} {shown}".strip())
 
 
-def _merge_equal_values(answer: Answer) -> Answer:
+def _merge_equal_values(answer: Answer, merges_forms: bool) -> Answer:
     """Return an answer in which each value stands once, with the triples of all its forms.
 
-    Forms of one value differ in language, datatype or spelling (``value_of_term``). The shortest is
-    taken, and a remark names the others. Rows of a table stay as they are.
+    Forms of one value differ in language, datatype or spelling (``value_of_term``). With
+    ``merges_forms``, the shortest is taken, and a remark names the others. Without it, each form is
+    a value. Rows of a table stay as they are.
     """
     groups: dict[Hashable, list[Value]] = {}
     for value in answer.values:
-        groups.setdefault(value.row or value_of_term(value.term), []).append(value)
+        form = value_of_term(value.term) if merges_forms else value.term
+        groups.setdefault(value.row or form, []).append(value)
     if len(groups) == len(answer.values):
         return answer
     values = []

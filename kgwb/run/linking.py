@@ -552,21 +552,19 @@ def find_label(label: str, labels: Collection[str]) -> str | None:
 
 
 def _ask_for_label(entity: str, labels: list[str], run: Run) -> str | None:
-    """Ask a model which of some labels an entity means, and return that label as it is in the list.
+    """Ask a model which of some labels an entity means, and return it.
 
-    The reply may differ in letter case; see ``find_label``. Without a valid reply, return None if
+    The reply must be one of them, in the same letter case. Without a valid reply, return None if
     the settings say to abstain, else raise InvalidReplyError.
     """
 
     def find_problem(reply: LabelReply) -> str:
-        if find_label(reply.label, labels) is not None:
-            return ""
-        return f"{reply.label!r} is not in the list"
+        return "" if reply.label in labels else f"{reply.label!r} is not in the list"
 
     variables = {"entity": entity, "labels": labels}
     checks = [Check(LISTED_CHECK_NAME, find_problem)]
     reply = try_to_ask("linking/vertex_selection_labels", variables, LabelReply, run, checks=checks)
-    return None if reply is None else find_label(reply.label, labels)
+    return None if reply is None else reply.label
 
 
 def _ask_for_name(entity: str, names: list[str], run: Run) -> str | None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from rdflib import Literal
-from small import answer_of, asked, chatty, films, iri, predicates, published, qir
+from small import CHATTY, answer_of, asked, chatty, films, iri, predicates, published, qir
 
 from conformance.claims import Gap, conforms, violated_by
 from conformance.whole_runs import WholeRuns, check_whole_runs
@@ -23,10 +23,15 @@ from kgwb.run import Run
 from kgwb.run.answers import CANNOT_EXPRESS, NOT_IN_GRAPH, Dialogue, Turn
 from kgwb.systems.chatty_kg.records import Fact
 
+AGENTS = "kgwb/run/agents.py"
 CHAT = "kgwb/systems/chatty_kg/chat.py"
 INIT = "kgwb/systems/chatty_kg/__init__.py"
+LINKING = "kgwb/run/linking.py"
 QIR = "kgwb/systems/chatty_kg/qir.py"
+QUERY_PLANNING = "kgwb/systems/chatty_kg/query_planning.py"
+RECORDS = "kgwb/systems/chatty_kg/records.py"
 RELATION_LINKING = "kgwb/systems/chatty_kg/relation_linking.py"
+SELECTION = "kgwb/systems/chatty_kg/predicate_selection.py"
 SETTINGS = "kgwb/systems/chatty_kg/settings.py"
 GAPS = [
     Gap(
@@ -42,16 +47,16 @@ GAPS = [
         "framework: the same agents are asked the same in the same order",
     ),
     Gap(
-        source="section 4.1",
-        paper="a question is translated, and then everything works on the English one",
-        reason="the context of later turns has each question as it was asked, so that a German turn "
-        "stands beside English ones",
+        source="section 4.2.1",
+        paper="the classifier returns a label, zero-shot",
+        reason="it gives its reason before the label, and the criteria quote sample questions: one "
+        "prompt serves all profiles",
     ),
     Gap(
         source="section 4.1, equation 1",
-        paper="the answer is said as a sentence",
-        reason="an answer of more than five values stays a list, and a sentence that lacks a value "
-        "is asked for again; without a valid one the answer stays as it is",
+        paper="a short answer is said as a sentence",
+        reason="a sentence that lacks a value is asked for again; without a valid one the answer stays "
+        "as it is",
     ),
     Gap(
         source="section 5.1.1",
@@ -62,15 +67,22 @@ GAPS = [
         "full-text index are asked it",
     ),
     Gap(
+        source="section 5.1",
+        paper="the endpoint is asked at runtime, and nothing is indexed before",
+        reason="a graph of a file has no endpoint: it is searched by an index of its labels, which is "
+        "made when it is first searched",
+    ),
+    Gap(
+        source="Algorithm 2, line 14",
+        paper="a relation phrase has one list of predicates",
+        reason="each fact has a list of its own, also where two facts have the same phrase: what "
+        "connects their ends differs",
+    ),
+    Gap(
         source="section 5.1.1, equation 5",
         paper="the model chooses by labels and never sees a URI",
         reason="several vertices of one label cannot be chosen by it: as the published code does, "
         "the model is asked again with the last parts of their IRIs",
-    ),
-    Gap(
-        source="section 5.1.2",
-        paper="the reply must be one of the labels",
-        reason="letter case does not count, as in the prompt's own definition of an exact match",
     ),
     Gap(
         source="section 5.1.3",
@@ -101,13 +113,6 @@ GAPS = [
         paper="every predicate that connects is a candidate, and a triple is one triple pattern",
         reason="the predicates of lists and containers (rdf:first, rdf:rest, rdf:_1) are none; in their "
         "place a thing is connected with the members of a list, which takes two patterns",
-    ),
-    Gap(
-        source="section 5.1.3",
-        paper="all predicates that connect are ranked and stored",
-        code="the best 21",
-        reason="the best 21 for each relation, as in the published code: of more, the queries "
-        "would mostly be truncated to 40",
     ),
     Gap(
         source="section 4.1, footnote 9",
@@ -315,12 +320,55 @@ def test_section_4_1_the_context_has_questions_with_their_answers(name: str, tur
 @conforms("section 4.1; section 6", "of each answer the context has the first L items, L = 100")
 @violated_by(SETTINGS, "answers_in_context: Count = 100", "answers_in_context: Count = 50")
 @violated_by(CHAT, "turn.answers[:limit])", "turn.answers[-limit:])")
+@violated_by(CHAT, "for turn in dialogue.turns:", "for turn in dialogue.turns[-limit:]:")
 def test_section_4_1_an_answer_in_the_context_is_a_prefix_of_l_items() -> None:
     model = script(classifier={"reason": "", "label": "dependent"}, qir=DIRECTOR)
     many = tuple(f"film {number}" for number in range(101))
-    answered(model, question="And it?", dialogue=Dialogue((Turn("Which films?", many), EARLIER)))
-    first, second = requests(model, "rephraser")[0].variables["dialogue"]
-    assert (first["answers"], second["answers"]) == ([*many[:100]], ["Arrival"])
+    turns = (Turn("Which films?", many), *[EARLIER] * 120)
+    answered(model, question="And it?", dialogue=Dialogue(turns))
+    first, *others = requests(model, "rephraser")[0].variables["dialogue"]
+    assert first["answers"] == [*many[:100]]
+    assert [turn["answers"] for turn in others] == [["Arrival"]] * 120
+
+
+def films_by_lynch(number: int) -> str:
+    return GRAPH + " ".join(f':f{n} rdfs:label "Film {n}" ; :by :lynch .' for n in range(number))
+
+
+BY_LYNCH = {
+    "qir": qir("?film | by | David Lynch"),
+    "pool": {"reasoning": "", "predicates": ["by"]},
+}
+
+
+@conforms(
+    "section 4.1; definition 3.1",
+    "a question is translated, and all agents work on the English one; the dialogue gets the question that "
+    "the user issued, with all its answers",
+)
+@violated_by(
+    INIT, "understand_question(english.text, context", "understand_question(question.text, context"
+)
+@violated_by(AGENTS, "answers=answer.labels,", "answers=answer.labels[:5],")
+@violated_by(AGENTS, "question=run.question,", "question=standalone or run.question,")
+def test_section_4_1_the_dialogue_has_what_was_asked_and_all_that_was_answered() -> None:
+    asked_for, english = "Nenne die Filme von ihm", "Name the films by him"
+    model = script(
+        **BY_LYNCH,
+        translator={"question": english},
+        classifier={"reason": "", "label": "dependent"},
+        rephraser={"question": "Which films are by David Lynch?"},
+    )
+    graph = films(films_by_lynch(7))
+    run = answered(
+        model, "paper", asked_for, kg=graph, question_language="de", dialogue=Dialogue((EARLIER,))
+    )
+    for name in ("classifier", "rephraser"):
+        assert requests(model, name)[0].variables["question"] == english
+    answered(model, question="And who wrote them?", dialogue=Dialogue((CHATTY.remember(run),)))
+    [turn] = requests(model, "rephraser")[-1].variables["dialogue"]
+    assert turn["question"] == asked_for
+    assert sorted(turn["answers"]) == [f"Film {number}" for number in range(7)]
 
 
 @conforms(
@@ -336,12 +384,15 @@ def test_section_4_1_an_answer_in_the_context_is_a_prefix_of_l_items() -> None:
         ("paper", "Gib mir alle Taikonauten", "", 1),
         ("paper", "Who directed Arrival?", "", 1),
         ("paper", "Who directed Arrival?", "en", 0),
+        ("paper", "Who directed Arrival?", "en-GB", 0),
+        ("paper", "Who directed Arrival?", "de", 1),
         ("fast", "Who directed La La Land?", "", 0),
         ("fast", "Gib mir alle Taikonauten", "de", 1),
         ("fast", "Gib mir alle Taikonauten", "en", 0),
     ],
 )
 @violated_by(SETTINGS, '"translate": "model"', '"translate": "never"')
+@violated_by(CHAT, 'language.partition("-")[0] != "en"', 'language != "en"')
 def test_section_4_1_the_model_translates_unless_the_language_is_known(
     name: str, question: str, language: str, calls: int
 ) -> None:
@@ -352,8 +403,8 @@ def test_section_4_1_the_model_translates_unless_the_language_is_known(
 
 @conforms(
     "section 4.1, equation 1; section 6",
-    "the answer and the question as it was asked may be said as a sentence, zero-shot; this is off in "
-    "the evaluation, and a reply that is no sentence loses no answer",
+    "an answer of at most five values, with the question as it was asked, may be said as a sentence, "
+    "zero-shot; this is off in the evaluation, and a reply that is no sentence loses no answer",
 )
 @pytest.mark.parametrize("name", ALL_PROFILES)
 @violated_by(
@@ -364,6 +415,8 @@ def test_section_4_1_the_model_translates_unless_the_language_is_known(
 @violated_by(CHAT, "        run.note(error.message)\n        return answer\n", "        raise\n")
 @violated_by("prompts/chatty_kg/answer_writer.md", "in one fluent sentence", "in some sentences")
 @violated_by(SETTINGS, "reword_answer: bool = False", "reword_answer: bool = True")
+@violated_by(CHAT, "MAX_REWORDED_VALUES = 5", "MAX_REWORDED_VALUES = 4")
+@violated_by(AGENTS, "answers=answer.labels,", "answers=(answer.text or str(answer),),")
 def test_section_4_1_an_answer_is_a_sentence_only_if_asked_for(name: str) -> None:
     sentence = "Denis Villeneuve directed Arrival."
     model = script(
@@ -389,6 +442,11 @@ def test_section_4_1_an_answer_is_a_sentence_only_if_asked_for(name: str) -> Non
     )
     answer = answer_of(answered(unsaid, name, reword_answer=True))
     assert (answer.labels, answer.text) == (("Denis Villeneuve",), "")
+    assert CHATTY.remember(run).answers == ("Denis Villeneuve",)
+    for number in (5, 6) if name == "paper" else ():
+        model = script(**BY_LYNCH, answer_writer="no JSON")
+        answered(model, kg=films(films_by_lynch(number)), reword_answer=True)
+        assert bool(requests(model, "answer_writer")) is (number == 5)
 
 
 @conforms(
@@ -400,6 +458,7 @@ def test_section_4_1_an_answer_is_a_sentence_only_if_asked_for(name: str) -> Non
 @pytest.mark.parametrize(
     ("name", "films_left"), [("paper", ["Arrival", "Dune"]), ("fast", ["Dune"])]
 )
+@violated_by(SETTINGS, '        "leaves_out_mentioned": False,\n', "")
 def test_figure_1_what_else(name: str, films_left: list[str]) -> None:
     said = Dialogue((Turn("Who directed it?", ("Arrival",), vertices=(iri("arrival"),)),))
     model = script(
@@ -464,6 +523,7 @@ def test_algorithm_1_line_3_a_dependent_question_is_rephrased_once(
 
 
 @conforms("Algorithm 1, lines 4 and 5", "a self-contained question stays as it is")
+@violated_by(INIT, 'if classification.label == "self-contained":', "if not context.turns:")
 def test_algorithm_1_line_5_a_self_contained_question_stays() -> None:
     model = script(qir=DIRECTOR)
     run = answered(model, dialogue=SAID)
@@ -524,6 +584,11 @@ def test_algorithm_1_line_13_the_last_triples_are_used() -> None:
 
 
 @conforms("Algorithm 1, line 14; definition 3.2", "a QIR has entities, unknowns and facts")
+@violated_by(
+    RECORDS,
+    "return tuple(filter(is_unknown, self.ends))",
+    "return tuple(filter(is_unknown, self.ends[:2]))",
+)
 def test_definition_3_2_a_qir_has_entities_unknowns_and_facts() -> None:
     record = answered(script(qir=CHAIN)).output("qir")
     assert (record.entities, record.unknowns) == (("Arrival",), ("?p", "?d"))
@@ -574,8 +639,15 @@ def test_section_4_2_3_the_prompt_has_two_examples() -> None:
     [
         ("no JSON", "well-formed JSON"),
         (qir("Arrival | | ?person"), "subject, predicate, object"),
+        (qir("Arrival | director | ", "Arrival | director | ?p"), "subject, predicate, object"),
+        (qir("Arrival | director | ?p", " | director | ?p"), "subject, predicate, object"),
         (qir("?a | knows | ?b"), "at least one entity"),
+        ({**qir("?a | knows | ?b"), "entities": ["Arrival"]}, "at least one entity"),
         (qir("Arrival | director | Denis Villeneuve"), "at least one unknown unless boolean"),
+        (
+            {**qir("Arrival | director | David Lynch", target="?p"), "unknowns": ["?p"]},
+            "at least one unknown unless boolean",
+        ),
         ({**DIRECTOR, "target": "?other"}, ""),
     ],
 )
@@ -607,10 +679,12 @@ def test_section_4_2_3_the_agent_says_what_is_asked_for(name: str, kind: str) ->
 
 
 @conforms("section 4.2.3 (4)", "a boolean question may have grounded triples alone")
+@violated_by(QIR, 'is_boolean = (kind or reply.question_type) == "boolean"', "is_boolean = False")
 def test_section_4_2_3_a_boolean_question_needs_no_unknown() -> None:
     boolean = qir("Arrival | director | Denis Villeneuve", kind="boolean")
-    run = answered(script(qir=boolean), question="Is Denis Villeneuve the director of Arrival?")
-    assert labels(run) == ("true",)
+    model = script(qir=boolean)
+    run = answered(model, question="Is Denis Villeneuve the director of Arrival?")
+    assert (labels(run), len(requests(model, "qir"))) == (("true",), 1)
 
 
 # Algorithm 2: linking
@@ -664,6 +738,7 @@ def test_section_5_1_1_a_class_is_found_and_linked_by_the_type() -> None:
     fast="or, without one, to a literal that is exactly it",
     setting="links_literals",
 )
+@violated_by(SETTINGS, '        "links_literals": False,\n', "")
 @pytest.mark.parametrize(("name", "answers"), [("paper", ()), ("fast", ("Tarn Hydraulics",))])
 def test_section_5_1_1_an_entity_is_a_vertex(name: str, answers: tuple[str, ...]) -> None:
     firms = """@prefix : <http://example.org/> .
@@ -722,6 +797,7 @@ def test_section_5_1_1_the_model_chooses_among_labels() -> None:
     "their label",
     setting="tells_apart",
 )
+@violated_by(LINKING, 'if settings.candidate_texts == "described":', "if True:")
 @pytest.mark.parametrize("name", ["paper", "fast"])
 @pytest.mark.parametrize(
     ("entity", "labels_found"),
@@ -747,6 +823,11 @@ def test_section_5_1_1_candidates_are_told_apart(
     fast="several of the same types, if their labels have a common noun among their words and the "
     "model names them together",
     setting="links_several",
+)
+@violated_by(
+    LINKING,
+    'f"chosen by its label, {label!r}")',
+    'f"chosen by its label, {label!r}", others=candidates[1:])',
 )
 @pytest.mark.parametrize(
     ("name", "entity", "goods", "found"),
@@ -814,9 +895,19 @@ def test_algorithm_2_line_6_the_model_chooses_every_vertex(name: str, calls: int
     "Algorithm 2, line 10",
     "after θ attempts linking goes on; an entity without a valid vertex has none",
 )
-@pytest.mark.parametrize("invalid", ["no JSON", {"label": "Arrivals"}])
+@violated_by(
+    LINKING,
+    'return "" if reply.label in labels else',
+    'return "" if find_label(reply.label, labels) else',
+)
+@violated_by(
+    LINKING,
+    "if label is None:\n        return Link(entity, None,",
+    "if label is None:\n        return Link(entity, candidates[0],",
+)
+@pytest.mark.parametrize("invalid", ["no JSON", {"label": "Arrivals"}, {"label": "arrival"}])
 def test_algorithm_2_line_7_a_vertex_outside_the_list_is_asked_for_again(invalid: Any) -> None:
-    model = script(qir=DIRECTOR, label=[invalid, {"label": "arrival"}])
+    model = script(qir=DIRECTOR, label=[invalid, {"label": "Arrival"}])
     assert answered(model)["vertex_selection"].output.vertex.iri == iri("arrival")
     model = script(qir=DIRECTOR, label=invalid)
     run = answered(model)
@@ -843,6 +934,9 @@ def test_algorithm_2_line_2_each_question_links_anew(name: str, vertex: str) -> 
 
 
 @conforms("Algorithm 2, lines 12 to 14", "relations are linked without a model, one list each")
+@violated_by(
+    RELATION_LINKING, "        if not _leads_on(fact, waiting, paths):", "        if True:"
+)
 def test_algorithm_2_line_13_relations_are_linked_without_a_model() -> None:
     run = answered(script(qir=CHAIN))
     steps = [step for step in run.steps if step.agent == "relation_linking"]
@@ -948,6 +1042,7 @@ PARTS = """@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/20
     "unknown, a node may stand between them",
     setting="joins_over_node",
 )
+@violated_by(SETTINGS, '        "joins_over_node": False,\n', "")
 @pytest.mark.parametrize(
     ("question", "facts", "kind", "answers"),
     [
@@ -1048,6 +1143,7 @@ def test_section_5_1_3_predicates_are_ranked_by_similarity() -> None:
     fast="the direction that the words suggest goes first, and the other only if it has no rows",
     setting="wording_decides_direction",
 )
+@violated_by(SETTINGS, '        "wording_decides_direction": False,\n', "")
 @pytest.mark.parametrize(("name", "answers"), [("paper", 3), ("fast", 1)])
 def test_section_5_1_3_both_directions_count_alike(name: str, answers: int) -> None:
     married = """@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
@@ -1060,20 +1156,27 @@ def test_section_5_1_3_both_directions_count_alike(name: str, answers: int) -> N
 
 @conforms(
     "section 5.1.3",
-    "the best 21 of the ranked predicates of a relation are kept, as in the published code; the paper names "
-    "no limit",
-    fast="5 are kept",
+    "all ranked predicates of a relation are stored",
+    code="the best 21",
+    fast="the best 5",
     setting="predicates_per_relation",
 )
-@pytest.mark.parametrize(("name", "kept"), [("paper", 21), ("reference", 21), ("fast", 5)])
-@violated_by(SETTINGS, '"predicates_per_relation": 21', '"predicates_per_relation": 20')
+@pytest.mark.parametrize(("name", "kept"), [("paper", 51), ("reference", 21), ("fast", 5)])
+@violated_by(
+    SETTINGS,
+    '"predicates_per_relation": UNLIMITED,\n        "query_order"',
+    '"predicates_per_relation": 21,\n        "query_order"',
+)
+@violated_by(SELECTION, '"predicates": list(listed)}', '"predicates": list(listed)[:30]}')
 def test_section_5_1_3_the_best_predicates_are_kept(name: str, kept: int) -> None:
-    facts = " . ".join(f':a :relation{n} "{n}"' for n in range(30))
+    facts = " . ".join(f':a :relation{n} "{n}"' for n in range(50))
     turtle = f"""@prefix : <http://example.org/> .
     @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . :a rdfs:label "Anna" . {facts} ."""
     model = script(qir=qir("Anna | relation | ?x"))
     run = answered(model, name, "What is Anna's relation?", kg=films(turtle))
     assert len(run["relation_linking"].output.predicates) == kept
+    for request in requests(model, "pool"):
+        assert len(request.variables["predicates"]) == min(kept, 40)
 
 
 @conforms(
@@ -1082,6 +1185,7 @@ def test_section_5_1_3_the_best_predicates_are_kept(name: str, kept: int) -> Non
     code="it has no predicate, and is left out",
     setting="links_joins",
 )
+@violated_by(RELATION_LINKING, "if settings.links_joins or not linked_ends", "if not linked_ends")
 @pytest.mark.parametrize(("name", "is_linked"), [("paper", True), ("reference", False)])
 def test_section_5_2_1_a_fact_between_unknowns_is_joined(name: str, is_linked: bool) -> None:
     model = script(qir=CHAIN, pool={"reasoning": "", "predicates": ["birth date"]})
@@ -1099,6 +1203,11 @@ def test_section_5_2_1_a_fact_between_unknowns_is_joined(name: str, is_linked: b
     "Algorithm 3, line 1; section 5.2.1",
     "a candidate query for each combination of one predicate a fact, joined on variables",
 )
+@violated_by(
+    QUERY_PLANNING,
+    "islice(product(*choices), MAX_COMBINATIONS)",
+    "islice(zip(*choices), MAX_COMBINATIONS)",
+)
 def test_algorithm_3_line_1_each_combination_is_a_query() -> None:
     run = answered(script(qir=CHAIN), question="When was the director of Arrival born?")
     first, second = run.output("matching").relations
@@ -1106,6 +1215,7 @@ def test_algorithm_3_line_1_each_combination_is_a_query() -> None:
     assert generated.before_truncation == len(first.predicates) * len(second.predicates)
     assert all(len(query.patterns) == 2 for query in generated.queries)
     assert all("?p" in query.patterns[0] for query in generated.queries)
+    assert len(generated.queries) == 40
 
 
 @conforms(
@@ -1133,6 +1243,7 @@ def test_section_5_2_1_the_main_unknown_is_selected(name: str, selected: str) ->
     fast="several, each in a column, if the question asks for several",
     setting="several_targets",
 )
+@violated_by(SETTINGS, '        "several_targets": False,\n', "")
 @pytest.mark.parametrize(
     ("name", "columns", "row"),
     [("paper", (), ()), ("fast", ("p", "d"), ("Denis Villeneuve", "1967-10-03"))],
@@ -1156,10 +1267,14 @@ def test_section_5_2_1_several_unknowns_are_columns(
     "section 5.2.1; section 5.2.5",
     "entities are replaced by their vertices; without one there is no query, and that is said",
 )
+@violated_by(
+    QUERY_PLANNING, "is_incomplete = bool(linked.unlinked_entities)", "is_incomplete = False"
+)
 @pytest.mark.parametrize("name", ALL_PROFILES)
 def test_section_5_2_1_an_entity_that_is_not_there_gives_no_query(name: str) -> None:
     boolean = qir("Denis Villeneuve | director | Qwertzuiop", kind="boolean")
     run = answered(script(qir=boolean), name, "Is Denis Villeneuve the director of Qwertzuiop?")
+    assert run.output("query_generator").queries == ()
     answer = answer_of(run)
     assert (answer.values, answer.queries) == ((), ())
     assert answer.reason == "no vertex for Qwertzuiop"
@@ -1171,6 +1286,7 @@ def test_section_5_2_1_an_entity_that_is_not_there_gives_no_query(name: str) -> 
     code="a fact without predicates is left out",
     setting="unlinked_facts",
 )
+@violated_by(QUERY_PLANNING, "is_incomplete = is_incomplete or bool(linked.unlinked_facts)", "pass")
 @pytest.mark.parametrize(("name", "has_queries"), [("paper", False), ("reference", True)])
 def test_section_5_2_1_every_triple_is_in_every_query(name: str, has_queries: bool) -> None:
     facts = qir("Arrival | director | ?p", "?q | knows | ?r", target="?p")
@@ -1190,6 +1306,8 @@ def test_section_5_2_1_every_triple_is_in_every_query(name: str, has_queries: bo
     fast="it may not, in a question of several facts",
     setting="excludes_named",
 )
+@violated_by(SETTINGS, '        "refuses_stored_false": False,\n', "")
+@violated_by(SETTINGS, '        "excludes_named": False,\n', "")
 def test_section_5_2_1_a_query_has_no_filters() -> None:
     boolean = qir("Denis Villeneuve | hybrid | ?x", kind="boolean")
     chain = qir("Arrival | director | ?p", "?film | director | ?p", target="?film")
@@ -1260,6 +1378,11 @@ def test_algorithm_3_line_6_predicates_are_in_one_pool() -> None:
     "of a predicate the model sees the name",
     fast="with it a triple of the graph, and each direction by itself",
     setting="predicate_examples",
+)
+@violated_by(
+    SELECTION,
+    '"predicates": list(listed)}',
+    '"predicates": [f"{name}: Jade Glory" for name in listed]}',
 )
 @pytest.mark.parametrize(
     ("chosen", "answers"),
@@ -1407,12 +1530,33 @@ def test_definition_3_1_things_are_counted(name: str, answers: list[str]) -> Non
     assert labels(run) == ("116",)
 
 
+@violated_by(QUERY_PLANNING, "if not results.is_cut:", "if results:")
+@violated_by(
+    QUERY_PLANNING,
+    "for term, triples in supports.items()]",
+    "for term, triples in [*supports.items()][:50]]",
+)
+@pytest.mark.parametrize(("kind", "number"), [("count", 130), ("list", 120)])
+def test_definition_3_1_many_values_are_listed_and_all_are_counted(kind: str, number: int) -> None:
+    file = Path(tempfile.mkdtemp()) / "many.ttl"
+    file.write_text(films_by_lynch(130), encoding="utf-8")
+    model = script(pool=BY_LYNCH["pool"], qir=qir("?film | by | David Lynch", kind=kind))
+    run = answered(model, question="Which, or how many?", kg=open_kg(file, row_limit=120))
+    found = labels(run)
+    assert (int(found[0]) if kind == "count" else len(found)) == number
+
+
 @conforms(
     "section 7.1",
     "P@1, MRR and Hit@5 take answers as a ranked list. The paper does not say how they are ranked: "
     "here those of the query with the highest score come first, and of one query its rows as they are",
     fast="of one query by label, which is the same on every graph",
     setting="value_order",
+)
+@violated_by(
+    QUERY_PLANNING,
+    "values.sort(key=lambda value: -results.scores[value.term])",
+    "values.sort(key=lambda value: results.scores[value.term])",
 )
 def test_section_7_1_answers_are_ranked_by_the_score_of_their_query() -> None:
     told = {"reasoning": "", "predicates": ["director", "writer"]}
@@ -1423,16 +1567,18 @@ def test_section_7_1_answers_are_ranked_by_the_score_of_their_query() -> None:
 
 @conforms(
     "section 5.2.4",
-    "duplicates are equal values",
-    fast="a text is left out if it is the name of another value",
+    "duplicates are equal values: texts of two languages are two values",
+    fast="forms of one text, in language, datatype or spelling, are one value, and a text is left out if it "
+    "is the name of another value",
     setting="merges_names",
 )
-@pytest.mark.parametrize(("name", "answers"), [("paper", 4), ("fast", 2)])
+@pytest.mark.parametrize(("name", "answers"), [("paper", 5), ("fast", 2)])
 @violated_by(SETTINGS, '        "merges_names": False,\n', "")
+@violated_by(QUERY_PLANNING, "merges_forms=settings.merges_names,", "merges_forms=True,")
 def test_section_5_2_4_the_same_said_twice(name: str, answers: int) -> None:
     ships = """@prefix : <http://example.org/> .
     @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
-    :gale rdfs:label "Gale" ; :flagState :no ; :flag "NORWAY" , "since 1990" .
+    :gale rdfs:label "Gale" ; :flagState :no ; :flag "NORWAY" , "since 1990" , "since 1990"@en .
     :no rdfs:label "Norway" ."""
     model = script(qir=qir("Gale | sails under | ?country"))
     run = answered(model, name, "What is the flag of Gale?", kg=films(ships))
@@ -1448,6 +1594,7 @@ def test_section_5_2_4_the_same_said_twice(name: str, answers: int) -> None:
     " is shown by its name or by what it has, and a list by its members",
     setting="looks_into_nodes",
 )
+@violated_by(SETTINGS, '        "looks_into_nodes": False,\n', "")
 @pytest.mark.parametrize(("name", "is_number"), [("paper", False), ("fast", True)])
 def test_section_5_2_4_a_blank_node(name: str, is_number: bool) -> None:
     crane = """@prefix : <http://example.org/> .
@@ -1468,6 +1615,7 @@ def test_section_5_2_4_a_blank_node(name: str, is_number: bool) -> None:
     fast="the number of a blank node is shown with its unit",
     setting="shows_units",
 )
+@violated_by(QUERY_PLANNING, "shows_units=settings.shows_units,", "shows_units=True,")
 @pytest.mark.parametrize(("shows_units", "label"), [(False, "60"), (True, "60 metre")])
 def test_section_5_2_4_a_number_with_a_unit(shows_units: bool, label: str) -> None:
     crane = """@prefix : <http://example.org/> .
@@ -1481,6 +1629,11 @@ def test_section_5_2_4_a_number_with_a_unit(shows_units: bool, label: str) -> No
 
 
 @conforms("section 7.3, Table 4", "a model without a graph is a baseline, with the dialogue")
+@violated_by(
+    CHAT,
+    'dialogue = [describe_turn(turn, "questions_and_answers") for turn in context.turns]',
+    'dialogue = [describe_turn(turn, "questions_and_answers") for turn in context.turns[-1:]]',
+)
 def test_section_7_3_a_model_without_a_graph() -> None:
     told = {"answers": ["Denis Villeneuve", "Nobody"]}
     model = script(model_alone=told)
@@ -1495,6 +1648,12 @@ def test_section_7_3_a_model_without_a_graph() -> None:
 
 
 @conforms("section 5.2.5", "without an answer in the graph the system says so, and invents none")
+@violated_by(
+    INIT,
+    "    answer = execute_queries(selection, qir, linked, run)\n",
+    "    selection = QuerySelection(generated.queries[:1], ())\n"
+    "    answer = execute_queries(selection, qir, linked, run)\n",
+)
 @pytest.mark.parametrize("name", ALL_PROFILES)
 def test_section_5_2_5_nothing_is_invented(name: str) -> None:
     run = answered(
@@ -1530,7 +1689,7 @@ def make_whole_runs() -> WholeRuns:
     counted = script(qir=qir("Arrival | director | ?who", kind="count"), pool=ONE_PREDICATE)
     homonyms = script(
         qir=[{"triples": []}, "no JSON", qir("Dune | director | ?person")],
-        label=["no JSON", {"label": "Dunes"}, {"label": "dune"}],
+        label=["no JSON", {"label": "dune"}, {"label": "Dune"}],
         name=[{"name": "x"}, {"name": "lynchs_dune"}],
         pool=[
             {"reasoning": "", "predicates": []},
@@ -1752,12 +1911,69 @@ TANGLES: Mapping[str, Any] = {
         },
         {},
     ),
+    "dependent on nothing": (
+        "Who wrote it?",
+        {
+            "classifier": DEPENDENT,
+            "rephraser": {"question": "Who wrote the Iliad?"},
+            "qir": qir("Iliad | author | ?x"),
+        },
+        {},
+    ),
+    "after no answer": (
+        "And who wrote it?",
+        {
+            "classifier": DEPENDENT,
+            "rephraser": {"question": "Who wrote the Iliad?"},
+            "qir": qir("Iliad | author | ?x"),
+        },
+        {"dialogue": Dialogue((Turn("What is Zorblax?"), EARLIER))},
+    ),
+    "four entities, facts backwards": (
+        "Which authors of both were born where?",
+        {
+            "qir": qir(
+                *("?b | in | ?c", "?a | born in | ?b", "Odyssey | author | ?a"),
+                *("Iliad | author | ?a", "?a | born in | Chios", "Chios | in | Greece"),
+                target="?c",
+            )
+        },
+        {},
+    ),
+    "yes in a sentence": (
+        "Did Homer write the Odyssey?",
+        {
+            "qir": qir("Odyssey | author | Homer", kind="boolean"),
+            "answer_writer": {"sentence": "It is true that Homer wrote it."},
+        },
+        {"reword_answer": True},
+    ),
+    "a count in a sentence": (
+        "How many?",
+        {
+            "qir": qir("?x | author | Homer", kind="count"),
+            "pool": {"reasoning": "", "predicates": ["author"]},
+            "answer_writer": {"sentence": "He wrote 2."},
+        },
+        {"reword_answer": True},
+    ),
+    "six facts of a long question": (
+        "Who wrote " + "very " * 300 + "long poems?",
+        {
+            "qir": qir(
+                *("Iliad | author | ?a", "?a | born in | ?b", "?b | in | ?c"),
+                *("Odyssey | author | ?a", "Odyssey | set in | ?d", "?d | in | ?c"),
+                target="?c",
+            )
+        },
+        {},
+    ),
     "two islands": ("Who?", {"qir": qir("Iliad | author | ?a", "?q | near | ?r", target="?r")}, {}),
     "a class and a text": (
         "Which epic poems are called Troy?",
         {
             "qir": qir("?x | type | epic poem", "?x | label | Troy epic"),
-            "label": [{"label": "Epic Poem"}, {"label": "Troy epic"}],
+            "label": [{"label": "epic poem"}, {"label": "Troy epic"}],
         },
         {},
     ),
@@ -1890,20 +2106,7 @@ def make_tangled_runs() -> WholeRuns:
     "prompts/chatty_kg/translator.md", ": add nothing, leave nothing out, do not answer", ""
 )
 @violated_by(RELATION_LINKING, "BEAM_WIDTH = 4", "BEAM_WIDTH = 1")
-@violated_by("kgwb/settings.py", "    theta: Count = 3\n", "    theta: Count = 2\n")
-@violated_by("kgwb/settings.py", "    v_limit: Count = 600\n", "    v_limit: Count = 60\n")
 @violated_by("kgwb/run/ask.py", "seed = settings.seed + sample", "seed = settings.seed")
-@violated_by(SETTINGS, "answers_in_context: Count = 100", "answers_in_context: Count = 10")
-@violated_by(
-    INIT,
-    "standalone = understand_question(english.text, context, run)",
-    "standalone = english.text",
-)
-@violated_by(
-    INIT,
-    "answer = write_answer(answer, question.text, run)",
-    "answer = write_answer(answer, standalone, run)",
-)
 @violated_by(
     INIT,
     "selection = select_predicates(generated, question, linked, run)",
@@ -1914,14 +2117,6 @@ def make_tangled_runs() -> WholeRuns:
     "prompts/linking/vertex_selection_labels.md",
     "Otherwise choose the label whose meaning is closest to the name.",
     "",
-)
-@violated_by(
-    "prompts/chatty_kg/qir_published.md",
-    "Entities: the things the question names, written as in the question.",
-    "",
-)
-@violated_by(
-    "prompts/chatty_kg/answer_writer.md", "Reply with one JSON object and nothing else:\n", ""
 )
 def test_whole_runs_send_and_do_what_they_did() -> None:
     check_whole_runs("chatty_kg", make_whole_runs())

@@ -71,10 +71,22 @@ GAPS = [
         "of each benchmark",
     ),
     Gap(
-        source="Answer Trying",
-        paper="at the limit the model answers from its own knowledge, and the answer counts",
-        reason="the answer is the text that the model writes, and it may give none if it is not sure. It is "
-        "compared with names of gold things, and is not linked to a vertex",
+        source="Knowledge Graph Invoking",
+        paper="all entities are expressed in natural language",
+        reason="a thing without a label goes by the last part of its IRI where other things of the hop have "
+        "labels, also if that is an id: the graph has no other name for it",
+    ),
+    Gap(
+        source="Implementation Settings",
+        paper="the relation that is followed is one of the graph",
+        reason="predicates of one name and one direction are one relation, and all of them are followed: a "
+        "model that sees names cannot tell them apart",
+    ),
+    Gap(
+        source="Task Formulation",
+        paper="the answer is what the model generates",
+        reason="what the graph has in several languages, datatypes or spellings is shown once, and a list by "
+        "its members, as in all systems here",
     ),
     Gap(
         source="Knowledge Graph Invoking",
@@ -100,12 +112,6 @@ GAPS = [
         paper="the model assesses for each filtered triple whether it suffices",
         reason="all triples of a hop are in one prompt, and several tails are one head of the next "
         'hop, "C | 4 others": a question of many tails costs one call and not one for each',
-    ),
-    Gap(
-        source="In-context learning",
-        paper="a reply is used as it is",
-        reason="a reply that is not of the asked form is asked for again, at most three times, with "
-        "another seed; the model is not shown what was wrong",
     ),
     Gap(
         source="Figure 5",
@@ -166,16 +172,16 @@ HOMONYMS = """@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org
 @conforms(
     "Overview",
     "a question of a question set is given with its initial topic entity, by its IRI or by a label "
-    "that one vertex has: nothing looks for it",
+    "that one vertex has: nothing looks for it. It is marked with brackets, behind a question that names "
+    "it otherwise",
     fast="the model finds it in the question",
     setting="topic_given",
 )
 @violated_by(SETTINGS, '        "topic_given": True,\n', "")
-@violated_by(DEBATE, "topics = bracket_names(question, [topic.label])", "return")
-@violated_by(
-    DEBATE, 'question = f"{question} {topic.label}"', 'question = f"{topic.label} {question}"'
-)
+@violated_by(DEBATE, "topics = bracket_names(question, [label])", "return")
+@violated_by(DEBATE, 'question = f"{question} {label}"', 'question = f"{label} {question}"')
 @violated_by(DEBATE, 'run.override(f"entity_linking[{name}]", link)', "")
+@violated_by(DEBATE, "label = topic.label.translate(BRACKET_REPLACEMENTS)", "label = topic.label")
 @violated_by("kgwb/bench/runner.py", "    if setup.system.give_topic:", "    if False:")
 @violated_by(
     "kgwb/bench/questions.py",
@@ -192,7 +198,7 @@ HOMONYMS = """@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org
         ("Who is the wife of Rex?", EX + "rex2", "the wife of [Rex]?"),
         ("Who is [the] wife of Rex?", EX + "rex2", "Who is the wife of [Rex]?"),
         ("Who is the wife of Rex?", "Rex", None),
-        ("Who is the wife of the film?", EX + "noir", None),
+        ("Who is the wife of the film?", EX + "noir", "wife of the film? [Film (noir)]"),
         ("Who is the wife of nameless?", EX + "nameless", "wife of [nameless]?"),
         ("Who is the wife of nobody?", EX + "nobody", None),
     ],
@@ -249,6 +255,7 @@ def test_the_graph_is_asked_for_a_topic_entity_only_where_it_is_given(
     "Task Formulation",
     "the question is given with its topic entity",
 )
+@violated_by(DEBATE, "    if marked:\n        topics = ", "    if not marked:\n        topics = ")
 @pytest.mark.parametrize("name", PROFILES)
 def test_task_formulation_a_marked_topic_entity_is_not_looked_for(name: str) -> None:
     topics, _, model = alone(
@@ -280,6 +287,7 @@ def test_overview_the_walk_starts_at_the_initial_topic_entity(name: str) -> None
 
 
 @conforms("Overview", "the tails of a hop are where the next hop starts")
+@violated_by(INIT, "Head(name, result.values, head.start)", "Head(name, head.values, head.start)")
 @pytest.mark.parametrize("name", PROFILES)
 def test_overview_the_tails_are_the_next_topic_entities(name: str) -> None:
     run, _ = walk(name, two_hops())
@@ -338,7 +346,8 @@ def test_get_relations_has_both_directions(name: str, answers: str) -> None:
 
 
 @conforms(
-    "Knowledge Graph Invoking", "on the walk a model sees names in natural language, no identifier"
+    "Knowledge Graph Invoking",
+    "on the walk a model sees labels in natural language, and no identifier of what has one",
 )
 @violated_by(
     HOP,
@@ -457,12 +466,14 @@ def test_relation_filtering_asks_also_about_a_single_relation(name: str) -> None
     "only the best unique relation is followed",
     code="on Freebase all that the reply names; `reference` follows one",
 )
+@violated_by(HOP, " {values_clause('?p', relation.iris)}", "")
 @pytest.mark.parametrize("name", PROFILES)
 def test_one_relation_of_a_head_is_followed(name: str) -> None:
     run, _ = walk(name, two_hops())
     key = "triple_filling[hop 1/Arrival]"
     assert [each for each in keys(run) if "triple_filling[hop 1" in each] == [key]
     assert str(run.output(key).relation) == "director"
+    assert [value.term for value in run.output(key).values] == [iri("denis")]
 
 
 # --- Answer Trying
@@ -508,6 +519,11 @@ def test_answer_trying_ends_the_walk(name: str) -> None:
 
 
 @conforms("Answer Trying", "triples that do not suffice lead to simplifying, and to another hop")
+@violated_by(
+    INIT,
+    'if is_last or (tried is not None and tried.sufficient == "yes"):',
+    "if is_last or tried is not None:",
+)
 @pytest.mark.parametrize("name", PROFILES)
 def test_answer_trying_leads_to_simplifying(name: str) -> None:
     run, _ = walk(name, two_hops(), debate_rounds=1)
@@ -796,6 +812,7 @@ def test_implementation_settings_a_debate_ends_when_all_agree() -> None:
 
 
 @conforms("Figure 3", "1, 2 and 3 rounds are compared, by the number alone")
+@violated_by(DEBATE, 'if settings.debate_end == "agreed" and proposals', "if proposals")
 @pytest.mark.parametrize("rounds", [1, 2, 3])
 def test_figure_3_the_number_of_rounds(rounds: int) -> None:
     agreed = (LEFT, LEFT, LEFT)
@@ -861,6 +878,11 @@ def test_implementation_settings_one_exemplar_for_each_role(name: str) -> None:
 
 
 @conforms("Figure 4", "the exemplars of the three modules are varied one module at a time")
+@violated_by(
+    HOP,
+    "max_examples=settings.trying_example_count",
+    "max_examples=settings.filtering_example_count",
+)
 @pytest.mark.parametrize(
     ("setting", "prompts", "count"),
     [
@@ -900,6 +922,11 @@ def test_figure_4_metaqa_is_answered_by_the_last_tails(name: str) -> None:
 
 
 @conforms("Figures 3 and 4, captions", "a one-hop question of MetaQA is not simplified")
+@violated_by(
+    INIT,
+    'if is_last or (tried is not None and tried.sufficient == "yes"):',
+    'if tried is not None and tried.sufficient == "yes":',
+)
 @pytest.mark.parametrize("name", PROFILES)
 def test_figure_3_a_one_hop_question_is_not_simplified(name: str) -> None:
     run, model = walk(name, two_hops(), answers="tails", iteration_limit=1)
@@ -965,6 +992,9 @@ def hits(answers: tuple[str, ...], gold: tuple[str, ...]) -> Scores:
     "exact match accuracy (Hits@1), which reports have: the first answer, in the model's order, is a gold one",
     code="Freebase: a gold name stands in the reply (measure `hit_substring`); MetaQA: any of the "
     "last tails is a gold one (measure `hit_any`)",
+)
+@violated_by(
+    "kgwb/bench/metrics.py", "hits1=float(first_rank == 1)", "hits1=float(first_rank >= 1)"
 )
 def test_evaluation_hits_are_measured_as_named_and_as_coded() -> None:
     question = "Who stars in [Arrival]?"
@@ -1070,17 +1100,6 @@ def make_whole_runs() -> WholeRuns:
 @violated_by(HOP, "subquestion = collapse_spaces(reply.subquestion)", 'subquestion = ""')
 @violated_by(INIT, "heads += hop_input.heads", "pass")
 @violated_by(DEBATE, '"solved": ', '"solved": [] and ')
-@violated_by(
-    "prompts/dog/fused_agent.md", "Square brackets in the question mark where the walk stands.", ""
-)
-@violated_by(
-    "prompts/dog/critic.md", "Square brackets in the question mark where the walk stands.", ""
-)
-@violated_by(
-    "prompts/dog/answer_trying_published.md",
-    "Square brackets in the question mark where the walk stands.",
-    "",
-)
 @violated_by("prompts/dog/topic_entity.md", "An article that begins a title belongs to it.", "")
 def test_whole_runs_send_and_do_what_they_did() -> None:
     check_whole_runs("dog", make_whole_runs())

@@ -397,7 +397,7 @@ CASES = {
             "vertex_selection_labels",
             lambda run: linking.select_vertex(RETRIEVED, "Who?", Context(), run),
             tuple({"label": label} for label in LABELS if label != "Dune"),
-            lambda reply: reply.label.casefold() in [label.casefold() for label in LABELS],
+            lambda reply: reply.label in LABELS,
             PAPER,
         ),
         Case(

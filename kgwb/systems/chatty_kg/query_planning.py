@@ -520,7 +520,7 @@ def _answer_values(
 
     Values are ordered by the best score of their queries; with ``value_order`` "by_query" equals by
     label. With ``shows_units``, the label of a number at a blank node has its unit. With
-    ``merges_names``, texts that name another value are left out. With
+    ``merges_names``, texts that name another value are left out, and forms of one text are one value. With
     ``counts_values``, the number of values is returned instead if a count is asked for and they are
     not all numbers. If no query has rows, the answer has no values and says so as its reason. The
     display names of values and support are asked for together.
@@ -544,7 +544,12 @@ def _answer_values(
     answer = Answer(qir.kind, tuple(values), results.sparql)
     reads_numbers = settings.looks_into_nodes and qir.kind == "list"
     answer = read_values(
-        run.kg, answer, labels, reads_numbers=reads_numbers, shows_units=settings.shows_units
+        run.kg,
+        answer,
+        labels,
+        reads_numbers=reads_numbers,
+        shows_units=settings.shows_units,
+        merges_forms=settings.merges_names,
     )
     if qir.kind != "count" or not settings.counts_values:
         return answer

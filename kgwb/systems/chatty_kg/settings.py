@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from kgwb.build import STRICT_CONFIG, Count, Settings
+from kgwb.build import STRICT_CONFIG, UNLIMITED, Count, Settings
 
 LanguageTag = Annotated[str, Field(pattern=r"^([A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*)?$")]
 
@@ -42,7 +42,7 @@ class ChattySettings(Settings):
         "joins_over_node": False,
         "keeps_type_predicates": True,
         "whole_graph": True,
-        "predicates_per_relation": 21,
+        "predicates_per_relation": UNLIMITED,
         "query_order": "as_combined",
         "refuses_stored_false": False,
         "excludes_named": False,
@@ -64,6 +64,7 @@ class ChattySettings(Settings):
         "links_joins": False,
         "keeps_type_predicates": False,
         "whole_graph": False,
+        "predicates_per_relation": 21,
         "kind_from": "words",
         "unlinked_facts": "left_out",
         "counts_values": False,
@@ -202,7 +203,7 @@ class ChattySettings(Settings):
     A segment that nobody can read, such as P57, is replaced by the label.
     """
     predicates_per_relation: Count = 5
-    """Ranked predicates kept for a relation. The paper names no number, its code keeps 21."""
+    """Ranked predicates kept for a relation. The paper stores all that it ranks, its code 21."""
 
     # Queries
 
@@ -248,10 +249,11 @@ class ChattySettings(Settings):
     The value stays the number. The paper returns the bindings as they are (section 5.2.4).
     """
     merges_names: bool = True
-    """Whether a text that is the name of another value is left out.
+    """Whether a text that is the name of another value is left out, and forms of one text are merged.
 
     A graph may say the same with two predicates, as a text and as a thing: the country "Norway".
-    The thing keeps the triples of both. The paper removes equal values only (section 5.2.4).
+    The thing keeps the triples of both. Forms of a text differ in language, datatype or spelling.
+    The paper removes equal values only (section 5.2.4).
     """
     value_order: Literal["by_query", "by_row"] = "by_query"
     """The order of an answer's values. Those of queries with a higher score come first; of one query

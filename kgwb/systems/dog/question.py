@@ -21,6 +21,7 @@ from kgwb.build import (
     link_entity,
 )
 from kgwb.systems.dog.records import (
+    BRACKET_REPLACEMENTS,
     BRACKETED_NAME,
     FilledTriples,
     Head,
@@ -236,19 +237,19 @@ def bracket_names(question: str, names: Sequence[str]) -> TopicEntities:
 def give_topic(run: Run, find: Callable[[], Candidate | None]) -> None:
     """Put in the topic entity that the question set gives, with its vertex, if ``topic_given`` is on.
 
-    Nothing then asks for either. A label that the question does not have is put behind it. A label
-    with brackets in it cannot be marked, so that the topic entity is asked for. ``find`` is called
-    only with ``topic_given``.
+    Nothing then asks for either. A label that the question does not have is put behind it. Brackets
+    in a label are replaced (BRACKET_REPLACEMENTS). ``find`` is called only with ``topic_given``.
     """
     if not DogSettings.of_run(run).topic_given:
         return
     topic = find()
-    if topic is None or re.search(r"[\[\]]", topic.label):
+    if topic is None:
         return
     question = remove_brackets(run.question)
-    if not _find_name(question, topic.label):
-        question = f"{question} {topic.label}"
-    topics = bracket_names(question, [topic.label])
+    label = topic.label.translate(BRACKET_REPLACEMENTS)
+    if not _find_name(question, label):
+        question = f"{question} {label}"
+    topics = bracket_names(question, [label])
     name = topics.entities[0]
     run.override("topic_entity", topics)
     link = Link(name, topic, (topic,), "given by the question set")
