@@ -54,8 +54,8 @@ class RagoniteSettings(Settings):
     last_sees_results: bool = False
     """Whether a tool that is offered once more is shown what was found before (section 2.3).
 
-    If it then fails, it is offered again as long as rounds are left. In the published screenshots
-    it is shown nothing, and is offered once.
+    As long as rounds are left, the model then decides again whether more has to be looked up. In the
+    published screenshots the tool is shown nothing, and the answer is written after it.
     """
     passages: Count = 5
     """How many passages a search returns."""

@@ -252,8 +252,8 @@ def select_tools(question: str, dialogue: Dialogue, schema: Schema, run: Run) ->
 
     There are ``settings.rounds`` turns at most; the model may finish earlier. After them, each tool
     that was not used is offered alone in one more turn, so that every tool is used at least once.
-    With ``settings.last_sees_results`` it is offered again after an error, if the model finished
-    before the last turn.
+    With ``settings.last_sees_results`` the model then decides again whether it goes on, as long as
+    turns are left: it may have finished before.
     """
     settings = RagoniteSettings.of_run(run)
     offered = TOOLS_BY_ABLATION[settings.ablation]
@@ -269,15 +269,17 @@ def select_tools(question: str, dialogue: Dialogue, schema: Schema, run: Run) ->
     prompt = PROMPTS_BY_ABLATION[settings.ablation]
     if Sql in offered and settings.tables == "type_combination" and not settings.writes_comments:
         prompt += "_published"
-    uses = act(prompt, variables, tools, run, limit=settings.rounds)
+    uses = chosen = act(prompt, variables, tools, run, limit=settings.rounds)
     for tool_class in offered:
         if any(isinstance(use.tool, tool_class) for use in uses):
             continue
-        variables["tools"] = [tool_class.spec.name]
         before = uses if settings.last_sees_results else ()
-        uses += act(prompt, variables, (tool_class,), run, limit=1, before=before)
-        while before and len(uses) < settings.rounds and getattr(uses[-1].result, "error", None):
-            uses += act(prompt, variables, (tool_class,), run, limit=1, before=uses)
+        alone = {**variables, "tools": [tool_class.spec.name]}
+        uses += act(prompt, alone, (tool_class,), run, limit=1, before=before)
+    if settings.last_sees_results and uses != chosen:
+        retrievals = [use for use in uses if not isinstance(use.tool, Finish)]
+        left = settings.rounds - len(retrievals)
+        uses += act(prompt, variables, tools, run, limit=left, before=uses)
 
     sources: dict[tuple[str, str, str], Source] = {}
     for use in uses:
