@@ -40,6 +40,7 @@ from kgwb.kg import sample_path
 from kgwb.kg.embeddings import DEFAULT_MODEL, Embeddings
 from kgwb.llm import Scripted
 from kgwb.run.answers import Dialogue, Turn
+from kgwb.systems.ragonite import database_file
 from kgwb.systems.ragonite.annotations import Change, add_changes, open_annotations
 from kgwb.systems.ragonite.database import Database
 from kgwb.systems.ragonite.database_file import open_database
@@ -197,13 +198,17 @@ def test_each_combination_of_types_has_a_table(name: str) -> None:
 
 @violated_by(INDUCTION, ".difference(GENERIC_CLASSES)\n        return", "\n        return")
 @violated_by(INDUCTION, "if classes or subject not in self.schema_terms:", "if classes:")
+@violated_by(FILE, "        start += len(rows)\n", "        start += 10_000\n")
 @violated_by(
     INDUCTION,
     "if not str(type_).startswith(SCHEMA_NAMESPACES)}",
     "if type_ is not None}",
 )
 @pytest.mark.parametrize("name", PROFILES)
-def test_what_has_no_type_or_one_that_says_nothing_is_in_the_table_thing(name: str) -> None:
+def test_what_has_no_type_or_one_that_says_nothing_is_in_the_table_thing(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database_file, "TRIPLES_PER_QUERY", 3)  # so all are read in several queries
     turtle = """
     :a a owl:Thing ; :p 1 . :b a owl:NamedIndividual ; :p 2 . :c :p 3 ; :part [ :p 4 ] .
     :Kind a owl:Class ; :p 5 . :Genre a owl:Class, :Topic ; :p 6 .
@@ -1223,6 +1228,8 @@ EVERY_TABLE = [
     "SELECT count(*) AS n, avg(weight) AS mean FROM car",
     "SELECT id, note FROM car WHERE note IS NOT NULL",
     "SELECT price FROM nothing",
+    "SELECT subject FROM _triples",
+    "SELECT random()",
 ]
 IMPROVED = [
     Change("car_product", name="base_car"),
@@ -1231,6 +1238,7 @@ IMPROVED = [
     Change("car_product", "price", comment="in euros"),
     Change("car_product", "height", strip_unit=True),
     Change("car_product", "length", strip_unit=True),
+    Change("car_product", "doors", strip_unit=True),
     Change("fuel_type", "id", name="fuelTypeId"),
 ]
 BMW_DIALOGUE = Dialogue(
@@ -1253,7 +1261,7 @@ def make_whole_runs() -> WholeRuns:
     failing = use("sparql", query="SELECT")
     all_passages = {"passages": 50}
     uses: dict[str, Any] = {
-        "tables": ([*tables, passages("hat")], {"rounds": 9}),
+        "tables": ([*tables, passages("hat")], {"rounds": 11}),
         "passages": ([tables[0], passages("electric"), FINISH], all_passages),
         "forced after an error": ([passages(), FINISH, tables[7], tables[1]], {}),
         "forced without rounds": ([passages(), passages("hat"), passages("X1"), tables[7]], {}),
@@ -1329,6 +1337,9 @@ MANY = (
     + ':firm a :Firm ; rdfs:label "Firm" ; :select "x" ; :order 1 ; :at "2020"^^xsd:gYear ;'
     + ' :code "007", "7" ; :sold 1e400 ; :open true ; :text "a \\"quoted\\" word"@en, "a \\"quoted\\" word" .'
     + '<http://other.example/firm> a :Firm ; rdfs:label "Firm" ; :order 2 ; :partner :firm, :hat1 ; :open false .'
+    + ":wide a :Wide"
+    + "".join(f" ; :q{n} {n}" for n in range(70))
+    + " ."
     + ':lone :named "Lone" . :odd a :Firm ; :named "Odd", :hat2 ; :partner [ :named "Nobody" ] .'
 )
 """More tables, rows and texts than ``fast`` shows, twins of one name, names that SQL keeps, mixed values."""
@@ -1426,6 +1437,8 @@ def make_many_runs() -> WholeRuns:
 
 
 @violated_by(SELECTOR, "cut=result.cut or len(result.rows) > len(rows),", "cut=result.cut,")
+@violated_by(INDUCTION, "MAX_TABLE_COLUMNS = 400", "MAX_TABLE_COLUMNS = 40")
+@violated_by(INDUCTION, '("_", "sqlite_", "pragma_")', '("sqlite_", "pragma_")')
 @violated_by(INDUCTION, "not group.unit and not group.has_ranges\n", "not group.unit\n")
 @violated_by(
     INDUCTION,
