@@ -667,8 +667,8 @@ def test_enough_data_leads_to_the_answer(name: str) -> None:
 )
 @violated_by(
     RECORDS,
-    '            if visit.state == "LOCAL":\n                return True\n            if any',
-    '            if visit.state == "LOCAL":\n                return True\n            if not any',
+    "            if any(result.changes_graph for result in visit.results):\n                return False\n",
+    "",
 )
 @violated_by(STATES, "not is_whole and not position.was_looked_into and", "not is_whole and")
 @pytest.mark.parametrize("name", PROFILES)
@@ -926,6 +926,7 @@ def test_each_reading_of_remote_can_be_chosen(value: str, possible: set[str]) ->
     setting="removes",
 )
 @violated_by(STATES, "        return FETCHING_TOOLS\n", "        pass\n")
+@violated_by(INIT, "local = local.without(nodes, triples)", "pass")
 @violated_by(SETTINGS, '        "removes": False,\n', "")
 @pytest.mark.parametrize("name", PROFILES)
 def test_update_removes_only_where_the_paper_does_not_rule(name: str) -> None:
@@ -939,6 +940,8 @@ def test_update_removes_only_where_the_paper_does_not_rule(name: str) -> None:
         return
     run, model = answered(name, update=update)
     assert run.output("remove_edge").effect == "removed"
+    position = [step for step in run.steps if step.agent == "turn"][-1].output
+    assert position.local.support == (STARRING,)
     assert "remove_node" in requests_to(model, "update")[0].messages[0].content
 
 

@@ -300,11 +300,8 @@ class GraphClasses:
         return groups
 
     def _own_types(self, term: Term) -> set[URIRef]:
-        """Return the types of a term.
-
-        Types that are generic classes, or those of RDF, RDFS, OWL or Wikibase, are left out.
-        """
-        types = self.types.get(term, set()).difference(GENERIC_CLASSES)
+        """Return the types of a term but for those of RDF, RDFS, OWL and Wikibase, such as owl:Thing."""
+        types = self.types.get(term, set())
         return {type_ for type_ in types if not str(type_).startswith(SCHEMA_NAMESPACES)}
 
 
