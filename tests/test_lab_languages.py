@@ -25,7 +25,9 @@ from kgwb.labs.texts import (
 )
 
 OTHERS = [language for language in list_languages() if language != "en"]
-PARTS_OF_TASKS = re.compile(r"\d\.\d+\.(title|hint\.[123]|rubric\.[123]|found|lesson|question)")
+PARTS_OF_TASKS = re.compile(
+    r"\d\.\d+\.(title|example|hint\.[123]|rubric\.[123]|found|lesson|question)"
+)
 KEY = re.compile(r"(?:\d(?:\.\d+)?|[a-z][a-z-]*)\.[a-z][a-z-]*(?:\.[a-z]+)?")
 HEADS = {
     "again",

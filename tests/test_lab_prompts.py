@@ -65,7 +65,7 @@ def test_there_is_a_reply_for_all_that_a_prompt_can_lack() -> None:
     expected |= {("2.1.not-described", name) for name in QirReply.model_fields}
     expected |= {("2.1.no-value", value) for value in QUESTION_TYPES}
     expected |= {("2.1.other-form", form) for form in OTHER_FORMS.groupindex}
-    expected |= {(f"2.1.{lack}", "") for lack in ("no-unknown", "no-format")}
+    expected |= {(f"2.1.{lack}", "") for lack in ("no-unknown", "no-format", "no-fields")}
     replies = load_replies()
     assert {(reply.lack, reply.of) for reply in replies if reply.lack} == expected
     assert {reply.question for reply in replies if not reply.lack} == set(GOLD_ANSWERS)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, NewType
 
-from pydantic import AfterValidator, BaseModel, JsonValue, TypeAdapter
+from pydantic import AfterValidator, BaseModel, JsonValue, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from kgwb.errors import InputError, KgwbError
-from kgwb.labs.tasks import Task
-from kgwb.labs.texts import say
+from kgwb.labs.tasks import Task, shorten
 from kgwb.records import to_data
 from kgwb.run import Run
 from kgwb.run.agents import agent_of_key
@@ -25,21 +24,13 @@ NamedNumber = tuple[str, float]
 """A name, and a number about it."""
 AnswerTriples = Sequence[tuple[str, str, str]]
 """Triples as students write them: subject, relation and object, with unknowns as "?x"."""
+ReplyText = NewType("ReplyText", str)
+"""The reply of a model: JSON as text. A dictionary is read as the JSON object that it writes."""
 
-EXAMPLES: dict[Any, str] = {
-    NumberedChoice: "example.numbers",
-    NamedChoice: "example.names",
-    NamedNumber: "example.named-number",
-    AnswerTriples: "example.triples",
-    float: "example.number",
-    int: "example.whole-number",
-    str: "example.text",
-}
-"""The key of the text that shows how an answer of each type is written."""
 SEPARATORS = re.compile(r"[,;\n]")
 NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
-WHOLE_NUMBER = re.compile(r"-?\d+")
-"""A number in a list such as "2,4,5", where a comma is no decimal comma."""
+WHOLE_NUMBER = re.compile(r"-?\d+(?:\s*[-–]\s*\d+)?")
+"""A number in a list such as "2,4,5", where a comma is no decimal comma. A range such as "1-9" is one, and not read."""
 TRIPLE_FIELDS = (("subject",), ("predicate", "relation", "property"), ("object",))
 """The keys that the parts of a triple may have in a dictionary."""
 
@@ -49,8 +40,8 @@ def fit_form(data: Any, answer_type: Any, conjunctions: Sequence[str] = ()) -> A
 
     A text may be given for the numbers or names in it, and a single value for a list of it. For
     names, each of ``conjunctions`` ("and") counts as a comma. A dictionary is read as a triple by
-    its keys, or, where a text is expected, as the JSON of a reply. What cannot be read, and data of
-    any other type, are returned unchanged.
+    its keys, or, where the reply of a model is expected, as its JSON. What cannot be read, and data
+    of any other type, are returned unchanged.
     """
     if answer_type == NamedChoice and isinstance(data, str):
         for conjunction in conjunctions:
@@ -59,10 +50,16 @@ def fit_form(data: Any, answer_type: Any, conjunctions: Sequence[str] = ()) -> A
     return fit(data) if fit else data
 
 
-def _fit_text(data: Any) -> Any:
-    """Return the text of a list that has one item, or a dictionary written as JSON; other data unchanged."""
+def _fit_single(data: Any) -> Any:
+    """Return the item of a list that has one item; other data unchanged."""
     if isinstance(data, list) and len(data) == 1:
-        data = data[0]
+        return data[0]
+    return data
+
+
+def _fit_reply(data: Any) -> Any:
+    """Return a dictionary, which may be in a list of one item, as JSON text; other data as ``_fit_single`` does."""
+    data = _fit_single(data)
     if isinstance(data, dict):
         return json.dumps(data, ensure_ascii=False)
     return data
@@ -74,8 +71,7 @@ def _fit_number(data: Any) -> Any:
     A number in text becomes a float. What is not a number is returned unchanged, but out of a list
     of one.
     """
-    if isinstance(data, list) and len(data) == 1:
-        data = data[0]
+    data = _fit_single(data)
     if isinstance(data, str) and NUMBER.fullmatch(data.strip()):
         return float(data.strip().replace(",", "."))
     return data
@@ -96,7 +92,7 @@ def _fit_numbers(data: Any) -> Any:
     """
     if isinstance(data, str):
         data = WHOLE_NUMBER.findall(data) or data
-    if isinstance(data, int | float) and not isinstance(data, bool):
+    if isinstance(data, int | float):
         data = [data]
     if not isinstance(data, list):
         return data
@@ -120,8 +116,8 @@ def _fit_names(data: Any) -> Any:
 def _fit_named_number(data: Any) -> Any:
     """Return [name, number] from a list in either order, a dictionary with one entry, or a text with both.
 
-    In a text the name is what is left without its only number. A whole number becomes a float. Data
-    of any other form are returned unchanged.
+    In a text the name is what is left without its only number. Data of any other form are returned
+    unchanged.
     """
     if isinstance(data, dict) and len(data) == 1:
         data = list(*data.items())
@@ -135,10 +131,7 @@ def _fit_named_number(data: Any) -> Any:
     first, second = data
     if not isinstance(first, str):
         first, second = second, first
-    number = _fit_number(second)
-    if isinstance(number, int) and not isinstance(number, bool):
-        number = float(number)
-    return [first, number]
+    return [first, _fit_number(second)]
 
 
 def _fit_triples(data: Any) -> Any:
@@ -170,7 +163,8 @@ def _fit_triple(data: Any) -> Any:
 
 
 FITTING = {
-    str: _fit_text,
+    str: _fit_single,
+    ReplyText: _fit_reply,
     float: _fit_number,
     int: _fit_whole_number,
     NumberedChoice: _fit_numbers,
@@ -242,7 +236,9 @@ def check_answer(task: Task, answer: object) -> str:
     """Check an answer of any type, and return what is wrong with it, as a text for the student; "" if it is right.
 
     A text of more than MAX_CHECKED_CHARS characters, and a value of another type than the task's,
-    are wrong without a check. The task's own check gets the value that ``read_value`` reads, or the
+    are wrong without a check: the feedback has the
+    first part that cannot be read, and the text of the key "TASK.example", which says how to write
+    it. The task's own check gets the value that ``read_value`` reads, or the
     run itself. A KgwbError that it raises, as for an invalid query, is what is wrong. Raises
     CheckFailedError for any other error.
     """
@@ -256,9 +252,15 @@ def check_answer(task: Task, answer: object) -> str:
     else:
         try:
             typed_answer = read_value(task, answer)
-        except ValueError:
-            example = say(EXAMPLES.get(task.answer_type, "example.other"))
-            return texts.get("answer.unread", type=type(answer).__name__, example=example)
+        except ValueError as exc:
+            if isinstance(exc, ValidationError):
+                answer = exc.errors()[0]["input"]
+            example = f"{task.name}.example"
+            if not texts.has(example):
+                example = "example.other"
+            return texts.get(
+                "answer.unread", part=shorten(repr(answer)), example=texts.get(example)
+            )
     try:
         return texts.render(task.check(typed_answer))
     except KgwbError as exc:

@@ -59,7 +59,7 @@ def find_other_reason(run: Run, change: ChangedGraph) -> Problem:
 
     A name that is that of nothing in the graph, for which a similar one was taken, is another
     reason, too. A fork of a run of Chatty-KG is executed on the changed graph, with its overrides
-    and its triples: the question is not read again. The feedback has both answers. Raises what the
+    and its triples: the question is not read again. The feedback has the triples and both answers. Raises what the
     execution raises.
     """
     for step in run.steps:
@@ -74,9 +74,15 @@ def find_other_reason(run: Run, change: ChangedGraph) -> Problem:
         return ""
     return say(
         "result.other-reason",
+        triples=list_triples(run),
         right=", ".join(change.labels),
         answer=answer or say("result.nothing"),
     )
+
+
+def list_triples(run: Run) -> str:
+    """Return the triples that the QIR agent of a run returned, as text; "–" if there are none."""
+    return ", ".join(map(str, run.output("qir").facts)) or "–"
 
 
 def _find_other_name(selection: Link) -> Problem:

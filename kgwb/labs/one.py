@@ -10,7 +10,12 @@ from typing import Any, NamedTuple
 from kgwb.kg.embeddings import EmbeddingIndex, Embeddings
 from kgwb.kg.queries import describe_vertices
 from kgwb.labs.answers import AnswerTriples, NamedChoice, NumberedChoice, expand_iri
-from kgwb.labs.changed_graphs import ChangedGraph, change_sample, find_other_reason
+from kgwb.labs.changed_graphs import (
+    ChangedGraph,
+    change_sample,
+    find_other_reason,
+    list_triples,
+)
 from kgwb.labs.material import DIALOGUE
 from kgwb.labs.recorded import (
     FIRST_WRONG_AGENTS,
@@ -131,16 +136,15 @@ class LostAnswer(NamedTuple):
     """The right answer of a recorded run that lost it."""
 
     labels: tuple[str, ...]
-    stage: Stage
-    """The stage of the first wrong step."""
     change: ChangedGraph
     """A changed graph on which the repaired run must have the right answer too."""
+    stage: Stage = "understand"
+    """The stage of the first wrong step."""
 
 
 LOST_ANSWERS = {
     1: LostAnswer(
         ("Louisa May Alcott",),
-        "understand",
         ChangedGraph(
             "films",
             """DELETE DATA { fl:Little_Women_novel fl:author fl:Louisa_May_Alcott };
@@ -150,7 +154,6 @@ LOST_ANSWERS = {
     ),
     2: LostAnswer(
         ("Bernard Herrmann",),
-        "understand",
         ChangedGraph(
             "films",
             """DELETE DATA { fl:Vertigo fl:composer fl:Bernard_Herrmann };
@@ -160,7 +163,6 @@ LOST_ANSWERS = {
     ),
     3: LostAnswer(
         ("Francis Ford Coppola",),
-        "understand",
         ChangedGraph(
             "films",
             """DELETE DATA { fl:The_Godfather_film fl:director fl:Francis_Ford_Coppola };
@@ -170,7 +172,6 @@ LOST_ANSWERS = {
     ),
     4: LostAnswer(
         ("Howl's Moving Castle", "My Neighbor Totoro", "Spirited Away", "The Boy and the Heron"),
-        "understand",
         ChangedGraph(
             "films",
             """DELETE DATA { fl:Spirited_Away fl:composer fl:Joe_Hisaishi };
@@ -184,7 +185,6 @@ LOST_ANSWERS = {
     ),
     5: LostAnswer(
         ("Geoffrey Hinton", "Yann LeCun", "Yoshua Bengio"),
-        "query",
         ChangedGraph(
             "scholars",
             """DELETE DATA {
@@ -197,6 +197,7 @@ LOST_ANSWERS = {
             }""",
             ("Tim Berners-Lee", "Yann LeCun", "Yoshua Bengio"),
         ),
+        "query",
     ),
 }
 """The recorded runs of the last tasks, by their number in the folder recordings/lost/chatty_kg."""
@@ -227,12 +228,14 @@ def check_dependent_questions(numbers: NumberedChoice) -> Problem:
 def check_rephrased_question(question: str) -> Problem:
     """Return "" if a question asks when the first Harry Potter movie was released, else feedback.
 
-    It is judged by what Chatty-KG makes of it: after the first question of DIALOGUE its classifier
-    must find the question self-contained, and it must take nothing but Harry Potter for a name. The
-    question must have no words of ASKS_MORE or FIRST_RELEASE, and those of ASKS_DATE and RELEASE. By
+    The question must have words of ASKS_DATE and RELEASE, and none of ASKS_MORE or FIRST_RELEASE. For
+    the rest it is judged by what Chatty-KG makes of it: after the first question of DIALOGUE its
+    classifier must find the question self-contained, and it must take nothing but Harry Potter for a name. By
     the embeddings with which Chatty-KG links words, it must be nearer to a question about the first
     movie than to one about anything else. The first problem found is returned.
     """
+    if not (ASKS_DATE.search(question) and RELEASE.search(question)):
+        return "1.2.no-date"
     workbench = Workbench(open_sample("films"), "rules")
     workbench.ask(DIALOGUE[0])
     run = workbench.begin(question).go(until="classifier")
@@ -246,13 +249,11 @@ def check_rephrased_question(question: str) -> Problem:
     for name in run.go(until="qir").output("qir").entities:
         if NAME not in name.casefold():
             return say("1.2.other-name", name=name)
-    return _find_other_meaning(question)
+    return _find_other_movie(question)
 
 
-def _find_other_meaning(question: str) -> Problem:
-    """Return "" if a question asks for the release date of the first movie, else the key of what it lacks."""
-    if not (ASKS_DATE.search(question) and RELEASE.search(question)):
-        return "1.2.no-date"
+def _find_other_movie(question: str) -> Problem:
+    """Return "" if a question is about the first movie, and its first release need not be meant; else feedback."""
     index, first_movies = _index_questions(Embeddings().name)
     [(nearest, _)] = index.nearest(question, 1)
     if FIRST_RELEASE.search(question) or nearest >= first_movies:
@@ -281,12 +282,15 @@ def check_triples(facts: AnswerTriples) -> Problem:
     """Return "" if Chatty-KG gives the right answer with these triples, else feedback.
 
     They take the place of the QIR agent's for TWO_FILMS_QUESTION; all other agents use ``rules``.
-    They must name both persons, in any case, and have exactly one unknown ("?x"). No triple may be
-    the wrong way round, and the answer must be right on TWO_FILMS_CHANGE too.
+    They must name both persons, in any case, have exactly one unknown ("?x"), and no empty part. No
+    triple may be the wrong way round, and the answer must be right on TWO_FILMS_CHANGE too. If there is
+    no answer, the feedback names the first triple that alone has none.
     """
     names: set[str] = set()
     unknowns: set[str] = set()
     for fact in facts:
+        if not all(map(str.strip, fact)):
+            return say("1.3.no-part", triple=fact)
         for term in (fact[0], fact[2]):
             if term.startswith("?"):
                 unknowns.add(term)
@@ -302,6 +306,9 @@ def check_triples(facts: AnswerTriples) -> Problem:
         return say("1.3.unknowns", number=len(unknowns))
     unknown = unknowns.pop()
     run = _run_with_triples(TWO_FILMS_QUESTION, facts, unknown)
+    for fact in facts:
+        if not (run.answer or _run_with_triples(TWO_FILMS_QUESTION, [fact], unknown).answer):
+            return say("1.3.not-found", triple=fact)
     films = ("Inception", "Interstellar", "The Dark Knight", "The Prestige")
     return (
         _compare_answer(run.answer, films)
@@ -381,6 +388,8 @@ def check_longest_film(sparql: str) -> Problem:
     its IRI, in any column. It must find the longest film on each graph of CHANGED_MINUTES too. Raises
     a GraphError if the query fails.
     """
+    if "SELECT" not in sparql.upper():
+        return "1.6.no-select"
     rows = open_sample("films").select(sparql).rows
     problem = _find_film_problem(rows, "The_Shining", sparql)
     if problem:
@@ -519,8 +528,10 @@ def _judge_repair(run: Run, lost_run: Run, number: int) -> Problem:
     if not edited:
         return "lost.same-value"
     is_first = not set(edited).isdisjoint(FIRST_WRONG_AGENTS[number])
+    if edited[0] == "query_generator" and not run.answer:
+        return "lost.no-rows"
     if is_first and problem:
-        return say("lost.right-step", problem=problem)
+        return say("lost.right-step", problem=problem, triples=list_triples(run))
     if not is_first and not problem:
         return say("lost.later-step", agent=edited[0])
     return problem or find_other_reason(run, LOST_ANSWERS[number].change)

@@ -128,8 +128,7 @@ def check_muted_triples(triples: AnswerTriples) -> Problem:
     left = _run_to_mute().mute(*muted).go().answer
     labels = left.labels if left else ()
     if set(labels) != {REMAINING_LABEL}:
-        left_labels = ", ".join(labels) or say("result.nothing")
-        return say("3.5.left", labels=left_labels)
+        return say("3.5.left", labels=", ".join(labels) or say("result.nothing"))
     if len(muted) >= len(answer.values):
         return "3.5.fewer"
     return ""

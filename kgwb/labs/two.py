@@ -12,7 +12,7 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from kgwb.errors import InvalidReplyError
-from kgwb.labs.answers import NamedNumber, NumberedChoice, to_name
+from kgwb.labs.answers import NamedNumber, NumberedChoice, ReplyText, to_name
 from kgwb.labs.changed_graphs import ChangedGraph, change_sample, find_other_reason
 from kgwb.labs.material import REPLIES, QirReply, TripleReply
 from kgwb.labs.recorded import (
@@ -158,10 +158,14 @@ def _is_shipped_prompt(messages: str) -> bool:
 def _find_undescribed_fields(messages: str) -> Iterator[Message]:
     """Yield a message for each field of the reply that a prompt does not name, then for each not described.
 
+    Before them comes a message that it names none.
+
     A field is described if MIN_DESCRIPTION_WORDS words that are no fields follow it in a line. The
     parts of a triple need only be named.
     """
     fields = (*QirReply.model_fields, *TripleReply.model_fields)
+    if not re.search("|".join(fields), messages):
+        yield say("2.1.no-fields")
     for name in fields:
         if not re.search(rf"\b{name}\b", messages):
             yield say("2.1.no-field", name=name)
@@ -200,7 +204,7 @@ def _find_format_problems(messages: str) -> Iterator[Message]:
     stage="understand",
     is_free=True,
 )
-def check_simple_reply(reply: str) -> Problem:
+def check_simple_reply(reply: ReplyText) -> Problem:
     """Return "" if a reply of the QIR agent to MUSIC_QUESTION leads to the right answer, else feedback."""
     return _check_reply(MUSIC_QUESTION, reply)
 
@@ -216,7 +220,7 @@ def check_rejected_replies(numbers: NumberedChoice) -> Problem:
     """
     rejected = []
     for number, reply in enumerate(REPLIES, 1):
-        if not _is_accepted(MUSIC_QUESTION, reply):
+        if _find_rejection(MUSIC_QUESTION, reply):
             rejected.append(number)
     return compare_choices(
         numbers,
@@ -232,7 +236,7 @@ def check_rejected_replies(numbers: NumberedChoice) -> Problem:
     stage="understand",
     is_free=True,
 )
-def check_chain_reply(reply: str) -> Problem:
+def check_chain_reply(reply: ReplyText) -> Problem:
     """Return "" if a reply of the QIR agent to NOVELS_QUESTION leads to the right answer, else feedback."""
     return _check_reply(NOVELS_QUESTION, reply)
 
@@ -241,13 +245,14 @@ def check_chain_reply(reply: str) -> Problem:
     stage="understand",
     is_free=True,
 )
-def check_misleading_reply(reply: str) -> Problem:
+def check_misleading_reply(reply: ReplyText) -> Problem:
     """Return "" if a reply to MUSIC_QUESTION is accepted, but leads to a wrong answer, else feedback.
 
-    A reply that is rejected, or leads to the right answer or to none, gets feedback.
+    A reply that is rejected gets the reason, and one that leads to the right answer or to none is told so.
     """
-    if not _is_accepted(MUSIC_QUESTION, reply):
-        return "2.5.rejected"
+    problem = _find_rejection(MUSIC_QUESTION, reply)
+    if problem:
+        return problem
     labels = _answer_labels(_run_with_reply(MUSIC_QUESTION, reply))
     if labels == GOLD_ANSWERS[MUSIC_QUESTION]:
         return "2.5.right"
@@ -325,24 +330,24 @@ def _blamed_agent(run: Run) -> str:
 def _check_reply(question: str, reply: str) -> Problem:
     """Return "" if a reply of the QIR agent leads to the right answer, else feedback.
 
-    The feedback says why the reply is rejected, in the words of the system, that another attempt
-    was needed, what is answered, or why that is right by chance. The right labels are those of
+    The feedback says what ``_find_rejection`` finds, what is answered, which triple is the wrong way
+    round, why the answer is right by chance, or why there is none. The right labels are those of
     GOLD_ANSWERS.
     """
-    try:
-        run = _run_with_reply(question, reply)
-    except InvalidReplyError as exc:  # its hint is for people who have a model
-        _, _, problem = exc.message.rpartition("the last one ")
-        return say("reply.rejected", problem=problem)
-    first, *again = run["qir"].attempts
-    if again:
-        return say("reply.asked-again", problem=first.problems[0].problem)
+    problem = _find_rejection(question, reply)
+    if problem:
+        return problem
+    run = _run_with_reply(question, reply)
     labels = _answer_labels(run)
+    reversed_fact = _find_reversed_fact(run)
     if labels == GOLD_ANSWERS.get(question):
-        return _find_reversed_fact(run) or find_other_reason(run, CHANGES[question])
+        return reversed_fact or find_other_reason(run, CHANGES[question])
     if labels:
         return say("reply.wrong-answer", answer=run.answer)
-    return say("reply.no-answer", answer=run.answer)
+    beyond = ", ".join(run.output("qir").beyond)
+    if beyond:
+        return say("reply.beyond", parts=beyond)
+    return reversed_fact or say("reply.no-answer", answer=run.answer)
 
 
 def _find_reversed_fact(run: Run) -> Problem:
@@ -379,13 +384,20 @@ def _answer_labels(run: Run) -> set[str]:
     return set(run.answer.labels) if run.answer else set()
 
 
-def _is_accepted(question: str, reply: str) -> bool:
-    """Return whether the QIR agent accepts a reply to a question at its first attempt; nothing later is executed."""
+def _find_rejection(question: str, reply: str) -> Problem:
+    """Return "" if the QIR agent accepts a reply to a question at its first attempt, else why not.
+
+    The reason is in the words of the system. Nothing later is executed.
+    """
     try:
         run = _run_with_reply(question, reply, until="qir")
-    except InvalidReplyError:
-        return False
-    return len(run["qir"].attempts) == 1
+    except InvalidReplyError as exc:  # its hint is for people who have a model
+        _, _, problem = exc.message.rpartition("the last one ")
+        return say("reply.rejected", problem=problem)
+    first, *again = run["qir"].attempts
+    if again:
+        return say("reply.asked-again", problem=first.problems[0].problem)
+    return ""
 
 
 FILE = Path(__file__).with_name("prompt_replies.toml")
