@@ -14,7 +14,7 @@ import pytest
 
 import kgwb
 from kgwb.labs.collecting import collect_hand_ins
-from kgwb.labs.pages import save_class_page
+from kgwb.labs.pages import render_class_page
 from kgwb.labs.points import save_points
 from kgwb.labs.rows import CollectedHandIns
 
@@ -250,13 +250,22 @@ def test_a_file_of_a_zip_may_have_no_name(submissions: Submissions, tmp_path: Pa
     assert [row.name for row in collected.rows] == ["Honest 0", "Honest 1"]
 
 
+def test_the_file_beside_the_notebook_is_no_earlier_state_of_what_was_handed_in(
+    tmp_path: Path,
+) -> None:
+    works = Works(tmp_path)
+    files = {f"Ada/{name}": works.write("Ada", work_id="ada") for name in ("lab1.json", "Ada.json")}
+    [collected] = collect_hand_ins(write_files(tmp_path / "class", files))
+    assert [row.remarks for row in collected.rows] == [()]
+
+
 def test_names_of_files_in_any_encoding_are_shown(tmp_path: Path) -> None:
     (tmp_path / "class").mkdir()
     for name in (b"\xff\xfe.ipynb", "é\u202e.txt".encode(), b"two\nlines.txt"):
         Path(os.fsdecode(os.fsencode(tmp_path / "class") + b"/" + name)).write_bytes(b"x")
     [collected] = collect_hand_ins(tmp_path / "class")
     assert len(collected.missing) == 3
-    save_class_page([collected], tmp_path / "class.html")
+    render_class_page([collected]).encode()
     table = save_points([collected], tmp_path / "points.csv").read_text(encoding="utf-8")
     rows = list(csv.reader(table.split("\n")[:-1]))
     assert len(rows) == 4 and len(str(collected).splitlines()) == len(str(collected).split("\n"))

@@ -124,7 +124,8 @@ class LabsCommand:
         from kgwb.labs.collecting import collect_hand_ins
         from kgwb.labs.feedback_pages import save_student_pages
         from kgwb.labs.hand_grades import HandGrades
-        from kgwb.labs.pages import save_class_page
+        from kgwb.labs.hand_ins import write_file
+        from kgwb.labs.pages import render_class_page
         from kgwb.labs.points import Grading, parse_due, parse_points, save_grades, save_points
         from kgwb.labs.pseudonyms import Pseudonyms
         from kgwb.labs.roster import Roster
@@ -156,7 +157,8 @@ class LabsCommand:
         if self.feedback:
             count = save_student_pages(collected, self.feedback, by_hand)
             print(f"feedback for {pluralize(count, 'student')}: {self.feedback}")
-        print(f"the page of the class: {save_class_page(collected, self.out, grading)}")
+        page = write_file(self.out, render_class_page(collected, grading))
+        print(f"the page of the class: {page}")
         if self.csv:
             print(f"the points: {save_points(collected, self.csv, grading)}")
         if self.grades and roster:

@@ -18,7 +18,6 @@ from kgwb.labs.answers import (
     CheckFailedError,
     check_answer,
     find_edited_agent,
-    require_task,
     store_answer,
 )
 from kgwb.labs.hand_ins import (
@@ -74,7 +73,7 @@ class LabWork:
         one whose check fails in itself are wrong, but neither counted nor kept. Raises InputError
         if there is no such task, or if the file cannot be written.
         """
-        asked = require_task(self.lab.tasks, task, self.lab.number)
+        asked = self.lab.find_task(task)
         progress = self._progress(task)
         if answer is None or answer is ... or answer == "":  # the cell of the notebook as it came
             return Feedback(asked, "wrong", asked.texts.get("feedback.no-answer"))
@@ -106,7 +105,7 @@ class LabWork:
         is written to the file of the work. Raises InputError if there is no such task, or if the
         file cannot be written.
         """
-        asked = require_task(self.lab.tasks, task, self.lab.number)
+        asked = self.lab.find_task(task)
         progress = self._progress(task)
         progress.discussion = _truncate(str(text))
         self._write(self.path)
@@ -132,7 +131,7 @@ class LabWork:
         After all hints were shown, the last one is returned again. Of a task without hints that is
         said. Raises InputError if there is no such task, or if the file cannot be written.
         """
-        asked = require_task(self.lab.tasks, task, self.lab.number)
+        asked = self.lab.find_task(task)
         total = len(asked.hints)
         progress = self._progress(task)
         progress.hints = min(progress.hints + 1, total)

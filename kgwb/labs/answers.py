@@ -10,7 +10,7 @@ from typing import Annotated, Any, NewType
 from pydantic import AfterValidator, BaseModel, JsonValue, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
-from kgwb.errors import InputError, KgwbError
+from kgwb.errors import KgwbError
 from kgwb.labs.tasks import Task, shorten
 from kgwb.records import to_data
 from kgwb.run import Run
@@ -106,7 +106,7 @@ def _fit_names(data: Any) -> Any:
     out. Data that are neither text nor list are returned unchanged.
     """
     if isinstance(data, str):
-        data = SEPARATORS.split(data)
+        data = SEPARATORS.split(data.strip(" []"))
     if not isinstance(data, list):
         return data
     names = [item.strip(" \"'") if isinstance(item, str) else item for item in data]
@@ -181,12 +181,12 @@ def to_name(text: str) -> str:
 
 
 def expand_iri(text: str, prefix: str, namespace: str) -> str:
-    """Return the IRI that a text stands for; angle brackets, quotes and spaces around it are removed.
+    """Return the IRI that a text stands for; angle brackets, quotes, points and spaces around it are removed.
 
     A text with "://" is a whole IRI. Otherwise the prefix, such as "fl:", is dropped if it is there,
     spaces become "_", and the namespace is put before it. So another prefix makes another IRI.
     """
-    text = text.strip().strip("<> \"'")
+    text = text.strip().strip("<> \"'.")
     if "://" in text:
         return text
     end = text.removeprefix(prefix)
@@ -220,6 +220,13 @@ class StoredAnswer(BaseModel, extra="forbid"):
     value: JsonValue = None
     run: StoredRun | None = None
 
+    @property
+    def text(self) -> str:
+        """A value that is a text; any other value, and a run's question and edits, as JSON."""
+        data = self.model_dump(mode="json")
+        value = data["run"] or data["value"]
+        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
 
 def _check_size(stored: StoredAnswer | None) -> StoredAnswer | None:
     """Return the answer. Raises ValueError if its JSON has more than MAX_DATA_CHARS characters."""
@@ -236,11 +243,10 @@ def check_answer(task: Task, answer: object) -> str:
     """Check an answer of any type, and return what is wrong with it, as a text for the student; "" if it is right.
 
     A text of more than MAX_CHECKED_CHARS characters, and a value of another type than the task's,
-    are wrong without a check: the feedback has the
-    first part that cannot be read, and the text of the key "TASK.example", which says how to write
-    it. The task's own check gets the value that ``read_value`` reads, or the
-    run itself. A KgwbError that it raises, as for an invalid query, is what is wrong. Raises
-    CheckFailedError for any other error.
+    are wrong without a check: the feedback has the first part that cannot be read, and the text of the
+    key "TASK.example", which says how to write it. The task's own check gets the value that
+    ``read_value`` reads, or the run itself. A KgwbError that it raises, as for an invalid query, is
+    what is wrong. Raises CheckFailedError for any other error.
     """
     texts = task.texts
     if isinstance(answer, str) and len(answer) > MAX_CHECKED_CHARS:
@@ -356,14 +362,3 @@ def find_edited_agent(answer: object) -> str:
         if spec.name in edited_agents:
             return spec.name
     return ""
-
-
-def require_task(tasks: dict[str, Task], name: str, lab: object) -> Task:
-    """Return a task by its name. Raises InputError, which lists the names, if there is no such task."""
-    if name in tasks:
-        return tasks[name]
-    known = ", ".join(tasks)
-    shown_name = str(name)[:40]
-    raise InputError(
-        f"lab {lab} has no task {shown_name!r}", hint=f"choose one of its tasks: {known}"
-    )

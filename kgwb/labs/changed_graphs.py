@@ -59,8 +59,8 @@ def find_other_reason(run: Run, change: ChangedGraph) -> Problem:
 
     A name that is that of nothing in the graph, for which a similar one was taken, is another
     reason, too. A fork of a run of Chatty-KG is executed on the changed graph, with its overrides
-    and its triples: the question is not read again. The feedback has the triples and both answers. Raises what the
-    execution raises.
+    and its triples: the question is not read again. The feedback has the triples and both answers.
+    Raises what the execution raises.
     """
     for step in run.steps:
         if step.agent == "vertex_selection":

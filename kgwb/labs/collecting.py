@@ -153,8 +153,9 @@ def _collect_lab(
         hidden = _with_pseudonyms(states, pseudonyms)
         latest.append(hidden[-1])
         for earlier in hidden[:-1]:
-            text = f"not counted: {earlier.file.place}, an earlier state"
-            remarks.append(Remark(text, (latest[-1].file.place,)))
+            if earlier.hand_in.tasks != hidden[-1].hand_in.tasks:
+                text = f"not counted: {earlier.file.place}, an earlier state"
+                remarks.append(Remark(text, (hidden[-1].file.place,)))
     named = _with_distinct_names(latest)
     remarks += _remark_on_names(named)
     remarks += find_copies(lab, named)
@@ -203,8 +204,7 @@ def _remark_on_work(lab: Lab, work: CollectedWork) -> Iterator[str]:
             yield f"{name} is open after {progress.tries} tries"
         if len(progress.answers) > progress.tries:
             yield f"{name} has more answers than tries"
-    disagreements = work.disagreements or {}
-    for name, problem in disagreements.items():
+    for name, problem in work.disagreements.items():
         state = hand_in.progress(name).state
         yield f"{name} is {state} in the file: {problem}"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,7 +9,7 @@ from itertools import chain, combinations
 from math import log
 from typing import NamedTuple
 
-from kgwb.labs.hand_ins import HandIn, TaskProgress
+from kgwb.labs.hand_ins import HandIn
 from kgwb.labs.rows import CollectedWork, Remark, group, remark_on
 from kgwb.labs.tasks import Lab
 
@@ -141,18 +140,9 @@ def _list_traits(lab: Lab, hand_in: HandIn) -> Iterator[_Trait]:
             yield _Trait(WRONG, name, _normalize(answer))
         if progress.tries or progress.hints:
             yield _Trait(TRIES, name, f"{progress.tries} {progress.hints}")
-        right = _normalize_stored(progress)
+        right = _normalize(progress.data.text) if progress.data else ""
         if task.is_free and len(right) >= MIN_COMPARED_CHARS:
             yield _Trait(RIGHT, name, right)
-
-
-def _normalize_stored(progress: TaskProgress) -> str:
-    """Return the normal form of a stored answer, of a run that of its overrides; "" if there is none."""
-    stored = progress.data
-    if stored is None:
-        return ""
-    data = stored.run.overrides if stored.run else stored.value
-    return _normalize(data if isinstance(data, str) else json.dumps(data, ensure_ascii=False))
 
 
 def _normalize(answer: str) -> str:

@@ -32,15 +32,14 @@ def render_student_page(lab: Lab, work: CollectedWork, by_hand: HandGrades | Non
     comments.
     """
     tasks = []
-    disagreements = work.disagreements or {}
     hand_in = work.hand_in.model_copy(deep=True)
-    for name in disagreements:
+    for name in work.disagreements:
         hand_in.tasks[name].state = "tried"
     for name, task in lab.tasks.items():
         progress = work.hand_in.progress(name)
         answer = OpenAnswer.of_progress(name, progress)
         grades = by_hand.of_answer(answer) if by_hand else []
-        feedback = Feedback(task, "wrong", disagreements.get(name, progress.remark))
+        feedback = Feedback(task, "wrong", work.disagreements.get(name, progress.remark))
         if work.is_solved(name):
             feedback = Feedback(task, "right", task.describe_lesson(answer.answer))
         if progress.tries or grades:

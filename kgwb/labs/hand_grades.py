@@ -7,7 +7,6 @@ each grader. Of several grades of one answer by one person the last counts.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -40,9 +39,7 @@ class OpenAnswer(NamedTuple):
         """Return the answer of a student that counts; its texts are empty if there is none."""
         answer = next(reversed(progress.answers), "")
         if progress.data:
-            data = progress.data.model_dump(mode="json")
-            value = data["run"] or data["value"]
-            answer = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            answer = progress.data.text
         return cls(task, answer, progress.discussion)
 
 

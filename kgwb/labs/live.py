@@ -10,7 +10,7 @@ from kgwb.errors import KgwbError
 from kgwb.labs.recorded import load_questions
 from kgwb.labs.tasks import open_sample
 from kgwb.labs.three import MUTED_RUN_NAME
-from kgwb.labs.two import GOLD_ANSWERS, MUSIC_QUESTION
+from kgwb.labs.two import GOLD_ANSWERS, MUSIC_QUESTION, answer_labels
 from kgwb.llm import ChatModel
 from kgwb.llm import model as open_model
 from kgwb.run import Run
@@ -70,10 +70,7 @@ def try_muted_triples(triples: Sequence[Triple], model: ChatModel | str) -> list
     films = open_sample("films")
     recorded = recording(MUTED_RUN_NAME, kg=films, model="rules")
     remaining = recorded.mute(*triples)
-    answer = remaining.go().answer
-    expected: set[str] = set()
-    if answer:
-        expected.update(answer.labels)
+    expected = answer_labels(remaining.go())
     workbench = Workbench(films, open_model(model))
     run = workbench.begin(recorded.question)
     return [_execute_and_judge(run.mute(*triples), expected)]
@@ -110,6 +107,6 @@ def _execute_and_judge(run: Run, right_labels: set[str]) -> TriedQuestion:
         run.go()
     except KgwbError as exc:
         return TriedQuestion(run.question, 0, exc.message, is_right=False)
-    labels = set(run.answer.labels) if run.answer else set()
+    is_right = answer_labels(run) == right_labels
     attempts = len(run["qir"].attempts)
-    return TriedQuestion(run.question, attempts, str(run.answer), labels == right_labels)
+    return TriedQuestion(run.question, attempts, str(run.answer), is_right)

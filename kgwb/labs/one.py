@@ -5,17 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from functools import cache, partial
+from itertools import chain
 from typing import Any, NamedTuple
 
 from kgwb.kg.embeddings import EmbeddingIndex, Embeddings
 from kgwb.kg.queries import describe_vertices
 from kgwb.labs.answers import AnswerTriples, NamedChoice, NumberedChoice, expand_iri
-from kgwb.labs.changed_graphs import (
-    ChangedGraph,
-    change_sample,
-    find_other_reason,
-    list_triples,
-)
+from kgwb.labs.changed_graphs import ChangedGraph, change_sample, find_other_reason, list_triples
 from kgwb.labs.material import DIALOGUE
 from kgwb.labs.recorded import (
     FIRST_WRONG_AGENTS,
@@ -27,12 +23,12 @@ from kgwb.labs.tasks import (
     Lab,
     Stage,
     compare_choices,
-    find_reversed,
+    find_wrong_triple,
     open_sample,
-    open_samples,
     split_words,
 )
 from kgwb.labs.texts import Problem, say
+from kgwb.llm.rules.words import RELATION_PHRASES
 from kgwb.records import to_data
 from kgwb.run import Run
 from kgwb.run.answers import Answer
@@ -40,8 +36,7 @@ from kgwb.workbench import Workbench
 
 
 def prepare_checks() -> None:
-    """Open the sample graphs, make the changed ones, and embed the questions that task 1.2 compares with."""
-    open_samples()
+    """Make the changed sample graphs, and embed the questions that task 1.2 compares with."""
     _index_questions(Embeddings().name)
     for change in (TWO_FILMS_CHANGE, *(lost.change for lost in LOST_ANSWERS.values())):
         change_sample(change.sample, change.update)
@@ -203,9 +198,7 @@ LOST_ANSWERS = {
 """The recorded runs of the last tasks, by their number in the folder recordings/lost/chatty_kg."""
 
 
-@LAB.task(
-    stage="understand",
-)
+@LAB.task(stage="understand")
 def check_dependent_questions(numbers: NumberedChoice) -> Problem:
     """Return "" for the numbers of the questions that cannot be understood alone, else feedback.
 
@@ -222,9 +215,7 @@ def check_dependent_questions(numbers: NumberedChoice) -> Problem:
     )
 
 
-@LAB.task(
-    stage="understand",
-)
+@LAB.task(stage="understand")
 def check_rephrased_question(question: str) -> Problem:
     """Return "" if a question asks when the first Harry Potter movie was released, else feedback.
 
@@ -274,29 +265,47 @@ def _index_questions(embeddings: str) -> tuple[EmbeddingIndex, int]:
     return EmbeddingIndex(questions, Embeddings(embeddings)), first_movies
 
 
-@LAB.task(
-    stage="understand",
-    is_free=True,
-)
+@LAB.task(stage="understand", is_free=True)
 def check_triples(facts: AnswerTriples) -> Problem:
     """Return "" if Chatty-KG gives the right answer with these triples, else feedback.
 
-    They take the place of the QIR agent's for TWO_FILMS_QUESTION; all other agents use ``rules``.
-    They must name both persons, in any case, have exactly one unknown ("?x"), and no empty part. No
-    triple may be the wrong way round, and the answer must be right on TWO_FILMS_CHANGE too. If there is
-    no answer, the feedback names the first triple that alone has none.
+    They take the place of the QIR agent's for TWO_FILMS_QUESTION; all other agents use ``rules``. They
+    must have the form that ``_find_form_problem`` checks. No triple may be the wrong way round, and the
+    answer must be right on TWO_FILMS_CHANGE too. If there is no answer, the triples are tried in the
+    words that ``_reword`` gives them. If there is none still, the feedback names the first triple that
+    alone has none.
     """
-    names: set[str] = set()
-    unknowns: set[str] = set()
+    facts = [tuple(map(str.strip, fact)) for fact in facts]
+    ends = set(chain.from_iterable(fact[::2] for fact in facts))
+    unknowns = {end for end in ends if end.startswith("?")}
+    problem = _find_form_problem(facts, ends, unknowns)
+    if problem:
+        return problem
+    [unknown] = unknowns
+    run_on_films = partial(_run_with_triples, TWO_FILMS_QUESTION, target=unknown)
+    run = run_on_films(facts)
+    if not run.answer:
+        run = run_on_films(list(map(_reword, facts)))
     for fact in facts:
-        if not all(map(str.strip, fact)):
-            return say("1.3.no-part", triple=fact)
-        for term in (fact[0], fact[2]):
-            if term.startswith("?"):
-                unknowns.add(term)
-            else:
-                names.add(" ".join(term.casefold().split()))
+        if not (run.answer or run_on_films([fact]).answer):
+            return say("1.3.not-found", triple=fact)
+    films = ("Inception", "Interstellar", "The Dark Knight", "The Prestige")
+    return (
+        _compare_answer(run.answer, films)
+        or find_wrong_triple(facts, {unknown.casefold(): 0})
+        or find_other_reason(run, TWO_FILMS_CHANGE)
+    )
 
+
+def _find_form_problem(facts: AnswerTriples, ends: set[str], unknowns: set[str]) -> Problem:
+    """Return "" if no part of a triple is empty, both persons are ends, and one unknown is in each, else feedback.
+
+    ``ends`` are the subjects and objects of the triples; those that are ``unknowns`` begin with "?".
+    """
+    for fact in facts:
+        if not all(fact):
+            return say("1.3.no-part", triple=fact)
+    names = {" ".join(end.casefold().split()) for end in ends}
     missing_names = sorted({"christopher nolan", "michael caine"} - names)
     if missing_names:
         return say("1.3.no-name", name=missing_names[0].title())
@@ -304,22 +313,24 @@ def check_triples(facts: AnswerTriples) -> Problem:
         return "1.3.no-unknown"
     if len(unknowns) > 1:
         return say("1.3.unknowns", number=len(unknowns))
-    unknown = unknowns.pop()
-    run = _run_with_triples(TWO_FILMS_QUESTION, facts, unknown)
     for fact in facts:
-        if not (run.answer or _run_with_triples(TWO_FILMS_QUESTION, [fact], unknown).answer):
+        if unknowns.isdisjoint(fact):
             return say("1.3.not-found", triple=fact)
-    films = ("Inception", "Interstellar", "The Dark Knight", "The Prestige")
-    return (
-        _compare_answer(run.answer, films)
-        or find_reversed(facts, {unknown.casefold(): 0})
-        or find_other_reason(run, TWO_FILMS_CHANGE)
-    )
+    return ""
 
 
-@LAB.task(
-    stage="link",
-)
+def _reword(fact: Sequence[str]) -> tuple[str, ...]:
+    """Return a triple with its relation in the words of ``rules``: "starring actor cast" for "has actor".
+
+    A relation of which ``rules`` knows no word stays as it is.
+    """
+    subject, relation, object_ = fact
+    words = split_words(relation).split()
+    phrases = [RELATION_PHRASES[word] for word in words if word in RELATION_PHRASES]
+    return subject, " ".join(phrases) or relation, object_
+
+
+@LAB.task(stage="link")
 def check_vertex(iri: str) -> Problem:
     """Return "" for the IRI of the novel Solaris in the sample graph films, else feedback.
 
@@ -341,9 +352,7 @@ def check_vertex(iri: str) -> Problem:
     return say("1.4.other-type", types=types)
 
 
-@LAB.task(
-    stage="link",
-)
+@LAB.task(stage="link")
 def check_predicates(names: NamedChoice) -> Problem:
     """Return "" if the candidate queries with these predicates give the right answer, else feedback.
 
@@ -377,10 +386,7 @@ def _to_display_name(name: str) -> str:
     return split_words(iri.removeprefix(FILMS_NAMESPACE))
 
 
-@LAB.task(
-    stage="query",
-    is_free=True,
-)
+@LAB.task(stage="query", is_free=True)
 def check_longest_film(sparql: str) -> Problem:
     """Return "" if a SELECT on the graph films finds Stanley Kubrick's longest film, else feedback.
 
@@ -491,11 +497,7 @@ def _add_repair_task(number: int) -> None:
     """Add a task to LAB: to repair the run of LOST_ANSWERS with this number. Its check gets the student's run."""
     lost = LOST_ANSWERS[number]
 
-    @LAB.task(
-        stage=lost.stage,
-        is_free=True,
-        open_run=partial(open_lost_run, number),
-    )
+    @LAB.task(stage=lost.stage, is_free=True, open_run=partial(open_lost_run, number))
     def check_repaired_run(run: Run) -> Problem:
         """Return "" if the student's run is the lost run, rightly repaired, else feedback.
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from kgwb.labs.hand_ins import HandIn, TaskProgress, write_file
+from kgwb.labs.hand_ins import HandIn, TaskProgress
 from kgwb.labs.rows import CollectedHandIns
 from kgwb.labs.tasks import Lab, Task
 from kgwb.labs.texts import Texts
@@ -122,13 +121,3 @@ def render_class_page(collected: Sequence[CollectedHandIns], grading: Grading | 
         display_name=display_name,
         render_state=render_state,
     )
-
-
-def save_class_page(
-    collected: Sequence[CollectedHandIns], path: str | Path, grading: Grading | None = None
-) -> Path:
-    """Write the page of a class, as ``render_class_page`` renders it, to a file, and return its path.
-
-    Raises InputError if the file cannot be written.
-    """
-    return write_file(Path(path), render_class_page(collected, grading))

@@ -136,13 +136,9 @@ def save_points(
     for hand_ins in collected:
         for work in hand_ins.rows:
             row = _make_row(hand_ins.lab, work, grading)
-            rows.append([_to_cell(row.get(heading, "")) for heading in headings])
+            # A cell is one line, with a quote before what a spreadsheet would compute.
+            rows.append([quote_cell(single_line(row.get(name, ""))) for name in headings])
     return write_table(path, rows)
-
-
-def _to_cell(value: str) -> str:
-    """Return a text for a cell: in one line, and with a quote before what a spreadsheet would compute."""
-    return quote_cell(single_line(value))
 
 
 def _make_row(lab: Lab, work: CollectedWork, grading: Grading) -> dict[str, str]:

@@ -44,6 +44,8 @@ MAX_TRACEBACK_CHARS = 2_000
 
 Job = Sequence[Sequence[str]]
 """The answers of one student: pairs of a task's name and the JSON of the answer."""
+JobCheck = Callable[[int, Job], None]
+"""Checks a job, given its number, and writes the results."""
 
 
 def main() -> None:
@@ -64,47 +66,39 @@ def main() -> None:
         return
     if lab.prepare:
         lab.prepare()
-    run_jobs(lab, jobs, output, request["processor_s"])
+    run_jobs(partial(check_within_limits, lab, output, request["processor_s"]), jobs)
 
 
-def run_jobs(lab: Lab, jobs: Sequence[Job], output: int, processor_s: int) -> None:
+def run_jobs(check: JobCheck, jobs: Sequence[Job]) -> None:
     """Check the longest job in a copy of this process, which then copies itself for the others.
 
     So what the checks make and keep, such as embeddings, is made once. If the copy ends at its
-    limits or with an error, this process is copied for the others. The arguments are those of
-    ``run_copies``.
+    limits or with an error, this process is copied for the others.
     """
     others = sorted(enumerate(jobs), key=lambda numbered: len(numbered[1]))
     number, longest = others.pop()
 
     def check_all() -> None:
         """Check the longest job within the limits, and then the others in copies of what it has made."""
-        check_within_limits(lab, number, longest, output, processor_s)
+        check(number, longest)
         set_resource_limit("RLIMIT_CPU", MAX_PROCESSOR_S)
         set_timer(0)
-        run_copies(lab, others, output, processor_s)
+        run_copies(check, others)
 
     _, status = os.waitpid(start_copy(check_all), 0)
     if status:
-        run_copies(lab, others, output, processor_s)
+        run_copies(check, others)
 
 
-def run_copies(
-    lab: Lab, numbered_jobs: Iterable[tuple[int, Job]], output: int, processor_s: int
-) -> None:
-    """Run each job in a copy of this process, as many at once as there are processors, and wait for all.
-
-    ``output`` is the file descriptor for the results, ``processor_s`` the processor seconds of a
-    copy.
-    """
+def run_copies(check: JobCheck, numbered_jobs: Iterable[tuple[int, Job]]) -> None:
+    """Run each job in a copy of this process, as many at once as there are processors, and wait for all."""
     max_copies = os.cpu_count() or 1
     running: set[int] = set()
     for number, job in numbered_jobs:
         while len(running) == max_copies:
             ended, _ = os.waitpid(-1, 0)
             running.discard(ended)
-        check = partial(check_within_limits, lab, number, job, output, processor_s)
-        running.add(start_copy(check))
+        running.add(start_copy(partial(check, number, job)))
     for copy in running:
         os.waitpid(copy, 0)
 
@@ -127,10 +121,10 @@ def start_copy(action: Callable[[], None]) -> int:
         os._exit(1)
 
 
-def check_within_limits(lab: Lab, number: int, job: Job, output: int, processor_s: int) -> None:
+def check_within_limits(lab: Lab, output: int, processor_s: int, number: int, job: Job) -> None:
     """Check a job, after this process was limited to JOB_TIMEOUT_S, MEMORY_BYTES and WRITTEN_BYTES.
 
-    ``processor_s`` is the limit of its processor time.
+    ``output`` is the file descriptor for the results, ``processor_s`` the limit of its processor time.
     """
     set_timer(JOB_TIMEOUT_S)
     set_resource_limit("RLIMIT_CPU", processor_s)
@@ -157,18 +151,12 @@ def check_job(lab: Lab, number: int, job: Job, output: int) -> None:
     for position, (task, data) in enumerate(job):
         stored = StoredAnswer.model_validate_json(data)
         try:
-            problem = check_with_hidden(lab.tasks[task], stored)
-            problem = problem[:MAX_PROBLEM_CHARS]
+            problem = check_with_hidden(lab.tasks[task], stored)[:MAX_PROBLEM_CHARS]
         except CheckFailedError as exc:
             traceback = format_exc()[-MAX_TRACEBACK_CHARS:]
             problem = f"{exc}\n{traceback}"
-        result = {
-            "job": number,
-            "answer": position,
-            "problem": problem,
-        }
-        line = json.dumps(result) + "\n"
-        os.write(output, line.encode())
+        result = {"job": number, "answer": position, "problem": problem}
+        os.write(output, f"{json.dumps(result)}\n".encode())
 
 
 def check_with_hidden(task: Task, stored: StoredAnswer) -> str:

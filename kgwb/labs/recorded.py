@@ -18,14 +18,12 @@ from kgwb import disk
 from kgwb.labs.tasks import open_sample
 from kgwb.run import Run
 from kgwb.run.agents import agent_of_key
-from kgwb.run.steps import Step, Totals
+from kgwb.run.steps import Totals
 from kgwb.workbench import list_recordings, recording
 
 LOST_FOLDER = "lost"
 """The folder of the runs for lab 1."""
-PAPER_FOLDER = "paper"
-"""The folder of the runs in profile ``paper``."""
-UNMEASURED_FOLDERS = (LOST_FOLDER, PAPER_FOLDER)
+UNMEASURED_FOLDERS = (LOST_FOLDER, "paper")
 """The folders of runs that are no sample, so nothing is measured on them.
 
 The lost ones were chosen because they fail, and those in profile ``paper`` because they show what a
@@ -163,24 +161,15 @@ def find_first_edited_steps(run: Run, lost: Run) -> list[str]:
     """
     changed = set()
     for key, value in run.overrides.items():
-        if _changes(lost, key, value):
+        step = lost.steps_by_key.get(key)
+        if step is None or step.output != value:
             changed.add(key)
     for step in lost.steps:
         if step.key in changed or step.agent in changed:
-            return [step.agent, *_part_of(step, lost)]
+            parts = [other.agent for other in lost.steps if other.parent == step.key]
+            return [step.agent, *parts]
     changed_agents = set(map(agent_of_key, changed))
     for spec in run.system.agents:
         if spec.name in changed_agents:
             return [spec.name]
     return []
-
-
-def _changes(lost: Run, key: str, value: Any) -> bool:
-    """Return whether a value that was put in differs from what the recorded step returned."""
-    step = lost.steps_by_key.get(key)
-    return step is None or step.output != value
-
-
-def _part_of(step: Step, run: Run) -> list[str]:
-    """Return the agents of the steps that this step supervises."""
-    return [other.agent for other in run.steps if other.parent == step.key]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from kgwb.labs.hand_ins import HandIn
@@ -34,8 +34,8 @@ class CollectedWork:
     """The student as shown. Of students with one name, the name is followed by the file."""
     remarks: tuple[str, ...] = ()
     """What the lecturer should look at: all remarks that concern this row."""
-    disagreements: Mapping[str, str] | None = None
-    """By task, why the state in the file is not that of its answer; None if it was not checked."""
+    disagreements: Mapping[str, str] = field(default_factory=dict)
+    """By task, why the state in the file is not that of its answer; empty if it was not checked."""
 
     @property
     def student(self) -> str:
@@ -61,7 +61,7 @@ class CollectedWork:
 
     def disagrees(self, task: str) -> bool:
         """Return whether the check has shown another state than the file's; False without a check."""
-        return task in (self.disagreements or {})
+        return task in self.disagreements
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,12 +156,10 @@ class CollectedHandIns:
             lines.append(f"  {name:<5} {task.title:<60.60} {solved}")
         for stage, (right, asked) in self.solved_by_stage().items():
             lines.append(f"  {stage}: {right} of {asked} answers right")
-        for remark in self.all_remarks():
-            line = single_line(remark)
-            lines.append(f"  {line}")
-        for work in self.missing:
-            line = single_line(f"{work.name}: {work.problem}")
-            lines.append(f"  {line}")
+        notes = self.all_remarks()
+        notes += [f"{work.name}: {work.problem}" for work in self.missing]
+        for note in notes:
+            lines.append("  " + single_line(note))
         return "\n".join(lines)
 
 

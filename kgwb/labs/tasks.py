@@ -76,22 +76,17 @@ class Task:
     def translate(self, texts: Texts) -> Task:
         """Return a copy of the task in which keys are replaced by their texts, for title, hints and lesson.
 
-        Hints, a rubric and a lesson that the task does not give have the keys "TASK.hint.1" and so on,
-        "TASK.rubric.1" and so on, for a point each, and "TASK.found", "TASK.lesson" and
-        "TASK.question"; those that the texts lack are left out.
+        Hints and a rubric that the task does not give have the keys "TASK.hint.1" and so on, and
+        "TASK.rubric.1" and so on, for a point each. So do the parts of a lesson: "TASK.found",
+        "TASK.lesson" and "TASK.question". Those that the texts lack are left out.
         """
         hint_keys = self.hints or self._list_keys("hint", texts)
         rubric = self.rubric or dict.fromkeys(self._list_keys("rubric", texts), 1.0)
-        lesson_keys = self.lesson
-        if not lesson_keys:
-            lesson_keys = {}
-            for part in LESSON_PARTS:
-                key = f"{self.name}.{part}"
-                if texts.has(key):
-                    lesson_keys[part] = key
         lesson = {}
-        for part, key in lesson_keys.items():
-            lesson[part] = texts.get(key)
+        for part in LESSON_PARTS:
+            key = self.lesson.get(part, f"{self.name}.{part}")
+            if part in self.lesson or texts.has(key):
+                lesson[part] = texts.get(key)
         return replace(
             self,
             title=texts.get(self.title),
@@ -188,6 +183,17 @@ class Lab:
 
         return add_task
 
+    def find_task(self, name: str) -> Task:
+        """Return a task by its name. Raises InputError, which lists the names, if there is no such task."""
+        if name in self.tasks:
+            return self.tasks[name]
+        known = ", ".join(self.tasks)
+        shown_name = str(name)[:40]
+        raise InputError(
+            f"lab {self.number} has no task {shown_name!r}",
+            hint=f"choose one of its tasks: {known}",
+        )
+
     def hidden(self, task: str) -> Callable[[AnswerCheck], AnswerCheck]:
         """Return a decorator that adds a function to the hidden checks of a task, and returns it unchanged.
 
@@ -280,41 +286,39 @@ def _load_own_lab(path: Path) -> Lab:
 # What several checks need
 
 
-def open_samples() -> None:
-    """Open the sample graphs of the labs, so that the checks after it need not."""
-    for name in ("films", "scholars"):
-        open_sample(name)
-
-
 @cache
 def open_sample(name: str) -> Graph:
     """Open a sample graph. It is opened once for all checks."""
     return open_kg(name)
 
 
+NEGATION = re.compile(r"\b(no|not|never|without|kein\w*|nicht|nie|ohne)\b|n['’]t\b", re.IGNORECASE)
 FROM_SMALLER_RANK = re.compile(
-    r"\b(by|on|from|director|composer|author|writer|actor|starring|stars?|cast)$"
+    r"\b(by|on|from|director|composer|author|writer|actors?|starring|stars?|cast|member|features?)$"
 )
 """Ends of relations from a work to what it is by, on or from: ("?film", "directed by", "?person")."""
 FROM_GREATER_RANK = re.compile(
-    r"\b(in|into|of|for|directed|directs|composed|composes|wrote|writes)$"
+    r"\b(in|into|of|for|directed|directs|composed|composes|wrote|writes|acts|acted|plays|played)$"
 )
 """Ends of relations in the other direction: ("?person", "directed", "?film")."""
 
 
-def find_reversed(triples: Iterable[Sequence[str]], ranks: Mapping[str, int]) -> Problem:
-    """Return "" if no triple says the wrong way round what it is to say, else feedback on the first one.
+def find_wrong_triple(triples: Iterable[Sequence[str]], ranks: Mapping[str, int]) -> Problem:
+    """Return "" if no triple is the wrong way round or has a NEGATION, else feedback on the first one that is.
 
     ``ranks`` has the rank of each term, in lower case: that of a work is below that of the work it
     is based on, and this is below that of a person. Relations that end in no word of
     FROM_SMALLER_RANK or FROM_GREATER_RANK are right in both directions.
     """
-    for subject, relation, object_ in triples:
+    for triple in triples:
+        subject, relation, object_ = triple
         words = split_words(relation)
+        if NEGATION.search(words):
+            return say("result.negated", triple=triple)
         rise = ranks.get(object_.casefold(), 1) - ranks.get(subject.casefold(), 1)
         is_reversed = rise < 0 and FROM_SMALLER_RANK.search(words)
         if is_reversed or (rise > 0 and FROM_GREATER_RANK.search(words)):
-            return say("result.reversed", subject=subject, relation=relation, object=object_)
+            return say("result.reversed", triple=triple)
     return ""
 
 

@@ -75,13 +75,8 @@ class Texts:
             A value that is a message is rendered, and any other becomes ``str``. A placeholder whose
             name has no value stays as it is.
             """
-            name = placeholder[1]
-            if name not in values:
-                return placeholder[0]
-            value = values[name]
-            if isinstance(value, Message):
-                return self.render(value)
-            return str(value)
+            value = values.get(placeholder[1], placeholder[0])
+            return self.render(value) if isinstance(value, Message) else str(value)
 
         text = self._find(key)
         return PLACEHOLDER.sub(value_of, text)

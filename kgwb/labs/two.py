@@ -15,15 +15,16 @@ from kgwb.errors import InvalidReplyError
 from kgwb.labs.answers import NamedNumber, NumberedChoice, ReplyText, to_name
 from kgwb.labs.changed_graphs import ChangedGraph, change_sample, find_other_reason
 from kgwb.labs.material import REPLIES, QirReply, TripleReply
-from kgwb.labs.recorded import (
-    FIRST_WRONG_AGENTS,
-    answers_of_system,
-    mean_f1,
-    open_lost_run,
+from kgwb.labs.recorded import FIRST_WRONG_AGENTS, answers_of_system, mean_f1, open_lost_run
+from kgwb.labs.tasks import (
+    NEGATION,
+    Lab,
+    compare_choices,
+    find_wrong_triple,
+    open_sample,
 )
-from kgwb.labs.tasks import Lab, compare_choices, find_reversed, open_sample, open_samples
 from kgwb.labs.texts import Message, Problem, say
-from kgwb.llm import Scripted, model
+from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.run.prompts import Prompts, parse_prompt
 from kgwb.workbench import Workbench
@@ -33,8 +34,7 @@ MEASURED_SYSTEM = "ragonite"
 
 
 def prepare_checks() -> None:
-    """Open the sample graphs, make the changed ones, and replay the recordings of two systems."""
-    open_samples()
+    """Make the changed sample graphs, and replay the recordings of two systems."""
     for change in CHANGES.values():
         change_sample(change.sample, change.update)
     for system in ("chatty_kg", MEASURED_SYSTEM):
@@ -80,15 +80,11 @@ OTHER_FORMS = re.compile(
     re.IGNORECASE,
 )
 """A request for a reply that is not JSON, in an English or a German prompt; a group for each form."""
-NEGATION = re.compile(r"\b(no|not|never|without|kein\w*|nicht|nie|ohne)\b", re.IGNORECASE)
 F1_TOLERANCE = 0.005
 """How far a mean F1 may be from the right one, so that two decimals are enough."""
 
 
-@LAB.task(
-    stage="understand",
-    is_free=True,
-)
+@LAB.task(stage="understand", is_free=True)
 def check_prompt_file(text: str) -> Problem:
     """Return "" if a prompt says all that a model must know to reply in the expected form, else feedback.
 
@@ -129,13 +125,7 @@ def _judge_lack(lack: Message) -> Problem:
     if not problem:
         return ""
     reply = recorded.reply.strip()
-    return say(
-        "2.1.recorded",
-        lack=lack,
-        question=recorded.question,
-        reply=reply,
-        problem=problem,
-    )
+    return say("2.1.recorded", lack=lack, question=recorded.question, reply=reply, problem=problem)
 
 
 def _is_shipped_prompt(messages: str) -> bool:
@@ -143,8 +133,7 @@ def _is_shipped_prompt(messages: str) -> bool:
 
     Long is a line of at least MIN_COPIED_CHARS characters. A prompt without long lines is not.
     """
-    shipped_words = Prompts().text("chatty_kg/qir").split()
-    shipped = " ".join(shipped_words)
+    shipped = " ".join(Prompts().text("chatty_kg/qir").split())
     long_lines = 0
     copied_lines = 0
     for line in messages.splitlines():
@@ -158,10 +147,8 @@ def _is_shipped_prompt(messages: str) -> bool:
 def _find_undescribed_fields(messages: str) -> Iterator[Message]:
     """Yield a message for each field of the reply that a prompt does not name, then for each not described.
 
-    Before them comes a message that it names none.
-
-    A field is described if MIN_DESCRIPTION_WORDS words that are no fields follow it in a line. The
-    parts of a triple need only be named.
+    Before them comes a message if it names none. A field is described if MIN_DESCRIPTION_WORDS words that
+    are no fields follow it in a line. The parts of a triple need only be named.
     """
     fields = (*QirReply.model_fields, *TripleReply.model_fields)
     if not re.search("|".join(fields), messages):
@@ -200,18 +187,13 @@ def _find_format_problems(messages: str) -> Iterator[Message]:
         yield say("2.1.no-format")
 
 
-@LAB.task(
-    stage="understand",
-    is_free=True,
-)
+@LAB.task(stage="understand", is_free=True)
 def check_simple_reply(reply: ReplyText) -> Problem:
     """Return "" if a reply of the QIR agent to MUSIC_QUESTION leads to the right answer, else feedback."""
     return _check_reply(MUSIC_QUESTION, reply)
 
 
-@LAB.task(
-    stage="understand",
-)
+@LAB.task(stage="understand")
 def check_rejected_replies(numbers: NumberedChoice) -> Problem:
     """Return "" for exactly the numbers of the REPLIES that the checks of the QIR agent reject, else feedback.
 
@@ -232,19 +214,13 @@ def check_rejected_replies(numbers: NumberedChoice) -> Problem:
     )
 
 
-@LAB.task(
-    stage="understand",
-    is_free=True,
-)
+@LAB.task(stage="understand", is_free=True)
 def check_chain_reply(reply: ReplyText) -> Problem:
     """Return "" if a reply of the QIR agent to NOVELS_QUESTION leads to the right answer, else feedback."""
     return _check_reply(NOVELS_QUESTION, reply)
 
 
-@LAB.task(
-    stage="understand",
-    is_free=True,
-)
+@LAB.task(stage="understand", is_free=True)
 def check_misleading_reply(reply: ReplyText) -> Problem:
     """Return "" if a reply to MUSIC_QUESTION is accepted, but leads to a wrong answer, else feedback.
 
@@ -253,7 +229,7 @@ def check_misleading_reply(reply: ReplyText) -> Problem:
     problem = _find_rejection(MUSIC_QUESTION, reply)
     if problem:
         return problem
-    labels = _answer_labels(_run_with_reply(MUSIC_QUESTION, reply))
+    labels = answer_labels(_run_with_reply(MUSIC_QUESTION, reply))
     if labels == GOLD_ANSWERS[MUSIC_QUESTION]:
         return "2.5.right"
     if not labels:
@@ -338,20 +314,20 @@ def _check_reply(question: str, reply: str) -> Problem:
     if problem:
         return problem
     run = _run_with_reply(question, reply)
-    labels = _answer_labels(run)
-    reversed_fact = _find_reversed_fact(run)
+    labels = answer_labels(run)
+    wrong_fact = _find_wrong_fact(run)
     if labels == GOLD_ANSWERS.get(question):
-        return reversed_fact or find_other_reason(run, CHANGES[question])
+        return wrong_fact or find_other_reason(run, CHANGES[question])
     if labels:
         return say("reply.wrong-answer", answer=run.answer)
     beyond = ", ".join(run.output("qir").beyond)
     if beyond:
         return say("reply.beyond", parts=beyond)
-    return reversed_fact or say("reply.no-answer", answer=run.answer)
+    return wrong_fact or say("reply.no-answer", answer=run.answer)
 
 
-def _find_reversed_fact(run: Run) -> Problem:
-    """Return "" if no triple of the QIR agent is the wrong way round, else feedback.
+def _find_wrong_fact(run: Run) -> Problem:
+    """Return "" if ``find_wrong_triple`` finds no triple of the QIR agent, else its feedback.
 
     The target and DIRECTOR are persons. What shares a triple with DIRECTOR are films; other terms are
     works that films are based on.
@@ -363,7 +339,7 @@ def _find_reversed_fact(run: Run) -> Problem:
         ends = (subject.casefold(), object_.casefold())
         if DIRECTOR in ends:
             ranks |= dict.fromkeys(ends, 0)
-    return find_reversed(facts, ranks | {output.target.casefold(): 2, DIRECTOR: 2})
+    return find_wrong_triple(facts, ranks | {output.target.casefold(): 2, DIRECTOR: 2})
 
 
 def _run_with_reply(question: str, reply: str, *, until: str | None = None) -> Run:
@@ -373,13 +349,12 @@ def _run_with_reply(question: str, reply: str, *, until: str | None = None) -> R
     Raises InvalidReplyError if the reply is rejected three times.
     """
     scripted = Scripted({"chatty_kg/qir": [reply] * 3})
-    rules = model("rules")
-    workbench = Workbench(open_sample("films"), rules, models={"qir": scripted})
+    workbench = Workbench(open_sample("films"), "rules", models={"qir": scripted})
     run = workbench.begin(question)
     return run.go(until)
 
 
-def _answer_labels(run: Run) -> set[str]:
+def answer_labels(run: Run) -> set[str]:
     """Return the labels of a run's answer; empty without an answer."""
     return set(run.answer.labels) if run.answer else set()
 
