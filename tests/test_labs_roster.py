@@ -118,6 +118,13 @@ def test_a_work_counts_for_who_handed_it_in_whatever_name_it_has(tmp_path: Path)
     assert all("one work" in " ".join(row.remarks) for row in collected.works)
 
 
+def test_a_folder_may_have_a_name_in_which_spaces_are_underscores(tmp_path: Path) -> None:
+    (tmp_path / "class" / "Bob_Frost").mkdir(parents=True)
+    (tmp_path / "class.csv").write_text(OWN)
+    [collected] = collect_hand_ins(tmp_path / "class", roster=Roster(tmp_path / "class.csv"))
+    assert sorted(row.name for row in collected.rows) == ["Ada Lovelace", "Bob Frost", "Cleo Moore"]
+
+
 def test_who_is_not_in_the_class_or_has_a_namesake_is_said(tmp_path: Path) -> None:
     for name in ("Ada", "Emil"):
         kgwb.lab(1, None).hand_in(name, tmp_path / "class")

@@ -109,7 +109,7 @@ def _fit_names(data: Any) -> Any:
         data = SEPARATORS.split(data.strip(" []"))
     if not isinstance(data, list):
         return data
-    names = [item.strip(" \"'") if isinstance(item, str) else item for item in data]
+    names = [item.strip(" \"'`") if isinstance(item, str) else item for item in data]
     return [name for name in names if name != ""]
 
 
@@ -181,12 +181,12 @@ def to_name(text: str) -> str:
 
 
 def expand_iri(text: str, prefix: str, namespace: str) -> str:
-    """Return the IRI that a text stands for; angle brackets, quotes, points and spaces around it are removed.
+    """Return the IRI that a text stands for; angle brackets, quotes, points, commas and spaces around it are removed.
 
     A text with "://" is a whole IRI. Otherwise the prefix, such as "fl:", is dropped if it is there,
     spaces become "_", and the namespace is put before it. So another prefix makes another IRI.
     """
-    text = text.strip().strip("<> \"'.")
+    text = text.strip().strip("<> \"'.,`")
     if "://" in text:
         return text
     end = text.removeprefix(prefix)

@@ -150,12 +150,12 @@ def _collect_lab(
     remarks = []
     latest = []
     for states in _group_states(works):
-        hidden = _with_pseudonyms(states, pseudonyms)
-        latest.append(hidden[-1])
-        for earlier in hidden[:-1]:
-            if earlier.hand_in.tasks != hidden[-1].hand_in.tasks:
+        *before, last = _with_pseudonyms(states, pseudonyms)
+        latest.append(last)
+        for earlier in before:
+            if earlier.hand_in.tasks != last.hand_in.tasks:
                 text = f"not counted: {earlier.file.place}, an earlier state"
-                remarks.append(Remark(text, (hidden[-1].file.place,)))
+                remarks.append(Remark(text, (last.file.place,)))
     named = _with_distinct_names(latest)
     remarks += _remark_on_names(named)
     remarks += find_copies(lab, named)

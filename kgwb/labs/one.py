@@ -96,12 +96,15 @@ ASKS_MORE = re.compile(
 """What joins another question to a question, or says something that the original one does not say."""
 FIRST_RELEASE = re.compile(
     r"^(?!.*\b(first|initial|earliest|debut)\b.+\b(first|initially|originally)\b)"
-    r".*\b(first|initially|originally) (released|shown|come|came)\b",
+    r".*\b(first|initially|originally) (released|shown|come|came)\b"
+    r"|\bfirst (?!movie|film|picture|part|instal|entry|adaptation)\w+ of the [\w ]*\b(movie|film)",
     re.IGNORECASE,
 )
-"""What asks for the first release of a movie that is not said to be the first."""
+"""What asks for the first release of a movie that is not said to be the first, or for the first part of one."""
 ASKS_DATE = re.compile(
-    r"^(?!.*\b(how|why|who|whose|where|week)\b).*\b(when|date|year|day)\b", re.IGNORECASE
+    r"^(?!.*\b(how|why|who|whose|where|week|leave|left|end|ended|what(?!.*\b(date|year|day)))\b)"
+    r".*\b(when|date|year|day)\b",
+    re.IGNORECASE,
 )
 """What asks for a date, and for nothing else."""
 RELEASE = re.compile(
@@ -275,7 +278,7 @@ def check_triples(facts: AnswerTriples) -> Problem:
     words that ``_reword`` gives them. If there is none still, the feedback names the first triple that
     alone has none.
     """
-    facts = [tuple(map(str.strip, fact)) for fact in facts]
+    facts = [(subject.strip(), relation.strip(), end.strip()) for subject, relation, end in facts]
     ends = set(chain.from_iterable(fact[::2] for fact in facts))
     unknowns = {end for end in ends if end.startswith("?")}
     problem = _find_form_problem(facts, ends, unknowns)
@@ -319,7 +322,7 @@ def _find_form_problem(facts: AnswerTriples, ends: set[str], unknowns: set[str])
     return ""
 
 
-def _reword(fact: Sequence[str]) -> tuple[str, ...]:
+def _reword(fact: tuple[str, str, str]) -> tuple[str, str, str]:
     """Return a triple with its relation in the words of ``rules``: "starring actor cast" for "has actor".
 
     A relation of which ``rules`` knows no word stays as it is.

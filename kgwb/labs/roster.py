@@ -40,8 +40,8 @@ class RosterStudent:
 
 
 def _to_key(text: str) -> str:
-    """Return the words of a text in lower case, sorted: "Lovelace, Ada" and "ada lovelace" are equal."""
-    return " ".join(sorted(set(re.findall(r"\w+", text.casefold()))))
+    """Return the words of a text in lower case, sorted: "Lovelace, Ada" and "ada_lovelace" are equal."""
+    return " ".join(sorted(set(re.findall(r"[^\W_]+", text.casefold()))))
 
 
 class Roster:
