@@ -263,6 +263,12 @@ def local_part(iri: str) -> str:
     return local
 
 
+def last_part(iri: str) -> str:
+    """Return what stands behind the last "/", "#" or ":" of an IRI, those at its end left out."""
+    without_end = iri.rstrip("/#:")
+    return re.split(r"[/#:]", without_end)[-1]
+
+
 def name_from_iri(iri: str) -> str:
     """Return the last part of an IRI as words: "directed by" for ".../directedBy".
 
@@ -270,8 +276,7 @@ def name_from_iri(iri: str) -> str:
     letter of the part is a capital, or all letters of the word are. The IRI is returned if it has
     no such part.
     """
-    without_end = iri.rstrip("/#:")
-    tail = re.split(r"[/#:]", without_end)[-1]
+    tail = last_part(iri)
     separated = CAMEL_CASE_BOUNDARY.sub(" ", unquote(tail))
     words = re.sub("[_-]", " ", separated).split()
     is_lower = tail[:1].islower()

@@ -185,6 +185,26 @@ def tell_apart(
             form_numbers[item] += 1
 
 
+def fit_width(text: str, max_chars: int) -> str:
+    """Return a text, cut with "…" at its end if it is wider than ``max_chars`` characters.
+
+    Wide characters, such as Chinese ones, count twice.
+    """
+    room = max_chars
+    for position, char in enumerate(text):
+        room -= 1
+        if is_wide(char):
+            room -= 1
+        if room < 0:
+            return text[: position - 1].rstrip() + "…"
+    return text
+
+
+def is_wide(char: str) -> bool:
+    """Return whether a character takes twice the width, as Chinese ones do."""
+    return unicodedata.east_asian_width(char) in ("W", "F")
+
+
 def look_of(text: str) -> str:
     """Return a text as it looks: NFC, no format characters, one space for any white space."""
     if not text.isascii():

@@ -18,12 +18,12 @@ from kgwb.llm import Scripted
 from kgwb.records import Role
 from kgwb.run import Run
 from kgwb.run.answers import Answer, Value
-from kgwb.show.subgraph import Edge, Node, Subgraph, build_subgraph, expand_node
+from kgwb.show.subgraph import Edge, Node, Subgraph, build_subgraph, expand_node, subgraph_of_answer
 from kgwb.show.subgraph_picture import (
     EMPTY_MESSAGE,
+    box_lines,
     compute_layout,
     edge_curve,
-    fit_width,
     place_labels,
     render_legend,
     render_svg,
@@ -31,7 +31,8 @@ from kgwb.show.subgraph_picture import (
     text_width,
 )
 from kgwb.show.terms import RenderContext
-from kgwb.terms import Triple
+from kgwb.terms import Term, Triple
+from kgwb.text import fit_width
 
 BORN = {
     "chatty_kg/qir": qir(
@@ -317,6 +318,51 @@ def test_the_tables_have_every_triple_with_its_roles_and_answers() -> None:
     for text in ("“directed by”", "birth place", "bound to ?place, answer", "Gentilly"):
         assert text in tables
     assert re.search(r"“birth place”</td><td>Gentilly</td>", tables)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "distinctions"),
+    [
+        (iri("Dune_1984"), iri("Dune_2021"), ["Dune_1984", "Dune_2021"]),
+        (iri("a/Dune"), iri("b/Dune"), [f"{iri('a/Dune')}", f"{iri('b/Dune')}"]),
+        (Literal("Dune", "en"), iri("Dune_2021"), ["Dune", "Dune_2021"]),
+        (Literal("Dune", "en"), Literal("Dune", "de"), ["en", "de"]),
+        (BNode("a"), BNode("b"), ["", ""]),
+        (iri("Dune_1984"), Literal("Arrival"), ["", ""]),
+    ],
+)
+def test_nodes_whose_labels_look_the_same_are_told_apart(
+    first: Term, second: Term, distinctions: list[str]
+) -> None:
+    names = tuple((term, "Dune") for term in (first, second) if isinstance(term, URIRef))
+    value = Value(first, "Dune", ((first, iri("p"), second),))
+    subgraph = subgraph_of_answer(Answer("list", (value,), names=names))
+    assert [node.distinction for node in subgraph.nodes] == distinctions
+    for node in subgraph.nodes:
+        if node.distinction:
+            _, caption = box_lines(node)
+            assert node.distinction.endswith(caption.lstrip("…"))
+            assert node.name == f"{node.label} ({node.distinction})"
+    tables = render_tables(subgraph, RenderContext(names={str(term): name for term, name in names}))
+    for node in subgraph.nodes:
+        if isinstance(node.term, URIRef):
+            assert tables.count(f">{node.name}</a>") == 2
+
+
+def test_nodes_that_expanding_adds_and_long_labels_are_told_apart() -> None:
+    films_named = Subgraph(
+        (Node(iri("lynchs_dune"), "Dune"), Node(iri("denis"), "Denis Villeneuve"))
+    )
+    expanded = expand_node(films(), films_named, iri("denis"))
+    named = {node.name for node in expanded.nodes}
+    assert {"Dune (lynchs_dune)", "Dune (dune)", "Arrival"} <= named
+
+    head = "International Conference on Learning Representations"
+    triple = (iri("ICLR_2019"), iri("next"), iri("ICLR_2020"))
+    names = ((triple[0], f"{head} 2019"), (triple[2], f"{head} 2020"))
+    answer = Answer("list", (Value(triple[0], f"{head} 2019", (triple,)),), names=names)
+    drawn = [box_lines(node) for node in subgraph_of_answer(answer).nodes]
+    assert [caption for _, caption in drawn] == ["ICLR_2019", "ICLR_2020"]
 
 
 @pytest.mark.parametrize(

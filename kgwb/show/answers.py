@@ -5,7 +5,6 @@ A text that supports an answer is marked, and looks like no triple.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -49,7 +48,7 @@ from kgwb.show.terms import (
     render_term,
     render_triples,
 )
-from kgwb.terms import Term, describe_term, format_term, name_from_iri
+from kgwb.terms import Term, describe_term, format_term, last_part, name_from_iri
 from kgwb.text import MAX_LABEL_CHARS, look_of, pluralize, shorten, tell_apart
 
 MAX_SHOWN_TEXTS = 5
@@ -325,8 +324,7 @@ def with_unique_names(answer: Answer, context: RenderContext) -> RenderContext:
 
     def name_with_ending(iri: str) -> str:
         """Return the short name with the last part of the IRI in brackets."""
-        *_, ending = re.split(r"[/#:]", iri.rstrip("/#:"))
-        return f"{short_name(iri)} ({ending})"
+        return f"{short_name(iri)} ({last_part(iri)})"
 
     def name_with_iri(iri: str) -> str:
         """Return the short name with the whole IRI in brackets."""

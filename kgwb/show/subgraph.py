@@ -25,8 +25,8 @@ from kgwb.run import Run
 from kgwb.run.answers import Answer, Link, Value
 from kgwb.show.explain import names_of_terms, records_in
 from kgwb.show.terms import texts_by_iri
-from kgwb.terms import DisplayNames, Term, Triple, format_term
-from kgwb.text import pluralize, shorten, single_line
+from kgwb.terms import DisplayNames, Term, Triple, describe_term, format_term, last_part
+from kgwb.text import fit_width, pluralize, shorten, single_line, tell_apart
 
 MAX_NODES = 60
 """Nodes of the subgraph of a run; how many were left out is noted."""
@@ -36,6 +36,8 @@ MAX_TRIPLES_PER_DIRECTION = 500
 """Triples of a vertex that are asked for in each direction: a vertex may have millions."""
 SHAPES = ("answer", "linked", "unknown", "literal", "support")
 """How nodes are drawn. The first that applies is the shape of a node."""
+MAX_NODE_LABEL_CHARS = 34
+"""Characters of a node's label that fit its box in a picture, see ``fit_width``."""
 
 TermOrTriple = Term | Triple
 RoleAssignment = tuple[TermOrTriple, Role]
@@ -52,6 +54,15 @@ class Node:
     roles: tuple[Role, ...] = ()
     expansion_note: str = ""
     """What expanding the node showed: "20 of at least 812 more triples shown"."""
+    distinction: str = ""
+    """What tells it apart from nodes whose label looks the same in a picture; empty without any."""
+
+    @property
+    def name(self) -> str:
+        """The label, with what tells the node apart in brackets: "Dune (Dune_2021)"."""
+        if self.distinction:
+            return f"{self.label} ({self.distinction})"
+        return self.label
 
     @property
     def shape(self) -> str:
@@ -102,7 +113,7 @@ class Subgraph:
             notes.append(self.omission_note)
         for node in self.nodes:
             if node.expansion_note:
-                notes.append(f"{node.label}: {node.expansion_note}")
+                notes.append(f"{node.name}: {node.expansion_note}")
         return tuple(notes)
 
 
@@ -248,7 +259,34 @@ def _make_subgraph(
         label = _label(predicate, names)
         edge = Edge(triple, label, roles.get(triple, ()))
         edges.append(edge)
-    return Subgraph(tuple(nodes), tuple(edges))
+    return Subgraph(_tell_nodes_apart(nodes), tuple(edges))
+
+
+def _tell_nodes_apart(nodes: Sequence[Node]) -> tuple[Node, ...]:
+    """Return nodes with their ``distinction``: the end of the IRI, or else what describes the term.
+
+    Blank nodes have none, since their ids mean nothing to a person.
+    """
+    labels = {node.term: node.label for node in nodes if not isinstance(node.term, BNode)}
+
+    def drawn_label(term: Term) -> str:
+        """Return the label of a node as a picture shows it."""
+        return fit_width(labels[term], MAX_NODE_LABEL_CHARS)
+
+    def label_and_ending(term: Term) -> str:
+        """Return the label, and on a second line the last part of the IRI."""
+        return f"{drawn_label(term)}\n{last_part(term)}"
+
+    def label_and_term(term: Term) -> str:
+        """Return the label, and on a second line the IRI, or the type of a literal."""
+        return f"{drawn_label(term)}\n{describe_term(term)}"
+
+    texts = tell_apart(labels, (drawn_label, label_and_ending, label_and_term))
+    told_apart = []
+    for node in nodes:
+        _, _, distinction = texts.get(node.term, "").partition("\n")
+        told_apart.append(replace(node, distinction=distinction))
+    return tuple(told_apart)
 
 
 def _same_roles(role: Role, terms: Iterable[Term], triples: Iterable[Triple]) -> RolesByPart:
@@ -463,7 +501,7 @@ def expand_node(kg: Graph, subgraph: Subgraph, node: Term, max_triples: int = 20
     added = _make_subgraph(new_terms, chosen, names, roles)
     return replace(
         subgraph,
-        nodes=(*nodes.values(), *added.nodes),
+        nodes=_tell_nodes_apart([*nodes.values(), *added.nodes]),
         edges=(*subgraph.edges, *added.edges),
     )
 

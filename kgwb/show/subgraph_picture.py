@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from statistics import fmean
 from typing import NamedTuple
-from unicodedata import east_asian_width
 
 import networkx as nx
 from rdflib import Literal as RdfLiteral
@@ -18,9 +18,9 @@ from kgwb.records import Role
 from kgwb.run.answers import Value
 from kgwb.show.html import Html, div, join, muted_text, span, table, tag
 from kgwb.show.run_state import ANSWER_STATE_ICONS, GIVEN
-from kgwb.show.subgraph import Edge, Node, Subgraph, end_terms
+from kgwb.show.subgraph import MAX_NODE_LABEL_CHARS, Edge, Node, Subgraph, end_terms
 from kgwb.show.terms import RenderContext, render_term
-from kgwb.text import list_first, pluralize
+from kgwb.text import fit_width, is_wide, list_first, pluralize
 
 MAX_COLUMN_ROWS = 24
 """Boxes in one column. If more are at the same distance, they stand in several columns."""
@@ -39,8 +39,9 @@ LABEL_PARTS = (0.5, 0.45, 0.55, 0.4, 0.6, 0.35, 0.65, 0.3, 0.7, 0.25, 0.75, 0.2,
 PARALLEL_GAP = 30
 """The distance between the middles of edges that have the same ends."""
 CURVE_SAMPLES = 8
-MAX_NODE_LABEL_CHARS = 34
 MAX_EDGE_LABEL_CHARS = 24
+MAX_DISTINCTION_CHARS = 22
+"""Characters of what tells a node apart that are drawn: the last ones, in which IRIs differ most."""
 ROLE_CAPTIONS = {
     "linked": "“{}”",
     "unknown": "{}",
@@ -389,10 +390,14 @@ def has_round_box(node: Node) -> bool:
 def box_lines(node: Node) -> list[str]:
     """Return the one or two lines in the box of a node, cut at MAX_NODE_LABEL_CHARS.
 
-    The first is its label. The second has the captions of its roles, if any of them is in
-    ROLE_CAPTIONS. Captions have commas between them.
+    The first is its label. The second has what tells the node apart from others, and the captions
+    of its roles that are in ROLE_CAPTIONS, with commas between them. It is left out if it is empty.
     """
     captions = []
+    if len(node.distinction) > MAX_DISTINCTION_CHARS:
+        captions.append(f"…{node.distinction[1 - MAX_DISTINCTION_CHARS :]}")
+    elif node.distinction:
+        captions.append(node.distinction)
     for role in node.roles:
         if role.kind in ROLE_CAPTIONS:
             captions.append(ROLE_CAPTIONS[role.kind].format(role.detail))
@@ -407,21 +412,6 @@ def edge_label(edge: Edge) -> str:
     return fit_width(edge.label, MAX_EDGE_LABEL_CHARS)
 
 
-def fit_width(text: str, max_chars: int) -> str:
-    """Return a text, cut with "…" at its end if it is wider than ``max_chars`` characters.
-
-    Wide characters, such as Chinese ones, count twice.
-    """
-    room = max_chars
-    for position, char in enumerate(text):
-        room -= 1
-        if _is_wide(char):
-            room -= 1
-        if room < 0:
-            return text[: position - 1].rstrip() + "…"
-    return text
-
-
 def text_width(text: str, size: float) -> float:
     """Return about how many pixels a text takes in a sans-serif font of the given size."""
     return sum(_char_width(char) for char in text) * size
@@ -432,16 +422,11 @@ def _char_width(char: str) -> float:
 
     A wide character has 1, a capital 0.74, and any other 0.57.
     """
-    if _is_wide(char):
+    if is_wide(char):
         return 1.0
     if char.isupper():
         return 0.74
     return 0.57
-
-
-def _is_wide(char: str) -> bool:
-    """Return whether a character takes twice the width, as Chinese ones do."""
-    return east_asian_width(char) in ("W", "F")
 
 
 MAX_DESCRIBED_EDGES = 20
@@ -677,11 +662,11 @@ def _describe_edges(subgraph: Subgraph) -> str:
 
     At most MAX_DESCRIBED_EDGES are described, in the order of the subgraph.
     """
-    labels = {node.term: node.label for node in subgraph.nodes}
+    names = {node.term: node.name for node in subgraph.nodes}
     sentences = []
     for edge in subgraph.edges[:MAX_DESCRIBED_EDGES]:
         subject, _, object_ = edge.triple
-        sentence = f"{labels[subject]} — {edge.label} → {labels[object_]}"
+        sentence = f"{names[subject]} — {edge.label} → {names[object_]}"
         sentences.append(sentence)
     return ". ".join(sentences)
 
@@ -738,14 +723,13 @@ def render_tables(subgraph: Subgraph, context: RenderContext) -> Html:
     A second table has the nodes with their roles. Both are in the order of the subgraph, of which
     they show MAX_ROWS rows.
     """
-    names = []
+    names = dict(context.names)
     for edge in subgraph.edges:
         _, predicate, _ = edge.triple
-        names.append((predicate, edge.label))
+        names.setdefault(str(predicate), edge.label)
     for node in subgraph.nodes:
-        if isinstance(node.term, URIRef):
-            names.append((node.term, node.label))
-    context = context.with_names(names)
+        names[str(node.term)] = node.name
+    context = replace(context, names=names)
 
     triple_rows = []
     for edge in subgraph.edges:

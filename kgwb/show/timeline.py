@@ -240,12 +240,13 @@ class TimelineLine(NamedTuple):
     """The keys on the keyboard that choose the line; "" for none."""
     has_breakpoint: bool
     name: str
+    full_name: str
+    """The name with the subject and the number of the occurrence, which tell the steps of one agent apart."""
     role: str
     """The displayed name of the role that plays the agent.
 
     "" if the agent has none, or if it is the role of the line above.
     """
-    tooltip: str
     classes: str
     kind_badge: Html
     state_badge: Html
@@ -356,7 +357,7 @@ def _timeline_line(
     """Return what the template shows of a row: badges, texts, classes, and the bar of its time.
 
     ``longest_s`` is the time of the longest bar, in seconds, and ``shortcut`` a key that selects
-    the row. The tooltip has name, subject and outcome.
+    the row.
     """
     step = row.step
     step_state = state.step_state(row.key)
@@ -366,11 +367,12 @@ def _timeline_line(
     is_silent = skipped_model(step, kind)
     outcome = _outcome_text(row, step_state, supervises)
     has_breakpoint = not state.run.breakpoints.isdisjoint([row.key, agent])
-    tooltip = name
+    full_name = name
     if step is not None and step.subject:
-        tooltip = f"{name} {subject_text(step)}"
-    if outcome:
-        tooltip = f"{tooltip}: {outcome}"
+        full_name = f"{name} {subject_text(step)}"
+    _, _, occurrence = row.key.rpartition("#")
+    if occurrence.isdigit():
+        full_name = f"{full_name}, {occurrence}"
     return TimelineLine(
         key=row.key,
         depth=row.depth,
@@ -378,8 +380,8 @@ def _timeline_line(
         shortcut=shortcut,
         has_breakpoint=has_breakpoint,
         name=name,
+        full_name=full_name,
         role=role_caption,
-        tooltip=tooltip,
         classes=_row_classes(row, step_state, is_selected, supervises),
         kind_badge=agent_kind_badge(kind, small=True, outlined=is_silent),
         state_badge=render_row_badge(step, step_state, supervises),

@@ -26,9 +26,9 @@ from kgwb.show.html import Html
 from kgwb.show.run import render_question_header
 from kgwb.show.run_state import answer_icon
 from kgwb.show.subgraph import Edge, Node, Subgraph, build_subgraph, expand_node
-from kgwb.show.subgraph_picture import box_lines, compute_layout, edge_label, fit_width
+from kgwb.show.subgraph_picture import box_lines, compute_layout, edge_label
 from kgwb.show.terms import context_of, render_curie
-from kgwb.text import pluralize, remove_controls, shorten, single_line
+from kgwb.text import fit_width, pluralize, remove_controls, shorten, single_line
 from kgwb.ui.live import Event, Live, TabOption, argument_of, read_scripts, render_page
 from kgwb.ui.session import Session
 from kgwb.ui.worker import Worker
@@ -135,9 +135,7 @@ class SubgraphPanel(Live):
         if node is None:
             return ""
         roles = picture.describe_roles(node.roles)
-        return (
-            f"{node.label}, {roles}: {pluralize(len(self.subgraph.nodes), 'node')} in the picture"
-        )
+        return f"{node.name}, {roles}: {pluralize(len(self.subgraph.nodes), 'node')} in the picture"
 
     # The page
 
@@ -186,12 +184,18 @@ class SubgraphPanel(Live):
     def _render_answer_tabs(self) -> Html:
         """Render the first MAX_ANSWER_TABS answers as tabs, and one that highlights nothing.
 
-        Answers whose labels are the same are numbered. The tab of the highlighted answer is
-        selected.
+        An answer that is a node is called as the node. Answers whose labels are the same are
+        numbered. The tab of the highlighted answer is selected.
         """
-        labels = [_tab_label(answer) for answer in self.subgraph.answers]
+        names = {node.term: node.name for node in self.subgraph.nodes}
+        labels = []
+        for answer in self.subgraph.answers[:MAX_ANSWER_TABS]:
+            label = answer.label
+            if not answer.row:
+                label = names.get(answer.term, label)
+            labels.append(fit_width(single_line(label), MAX_TAB_CHARS))
         options: list[TabOption] = []
-        for position, label in enumerate(labels[:MAX_ANSWER_TABS]):
+        for position, label in enumerate(labels):
             number: object = ""
             if labels.count(label) > 1:
                 number = position + 1
@@ -283,7 +287,7 @@ class SubgraphPanel(Live):
         description = self.descriptions.get(self.selected_number, Description())
         return render_page(
             "subgraph_node.html",
-            label=shorten(node.label),
+            label=shorten(node.name),
             types=[shorten(name) for name in description.types],
             iri_link=iri_link,
             roles=picture.describe_roles(node.roles),
@@ -364,11 +368,6 @@ class SubgraphPanel(Live):
                     self.subgraph = expanded
 
         self.worker.submit("asking the graph", expand)
-
-
-def _tab_label(answer: Value) -> str:
-    """Return the label of an answer in one line, cut at MAX_TAB_CHARS."""
-    return fit_width(single_line(answer.label), MAX_TAB_CHARS)
 
 
 def _item_at(items: Sequence[Item], position: int) -> Item | None:

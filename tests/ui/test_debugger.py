@@ -119,6 +119,17 @@ def test_a_stop_holds_after_its_agent_every_round_with_its_result_open() -> None
     assert session.run.status == "done"
 
 
+def test_the_breakpoints_of_the_steps_of_one_agent_are_told_apart_by_their_names() -> None:
+    made, session, _ = debugger()
+    session.go().result(10)
+    stops = [one for one in page(made).elements if one.attributes.get("data-do") == "stop"]
+    names = {one.attributes["data-arg"]: one.label for one in stops}
+    assert len(set(names.values())) == len(names) == len(KEYS)
+    assert names["guess"] == "stop after guess"
+    assert names["guess#2"] == "stop after guess, 2"
+    assert names["look_up[Arrival]"] == "stop after look up Arrival"
+
+
 def test_the_step_that_was_done_last_is_shown_until_the_person_chooses_another() -> None:
     made, _, _ = debugger()
     do(made, "Step", "Step")
